@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import type { Container } from '@azure/cosmos';
+import type { Settings, StorageSettings } from '../../src/base/settings.ts';
+import { startEmulator, type Emulator, type EmulatorOptions } from '../../src/emulator/index.ts';
+import { loadPipeline } from '../../src/host/load-pipeline.ts';
+import { type OpenServices, openServices } from '../../src/host/services.ts';
+import { planStorage } from '../../src/operations/archive/open.ts';
+import { planModel } from '../../src/operations/model/apply.ts';
+import type { LoadedPipeline } from '../../src/operations/workspace.ts';
+
+/** The smallest pipeline with both kinds. */
+export const SHOP = join(import.meta.dirname, '../fixtures/shop');
+/** The same containers with an archive. */
+export const COLD = join(import.meta.dirname, '../fixtures/cold');
+
+/** An embedded server with a pipeline's containers on it. */
+export interface Stage extends AsyncDisposable {
+  readonly emulator: Emulator;
+  readonly settings: Settings;
+  readonly services: OpenServices;
+  readonly loaded: LoadedPipeline;
+  container(name: string): Container;
+  /** As the environment of a process that is to work on it. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export async function openStage(
+  options: EmulatorOptions = {},
+  folder = SHOP,
+  storage?: { readonly connectionString: string; readonly container: string },
+): Promise<Stage> {
+  const emulator = await startEmulator(options);
+  const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
+  const settings: Settings = {
+    cosmos: account,
+    database: 'shop',
+    leases: { account, database: 'shop', container: 'leases' },
+    stateContainer: 'millrace',
+    preferredRegions: [],
+    ...(storage && { storage: storageSettings(storage) }),
+  };
+  const services = await openServices(settings);
+  const loaded = await loadPipeline(folder);
+  for (const step of await planModel(loaded, services)) await step.apply();
+  const { signal } = new AbortController();
+  if (storage) for (const step of await planStorage(loaded, services, signal)) await step.apply();
+  return {
+    emulator,
+    settings,
+    services,
+    loaded,
+    container: (name) => services.database.container(name),
+    env: {
+      COSMOS: emulator.connectionString,
+      COSMOS_DATABASE: 'shop',
+      LEASES: emulator.connectionString,
+      LEASES_DATABASE: 'shop',
+      LEASES_CONTAINER: 'leases',
+      ...(storage && { STORAGE: storage.connectionString, STORAGE_CONTAINER: storage.container }),
+    },
+    [Symbol.asyncDispose]: async () => {
+      services.close();
+      await emulator.close();
+    },
+  };
+}
+
+const storageSettings = ({
+  connectionString,
+  container,
+}: {
+  readonly connectionString: string;
+  readonly container: string;
+}): StorageSettings => ({ account: { kind: 'key', connectionString }, container });

@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto';
+
+/** JSON with object keys in order and without `undefined`: equal values give equal text. */
+export function canonical(value: unknown): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  const entries = Object.entries(value).filter(([, member]) => member !== undefined);
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
+}
+
+/** SHA-256 of the canonical form, base64url, 43 characters: safe in a Cosmos DB id. */
+export const digest = (value: unknown): string => createHash('sha256').update(canonical(value)).digest('base64url');
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,11 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** The folder of Millrace's own package.json, as a URL with its final slash: the same from src/ and from dist/src/. */
+export const packageRoot: URL = pathToFileURL(`${up(dirname(fileURLToPath(import.meta.url)))}/`);
+
+function up(directory: string): string {
+  const parent = dirname(directory);
+  return existsSync(join(directory, 'package.json')) || parent === directory ? directory : up(parent);
+}

@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { z } from 'zod';
+import { UsageError, messageOf } from './errors.ts';
+
+/** How an account is reached: by key (connection string), or by identity (Entra). */
+export type AccountSettings =
+  | { readonly kind: 'key'; readonly endpoint: string; readonly key: string }
+  | { readonly kind: 'identity'; readonly endpoint: string };
+
+/** Where the archive lies. */
+export interface StorageSettings {
+  readonly account:
+    | { readonly kind: 'key'; readonly connectionString: string }
+    | { readonly kind: 'identity'; readonly endpoint: string };
+  /** Name of the blob container. */
+  readonly container: string;
+}
+
+export interface Settings {
+  readonly cosmos: AccountSettings;
+  readonly database: string;
+  readonly leases: { readonly account: AccountSettings; readonly database: string; readonly container: string };
+  /** Millrace's own documents that belong to no sink: locators, join state, dead letters, progress. */
+  readonly stateContainer: string;
+  /** Azure region names, nearest first; empty: the account's own order. */
+  readonly preferredRegions: readonly string[];
+  /** Absent where none is set: only a pipeline with an archive needs it (`requireStorage`). */
+  readonly storage?: StorageSettings;
+}
+
+export interface SettingsSource {
+  /** Reads `millrace.NAME.env` of `directory` (dotenv syntax); what the process has set already wins over the file. */
+  readonly env?: string | undefined;
+  readonly processEnv?: Readonly<Record<string, string | undefined>>;
+  /** Where `millrace.NAME.env` lies. Default: the working directory. */
+  readonly directory?: string;
+}
+
+const name = (what: string) =>
+  z
+    .string()
+    .regex(/^[^/\\#?]{1,255}$/, `${what} has 1 to 255 characters, none of / \\ # ?`)
+    .refine((value) => value.trim() === value, `${what} must not begin or end with a blank`);
+const endpoint = z.url({
+  protocol: /^https?$/,
+  error: 'must be an address such as https://NAME.documents.azure.com:443/',
+});
+
+/** The environment variables Millrace reads; the Functions bindings name the same ones. */
+const schema = z.object({
+  COSMOS: z.string().optional(),
+  COSMOS__accountEndpoint: endpoint.optional(),
+  COSMOS_DATABASE: name('A database name').optional(),
+  COSMOS_PREFERRED_REGIONS: z.string().optional(),
+  LEASES: z.string().optional(),
+  LEASES__accountEndpoint: endpoint.optional(),
+  LEASES_DATABASE: name('A database name').optional(),
+  LEASES_CONTAINER: name('A container name').default('leases'),
+  STATE_CONTAINER: name('A container name').default('millrace'),
+  STORAGE: z.string().optional(),
+  STORAGE__blobServiceUri: z
+    .url({ protocol: /^https?$/, error: 'must be an address such as https://NAME.blob.core.windows.net' })
+    .optional(),
+  STORAGE_CONTAINER: z
+    .string()
+    .regex(
+      /^(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/,
+      'A blob container name has 3 to 63 characters, a-z, 0-9 and single dashes between them',
+    )
+    .default('archive'),
+});
+type Variables = z.infer<typeof schema>;
+
+/** How to get each setting, shown with the message that it is missing or wrong. */
+const HOW: Readonly<Record<keyof Variables, string>> = {
+  COSMOS:
+    'Set COSMOS to a connection string (Azure portal: account → Keys → PRIMARY CONNECTION STRING), or COSMOS__accountEndpoint to the address to sign in with your identity. `millrace dev` needs neither.',
+  COSMOS__accountEndpoint: 'Set COSMOS__accountEndpoint to the account’s URI (Azure portal: account → Overview → URI).',
+  COSMOS_DATABASE: 'Set COSMOS_DATABASE to the name of the database (Azure portal: account → Data Explorer).',
+  COSMOS_PREFERRED_REGIONS:
+    'Set COSMOS_PREFERRED_REGIONS to region names parted by commas, such as "West Europe,North Europe".',
+  LEASES: 'Set LEASES to a connection string like COSMOS, or leave it out to keep leases in the same account.',
+  LEASES__accountEndpoint:
+    'Set LEASES__accountEndpoint to the account’s URI, or leave it out to keep leases in the same account.',
+  LEASES_DATABASE:
+    'Set LEASES_DATABASE to the database of the lease container, or leave it out to use COSMOS_DATABASE.',
+  LEASES_CONTAINER: 'Set LEASES_CONTAINER to the name of the lease container, or leave it out to use `leases`.',
+  STATE_CONTAINER:
+    'Set STATE_CONTAINER to the name of the container for Millrace’s own documents, or leave it out to use `millrace`.',
+  STORAGE:
+    'Set STORAGE to a connection string (Azure portal: storage account → Access keys → Connection string), or STORAGE__blobServiceUri to the address to sign in with your identity. `millrace dev` needs neither.',
+  STORAGE__blobServiceUri:
+    'Set STORAGE__blobServiceUri to the blob service’s address (Azure portal: storage account → Endpoints → Blob service).',
+  STORAGE_CONTAINER: 'Set STORAGE_CONTAINER to the name of the blob container, or leave it out to use `archive`.',
+};
+
+/**
+ * Reads and checks the settings. Called when they are first needed, never at import.
+ * @throws UsageError `setting-missing`, `setting-invalid`, `env-file-unreadable`, naming the setting and how to get it
+ */
+export function loadSettings(source: SettingsSource = {}): Settings {
+  const variables = readVariables(source);
+  const cosmos = account(variables, 'COSMOS') ?? missing('COSMOS');
+  const database = variables.COSMOS_DATABASE ?? missing('COSMOS_DATABASE');
+  const storage = storageAccount(variables);
+  return {
+    cosmos,
+    database,
+    leases: {
+      account: account(variables, 'LEASES') ?? cosmos,
+      database: variables.LEASES_DATABASE ?? database,
+      container: variables.LEASES_CONTAINER,
+    },
+    stateContainer: variables.STATE_CONTAINER,
+    preferredRegions: (variables.COSMOS_PREFERRED_REGIONS ?? '')
+      .split(',')
+      .map((region) => region.trim())
+      .filter(Boolean),
+    ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
+  };
+}
+
+/** @throws UsageError `setting-missing` where no storage account is set */
+export const requireStorage = ({ storage }: Settings): StorageSettings => storage ?? missing('STORAGE');
+
+function readVariables({ env, processEnv = process.env, directory = '.' }: SettingsSource): Variables {
+  const fromFile = env === undefined ? {} : readEnvFile(resolve(directory, `millrace.${env}.env`), env);
+  const merged: Record<string, string | undefined> = { ...fromFile };
+  // An empty variable counts as not set: that is what shells and CI systems mean by it.
+  for (const [key, value] of Object.entries(processEnv)) if (value) merged[key] = value;
+  for (const [key, value] of Object.entries(merged)) if (!value) delete merged[key];
+  const parsed = schema.safeParse(merged);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const setting = String(issue?.path[0]) as keyof Variables;
+  throw invalid(setting, issue?.message ?? 'is wrong');
+}
+
+function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError('env-file-unreadable', `The settings of --env ${env} can't be read: ${messageOf(error)}`, {
+      cause: error,
+      mend: `Write millrace.${env}.env with lines such as COSMOS_DATABASE=shop.`,
+    });
+  }
+  return parseEnv(text);
+}
+
+/** A setting named exactly beats the one with a suffix, as in the Functions host. */
+function account(variables: Variables, prefix: 'COSMOS' | 'LEASES'): AccountSettings | undefined {
+  const text = variables[prefix];
+  if (text !== undefined) return parseConnectionString(text, prefix);
+  const address = variables[`${prefix}__accountEndpoint`];
+  return address === undefined ? undefined : { kind: 'identity', endpoint: address };
+}
+
+/** Never repeats the value in its message: it holds a key. */
+function storageAccount({
+  STORAGE,
+  STORAGE__blobServiceUri: address,
+}: Variables): StorageSettings['account'] | undefined {
+  if (STORAGE === undefined) return address === undefined ? undefined : { kind: 'identity', endpoint: address };
+  const known = /(^|;)\s*(UseDevelopmentStorage=true|AccountKey=.|SharedAccessSignature=.)/i;
+  if (known.test(STORAGE)) return { kind: 'key', connectionString: STORAGE };
+  const form = 'DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net';
+  throw invalid('STORAGE', `is no connection string: it has the form ${form}`);
+}
+
+/** Never repeats the value in its message: it holds a key. */
+function parseConnectionString(text: string, setting: 'COSMOS' | 'LEASES'): AccountSettings {
+  const parts = new Map<string, string>();
+  for (const part of text.split(';')) {
+    const at = part.indexOf('=');
+    if (at > 0) parts.set(part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim());
+  }
+  const address = parts.get('accountendpoint');
+  const key = parts.get('accountkey');
+  if (!address || !key)
+    throw invalid(setting, 'is no connection string: it has the form AccountEndpoint=https://…;AccountKey=…;');
+  if (!endpoint.safeParse(address).success) throw invalid(setting, 'has an AccountEndpoint that is no http(s) address');
+  return { kind: 'key', endpoint: address, key };
+}
+
+const invalid = (setting: keyof Variables, why: string) =>
+  new UsageError('setting-invalid', `The setting ${setting}: ${why}`, { mend: HOW[setting] });
+
+function missing(setting: keyof Variables): never {
+  throw new UsageError('setting-missing', `The setting ${setting} is missing`, { mend: HOW[setting] });
+}

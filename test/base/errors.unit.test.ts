@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { abortReason, messageOf, MillraceError, UsageError } from '../../src/base/errors.ts';
+
+describe('an error of ours', () => {
+  it('has a code, and says whether trying again helps and what would mend it', () => {
+    const cause = new Error('why');
+    const error = new MillraceError('lease-lost', 'It is gone', { cause, retryable: true, mend: 'Wait.' });
+    expect(error).toMatchObject({ code: 'lease-lost', message: 'It is gone', cause, retryable: true, mend: 'Wait.' });
+    expect(error.name).toBe('MillraceError');
+  });
+
+  it('helps nobody by trying again unless it says so, and has no cause unless given one', () => {
+    const error = new MillraceError('x', 'y');
+    expect(error.retryable).toBe(false);
+    expect(error.mend).toBeUndefined();
+    expect('cause' in error).toBe(false);
+  });
+
+  it('about a person’s input is told from the others', () => {
+    const error = new UsageError('flag-unknown', 'No such flag');
+    expect(error).toBeInstanceOf(MillraceError);
+    expect(error.name).toBe('UsageError');
+  });
+});
+
+it('anything thrown has a message', () => {
+  expect([new Error('x'), 'x', 7, null, undefined].map(messageOf)).toEqual(['x', 'x', '7', 'null', 'undefined']);
+});
+
+it('an aborted signal’s reason is an error, whatever it was aborted with', () => {
+  const reason = new Error('stopped');
+  expect(abortReason(AbortSignal.abort(reason))).toBe(reason);
+  expect(abortReason(AbortSignal.abort('enough'))).toMatchObject({ code: 'aborted' });
+  expect(abortReason(AbortSignal.abort()).name).toBe('AbortError');
+});

@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { UsageError } from '../../src/base/errors.ts';
+import { loadSettings, requireStorage } from '../../src/base/settings.ts';
+
+const COSMOS = 'AccountEndpoint=https://shop.documents.azure.com:443/;AccountKey=c2VjcmV0LWtleQ==;';
+
+const failure = (run: () => unknown): UsageError => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof UsageError) return error;
+    throw error;
+  }
+  throw new Error('no UsageError was thrown');
+};
+
+describe('settings', () => {
+  it('reads a connection string and falls back to the same account for leases', () => {
+    const settings = loadSettings({ processEnv: { COSMOS, COSMOS_DATABASE: 'shop' } });
+    const account = { kind: 'key', endpoint: 'https://shop.documents.azure.com:443/', key: 'c2VjcmV0LWtleQ==' };
+    expect(settings).toEqual({
+      cosmos: account,
+      database: 'shop',
+      leases: { account, database: 'shop', container: 'leases' },
+      stateContainer: 'millrace',
+      preferredRegions: [],
+    });
+  });
+
+  it('reads identities, an account of its own for leases, and regions', () => {
+    const settings = loadSettings({
+      processEnv: {
+        COSMOS__accountEndpoint: 'https://shop.documents.azure.com:443/',
+        COSMOS_DATABASE: 'shop',
+        LEASES: COSMOS.replace('//shop', '//leases'),
+        LEASES_DATABASE: 'ops',
+        LEASES_CONTAINER: 'shop-leases',
+        STATE_CONTAINER: 'state',
+        COSMOS_PREFERRED_REGIONS: 'West Europe, North Europe',
+      },
+    });
+    expect(settings.cosmos).toEqual({ kind: 'identity', endpoint: 'https://shop.documents.azure.com:443/' });
+    expect(settings.leases).toMatchObject({
+      account: { kind: 'key', endpoint: 'https://leases.documents.azure.com:443/' },
+      database: 'ops',
+      container: 'shop-leases',
+    });
+    expect(settings.stateContainer).toBe('state');
+    expect(settings.preferredRegions).toEqual(['West Europe', 'North Europe']);
+  });
+
+  it('reads where the archive lies, which only a pipeline with an archive needs', () => {
+    const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
+    const none = loadSettings({ processEnv: cosmos });
+    expect(none.storage).toBeUndefined();
+    const error = failure(() => requireStorage(none));
+    expect(error).toMatchObject({ code: 'setting-missing', mend: expect.stringContaining('STORAGE__blobServiceUri') });
+    const connectionString = 'DefaultEndpointsProtocol=https;AccountName=shop;AccountKey=c2VjcmV0;';
+    expect(loadSettings({ processEnv: { ...cosmos, STORAGE: connectionString } }).storage).toEqual({
+      account: { kind: 'key', connectionString },
+      container: 'archive',
+    });
+    const endpoint = 'https://shop.blob.core.windows.net';
+    expect(
+      loadSettings({ processEnv: { ...cosmos, STORAGE__blobServiceUri: endpoint, STORAGE_CONTAINER: 'cold-1' } })
+        .storage,
+    ).toEqual({ account: { kind: 'identity', endpoint }, container: 'cold-1' });
+  });
+
+  it('prefers the exactly named setting, as the Functions host does', () => {
+    const { cosmos } = loadSettings({
+      processEnv: { COSMOS, COSMOS__accountEndpoint: 'https://other.documents.azure.com/', COSMOS_DATABASE: 'shop' },
+    });
+    expect(cosmos.kind).toBe('key');
+  });
+
+  it.each([
+    [{}, 'setting-missing', 'COSMOS'],
+    [{ COSMOS: '', COSMOS_DATABASE: 'shop' }, 'setting-missing', 'COSMOS'],
+    [{ COSMOS }, 'setting-missing', 'COSMOS_DATABASE'],
+    [{ COSMOS: 'AccountKey=c2VjcmV0LWtleQ==', COSMOS_DATABASE: 'shop' }, 'setting-invalid', 'COSMOS'],
+    [{ COSMOS__accountEndpoint: 'shop', COSMOS_DATABASE: 'shop' }, 'setting-invalid', 'COSMOS__accountEndpoint'],
+    [{ COSMOS, COSMOS_DATABASE: 'a/b' }, 'setting-invalid', 'COSMOS_DATABASE'],
+    [{ COSMOS, COSMOS_DATABASE: 'shop', LEASES: 'nonsense' }, 'setting-invalid', 'LEASES'],
+    [{ COSMOS, COSMOS_DATABASE: 'shop', STORAGE: 'c2VjcmV0' }, 'setting-invalid', 'STORAGE'],
+    [{ COSMOS, COSMOS_DATABASE: 'shop', STORAGE__blobServiceUri: 'x' }, 'setting-invalid', 'STORAGE__blobServiceUri'],
+    [{ COSMOS, COSMOS_DATABASE: 'shop', STORAGE_CONTAINER: 'A' }, 'setting-invalid', 'STORAGE_CONTAINER'],
+  ])('names the setting and how to get it: %j', (processEnv, code, setting) => {
+    const error = failure(() => loadSettings({ processEnv }));
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(`The setting ${setting}`);
+    expect(error.mend).toContain(setting);
+    expect(error.message).not.toContain('c2VjcmV0');
+  });
+});
+
+describe('--env', () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'millrace-settings-'));
+  });
+  afterEach(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('reads millrace.NAME.env, and what the process has set wins', () => {
+    writeFileSync(
+      join(directory, 'millrace.test.env'),
+      `# ours\nCOSMOS="${COSMOS}"\nCOSMOS_DATABASE=shop\nSTATE_CONTAINER=a\n`,
+    );
+    const settings = loadSettings({ env: 'test', directory, processEnv: { COSMOS_DATABASE: 'other' } });
+    expect(settings.database).toBe('other');
+    expect(settings.stateContainer).toBe('a');
+    expect(settings.cosmos.endpoint).toContain('shop');
+  });
+
+  it('says which file it wanted', () => {
+    const error = failure(() => loadSettings({ env: 'nowhere', directory, processEnv: {} }));
+    expect(error.code).toBe('env-file-unreadable');
+    expect(error.mend).toContain('millrace.nowhere.env');
+  });
+});

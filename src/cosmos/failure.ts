@@ -1,0 +1,89 @@
+import { isObject } from '../base/json.ts';
+
+/**
+ * What an error of the SDK means for the caller.
+ * - `throttled` (429, 449) and `unreachable` (no connection was made): nothing happened, the same call may be sent again
+ * - `ambiguous` (408, 5xx, a connection lost on the way): a write may have taken effect; read again and compare (A5)
+ * - the others are answers: they stay the same however often one asks
+ */
+export type FailureKind =
+  | 'throttled'
+  | 'unreachable'
+  | 'ambiguous'
+  | 'precondition'
+  | 'conflict'
+  | 'not-found'
+  | 'gone'
+  | 'too-large'
+  | 'denied'
+  | 'refused'
+  | 'unknown';
+
+export interface Failure {
+  readonly kind: FailureKind;
+  readonly status: number | undefined;
+  readonly substatus: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly message: string;
+}
+
+const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+const LOST = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'REQUEST_SEND_ERROR',
+  'TimeoutError',
+  'AbortError',
+  'PARSE_ERROR',
+]);
+
+export function kindOfStatus(status: number): FailureKind {
+  if (status === 429 || status === 449) return 'throttled';
+  if (status === 408 || status >= 500) return 'ambiguous';
+  if (status === 412) return 'precondition';
+  if (status === 409) return 'conflict';
+  if (status === 404) return 'not-found';
+  if (status === 410) return 'gone';
+  if (status === 413) return 'too-large';
+  if (status === 401 || status === 403) return 'denied';
+  return status >= 400 ? 'refused' : 'unknown';
+}
+
+/** Reads an error as the SDK throws it; `items.batch` wraps the real one in `cause`. */
+export function failureOf(error: unknown): Failure {
+  const found = deepest(error);
+  const code = found['code'] ?? found['statusCode'];
+  const headers = isObject(found['headers']) ? found['headers'] : {};
+  const substatus = numeric(found['substatus']) ?? numeric(headers['x-ms-substatus']);
+  const retryAfterMs = numeric(found['retryAfterInMs']) ?? numeric(headers['x-ms-retry-after-ms']);
+  const message = typeof found['message'] === 'string' ? found['message'] : String(error);
+  const status = typeof code === 'number' ? code : undefined;
+  return { kind: kindOf(code, found), status, substatus, retryAfterMs, message };
+}
+
+function kindOf(code: unknown, error: Record<string, unknown>): FailureKind {
+  if (typeof code === 'number') return kindOfStatus(code);
+  const said = code ?? error['name'];
+  const name = typeof said === 'string' ? said : '';
+  if (UNREACHABLE.has(name)) return 'unreachable';
+  // A send error says nothing about whether the request went out, unless its cause names a refused connection.
+  if (name === 'REQUEST_SEND_ERROR' && /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(String(error['message'])))
+    return 'unreachable';
+  return LOST.has(name) ? 'ambiguous' : 'unknown';
+}
+
+function deepest(error: unknown): Record<string, unknown> {
+  let current: unknown = error;
+  for (let depth = 0; depth < 5 && isObject(current); depth++) {
+    if (current['code'] !== undefined || current['cause'] === undefined) return current;
+    current = current['cause'];
+  }
+  return isObject(current) ? current : {};
+}
+
+const numeric = (value: unknown): number | undefined => {
+  if (value === undefined || value === null || value === '') return undefined;
+  const number = Number(value);
+  return Number.isFinite(number) ? number : undefined;
+};

@@ -1,0 +1,14 @@
+/** Counts what a caller asked of Cosmos DB: requests sent, request units charged, throttled answers. */
+export class Meter {
+  requests = 0;
+  charge = 0;
+  throttled = 0;
+  /** Items written: created, replaced, patched or deleted. */
+  writes = 0;
+
+  count(charge: number, writes = 0): void {
+    this.requests += 1;
+    this.charge += charge;
+    this.writes += writes;
+  }
+}

@@ -1,0 +1,38 @@
+import { isObject } from '../base/json.ts';
+
+/** A partition key path split into names: `/address/city` → ['address', 'city']. */
+export type KeyPath = readonly string[];
+
+export const splitPath = (path: string): KeyPath =>
+  path
+    .split('/')
+    .slice(1)
+    .map((name) => name.replace(/^"(.*)"$/, '$1'));
+
+/** The value at a path, undefined where any step is missing. */
+export function valueAt(document: unknown, path: KeyPath): unknown {
+  let value = document;
+  for (const name of path) {
+    if (!isObject(value)) return undefined;
+    value = value[name];
+  }
+  return value;
+}
+
+/**
+ * The full partition key of a document, or the path (as written in the container) whose value is missing or is not a
+ * string, number, boolean or null.
+ */
+export function fullKey(
+  document: unknown,
+  paths: readonly KeyPath[],
+): { key: (string | number | boolean | null)[] } | { missing: string } {
+  const key: (string | number | boolean | null)[] = [];
+  for (const path of paths) {
+    const value = valueAt(document, path);
+    if (value !== null && !['string', 'number', 'boolean'].includes(typeof value))
+      return { missing: `/${path.join('/')}` };
+    key.push(value as string | number | boolean | null);
+  }
+  return { key };
+}

@@ -1,0 +1,9 @@
+/** A range of effective partition keys, [min, max), upper-case hex; the whole container is ['', 'FF'). */
+export interface FeedRange {
+  readonly min: string;
+  readonly max: string;
+}
+
+export const FULL_RANGE: FeedRange = { min: '', max: 'FF' };
+
+export const rangeId = (range: FeedRange): string => `${range.min}-${range.max}`;

@@ -1,0 +1,38 @@
+import type { Container } from '@azure/cosmos';
+import { failureOf } from '../cosmos/failure.ts';
+import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+
+interface EpochDocument {
+  id: string;
+  pk: 'epochs';
+  rid: string;
+  epoch: number;
+  _etag?: string;
+}
+
+/**
+ * The generation of a source's numbering, kept in the state container. A container that was dropped and made again has
+ * another rid and counts its lsn from the start, so its epoch is raised: newer versions win over those of the old one.
+ */
+export async function currentEpoch(state: Container, container: string, rid: string): Promise<number> {
+  const item = state.item(container, 'epochs');
+  for (;;) {
+    const { resource: stored } = await withRetry(() => item.read<EpochDocument>(), { reads: true });
+    if (stored?.rid === rid) return stored.epoch;
+    const next: EpochDocument = { id: container, pk: 'epochs', rid, epoch: (stored?.epoch ?? 0) + 1 };
+    try {
+      const condition = stored?._etag;
+      await withRetry(
+        () =>
+          condition
+            ? item.replace(next, { accessCondition: { type: 'IfMatch', condition } })
+            : state.items.create(next),
+        { reads: false },
+      );
+      return next.epoch;
+    } catch (error) {
+      const { kind } = failureOf(error);
+      if (kind !== 'precondition' && kind !== 'conflict' && !(error instanceof AmbiguousOutcome)) throw error;
+    }
+  }
+}

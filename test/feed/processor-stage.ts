@@ -1,0 +1,113 @@
+import type { Container } from '@azure/cosmos';
+import { onTestFinished } from 'vitest';
+import type { FeedRange } from '../../src/cosmos/ranges.ts';
+import type { Page } from '../../src/feed/change.ts';
+import type { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
+import type { Fence } from '../../src/feed/fence.ts';
+import type { Lease, LeaseStore } from '../../src/feed/lease.ts';
+import { ChangeFeedProcessor, type ProcessorOptions, type Timings } from '../../src/feed/processor.ts';
+import { CosmosChangeSource } from '../../src/feed/source.ts';
+
+/** Short, so that a test of expiry takes no longer than it must. */
+export const BRISK: Timings = { acquireMs: 20, expirationMs: 400, renewMs: 100, pollMs: 10, stallMs: 60_000 };
+
+/** A lease store through which its host can be cut off from the world, as a killed process is. */
+export class CutStore implements LeaseStore {
+  readonly #inner: LeaseStore;
+  cut = false;
+
+  constructor(inner: LeaseStore) {
+    this.#inner = inner;
+  }
+
+  prepare(signal: AbortSignal): Promise<void> {
+    return this.#through(() => this.#inner.prepare(signal));
+  }
+
+  list(): Promise<Lease[]> {
+    return this.#through(() => this.#inner.list());
+  }
+
+  acquire(lease: Lease, from?: 'nobody' | 'owner'): Promise<Lease | undefined> {
+    return this.#through(() => this.#inner.acquire(lease, from));
+  }
+
+  renew(lease: Lease, position?: string): Promise<Lease> {
+    return this.#through(() => this.#inner.renew(lease, position));
+  }
+
+  release(lease: Lease): Promise<void> {
+    return this.#through(() => this.#inner.release(lease));
+  }
+
+  ranges(): Promise<readonly FeedRange[]> {
+    return this.#through(() => this.#inner.ranges());
+  }
+
+  create(range: FeedRange, position: string | undefined): Promise<void> {
+    return this.#through(() => this.#inner.create(range, position));
+  }
+
+  assertOwned(lease: Lease): Promise<void> {
+    return this.#through(() => this.#inner.assertOwned(lease));
+  }
+
+  remove(lease: Lease): Promise<void> {
+    return this.#through(() => this.#inner.remove(lease));
+  }
+
+  async #through<T>(call: () => Promise<T>): Promise<T> {
+    if (this.cut) throw new Error('This host was killed');
+    return call();
+  }
+}
+
+export interface Host {
+  readonly processor: ChangeFeedProcessor;
+  /** Pages in the order they were given to the handler: their documents' ids. */
+  readonly pages: string[][];
+  /** From here on nothing of this host reaches the leases or handles anything. */
+  readonly kill: () => void;
+}
+
+export interface HostOptions extends Partial<Pick<ProcessorOptions, 'start'>> {
+  readonly timings?: Partial<Timings>;
+  readonly pageSize?: number;
+  /** Runs before a page counts as handled. */
+  readonly handle?: (page: Page, fence: Fence) => Promise<void> | void;
+}
+
+/** A host that reads documents of type `item` of `monitored` and notes what it was given. Stopped when the test ends. */
+export async function hostOf(
+  name: string,
+  monitored: Container,
+  store: CosmosLeaseStore,
+  { timings, start = 'beginning', pageSize = 1_000, handle }: HostOptions = {},
+): Promise<Host> {
+  const rid = (await monitored.read()).resource?._rid ?? '';
+  const map = { name: monitored.id, keyPaths: [['pk']], types: new Map([['item', {}]]) };
+  const leases = new CutStore(store);
+  const pages: string[][] = [];
+  const processor = new ChangeFeedProcessor({
+    container: monitored.id,
+    host: name,
+    source: new CosmosChangeSource(monitored, rid, map, { epoch: 1, pageSize }),
+    leases,
+    start,
+    timings: { ...BRISK, ...timings },
+    handle: async (page, fence) => {
+      if (leases.cut) throw new Error('This host was killed');
+      await handle?.(page, fence);
+      pages.push(page.changes.map(({ id }) => id));
+    },
+  });
+  onTestFinished(() => processor.stop());
+  return { processor, pages, kill: () => void (leases.cut = true) };
+}
+
+export const numbers = (from: number, to: number): string[] =>
+  Array.from({ length: to - from }, (_, n) => `d${from + n}`);
+
+export async function write(container: Container, ids: readonly string[]): Promise<void> {
+  for (const id of ids) await container.items.upsert({ id, pk: id, type: 'item' });
+}

@@ -1,0 +1,98 @@
+import { timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { UsageError } from '../base/errors.ts';
+import type { Controls } from './controls.ts';
+import { badRequest, header, parseObject, WireError } from './cosmos/wire.ts';
+import type { Call, Reply } from './cosmos/wire.ts';
+
+/** What the endpoint can do beyond the controls. */
+export interface Server extends Controls {
+  stall(ms: number): void;
+  restart(): Promise<void>;
+  now(): number;
+}
+
+type Command = (server: Server, body: unknown) => object;
+
+function command<S extends z.ZodType>(schema: S, run: (server: Server, input: z.output<S>) => object): Command {
+  return (server, body) => {
+    const { success, data, error } = schema.safeParse(body);
+    if (!success) throw badRequest(z.prettifyError(error));
+    return run(server, data);
+  };
+}
+
+/** Named `database/container`. */
+const container = z.string();
+
+/** By name: what `POST /_millrace/<name>` takes as its body, and does. */
+const COMMANDS: Readonly<Record<string, Command>> = {
+  split: command(
+    z.strictObject({ container, range: z.string().optional(), refuse: z.int().min(0).default(0) }),
+    (server, { container: of, range, refuse }) => ({ ranges: server.split(of, range, { refuse }) }),
+  ),
+  merge: command(
+    z.strictObject({ container, ranges: z.tuple([z.string(), z.string()]).optional() }),
+    (server, { container: of, ranges }) => ({ ranges: [server.merge(of, ranges)] }),
+  ),
+  throttle: command(
+    z.strictObject({ container, ruPerSecond: z.number().nullable() }),
+    (server, { container: of, ruPerSecond }) => {
+      server.throttle(of, ruPerSecond ?? undefined);
+      return { ruPerSecond };
+    },
+  ),
+  clock: command(
+    z.strictObject({
+      advanceMs: z.number().optional(),
+      freeze: z.boolean().optional(),
+      purge: z.boolean().default(false),
+    }),
+    (server, { advanceMs = 0, freeze, purge }) => {
+      if (freeze !== undefined) server.freeze(freeze);
+      server.advance(advanceMs);
+      if (purge) server.purge();
+      return { now: new Date(server.now()).toISOString() };
+    },
+  ),
+  failover: command(z.strictObject({ container, lossMs: z.number() }), (server, { container: of, lossMs }) => ({
+    items: server.failover(of, lossMs),
+  })),
+  stall: command(z.strictObject({ ms: z.number().min(0) }), (server, { ms }) => {
+    server.stall(ms);
+    return { ms };
+  }),
+  crash: command(z.strictObject({}), (server) => {
+    // The answer first, as there will be nobody to give it.
+    setImmediate(() => void server.restart());
+    return {};
+  }),
+};
+
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
+
+/** Commands to the server itself: from this machine only, and with the account's key as bearer. */
+export function admin(server: Server, key: string): (from: string | undefined, call: Call) => Reply {
+  return (from, call) => {
+    try {
+      allow(from, call, key);
+      const [, name = '', ...rest] = call.segments;
+      const run = call.method === 'POST' && rest.length === 0 && Object.hasOwn(COMMANDS, name) && COMMANDS[name];
+      if (!run) throw new WireError(404, `There is no such command: POST ${Object.keys(COMMANDS).join(', ')}.`);
+      return { status: 200, headers: {}, text: JSON.stringify(run(server, parseObject(call.body))) };
+    } catch (error) {
+      if (error instanceof WireError) return error.reply();
+      if (error instanceof UsageError) return badRequest(`${error.message} ${error.mend ?? ''}`.trim()).reply();
+      throw error;
+    }
+  };
+}
+
+function allow(from: string | undefined, { headers }: Call, key: string): void {
+  if (!LOOPBACK.test(from ?? '')) throw new WireError(403, 'Commands are taken from this machine only.');
+  const given = Buffer.from(header(headers, 'authorization') ?? '');
+  const wanted = Buffer.from(`Bearer ${key}`);
+  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {
+    throw new WireError(401, "Commands need the account's key: 'authorization: Bearer <key>'.");
+  }
+}

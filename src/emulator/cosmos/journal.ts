@@ -1,0 +1,278 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+import { messageOf, UsageError } from '../../base/errors.ts';
+import { ridNumber } from './account.ts';
+import type { Account, Database, Offer } from './account.ts';
+import type { Change } from './changes.ts';
+import { Container } from './container.ts';
+import { Item, Version } from './item.ts';
+import type { WireKey } from './keys.ts';
+import { LogicalPartition, PhysicalPartition } from './partition.ts';
+import { uniqueValues } from './transaction.ts';
+import type { Doc } from './wire.ts';
+
+// The lock is exclusive: two servers on one folder would each serve a memory of their own.
+const SCHEMA = `
+  PRAGMA locking_mode = EXCLUSIVE;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS databases (rid TEXT PRIMARY KEY, definition TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS offers (id TEXT PRIMARY KEY, definition TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS containers (rid TEXT PRIMARY KEY, database TEXT, definition TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS ranges (container TEXT, id TEXT, low TEXT, high TEXT, parents TEXT, lsn INTEGER,
+    PRIMARY KEY (container, id)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS items (row INTEGER PRIMARY KEY, key TEXT, id TEXT, seq INTEGER, lsn INTEGER, at INTEGER,
+    ttl INTEGER, etag TEXT, open TEXT);
+  CREATE TABLE IF NOT EXISTS changes (row INTEGER PRIMARY KEY, container TEXT, lsn INTEGER, at INTEGER, kind TEXT,
+    key TEXT, id TEXT, current TEXT, previous TEXT, previous_lsn INTEGER, expired INTEGER);
+  CREATE INDEX IF NOT EXISTS changes_by_age ON changes (container, at);
+`;
+
+/** An item's row: its container's number above its own, so that one container's rows lie together. */
+const ROWS = 2 ** 36;
+const rowOf = ({ rid }: Container, seq: number): number => ridNumber(rid) * ROWS + seq;
+
+/**
+ * The durable half: memory serves, and every change is also written here. All changes of one turn of the event loop
+ * share a SQLite transaction; no answer leaves before it is committed, so a killed process loses nothing it answered.
+ */
+export class Journal {
+  readonly #db: DatabaseSync;
+  readonly #put: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #lsn: StatementSync;
+  readonly #moved = new Map<PhysicalPartition, string>();
+  #waiting: (() => void)[] = [];
+  #open = false;
+  #nextRid = 0;
+  account: Account | undefined;
+
+  constructor(folder: string) {
+    try {
+      mkdirSync(folder, { recursive: true });
+      this.#db = new DatabaseSync(join(folder, 'cosmos.db'));
+      this.#db.exec(SCHEMA);
+      this.#db.exec(
+        "INSERT INTO meta VALUES ('boot', 0) ON CONFLICT DO NOTHING; UPDATE meta SET value = value + 1 WHERE name = 'boot'",
+      );
+    } catch (error) {
+      throw new UsageError('emulator-data-unusable', `The data folder ${folder} can't be used: ${messageOf(error)}`, {
+        cause: error,
+        mend: 'Name a folder that this user may write to and that no other emulator has open.',
+      });
+    }
+    this.#put = this.#db.prepare('INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
+    this.#remove = this.#db.prepare('DELETE FROM items WHERE row = ?');
+    this.#lsn = this.#db.prepare('UPDATE ranges SET lsn = ? WHERE container = ? AND id = ?');
+  }
+
+  get boot(): number {
+    return Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'boot'").get()!.value);
+  }
+
+  /** Calls `send` once everything written before this call is on disk. */
+  release(send: () => void): void {
+    if (this.#open) this.#waiting.push(send);
+    else send();
+  }
+
+  put(container: Container, { item, lsn, at, ttl, etag, open }: Version): void {
+    this.#begin();
+    this.#put.run(rowOf(container, item.seq), item.home.text, item.id, item.seq, lsn, at, ttl ?? null, etag, open);
+  }
+
+  remove(container: Container, item: Item): void {
+    this.#begin();
+    this.#remove.run(rowOf(container, item.seq));
+  }
+
+  change({ rid }: Container, { lsn, at, kind, home, id, current, previous, previousLsn, expired }: Change): void {
+    const row = [rid, lsn, at, kind, home.text, id, current ?? null, previous ?? null, previousLsn ?? null];
+    this.#write('INSERT INTO changes VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)', ...row, Number(expired));
+  }
+
+  /** After a failover some changes never were. */
+  rewriteChanges(container: Container): void {
+    this.#write('DELETE FROM changes WHERE container = ?', container.rid);
+    for (const range of container.ranges) for (const change of range.changes) this.change(container, change);
+  }
+
+  /** Gives up what was written and not yet told, as a killed process does. */
+  crash(): void {
+    if (this.#open) this.#db.exec('ROLLBACK');
+    this.#open = false;
+    this.#waiting = [];
+    this.#db.close();
+  }
+
+  forgetChanges({ rid }: Container, before: number): void {
+    this.#write('DELETE FROM changes WHERE container = ? AND at < ?', rid, before);
+  }
+
+  moved(container: Container, range: PhysicalPartition): void {
+    this.#begin();
+    this.#moved.set(range, container.rid);
+  }
+
+  database({ rid, definition }: Database): void {
+    this.#write('INSERT OR REPLACE INTO databases VALUES (?, ?)', rid, JSON.stringify(definition));
+  }
+
+  dropDatabase({ rid }: Database): void {
+    this.#write('DELETE FROM databases WHERE rid = ?', rid);
+  }
+
+  container(database: Database, { rid, definition, ranges }: Container): void {
+    this.#write('INSERT OR REPLACE INTO containers VALUES (?, ?, ?)', rid, database.id, JSON.stringify(definition));
+    this.#ranges(rid, ranges);
+  }
+
+  /** Other physical partitions than before. */
+  reshaped({ rid, ranges, merged }: Container): void {
+    this.#write('DELETE FROM ranges WHERE container = ?', rid);
+    this.#ranges(rid, ranges);
+    if (merged) this.#write('INSERT OR REPLACE INTO meta VALUES (?, 1)', `merged ${rid}`);
+  }
+
+  #ranges(container: string, ranges: readonly PhysicalPartition[]): void {
+    for (const { id, range, parents, lsn } of ranges) {
+      const values = [container, id, range.min, range.max, JSON.stringify(parents), lsn];
+      this.#write('INSERT OR REPLACE INTO ranges VALUES (?, ?, ?, ?, ?, ?)', ...values);
+    }
+  }
+
+  dropContainer(container: Container): void {
+    const { rid } = container;
+    this.#write('DELETE FROM containers WHERE rid = ?', rid);
+    this.#write('DELETE FROM ranges WHERE container = ?', rid);
+    this.#write('DELETE FROM changes WHERE container = ?', rid);
+    this.#write('DELETE FROM items WHERE row BETWEEN ? AND ?', rowOf(container, 0), rowOf(container, ROWS - 1));
+  }
+
+  offer({ id, definition }: Offer): void {
+    this.#write('INSERT OR REPLACE INTO offers VALUES (?, ?)', id, JSON.stringify(definition));
+  }
+
+  dropOffer({ id }: Offer): void {
+    this.#write('DELETE FROM offers WHERE id = ?', id);
+  }
+
+  /** Reads everything back, as it was after the last commit. */
+  load(account: Account): void {
+    this.account = account;
+    account.nextRid = Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'nextRid'").get()?.value ?? 1);
+    for (const row of this.#db.prepare('SELECT definition FROM databases ORDER BY rid').all()) {
+      const definition = JSON.parse(row.definition as string) as Doc & { id: string; _rid: string };
+      account.databases.set(definition.id, {
+        id: definition.id,
+        rid: definition._rid,
+        definition,
+        containers: new Map(),
+      });
+    }
+    for (const row of this.#db.prepare('SELECT definition FROM offers ORDER BY id').all()) {
+      const definition = JSON.parse(row.definition as string) as Doc & { id: string };
+      account.offers.set(definition.id, { id: definition.id, definition });
+    }
+    for (const row of this.#db.prepare('SELECT database, definition FROM containers ORDER BY rid').all()) {
+      const database = account.databases.get(row.database as string);
+      if (database) this.#loadContainer(database, JSON.parse(row.definition as string) as Doc);
+    }
+  }
+
+  #loadContainer(database: Database, definition: Doc): void {
+    const { id, _rid: rid, _self: self } = definition as { id: string; _rid: string; _self: string };
+    const ranges = this.#db
+      .prepare('SELECT * FROM ranges WHERE container = ? ORDER BY low')
+      .all(rid)
+      .map(({ id: name, low, high, parents, lsn }) => {
+        const range = { min: low as string, max: high as string };
+        return new PhysicalPartition(name as string, range, JSON.parse(parents as string) as string[], Number(lsn));
+      });
+    const container = new Container(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, ranges, 1);
+    container.merged = this.#db.prepare('SELECT 1 FROM meta WHERE name = ?').get(`merged ${rid}`) !== undefined;
+    database.containers.set(id, container);
+    for (const row of this.#db
+      .prepare('SELECT * FROM items WHERE row BETWEEN ? AND ? ORDER BY row')
+      .iterate(rowOf(container, 0), rowOf(container, ROWS - 1))) {
+      loadItem(container, row);
+    }
+    for (const { log } of ranges) log.sort((a, b) => a.lsn - b.lsn);
+    for (const row of this.#db.prepare('SELECT * FROM changes WHERE container = ? ORDER BY row').iterate(rid)) {
+      const change = changeOf(container, row);
+      change.home.range.changes.push(change);
+    }
+    for (const range of ranges) range.forgottenLsn = (range.changes[0]?.lsn ?? range.lsn + 1) - 1;
+  }
+
+  #begin(): void {
+    if (this.#open) return;
+    this.#open = true;
+    this.#db.exec('BEGIN');
+    setImmediate(() => this.flush());
+  }
+
+  /** Commits what is open and lets the answers that wait for it go. */
+  flush(): void {
+    if (!this.#open) return;
+    for (const [range, rid] of this.#moved) this.#lsn.run(range.lsn, rid, range.id);
+    this.#moved.clear();
+    if (this.account && this.account.nextRid !== this.#nextRid) {
+      this.#nextRid = this.account.nextRid;
+      this.#db.prepare("INSERT OR REPLACE INTO meta VALUES ('nextRid', ?)").run(this.#nextRid);
+    }
+    this.#db.exec('COMMIT');
+    this.#open = false;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const send of waiting) send();
+  }
+
+  close(): void {
+    this.flush();
+    this.#db.close();
+  }
+
+  #write(sql: string, ...values: (string | number | null)[]): void {
+    this.#begin();
+    this.#db.prepare(sql).run(...values);
+  }
+}
+
+function changeOf(container: Container, row: Record<string, unknown>): Change {
+  return {
+    lsn: Number(row.lsn),
+    at: Number(row.at),
+    kind: row.kind as Change['kind'],
+    home: container.open(JSON.parse(row.key as string) as WireKey),
+    id: row.id as string,
+    current: (row.current as string | null) ?? undefined,
+    previous: (row.previous as string | null) ?? undefined,
+    previousLsn: (row.previous_lsn as number | null) ?? undefined,
+    expired: row.expired === 1,
+  };
+}
+
+function loadItem(container: Container, row: Record<string, unknown>): void {
+  const text = row.key as string;
+  let home = container.logical.get(text);
+  if (!home) {
+    const key = JSON.parse(text) as WireKey;
+    const epk = container.keys.epk(key);
+    home = new LogicalPartition(key, text, epk, container.rangeOf(epk), container.nextSeq);
+    container.logical.set(text, home);
+  }
+  const item = new Item(row.id as string, home, Number(row.seq));
+  const ttl = row.ttl === null ? undefined : Number(row.ttl);
+  item.current = new Version(item, row.open as string, row.etag as string, Number(row.lsn), Number(row.at), ttl);
+  home.items.set(item.id, item);
+  home.range.append(item.current);
+  if (ttl !== undefined && ttl > 0) container.expiring++;
+  if (container.unique.length > 0) {
+    for (const value of uniqueValues(container, item.current.doc)) home.unique.set(value, item.id);
+  }
+  container.nextSeq = Math.max(container.nextSeq, item.seq + 1);
+}

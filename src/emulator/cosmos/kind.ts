@@ -1,0 +1,21 @@
+import { header } from './wire.ts';
+import type { Call } from './wire.ts';
+
+/**
+ * What a request is, for figures and rules: `read`, `create`, `upsert`, `replace`, `patch`, `delete`, `batch` (bulk
+ * too), `query`, `query-plan`, `read-feed`, `change-feed`, `account`; for all else the resource and the method, as in
+ * `pkranges.get`.
+ */
+export function kindOf({ method, segments, headers }: Call): string {
+  if (segments.length === 0) return 'account';
+  if (segments[4] !== 'docs') {
+    const what = segments.length % 2 === 1 ? segments.at(-1)! : segments.at(-2)!;
+    return `${what}.${method.toLowerCase()}`;
+  }
+  if (segments.length > 5) return { GET: 'read', PUT: 'replace', PATCH: 'patch', DELETE: 'delete' }[method] ?? method;
+  if (method === 'GET') return headers['a-im'] === undefined ? 'read-feed' : 'change-feed';
+  if (header(headers, 'x-ms-cosmos-is-batch-request') !== undefined) return 'batch';
+  if (header(headers, 'x-ms-cosmos-is-query-plan-request') !== undefined) return 'query-plan';
+  if (header(headers, 'x-ms-documentdb-isquery') !== undefined) return 'query';
+  return header(headers, 'x-ms-documentdb-is-upsert') === undefined ? 'create' : 'upsert';
+}

@@ -1,0 +1,84 @@
+import type { FeedRange } from '../../cosmos/ranges.ts';
+import type { Change } from './changes.ts';
+import type { Item, Version } from './item.ts';
+import type { WireKey } from './keys.ts';
+import { Undo } from './replica.ts';
+import type { Budget } from './throughput.ts';
+
+const COMPACT_FROM = 4096;
+
+/** All items with one full partition key. */
+export class LogicalPartition {
+  readonly key: WireKey;
+  readonly text: string;
+  readonly epk: string;
+  /** Changes when the physical partition is split or merged. */
+  range: PhysicalPartition;
+  /** Ascending in order of creation, as `Item.seq`. */
+  readonly seq: number;
+  readonly items = new Map<string, Item>();
+  /** Unique keys' values, by constraint, to the id that holds them. */
+  readonly unique = new Map<string, string>();
+
+  constructor(key: WireKey, text: string, epk: string, range: PhysicalPartition, seq: number) {
+    this.key = key;
+    this.text = text;
+    this.epk = epk;
+    this.range = range;
+    this.seq = seq;
+  }
+}
+
+/**
+ * One physical partition: a range of effective keys with its own lsn. `log` holds versions by ascending lsn; a version
+ * that is no longer its item's current one is dead, skipped by readers and swept out when the dead outnumber the live.
+ */
+export class PhysicalPartition {
+  readonly id: string;
+  readonly range: FeedRange;
+  readonly parents: readonly string[];
+  lsn: number;
+  log: Version[] = [];
+  undo = new Undo();
+  /** Every change, for the all-versions feed; empty where the container doesn't offer that. */
+  changes: Change[] = [];
+  /** Changes up to here aren't kept any more. */
+  forgottenLsn = 0;
+  budget: Budget | undefined;
+  /** Set while a split has been ordered and not carried out: how often the range still says so, and then what. */
+  completing: { left: number; readonly finish: () => void } | undefined;
+  #dead = 0;
+
+  constructor(id: string, range: FeedRange, parents: readonly string[] = [], lsn = 0) {
+    this.id = id;
+    this.range = range;
+    this.parents = parents;
+    this.lsn = lsn;
+  }
+
+  /** The caller has checked that the lsn isn't below the log's last. */
+  append(version: Version): void {
+    this.log.push(version);
+  }
+
+  retire(): void {
+    if (++this.#dead > COMPACT_FROM && this.#dead * 2 > this.log.length) this.compact();
+  }
+
+  compact(): void {
+    this.log = this.log.filter((version) => version.item.current === version);
+    this.#dead = 0;
+  }
+
+  /** Index of the first log entry above `lsn`. */
+  after(lsn: number): number {
+    let low = 0;
+    let high = this.log.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.log[middle]!.lsn <= lsn) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

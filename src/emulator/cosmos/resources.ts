@@ -1,0 +1,278 @@
+import { containerRid, databaseRid } from './account.ts';
+import type { Account, Database, Offer } from './account.ts';
+import { beginChanges } from './changes.ts';
+import { Container, newRanges } from './container.ts';
+import { checkName, containerDefinition, offerContent, throughputIn, throughputOf } from './definition.ts';
+import type { Throughput } from './definition.ts';
+import { deleteByKey } from './key-delete.ts';
+import type { KeyDefinition } from './keys.ts';
+import { queryDefinitions } from './query.ts';
+import { containerHeaders, reply } from './reply.ts';
+import { conflict, header, notFound, parseObject, preconditionFailed, WireError } from './wire.ts';
+import type { Call, Doc, Reply } from './wire.ts';
+
+const DEFAULT_THROUGHPUT: Throughput = { maximum: 400, autoscale: false };
+
+/** `GET /`. The id must not be `localhost` and the lists must not be empty, or the client asks again before every call. */
+export function accountInfo(call: Call): Reply {
+  const endpoint = `http://${call.headers.host ?? 'localhost'}/`;
+  const locations = [{ name: 'Embedded', databaseAccountEndpoint: endpoint }];
+  const info = {
+    id: 'millrace-emulator',
+    _self: '',
+    _rid: 'millrace-emulator',
+    addresses: '//addresses/',
+    media: '//media/',
+    _dbs: '//dbs/',
+    writableLocations: locations,
+    readableLocations: locations,
+    enableMultipleWriteLocations: false,
+    userReplicationPolicy: { asyncReplication: false, minReplicaSetSize: 3, maxReplicasetSize: 4 },
+    userConsistencyPolicy: { defaultConsistencyLevel: 'Session' },
+    readPolicy: { primaryReadCoefficient: 1, secondaryReadCoefficient: 1 },
+    queryEngineConfiguration: '{}',
+  };
+  return reply(200, 0, {}, JSON.stringify(info));
+}
+
+/** Databases, containers, their ranges and offers: what the client calls resources of the control plane. */
+export function resources(account: Account, call: Call): Reply {
+  const { method, segments } = call;
+  const [kind, name] = segments;
+  if (kind === 'offers') return offers(account, call);
+  if (kind !== 'dbs') throw notFound('Resource');
+  if (name === undefined) {
+    return method === 'POST' && !isQuery(call)
+      ? createDatabase(account, call)
+      : list(call, 'Databases', [...account.databases.values()], '');
+  }
+  const database = account.databases.get(name);
+  if (!database) throw notFound('Database');
+  if (segments.length === 2) return oneDatabase(account, call, database);
+  if (segments[2] !== 'colls') throw unsupported(segments[2]);
+  if (segments.length === 3) {
+    return method === 'POST' && !isQuery(call)
+      ? createContainer(account, call, database)
+      : list(call, 'DocumentCollections', [...database.containers.values()], database.rid);
+  }
+  const container = database.containers.get(segments[3]!);
+  if (!container) throw notFound('Container');
+  if (segments.length === 4) return oneContainer(account, call, database, container);
+  if (segments[4] === 'pkranges') return ranges(container);
+  if (segments[4] === 'operations' && segments[5] === 'partitionkeydelete' && method === 'POST') {
+    return deleteByKey(account, call, container);
+  }
+  throw unsupported(segments[4]);
+}
+
+const isQuery = (call: Call): boolean => header(call.headers, 'x-ms-documentdb-isquery')?.toLowerCase() === 'true';
+
+const unsupported = (what: string | undefined): WireError =>
+  new WireError(
+    501,
+    `The embedded server offers no '${String(what)}': only databases, containers, items, ranges and offers.`,
+  );
+
+const notAllowed = (call: Call): WireError => new WireError(405, `The method ${call.method} is not allowed here.`);
+
+function list(call: Call, name: string, found: readonly { definition: Doc }[], rid: string): Reply {
+  const definitions = found.map(({ definition }) => definition);
+  const texts = isQuery(call)
+    ? queryDefinitions(call.body, definitions)
+    : definitions.map((each) => JSON.stringify(each));
+  const headers = { 'x-ms-item-count': String(texts.length) };
+  return reply(200, 2, headers, `{"_rid":"${rid}","${name}":[${texts.join(',')}],"_count":${texts.length}}`);
+}
+
+function stamp(account: Account, definition: Doc, rid: string, self: string): Doc {
+  return { ...definition, _rid: rid, _self: self, _etag: account.etag(), _ts: Math.floor(account.now() / 1000) };
+}
+
+function one(status: number, definition: Doc, headers: Record<string, string> = {}): Reply {
+  return reply(
+    status,
+    status === 200 ? 1 : 5,
+    { ...headers, etag: String(definition._etag) },
+    JSON.stringify(definition),
+  );
+}
+
+function createDatabase(account: Account, call: Call): Reply {
+  const body = parseObject(call.body);
+  checkName(body.id);
+  const { id } = body;
+  if (account.databases.has(id)) throw conflict();
+  const throughput = throughputOf(call);
+  const rid = databaseRid(account.nextRid++);
+  const definition = { ...stamp(account, { id }, rid, `dbs/${rid}/`), _colls: 'colls/', _users: 'users/' };
+  const database: Database = { id, rid, definition, containers: new Map() };
+  account.databases.set(id, database);
+  account.journal?.database(database);
+  if (throughput) addOffer(account, rid, `dbs/${rid}/`, throughput);
+  return one(201, definition);
+}
+
+function oneDatabase(account: Account, call: Call, database: Database): Reply {
+  if (call.method === 'GET') return one(200, database.definition);
+  if (call.method !== 'DELETE') throw notAllowed(call);
+  for (const container of database.containers.values()) dropContainer(account, database, container);
+  account.databases.delete(database.id);
+  dropOffer(account, database.rid);
+  account.journal?.dropDatabase(database);
+  return reply(204, 5, {});
+}
+
+function createContainer(account: Account, call: Call, database: Database): Reply {
+  const body = containerDefinition(withoutKey(call, parseObject(call.body)));
+  const id = body.id as string;
+  if (database.containers.has(id)) throw conflict();
+  const shared = [...account.offers.values()].some(({ definition }) => definition.offerResourceId === database.rid);
+  const throughput = throughputOf(call) ?? (shared ? undefined : DEFAULT_THROUGHPUT);
+  const rid = containerRid(database.rid, account.nextRid++);
+  const self = `dbs/${database.rid}/colls/${rid}/`;
+  const definition = withLinks(stamp(account, body, rid, self));
+  const initial = newRanges(throughput?.maximum ?? 0, (body.partitionKey as KeyDefinition).version);
+  const container = new Container(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, initial, 1);
+  database.containers.set(id, container);
+  account.journal?.container(database, container);
+  if (throughput) addOffer(account, rid, self, throughput);
+  return one(201, definition, containerHeaders(container));
+}
+
+/** Before the API version of late 2018 containers needed no key; today's service gives those a system key. */
+function withoutKey(call: Call, body: Doc): Doc {
+  if (body.partitionKey !== undefined || (header(call.headers, 'x-ms-version') ?? '') >= '2018-12-31') return body;
+  return { ...body, partitionKey: { paths: ['/_partitionKey'], kind: 'Hash', version: 1, systemKey: true } };
+}
+
+function oneContainer(account: Account, call: Call, database: Database, container: Container): Reply {
+  if (call.method === 'GET') {
+    const asked = header(call.headers, 'x-ms-documentdb-populatequotainfo')?.toLowerCase() === 'true';
+    return one(200, container.definition, {
+      ...containerHeaders(container),
+      ...indexProgress(container),
+      ...(asked ? quota(container) : {}),
+    });
+  }
+  if (call.method === 'DELETE') {
+    dropContainer(account, database, container);
+    return reply(204, 5, {});
+  }
+  if (call.method !== 'PUT') throw notAllowed(call);
+  const ifMatch = header(call.headers, 'if-match');
+  if (ifMatch !== undefined && ifMatch !== '*' && ifMatch !== container.definition._etag) throw preconditionFailed();
+  const body = containerDefinition(parseObject(call.body), container.definition);
+  const kept = container.allVersions;
+  container.definition = withLinks(stamp(account, body, container.rid, container.self));
+  container.indexes.clear();
+  if (container.allVersions && !kept) beginChanges(container.ranges);
+  account.journal?.container(database, container);
+  return one(200, container.definition, containerHeaders(container));
+}
+
+/** Indexes follow at once here, so that they are always complete. */
+function indexProgress({ definition }: Container): Record<string, string> {
+  const { indexingMode } = definition.indexingPolicy as Doc;
+  const lazy = indexingMode === 'lazy' ? { 'x-ms-documentdb-collection-lazy-indexing-progress': '100' } : {};
+  return { 'x-ms-documentdb-collection-index-transformation-progress': '100', ...lazy };
+}
+
+/** Sizes in KB; 10 GB is what the service tells for a container of one physical partition. */
+function quota(container: Container): Record<string, string> {
+  const versions = container.ranges.flatMap(({ log }) => log).filter((version) => version.item.current === version);
+  const kilobytes = Math.ceil(versions.reduce((sum, { size }) => sum + size, 0) / 1024);
+  const of = (size: number, documents: number, limit: number): string =>
+    `functions=0;storedProcedures=0;triggers=0;documentSize=0;documentsSize=${size};documentsCount=${documents};collectionSize=${limit}`;
+  return {
+    'x-ms-resource-quota': of(10 * 1024 * 1024, -1, 10 * 1024 * 1024),
+    'x-ms-resource-usage': of(kilobytes, versions.length, kilobytes),
+  };
+}
+
+const withLinks = (definition: Doc): Doc => ({
+  ...definition,
+  _docs: 'docs/',
+  _sprocs: 'sprocs/',
+  _triggers: 'triggers/',
+  _udfs: 'udfs/',
+  _conflicts: 'conflicts/',
+});
+
+function dropContainer(account: Account, database: Database, container: Container): void {
+  database.containers.delete(container.id);
+  dropOffer(account, container.rid);
+  account.journal?.dropContainer(container);
+}
+
+function ranges(container: Container): Reply {
+  const texts = container.ranges.map(({ id, range, parents }) =>
+    JSON.stringify({
+      _rid: `${container.rid}-${id}`,
+      id,
+      _etag: container.definition._etag,
+      minInclusive: range.min,
+      maxExclusive: range.max,
+      ridPrefix: Number(id),
+      _self: `${container.self}pkranges/${id}/`,
+      throughputFraction: 1 / container.ranges.length,
+      status: 'online',
+      parents,
+      _ts: container.definition._ts,
+    }),
+  );
+  const headers = {
+    ...containerHeaders(container),
+    'x-ms-item-count': String(texts.length),
+    etag: String(container.definition._etag),
+  };
+  return reply(
+    200,
+    1,
+    headers,
+    `{"_rid":"${container.rid}","PartitionKeyRanges":[${texts.join(',')}],"_count":${texts.length}}`,
+  );
+}
+
+function addOffer(account: Account, resourceRid: string, resource: string, throughput: Throughput): void {
+  const n = account.nextRid++;
+  const id = `of${n.toString(36).padStart(4, '0')}`;
+  const definition = stamp(
+    account,
+    {
+      id,
+      offerVersion: 'V2',
+      offerType: 'Invalid',
+      resource,
+      offerResourceId: resourceRid,
+      content: offerContent(throughput),
+    },
+    id,
+    `offers/${id}/`,
+  );
+  const offer: Offer = { id, definition };
+  account.offers.set(id, offer);
+  account.journal?.offer(offer);
+}
+
+function dropOffer(account: Account, resourceRid: string): void {
+  for (const offer of account.offers.values()) {
+    if (offer.definition.offerResourceId !== resourceRid) continue;
+    account.offers.delete(offer.id);
+    account.journal?.dropOffer(offer);
+  }
+}
+
+function offers(account: Account, call: Call): Reply {
+  const id = call.segments[1];
+  if (id === undefined) return list(call, 'Offers', [...account.offers.values()], '');
+  const offer = account.offers.get(id);
+  if (!offer) throw notFound('Offer');
+  if (call.method === 'GET') return one(200, offer.definition);
+  if (call.method !== 'PUT') throw notAllowed(call);
+  const throughput = throughputIn(parseObject(call.body).content);
+  const definition = stamp(account, { ...offer.definition, content: offerContent(throughput) }, id, `offers/${id}/`);
+  const replaced = { id, definition };
+  account.offers.set(id, replaced);
+  account.journal?.offer(replaced);
+  return one(200, definition);
+}

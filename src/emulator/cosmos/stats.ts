@@ -1,0 +1,31 @@
+/** What a server has done since it started. */
+export interface EmulatorStats {
+  /** Requests by kind, refused ones too. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Answers by status. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Request units charged. */
+  readonly charge: number;
+  /** Requests that were failed by choice. */
+  readonly faults: number;
+}
+
+export class Stats {
+  readonly #requests: Record<string, number> = {};
+  readonly #statuses: Record<string, number> = {};
+  charge = 0;
+  faults = 0;
+
+  request(kind: string): void {
+    this.#requests[kind] = (this.#requests[kind] ?? 0) + 1;
+  }
+
+  status(status: number): void {
+    this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
+  }
+
+  snapshot(): EmulatorStats {
+    const { charge, faults } = this;
+    return { requests: { ...this.#requests }, statuses: { ...this.#statuses }, charge, faults };
+  }
+}

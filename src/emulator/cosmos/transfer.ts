@@ -1,0 +1,151 @@
+import { open } from 'node:fs/promises';
+import { z } from 'zod';
+import { messageOf, UsageError } from '../../base/errors.ts';
+import type { Account } from './account.ts';
+import type { Container } from './container.ts';
+import { throughputIn } from './definition.ts';
+import { perform } from './operations.ts';
+import { resources } from './resources.ts';
+import { Transaction } from './transaction.ts';
+import { parseJson, WireError } from './wire.ts';
+import type { Doc } from './wire.ts';
+
+// One JSON value a line: a database, then its containers, each followed by its items. What the server itself makes
+// (resource ids, etags, times) is left out and made anew.
+
+const SYSTEM = /^_(?:rid|self|etag|ts|attachments|colls|users|docs|sprocs|triggers|udfs|conflicts|lsn)$/;
+
+const line = z.union([
+  z.strictObject({ database: z.looseObject({ id: z.string() }) }),
+  z.strictObject({
+    container: z.looseObject({ id: z.string() }),
+    throughput: z.number().optional(),
+    autoscale: z.boolean().optional(),
+  }),
+  z.strictObject({ item: z.looseObject({ id: z.string() }) }),
+]);
+
+/** Writes everything to a file as JSON lines; returns the number of items. */
+export async function exportTo(account: Account, path: string): Promise<number> {
+  const file = await open(path, 'w').catch((cause: unknown) => {
+    throw unusable(path, messageOf(cause), cause);
+  });
+  try {
+    const stream = file.createWriteStream();
+    let items = 0;
+    for (const text of lines(account)) {
+      if (text.startsWith('{"item"')) items++;
+      if (!stream.write(`${text}\n`)) await new Promise<void>((resolve) => stream.once('drain', () => resolve()));
+    }
+    await new Promise<void>((resolve, reject) => {
+      stream.once('error', reject);
+      stream.end(resolve);
+    });
+    return items;
+  } finally {
+    await file.close();
+  }
+}
+
+function* lines(account: Account): Generator<string, void> {
+  const now = account.now();
+  for (const { definition, containers } of account.databases.values()) {
+    yield JSON.stringify({ database: plain(definition) });
+    for (const container of containers.values()) {
+      yield JSON.stringify({ container: plain(container.definition), ...throughputOf(account, container) });
+      for (const { items } of container.logical.values()) {
+        for (const { current } of items.values()) {
+          if (container.isLive(current, now)) yield JSON.stringify({ item: plain(current.doc) });
+        }
+      }
+    }
+  }
+}
+
+const plain = (doc: Doc): Doc => Object.fromEntries(Object.entries(doc).filter(([name]) => !SYSTEM.test(name)));
+
+function throughputOf(account: Account, { rid }: Container): Doc {
+  for (const { definition } of account.offers.values()) {
+    if (definition.offerResourceId !== rid) continue;
+    const { maximum, autoscale } = throughputIn(definition.content);
+    return { throughput: maximum, ...(autoscale ? { autoscale } : {}) };
+  }
+  return {};
+}
+
+/**
+ * Reads what `exportTo` wrote, beside what is there already; returns the number of items. What comes before a mistake
+ * in the file stays.
+ * @throws UsageError with the line where the file isn't of this form, or names what exists already
+ */
+export async function importFrom(account: Account, path: string): Promise<number> {
+  const file = await open(path).catch((cause: unknown) => {
+    throw unusable(path, messageOf(cause), cause);
+  });
+  let number = 0;
+  let items = 0;
+  let database = '';
+  let container: Container | undefined;
+  try {
+    for await (const text of file.readLines()) {
+      number++;
+      if (text.trim() === '') continue;
+      const next = lineOf(text);
+      if ('database' in next) {
+        create(account, ['dbs'], next.database, {});
+        database = next.database.id;
+        container = undefined;
+      } else if ('container' in next) {
+        const { throughput, autoscale = false } = next;
+        create(account, ['dbs', database, 'colls'], next.container, headersOf(throughput, autoscale));
+        container = account.databases.get(database)?.containers.get(next.container.id);
+      } else {
+        if (!container) throw new UsageError('import-invalid', 'An item stands before any container.');
+        const tx = new Transaction(account, container, container.open(container.keys.of(next.item)));
+        perform(tx, { type: 'Create', body: next.item });
+        tx.commit();
+        items++;
+      }
+    }
+    return items;
+  } catch (cause) {
+    throw unusable(
+      path,
+      `line ${number}: ${cause instanceof z.ZodError ? 'it is of no known form' : messageOf(cause)}`,
+      cause,
+    );
+  } finally {
+    await file.close();
+  }
+}
+
+/** Checked, and as it was read: the checker's own copy loses members called `__proto__`. */
+function lineOf(text: string): z.output<typeof line> {
+  const value: unknown = parseJson(text);
+  line.parse(value);
+  return value as z.output<typeof line>;
+}
+
+function create(account: Account, segments: string[], body: Doc, headers: Record<string, string>): void {
+  const { status, text } = resources(account, {
+    method: 'POST',
+    segments,
+    headers,
+    body: Buffer.from(JSON.stringify(body)),
+  });
+  if (status !== 201) throw new WireError(status, text ?? '');
+}
+
+function headersOf(throughput: number | undefined, autoscale: boolean): Record<string, string> {
+  const version = { 'x-ms-version': '2020-07-15' };
+  if (throughput === undefined) return version;
+  return autoscale
+    ? { ...version, 'x-ms-cosmos-offer-autopilot-settings': JSON.stringify({ maxThroughput: throughput }) }
+    : { ...version, 'x-ms-offer-throughput': String(throughput) };
+}
+
+const unusable = (path: string, why: string, cause: unknown): UsageError =>
+  new UsageError('emulator-file-unusable', `The file ${path} can't be used: ${why}`, {
+    cause,
+    mend: 'Name a file that an embedded server has exported, or a folder that this user may write to.',
+  });

@@ -1,0 +1,280 @@
+import type { Column, Expr, Query } from './ast.ts';
+import { FUNCTIONS } from './functions.ts';
+import { likePattern } from './like.ts';
+import { lastName } from './parse.ts';
+import type { Select } from './select.ts';
+import { SqlError } from './tokens.ts';
+import { compares, define, differs, equals, member } from './values.ts';
+
+/** The values of the sources of one row, by slot: 0 is the document, 1 what it was read from. */
+export type Row = unknown[];
+export type Eval = (row: Row) => unknown;
+
+export type Aggregate = 'COUNT' | 'COUNTIF' | 'SUM' | 'AVG' | 'MIN' | 'MAX' | 'MAKELIST' | 'MAKESET';
+const AGGREGATES = new Set<string>([
+  'COUNT',
+  'COUNTIF',
+  'SUM',
+  'AVG',
+  'MIN',
+  'MAX',
+  'MAKELIST',
+  'MAKESET',
+] satisfies Aggregate[]);
+
+/** What the service has and this engine has not. */
+const ABSENT = /^(?:ST_|FULLTEXT|VECTORDISTANCE$|RRF$)/;
+
+export const isAggregate = (name: string): boolean => AGGREGATES.has(name);
+
+/** What an expression may refer to, and what it asks of the query around it. */
+export interface Scope {
+  readonly slots: Map<string, number>;
+  readonly params: ReadonlyMap<string, unknown>;
+  /** Shared by a query and its subqueries, so that no two sources meet in a slot. */
+  readonly counter: { next: number };
+  /** Compiles a subquery: handed in, since select.ts stands above this file. */
+  readonly select: (query: Query, scope: Scope) => Select;
+  /** Where aggregates are allowed: their arguments, in the order of the slots they were given. */
+  aggregates?: { readonly name: Aggregate; readonly argument: Eval; readonly slot: number }[];
+}
+
+export const inner = (scope: Scope): Scope => ({
+  slots: new Map(scope.slots),
+  params: scope.params,
+  counter: scope.counter,
+  select: scope.select,
+});
+
+export function compile(expr: Expr, scope: Scope): Eval {
+  switch (expr.kind) {
+    case 'constant': {
+      const { value } = expr;
+      return () => value;
+    }
+    case 'param': {
+      if (!scope.params.has(expr.name)) {
+        throw new SqlError('SC2007', `Parameter '${expr.name}' is not supplied.`, expr.at, expr.at + expr.name.length);
+      }
+      const value = scope.params.get(expr.name);
+      return () => value;
+    }
+    case 'name':
+      return named(expr.name, expr.at, scope);
+    case 'member':
+      return memberOf(expr.of, expr.key, scope);
+    case 'unary':
+      return unary(expr.op, compile(expr.of, scope));
+    case 'binary':
+      return binary(expr.op, compile(expr.left, scope), compile(expr.right, scope));
+    case 'between': {
+      const of = compile(expr.of, scope);
+      const low = binary('>=', of, compile(expr.low, scope));
+      return binary('AND', low, binary('<=', of, compile(expr.high, scope)));
+    }
+    case 'in': {
+      const of = compile(expr.of, scope);
+      const list = expr.list.map((item) => compile(item, scope));
+      return (row) => {
+        const value = of(row);
+        return value === undefined ? undefined : list.some((item) => equals(value, item(row)) === true);
+      };
+    }
+    case 'like': {
+      const of = compile(expr.of, scope);
+      const pattern = compile(expr.pattern, scope);
+      return (row) => {
+        const value = of(row);
+        const like = pattern(row);
+        return typeof value === 'string' && typeof like === 'string'
+          ? likePattern(like, expr.escape).test(value)
+          : undefined;
+      };
+    }
+    case 'choice': {
+      const [test, yes, no] = [compile(expr.test, scope), compile(expr.yes, scope), compile(expr.no, scope)];
+      return (row) => (test(row) === true ? yes(row) : no(row));
+    }
+    case 'call':
+      return call(expr.name, expr.args, expr.at, scope);
+    case 'array': {
+      const items = expr.items.map((item) => compile(item, scope));
+      return (row) => items.map((item) => item(row)).filter((value) => value !== undefined);
+    }
+    case 'object': {
+      const members = expr.members.map(([name, value]) => [name, compile(value, scope)] as const);
+      return (row) => {
+        const object: Record<string, unknown> = {};
+        for (const [name, value] of members) {
+          const found = value(row);
+          if (found !== undefined) define(object, name, found);
+        }
+        return object;
+      };
+    }
+    case 'query':
+      break;
+  }
+  return subquery(expr.use, expr.query, scope);
+}
+
+function named(name: string, at: number, scope: Scope): Eval {
+  const slot = scope.slots.get(name);
+  if (slot === undefined) {
+    throw new SqlError('SC2001', `Identifier '${name}' could not be resolved.`, at, at + name.length);
+  }
+  return (row) => row[slot];
+}
+
+function memberOf(of: Expr, key: Expr, scope: Scope): Eval {
+  const object = compile(of, scope);
+  if (key.kind === 'constant') {
+    const { value } = key;
+    return (row) => member(object(row), value);
+  }
+  const name = compile(key, scope);
+  return (row) => member(object(row), name(row));
+}
+
+function unary(op: string, of: Eval): Eval {
+  if (op === 'NOT') {
+    return (row) => {
+      const value = of(row);
+      return typeof value === 'boolean' ? !value : undefined;
+    };
+  }
+  return (row) => {
+    const value = of(row);
+    if (typeof value !== 'number') return undefined;
+    if (op === '~') return ~value;
+    return op === '-' ? -value : value;
+  };
+}
+
+const ARITHMETIC: Record<string, (a: number, b: number) => number> = {
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+  '/': (a, b) => a / b,
+  '%': (a, b) => a % b,
+  '|': (a, b) => a | b,
+  '&': (a, b) => a & b,
+  '^': (a, b) => a ^ b,
+  '<<': (a, b) => a << b,
+  '>>': (a, b) => a >> b,
+  '>>>': (a, b) => a >>> b,
+};
+
+/** Three-valued: what isn't true or false is undefined, and only the other side can settle it. */
+function logic(left: Eval, right: Eval, settling: boolean): Eval {
+  return (row) => {
+    const a = left(row);
+    if (a === settling) return settling;
+    const b = right(row);
+    if (b === settling) return settling;
+    return a === !settling && b === !settling ? !settling : undefined;
+  };
+}
+
+function binary(op: string, left: Eval, right: Eval): Eval {
+  switch (op) {
+    case 'AND':
+      return logic(left, right, false);
+    case 'OR':
+      return logic(left, right, true);
+    case '??':
+      return (row) => left(row) ?? (left(row) === null ? null : right(row));
+    case '=':
+      return (row) => equals(left(row), right(row));
+    case '!=':
+      return (row) => differs(left(row), right(row));
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      return (row) => compares(op, left(row), right(row));
+    case '||':
+      return (row) => {
+        const a = left(row);
+        const b = right(row);
+        return typeof a === 'string' && typeof b === 'string' ? a + b : undefined;
+      };
+    default: {
+      const of = ARITHMETIC[op]!;
+      return (row) => {
+        const a = left(row);
+        const b = right(row);
+        if (typeof a !== 'number' || typeof b !== 'number') return undefined;
+        const result = of(a, b);
+        return Number.isFinite(result) ? result : undefined;
+      };
+    }
+  }
+}
+
+function call(name: string, args: readonly Expr[], at: number, scope: Scope): Eval {
+  if (AGGREGATES.has(name)) {
+    if (!scope.aggregates) {
+      throw new SqlError('SC2102', `Cannot perform an aggregate function (${name}) here.`, at, at + name.length);
+    }
+    if (args.length !== 1) arity(name, at);
+    const { aggregates: _, ...plain } = scope;
+    const slot = scope.counter.next++;
+    scope.aggregates.push({ name: name as Aggregate, argument: compile(args[0]!, plain), slot });
+    return (row) => row[slot];
+  }
+  const found = FUNCTIONS.get(name);
+  if (!found && ABSENT.test(name)) {
+    throw new SqlError(
+      'SC2005',
+      `'${name}' is not offered here: no spatial, full-text or vector search.`,
+      at,
+      at + name.length,
+    );
+  }
+  if (!found)
+    throw new SqlError('SC2005', `'${name}' is not a recognized built-in function name.`, at, at + name.length);
+  if (args.length < found.least || args.length > found.most) arity(name, at);
+  const values = args.map((arg) => compile(arg, scope));
+  if (values.length === 1) {
+    const [only] = values;
+    return (row) => found.call([only!(row)]);
+  }
+  return (row) => found.call(values.map((value) => value(row)));
+}
+
+function arity(name: string, at: number): never {
+  throw new SqlError('SC2006', `The ${name} function has a wrong number of arguments.`, at, at + name.length);
+}
+
+function subquery(use: 'exists' | 'array' | 'scalar', query: Query, scope: Scope): Eval {
+  const rows = scope.select(query, inner(scope));
+  return (row) => {
+    const results = rows(row);
+    if (use === 'exists') return !results.next().done;
+    if (use === 'array') return [...results];
+    const first = results.next();
+    return first.done ? undefined : first.value;
+  };
+}
+
+/** What a query puts out for one row. Columns without a name are `$1`, `$2` … in order. */
+export function projection(query: Query, scope: Scope): Eval {
+  if (query.columns === '*') {
+    const only = [...scope.slots.values()].at(-1);
+    if (query.from.length !== 1 || only === undefined) {
+      throw new SqlError('SC2040', "'SELECT *' is only valid with a single input set.", 0, 6);
+    }
+    return (row) => row[only];
+  }
+  if (query.bare) return compile(query.columns[0]!.expr, scope);
+  let unnamed = 0;
+  const nameOf = ({ expr, alias }: Column): string => {
+    const name = alias ?? lastName(expr);
+    return name === '' ? `$${++unnamed}` : name;
+  };
+  return compile(
+    { kind: 'object', members: query.columns.map((column) => [nameOf(column), column.expr] as const) },
+    scope,
+  );
+}

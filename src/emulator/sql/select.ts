@@ -1,0 +1,203 @@
+import { canonical } from '../../base/json.ts';
+import { partsOf } from './ast.ts';
+import type { Expr, Query, Source } from './ast.ts';
+import { compile, inner, isAggregate, projection } from './compile.ts';
+import type { Eval, Row, Scope } from './compile.ts';
+import { Accumulator } from './aggregate.ts';
+import { print } from './print.ts';
+import { SqlError } from './tokens.ts';
+import { compareAny } from './values.ts';
+
+/** Runs a query for one outer row: the rows of its sources, filtered, grouped, sorted and projected. */
+export type Select = (row: Row) => Generator<unknown, void>;
+
+type Rows = (row: Row) => Generator<Row, void>;
+
+/** Compiles a query whose sources are found in `scope` (for the outermost one, the document in slot 0). */
+export function select(query: Query, scope: Scope, outer?: Rows): Select {
+  const sources = query.from.map((source, i) => rowsOf(source, scope, i === 0 ? outer : undefined));
+  const where = query.where && compile(query.where, scope);
+  const filtered = chain(sources, where);
+  checkGrouping(query);
+  const grouped = query.groupBy?.map((expr) => compile(expr, scope));
+  const aggregating: Scope = { ...scope, aggregates: [] };
+  const project = projection(query, aggregating);
+  const aggregates = aggregating.aggregates!;
+  const keys = query.orderBy?.map(({ expr, descending }) => ({ of: compile(expr, aggregating), descending }));
+  const top = constant(query.top, scope);
+  const offset = constant(query.offset, scope) ?? 0;
+  const limit = constant(query.limit, scope) ?? top ?? Infinity;
+
+  return function* run(row) {
+    let rows: Iterable<Row> = filtered(row);
+    if (grouped || aggregates.length > 0) rows = group(rows, grouped, aggregates, row);
+    if (keys) rows = sorted(rows, keys);
+    const seen = query.distinct ? new Set<string>() : undefined;
+    let skip = offset;
+    let left = limit;
+    if (left <= 0) return;
+    for (const found of rows) {
+      const value = project(found);
+      if (value === undefined) continue;
+      if (seen) {
+        const key = canonical(value);
+        if (seen.has(key)) continue;
+        seen.add(key);
+      }
+      if (skip-- > 0) continue;
+      yield value;
+      if (--left <= 0) return;
+    }
+  };
+}
+
+/** Columns beside GROUP BY or aggregates are aggregates, or made of what is grouped by. */
+function checkGrouping({ columns, groupBy, orderBy }: Query): void {
+  const keys = new Set((groupBy ?? []).map(print));
+  if (groupBy && orderBy) {
+    throw new SqlError('SC2104', "'ORDER BY' is not supported in presence of GROUP BY.", 0, 0);
+  }
+  if (columns === '*') {
+    if (groupBy) throw new SqlError('SC2103', "'SELECT *' is not valid in presence of GROUP BY.", 0, 0);
+    return;
+  }
+  if (!groupBy && !columns.some(({ expr }) => holdsAggregate(expr))) return;
+  for (const { expr } of columns) {
+    const stray = strayName(expr, keys);
+    if (stray === undefined) continue;
+    const message = `Property reference '${stray}' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.`;
+    throw new SqlError('SC2103', message, 0, 0);
+  }
+}
+
+const holdsAggregate = (expr: Expr): boolean =>
+  expr.kind === 'call' ? isAggregate(expr.name) || expr.args.some(holdsAggregate) : partsOf(expr).some(holdsAggregate);
+
+function strayName(expr: Expr, keys: ReadonlySet<string>): string | undefined {
+  if (keys.has(print(expr)) || (expr.kind === 'call' && isAggregate(expr.name))) return undefined;
+  if (expr.kind === 'name' || expr.kind === 'member') return print(expr);
+  for (const part of partsOf(expr)) {
+    const stray = strayName(part, keys);
+    if (stray !== undefined) return stray;
+  }
+  return undefined;
+}
+
+function constant(expr: Query['top'], scope: Scope): number | undefined {
+  if (!expr) return undefined;
+  const value = compile(expr, { ...scope, slots: new Map() })([]);
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
+    throw new SqlError('SC2062', 'TOP, OFFSET and LIMIT need a whole number that is not negative.', 0, 0);
+  }
+  return value;
+}
+
+/** Binds a source to a slot; returns how to extend a row by it. */
+function rowsOf(source: Source, scope: Scope, outer: Rows | undefined): Rows {
+  if (source.of.kind === 'select') {
+    const rows = select(source.of, inner(scope), outer);
+    const slot = bind(source.alias, scope);
+    return function* run(row) {
+      for (const value of rows(row)) {
+        if (!source.each) yield extended(row, slot, value);
+        else if (Array.isArray(value)) for (const item of value as unknown[]) yield extended(row, slot, item);
+      }
+    };
+  }
+  const root = source.of;
+  // The container goes by whatever name the query gives it, unless that name is bound already.
+  const scoped = rootScope(root, scope);
+  if (root.kind === 'name' && !source.each && scoped !== scope && outer) {
+    rebind(scope, source.alias, 0);
+    return outer;
+  }
+  const of = compile(root, scoped);
+  const slot = bind(source.alias, scope);
+  const rows: Rows = outer ?? once;
+  return function* run(row) {
+    for (const base of rows(row)) {
+      const value = of(base);
+      if (value === undefined) continue;
+      if (!source.each) yield extended(base, slot, value);
+      else if (Array.isArray(value)) for (const item of value as unknown[]) yield extended(base, slot, item);
+    }
+  };
+}
+
+function* once(row: Row): Generator<Row, void> {
+  yield row;
+}
+
+function rootScope(expr: Source['of'], scope: Scope): Scope {
+  let root = expr;
+  while (root.kind === 'member') root = root.of;
+  if (root.kind !== 'name' || scope.slots.has(root.name)) return scope;
+  return { ...scope, slots: new Map([...scope.slots, [root.name, 0]]) };
+}
+
+function bind(alias: string, scope: Scope): number {
+  const slot = scope.counter.next++;
+  rebind(scope, alias === '' ? `$${slot}` : alias, slot);
+  return slot;
+}
+
+/** The name bound last comes last: what `SELECT *` stands for. */
+function rebind(scope: Scope, name: string, slot: number): void {
+  scope.slots.delete(name);
+  scope.slots.set(name, slot);
+}
+
+function extended(row: Row, slot: number, value: unknown): Row {
+  const copy = row.slice();
+  copy[slot] = value;
+  return copy;
+}
+
+function chain(sources: readonly Rows[], where: Eval | undefined): Rows {
+  let rows: Rows = sources[0] ?? once;
+  for (const next of sources.slice(1)) {
+    const before = rows;
+    rows = function* joined(row) {
+      for (const base of before(row)) yield* next(base);
+    };
+  }
+  if (!where) return rows;
+  return function* filtered(row) {
+    for (const found of rows(row)) if (where(found) === true) yield found;
+  };
+}
+
+function* group(
+  rows: Iterable<Row>,
+  keys: readonly Eval[] | undefined,
+  aggregates: NonNullable<Scope['aggregates']>,
+  outer: Row,
+): Generator<Row, void> {
+  const groups = new Map<string, { first: Row; totals: Accumulator[] }>();
+  const open = (first: Row) => ({ first, totals: aggregates.map(({ name }) => new Accumulator(name)) });
+  for (const row of rows) {
+    const key = keys ? canonical(keys.map((of) => [of(row)])) : '';
+    let found = groups.get(key);
+    if (!found) groups.set(key, (found = open(row)));
+    aggregates.forEach(({ argument }, i) => found.totals[i]!.add(argument(row)));
+  }
+  // Aggregates without GROUP BY answer even where there was nothing.
+  if (!keys && groups.size === 0) groups.set('', open(outer.slice()));
+  for (const { first, totals } of groups.values()) {
+    const row = first.slice();
+    aggregates.forEach(({ slot }, i) => (row[slot] = totals[i]!.result));
+    yield row;
+  }
+}
+
+function sorted(rows: Iterable<Row>, keys: readonly { of: Eval; descending: boolean }[]): Row[] {
+  const keyed = [...rows].map((row) => ({ row, values: keys.map(({ of }) => of(row)) }));
+  keyed.sort((a, b) => {
+    for (let i = 0; i < keys.length; i++) {
+      const order = compareAny(a.values[i], b.values[i]);
+      if (order !== 0) return keys[i]!.descending ? -order : order;
+    }
+    return 0;
+  });
+  return keyed.map(({ row }) => row);
+}

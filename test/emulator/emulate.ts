@@ -1,0 +1,59 @@
+import { CosmosClient, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
+import type { Container, ContainerRequest, Database } from '@azure/cosmos';
+import { onTestFinished } from 'vitest';
+import { startEmulator } from '../../src/emulator/index.ts';
+import type { Emulator, EmulatorOptions } from '../../src/emulator/index.ts';
+
+export const HASH_KEY = { paths: ['/pk'], version: PartitionKeyDefinitionVersion.V2 };
+export const TWO_LEVELS = {
+  paths: ['/t', '/u'],
+  kind: PartitionKeyKind.MultiHash,
+  version: PartitionKeyDefinitionVersion.V2,
+};
+
+export interface Emulated {
+  readonly emulator: Emulator;
+  readonly client: CosmosClient;
+  readonly database: Database;
+  readonly container: Container;
+}
+
+/** A client that keeps session tokens, as Millrace's own clients do. */
+export function clientOf(emulator: Emulator, session = true): CosmosClient {
+  return new CosmosClient({
+    endpoint: emulator.endpoint,
+    key: emulator.key,
+    ...(session ? { consistencyLevel: 'Session' } : {}),
+    connectionPolicy: {
+      retryOptions: { maxRetryAttemptCount: 0, fixedRetryIntervalInMilliseconds: 0, maxWaitTimeInSeconds: 0 },
+    },
+  });
+}
+
+/** A server with one container, both gone when the test is. */
+export async function emulate(request: ContainerRequest = {}, options: EmulatorOptions = {}): Promise<Emulated> {
+  const emulator = await startEmulator({ seed: 7, ...options });
+  const client = clientOf(emulator);
+  onTestFinished(async () => {
+    client.dispose();
+    await emulator.close();
+  });
+  const { database } = await client.databases.create({ id: 'd' });
+  const { container } = await database.containers.create({
+    id: 'c',
+    partitionKey: HASH_KEY,
+    ...request,
+  });
+  return { emulator, client, database, container };
+}
+
+/** What a call was refused with. */
+export async function refusal(call: Promise<unknown>): Promise<{ code: unknown; substatus: unknown; message: string }> {
+  try {
+    await call;
+  } catch (error) {
+    const { code, substatus, message } = error as { code?: unknown; substatus?: unknown; message: string };
+    return { code, substatus, message };
+  }
+  throw new Error('The call was not refused.');
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { ChangeFeedStartFrom } from '@azure/cosmos';
+import type { ChangeFeedIteratorResponse, Container, FeedRange, OperationInput } from '@azure/cosmos';
+import { expect, test } from 'vitest';
+import { seeded } from '../../src/emulator/cosmos/random.ts';
+import { startEmulator } from '../../src/emulator/index.ts';
+import { clientOf, HASH_KEY } from './emulate.ts';
+
+const HISTORIES = 40;
+const STEPS = 120;
+
+interface Doc {
+  readonly id: string;
+  readonly pk: string;
+  readonly v: number;
+  readonly _lsn: number;
+}
+
+/** One reader of one range: what it has been told, and how far it is. */
+class Reader {
+  readonly seen = new Map<string, Doc>();
+  #token: string | undefined;
+  #lastLsn = 0;
+  readonly #range: FeedRange;
+
+  constructor(range: FeedRange) {
+    this.#range = range;
+  }
+
+  /** Reads one page with a new iterator from the stored token, as after a restart. */
+  async page(container: Container, size: number): Promise<boolean> {
+    const start =
+      this.#token === undefined
+        ? ChangeFeedStartFrom.Beginning(this.#range)
+        : ChangeFeedStartFrom.Continuation(this.#token);
+    const iterator = container.items.getChangeFeedIterator<Doc>({ changeFeedStartFrom: start, maxItemCount: size });
+    const page: ChangeFeedIteratorResponse<Doc[]> = await iterator.readNext();
+    this.#token = page.continuationToken;
+    let first = true;
+    const inPage = new Set<string>();
+    for (const doc of page.result) {
+      // A page starts above everything read before, so no lsn is in two pages, and goes up inside.
+      assert(
+        doc._lsn > this.#lastLsn || (!first && doc._lsn === this.#lastLsn),
+        `lsn ${doc._lsn} after ${this.#lastLsn}`,
+      );
+      first = false;
+      this.#lastLsn = doc._lsn;
+      const name = `${doc.pk}/${doc.id}`;
+      assert(!inPage.has(name), `${name} twice in a page`);
+      inPage.add(name);
+      const known = this.seen.get(name);
+      assert(!known || doc._lsn > known._lsn, `${name} went back`);
+      this.seen.set(name, doc);
+    }
+    return page.statusCode !== 304;
+  }
+}
+
+test(`readers of the feed end at the live items, over ${HISTORIES} random histories`, async () => {
+  const emulator = await startEmulator({ seed: 3 });
+  const client = clientOf(emulator);
+  const { database } = await client.databases.create({ id: 'd' });
+  try {
+    for (let seed = 1; seed <= HISTORIES; seed++) {
+      const { container } = await database.containers.create({
+        id: `c${seed}`,
+        partitionKey: HASH_KEY,
+        throughput: 400 + (seed % 3) * 6000,
+      });
+      const { seen, live, found } = await history(container, seeded(seed)).catch((error: unknown) => {
+        throw new Error(`seed ${seed}`, { cause: error });
+      });
+      expect(found, `seed ${seed}`).toEqual(live);
+      for (const all of seen) expect(all, `seed ${seed}`).toMatchObject(Object.fromEntries(live));
+    }
+  } finally {
+    client.dispose();
+    await emulator.close();
+  }
+});
+
+interface Ending {
+  /** Names to values: what is alive, and what a query finds. */
+  readonly live: ReadonlyMap<string, number>;
+  readonly found: ReadonlyMap<string, number>;
+  /** What each set of readers has seen last of every item, deleted ones included. */
+  readonly seen: readonly Record<string, number>[];
+}
+
+async function history(container: Container, random: () => number): Promise<Ending> {
+  const pick = (n: number): number => Math.floor(random() * n);
+  const live = new Map<string, number>();
+  const written = new Set<string>();
+  const ranges = (await container.getFeedRanges()) as FeedRange[];
+  const readers = [...ranges, ...ranges].map((range) => new Reader(range));
+  let v = 0;
+  for (let step = 0; step < STEPS; step++) {
+    const pk = `k${pick(6)}`;
+    const id = `i${pick(5)}`;
+    const name = `${pk}/${id}`;
+    const action = random();
+    if (action < 0.3) {
+      await container.items.upsert({ id, pk, v: ++v });
+      live.set(name, v);
+      written.add(`${name}/${v}`);
+    } else if (action < 0.4 && live.has(name)) {
+      await container.item(id, pk).patch([{ op: 'set', path: '/v', value: ++v }]);
+      live.set(name, v);
+      written.add(`${name}/${v}`);
+    } else if (action < 0.5 && live.has(name)) {
+      await container.item(id, pk).delete();
+      live.delete(name);
+    } else if (action < 0.7) {
+      await batch(container, pk, pick, live, written, () => ++v);
+    } else {
+      await readers[pick(readers.length)]!.page(container, 1 + pick(8));
+    }
+  }
+  for (const reader of readers) while (await reader.page(container, 1 + pick(5)));
+  const seen = [readers.slice(0, ranges.length), readers.slice(ranges.length)].map((half) => {
+    const all = half.flatMap((reader) => [...reader.seen]);
+    for (const [name, doc] of all) assert(written.has(`${name}/${doc.v}`), `${name}/${doc.v} was never written`);
+    return Object.fromEntries(all.map(([name, doc]) => [name, doc.v]));
+  });
+  const { resources } = await container.items.query<Doc>('SELECT * FROM c', { maxItemCount: 7 }).fetchAll();
+  return { live, found: new Map(resources.map((doc) => [`${doc.pk}/${doc.id}`, doc.v])), seen };
+}
+
+async function batch(
+  container: Container,
+  pk: string,
+  pick: (n: number) => number,
+  live: Map<string, number>,
+  written: Set<string>,
+  next: () => number,
+): Promise<void> {
+  const state = new Map<string, number | undefined>();
+  const texts = new Set<string>();
+  const operations: OperationInput[] = Array.from({ length: 1 + pick(6) }, () => {
+    const id = `i${pick(5)}`;
+    if (pick(4) === 0) {
+      state.set(`${pk}/${id}`, undefined);
+      return { operationType: 'Delete', id };
+    }
+    const v = next();
+    state.set(`${pk}/${id}`, v);
+    texts.add(`${pk}/${id}/${v}`);
+    return { operationType: pick(5) === 0 ? 'Create' : 'Upsert', resourceBody: { id, pk, v } };
+  });
+  const { code } = await container.items.batch(operations, pk);
+  if (code !== 200) return;
+  for (const text of texts) written.add(text);
+  for (const [name, v] of state) {
+    if (v === undefined) live.delete(name);
+    else live.set(name, v);
+  }
+}

@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest';
+import { clientOf, emulate, HASH_KEY, refusal } from './emulate.ts';
+
+test('rules strike the nth request of a kind in a container, before or after its effect', async () => {
+  const { emulator, container } = await emulate();
+  emulator.faults({
+    rules: [
+      { operation: 'create', container: 'c', nth: 2, status: 503, effect: 'after' },
+      { operation: ['create', 'read'], nth: 4, status: 403, substatus: 1014 },
+      { operation: 'replace', status: 449, times: 2 },
+      { operation: 'pkranges.get', status: 500, times: 1 },
+    ],
+  });
+  const create = (id: string) => container.items.create({ id, pk: 'a' });
+  expect((await create('1')).statusCode).toBe(201);
+  expect(await refusal(create('2'))).toMatchObject({ code: 503 });
+  expect((await create('3')).statusCode).toBe(201);
+  expect(await refusal(create('4'))).toMatchObject({ code: 403, substatus: 1014 });
+  const replace = () => container.item('2', 'a').replace({ id: '2', pk: 'a' });
+  expect(await refusal(replace())).toMatchObject({ code: 449 });
+  expect(await refusal(replace())).toMatchObject({ code: 449 });
+  expect((await replace()).statusCode).toBe(200);
+  expect(await refusal(container.readPartitionKeyRanges().fetchAll())).toMatchObject({ code: 500 });
+  expect((await container.items.query('SELECT VALUE c.id FROM c').fetchAll()).resources).toEqual(['1', '2', '3']);
+});
+
+test('rules by probability are repeatable from the seed', async () => {
+  const run = async (seed: number): Promise<string> => {
+    const { container } = await emulate({}, { seed, faults: { rules: [{ probability: 0.5, status: 408 }] } });
+    let outcomes = '';
+    for (let i = 0; i < 30; i++) {
+      outcomes += await container.items.upsert({ id: `${i}`, pk: 'a' }).then(
+        () => '.',
+        () => 'x',
+      );
+    }
+    return outcomes;
+  };
+  const first = await run(3);
+  expect(first).toMatch(/x.*\.|\..*x/);
+  expect(await run(3)).toBe(first);
+  expect(await run(4)).not.toBe(first);
+});
+
+test('a partition beyond its share of the RU/s answers 429 until the debt is earned back, another goes on', async () => {
+  const { emulator, container } = await emulate({ throughput: 12_000 }, { faults: { enforceThroughput: true } });
+  emulator.freeze(true);
+  const keys = await keysByRange(container);
+  emulator.throttle('d/c', 20);
+  const poll = () => refusal(container.items.create({ id: `${Math.random()}`, pk: keys[0] }));
+  for (let i = 0; i < 2; i++) await container.items.create({ id: `${i}`, pk: keys[0] });
+  expect(await poll()).toMatchObject({ code: 429, substatus: 3200 });
+  expect((await container.items.create({ id: 'x', pk: keys[1] })).statusCode).toBe(201);
+  // 10 RU a second and partition; two creates of 5.5 RU have left a debt of 1.
+  emulator.advance(99);
+  expect(await poll()).toMatchObject({ code: 429 });
+  emulator.advance(2);
+  expect((await container.items.create({ id: 'y', pk: keys[0] })).statusCode).toBe(201);
+  emulator.throttle('d/c', undefined);
+  emulator.advance(10);
+  expect((await container.items.create({ id: 'z', pk: keys[0] })).statusCode).toBe(201);
+});
+
+/** A key in each of the two partitions, found by the lsn that moved. */
+async function keysByRange(container: Parameters<typeof idle>[0]): Promise<[string, string]> {
+  const found = new Map<string, string>();
+  for (let i = 0; found.size < 2; i++) {
+    const { headers } = await container.item('none', `k${i}`).read();
+    found.set(String(headers['x-ms-session-token']).split(':')[0]!, `k${i}`);
+  }
+  return [...found.values()] as [string, string];
+}
+
+test('empty polls of the feed cost, and are refused when nothing is left', async () => {
+  const { emulator, container } = await emulate();
+  emulator.freeze(true);
+  emulator.throttle('d/c', 2);
+  await idle(container);
+  await idle(container);
+  expect(await refusal(idle(container))).toMatchObject({ code: 429 });
+});
+
+async function idle(container: Awaited<ReturnType<typeof emulate>>['container']): Promise<void> {
+  await container.items.getChangeFeedIterator({}).readNext();
+}
+
+test('time to live on command: hidden at once, counted until purged, brought back by taking the default away', async () => {
+  const { emulator, container } = await emulate({ defaultTtl: 60 }, { faults: { purge: false, countExpired: true } });
+  await container.items.create({ id: '1', pk: 'a' });
+  emulator.advance(61_000);
+  const count = async () =>
+    (await container.items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll()).resources[0];
+  expect((await container.item('1', 'a').read()).statusCode).toBe(404);
+  expect((await container.items.query('SELECT * FROM c').fetchAll()).resources).toEqual([]);
+  expect(await count()).toBe(1);
+  await container.replace({ id: 'c', partitionKey: HASH_KEY });
+  expect((await container.item('1', 'a').read()).statusCode).toBe(200);
+  await container.replace({ id: 'c', partitionKey: HASH_KEY, defaultTtl: 60 });
+  emulator.purge();
+  expect(await count()).toBe(0);
+});
+
+test('a failover that loses writes gives their lsns to others', async () => {
+  const { emulator, container } = await emulate(
+    { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/u'] }] } },
+    { faults: { historyMs: 60_000 } },
+  );
+  emulator.freeze(true);
+  await container.items.create({ id: 'old', pk: 'a', v: 1, u: 1 });
+  await container.items.create({ id: 'gone', pk: 'a', v: 1, u: 2 });
+  emulator.advance(10_000);
+  const lost = await container.items.upsert({ id: 'old', pk: 'a', v: 2, u: 3 });
+  await container.items.create({ id: 'new', pk: 'a', v: 1, u: 4 });
+  await container.item('gone', 'a').delete();
+  expect(emulator.failover('d/c', 5000)).toBe(3);
+  const stranger = clientOf(emulator, false);
+  const fresh = stranger.database('d').container('c');
+  const { resources } = await fresh.items.query('SELECT c.id, c.v FROM c').fetchAll();
+  expect(resources).toEqual([
+    { id: 'old', v: 1 },
+    { id: 'gone', v: 1 },
+  ]);
+  const again = await fresh.items.create({ id: 'other', pk: 'a', u: 3 });
+  expect(again.headers['x-ms-session-token']).toBe(lost.headers['x-ms-session-token']);
+  stranger.dispose();
+  expect(() => emulator.failover('d/c', 90_000)).toThrow('60000 ms are kept');
+});
+
+test('latency holds answers back, a stalled world all of them', async () => {
+  const { emulator, container } = await emulate({}, { faults: { latencyMs: 40, jitterMs: 20 } });
+  const began = performance.now();
+  await container.items.create({ id: '1', pk: 'a' });
+  expect(performance.now() - began).toBeGreaterThan(35);
+  emulator.faults({});
+  emulator.stall(60);
+  const stopped = performance.now();
+  await Promise.all([container.item('1', 'a').read(), container.read()]);
+  expect(performance.now() - stopped).toBeGreaterThan(55);
+});
+
+test('a restart breaks connections and keeps what was answered', async () => {
+  const { emulator, container } = await emulate({}, { faults: { latencyMs: 200 } });
+  const cut = refusal(container.items.create({ id: '1', pk: 'a' }));
+  await expect.poll(() => emulator.stats().requests.create).toBe(1);
+  await emulator.restart();
+  expect((await cut).code).toBeDefined();
+  emulator.faults({});
+  expect((await container.items.create({ id: '2', pk: 'a' })).statusCode).toBe(201);
+});

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { emulate, refusal } from './emulate.ts';
+
+test('a query goes over all ranges, page by page, each document once', async () => {
+  const { container } = await emulate({ throughput: 18_000 });
+  for (let i = 0; i < 50; i++) await container.items.create({ id: String(i), pk: `k${i % 11}`, n: i });
+  for (const query of [
+    'SELECT VALUE c.n FROM c',
+    'SELECT VALUE c.n FROM c ORDER BY c.n',
+    'SELECT VALUE c.n FROM c WHERE c.n >= 0',
+  ]) {
+    const iterator = container.items.query<number>(query, { maxItemCount: 7 });
+    const pages: number[][] = [];
+    while (iterator.hasMoreResults()) pages.push((await iterator.fetchNext()).resources ?? []);
+    expect(pages.map((page) => page.length)).toEqual([7, 7, 7, 7, 7, 7, 7, 1]);
+    expect(pages.flat().toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, i) => i));
+  }
+  expect((await container.items.readAll().fetchAll()).resources).toHaveLength(50);
+});
+
+test('a continuation outlives its cursor, and writes between pages lose nothing else', async () => {
+  const { container } = await emulate();
+  for (let i = 0; i < 20; i++) await container.items.create({ id: String(i), pk: 'a' });
+  const first = await container.items.query('SELECT VALUE c.id FROM c', { maxItemCount: 5 }).fetchNext();
+  expect(first.resources).toEqual(['0', '1', '2', '3', '4']);
+  const rest = async (): Promise<string[]> =>
+    (
+      await container.items
+        .query<string>('SELECT VALUE c.id FROM c', { maxItemCount: 5, continuationToken: first.continuationToken })
+        .fetchAll()
+    ).resources;
+  await container.item('9', 'a').delete();
+  await container.item('2', 'a').patch([{ op: 'set', path: '/x', value: 1 }]);
+  const wanted = ['5', '6', '7', '8', '10', '11', '12', '13', '14', '15', '16', '17', '18', '19'];
+  expect(await rest()).toEqual(wanted);
+  // The token again, as after a lost answer: the cursor has moved on.
+  expect(await rest()).toEqual(wanted);
+  const bad = container.items.query('SELECT * FROM c', { continuationToken: 'nonsense' }).fetchNext();
+  expect(await refusal(bad)).toMatchObject({ code: 400 });
+});
+
+test('ids and keys are looked up, not searched for', async () => {
+  const { container } = await emulate();
+  for (let i = 0; i < 40; i++) await container.items.create({ id: String(i), pk: `k${i % 4}`, n: i });
+  const charge = async (
+    query: string,
+    parameters: { name: string; value: string[] | string }[] = [],
+    partitionKey?: string,
+  ): Promise<[number, number]> => {
+    const { resources, requestCharge } = await container.items
+      .query({ query, parameters }, partitionKey === undefined ? {} : { partitionKey })
+      .fetchAll();
+    return [resources.length, Math.round((requestCharge - 2.3) * 8)];
+  };
+  const all = await charge('SELECT * FROM c WHERE c.n >= 0');
+  expect(all[0]).toBe(40);
+  for (const [query, value, key, found] of [
+    ['SELECT * FROM c WHERE c.id = @v', '5', 'k1', 1],
+    ['SELECT * FROM c WHERE c.id = @v', '5', undefined, 1],
+    ['SELECT * FROM c WHERE c.id = @v', '5', 'k2', 0],
+    ['SELECT * FROM c WHERE ARRAY_CONTAINS(@v, c.id)', ['1', '5', '6'], 'k1', 2],
+    ['SELECT * FROM c WHERE c.pk = "k1" AND ARRAY_CONTAINS(@v, c.id)', ['1', '5', '6'], undefined, 2],
+    ['SELECT * FROM c WHERE c.id IN ("1", "2") AND c.n > 1', '', undefined, 1],
+  ] as [string, string | string[], string | undefined, number][]) {
+    const [count, documents] = await charge(query, [{ name: '@v', value }], key);
+    expect(count).toBe(found);
+    expect(documents).toBeLessThan(all[1] / 8);
+  }
+});
+
+test('a mistake says where it is', async () => {
+  const { container } = await emulate();
+  const { code, message } = await refusal(container.items.query('SELECT * FORM c').fetchAll());
+  expect(code).toBe(400);
+  expect(message).toContain('"location":{"start":9,"end":13}');
+  expect(message).toContain("incorrect syntax near 'FORM'");
+});

@@ -1,0 +1,157 @@
+import { request } from 'node:http';
+import { createHmac } from 'node:crypto';
+import { connect } from 'node:net';
+import { CosmosClient } from '@azure/cosmos';
+import { expect, test } from 'vitest';
+import type { Emulator } from '../../src/emulator/index.ts';
+import { clientOf, emulate, refusal } from './emulate.ts';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, unknown>;
+  readonly body: { code?: string; message?: string } | undefined;
+}
+
+/** One signed request, for what the client wouldn't send. */
+function send(
+  emulator: Emulator,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: string | Buffer,
+): Promise<Answer> {
+  const date = new Date().toUTCString();
+  const text = `${method.toLowerCase()}\ndocs\ndbs/d/colls/c\n${date.toLowerCase()}\n\n`;
+  const signature = createHmac('sha256', Buffer.from(emulator.key, 'base64')).update(text).digest('base64');
+  const signed = {
+    'x-ms-date': date,
+    authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`),
+    ...headers,
+  };
+  return new Promise((resolve, reject) => {
+    const call = request(new URL(path, emulator.endpoint), { method, headers: signed }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        const read = Buffer.concat(chunks).toString();
+        const parsed = read === '' ? undefined : (JSON.parse(read) as Answer['body']);
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: parsed });
+      });
+    });
+    call.on('error', reject);
+    call.end(body);
+  });
+}
+
+const DOCS = '/dbs/d/colls/c/docs';
+const KEY = { 'x-ms-documentdb-partitionkey': '["a"]' };
+
+test('a wrong key is refused', async () => {
+  const { emulator } = await emulate();
+  const client = new CosmosClient({ endpoint: emulator.endpoint, key: Buffer.from('wrong').toString('base64') });
+  expect(await refusal(client.databases.readAll().fetchAll())).toMatchObject({ code: 401 });
+  client.dispose();
+  const unsigned = await send(emulator, 'POST', DOCS, { ...KEY, authorization: 'nonsense%' }, '{"id":"1","pk":"a"}');
+  expect(unsigned.status).toBe(401);
+});
+
+test('malformed input is answered 400 with a JSON message, and touches nothing', async () => {
+  const { emulator, container } = await emulate();
+  await container.items.create({ id: 'kept', pk: 'a' });
+  const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+  const batch = { ...KEY, 'x-ms-cosmos-is-batch-request': 'true', 'x-ms-cosmos-batch-atomic': 'true' };
+  const query = { 'x-ms-documentdb-isquery': 'true' };
+  const cases: [Record<string, string>, string | Buffer][] = [
+    [KEY, ''],
+    [KEY, '{'],
+    [KEY, '[]'],
+    [KEY, '"text"'],
+    [KEY, 'null'],
+    [KEY, '{"pk":"a"}'],
+    [KEY, '{"id":7,"pk":"a"}'],
+    [KEY, '{"id":"a/b","pk":"a"}'],
+    [KEY, '{"id":"x","pk":"a","ttl":0}'],
+    [KEY, `{"id":"x","pk":"a","deep":${deep}}`],
+    [KEY, Buffer.from([0xff, 0xfe, 0x00])],
+    [{ 'x-ms-documentdb-partitionkey': 'a' }, '{"id":"x","pk":"a"}'],
+    [{ 'x-ms-documentdb-partitionkey': '["a","b"]' }, '{"id":"x","pk":"a"}'],
+    [{ 'x-ms-documentdb-partitionkey': '[["a"]]' }, '{"id":"x","pk":"a"}'],
+    [batch, '{}'],
+    [batch, '[]'],
+    [batch, '[null]'],
+    [batch, `[${Array.from({ length: 101 }, () => '{"operationType":"Read","id":"x"}').join(',')}]`],
+    [query, '{}'],
+    [query, '{"query":1}'],
+    [query, '{"query":"SELECT","parameters":[]}'],
+    [query, '{"query":"SELECT * FROM c","parameters":{}}'],
+    [query, '{"query":"SELECT * FROM c","parameters":[null]}'],
+    [{ ...query, 'x-ms-continuation': 'x' }, '{"query":"SELECT * FROM c"}'],
+    [{ ...query, 'x-ms-max-item-count': 'many' }, '{"query":"SELECT * FROM c"}'],
+  ];
+  for (const [headers, body] of cases) {
+    const answer = await send(emulator, 'POST', DOCS, headers, body);
+    expect([answer.status, typeof answer.body?.message]).toEqual([400, 'string']);
+  }
+  for (const path of ['/dbs/%E0%A4%A/colls', '/dbs/d/colls/c/docs/%']) {
+    expect((await send(emulator, 'GET', path, {})).status).toBe(400);
+  }
+  expect((await container.items.query('SELECT VALUE c.id FROM c').fetchAll()).resources).toEqual(['kept']);
+});
+
+test('a malformed operation in a batch fails that operation', async () => {
+  const { emulator } = await emulate();
+  const batch = { ...KEY, 'x-ms-cosmos-is-batch-request': 'true', 'x-ms-cosmos-batch-atomic': 'true' };
+  for (const operation of [
+    '{}',
+    '{"operationType":"Nope"}',
+    '{"operationType":"Read"}',
+    '{"operationType":"Create","resourceBody":[]}',
+  ]) {
+    const answer = await send(emulator, 'POST', DOCS, batch, `[${operation}]`);
+    expect([answer.status, (answer.body as unknown as { statusCode: number }[])[0]?.statusCode]).toEqual([207, 400]);
+  }
+});
+
+test('unknown ranges are gone, odd positions are refused, everything else is named as missing', async () => {
+  const { emulator } = await emulate();
+  const feed = { 'a-im': 'Incremental Feed' };
+  const gone = await send(emulator, 'GET', DOCS, { ...feed, 'x-ms-documentdb-partitionkeyrangeid': '99' });
+  expect([gone.status, gone.headers['x-ms-substatus']]).toEqual([410, '1002']);
+  const range = { ...feed, 'x-ms-documentdb-partitionkeyrangeid': '0' };
+  expect((await send(emulator, 'GET', DOCS, { ...range, 'if-none-match': '"x"' })).status).toBe(400);
+  expect((await send(emulator, 'GET', DOCS, { ...range, 'if-modified-since': 'when?' })).status).toBe(400);
+  expect((await send(emulator, 'GET', DOCS, { ...range, 'a-im': 'Full-Fidelity Feed' })).status).toBe(400);
+  expect((await send(emulator, 'PUT', DOCS, KEY)).status).toBe(405);
+});
+
+test('huge, half-closed and abandoned requests leave the server up', async () => {
+  const { emulator, container } = await emulate();
+  const huge = await send(emulator, 'POST', DOCS, KEY, Buffer.alloc(6_000_000, 'x'));
+  expect([huge.status, huge.body?.message]).toEqual([413, 'Request size is too large']);
+  const port = Number(new URL(emulator.endpoint).port);
+  for (const text of [
+    'GARBAGE\r\n\r\n',
+    'POST /dbs HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nab',
+    `GET / HTTP/1.1\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
+  ]) {
+    await new Promise<void>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => socket.end(text));
+      socket
+        .resume()
+        .on('error', () => resolve())
+        .on('close', () => resolve());
+      if (text.startsWith('POST')) socket.once('connect', () => socket.destroySoon());
+    });
+  }
+  expect((await container.items.create({ id: '1', pk: 'a' })).statusCode).toBe(201);
+});
+
+test('close does not wait for idle connections', async () => {
+  const { emulator } = await emulate();
+  const client = clientOf(emulator);
+  await client.getDatabaseAccount();
+  await emulator.close();
+  await emulator.close();
+  await expect(client.getDatabaseAccount()).rejects.toThrow('ECONNREFUSED');
+  client.dispose();
+});

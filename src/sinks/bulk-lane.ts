@@ -1,0 +1,103 @@
+import type { Container, OperationInput, OperationResponse } from '@azure/cosmos';
+import { landingSignal } from '../cosmos/connect.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
+import type { Meter } from '../cosmos/meter.ts';
+
+/** What became of one operation; `lost` means that its outcome is unknown. */
+export type LaneResult = OperationResponse | 'lost';
+
+interface Waiting {
+  readonly operation: OperationInput;
+  readonly resolve: (result: LaneResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const MOST = 100;
+const AT_ONCE = 8;
+
+/**
+ * Sends single operations on scattered partition keys together, as one bulk request a hundred of them: some eight times
+ * the throughput of as many requests (bench B2). Operations stay independent of each other, conditions and all.
+ *
+ * It uses `items.bulk`, which the SDK calls deprecated in favour of `executeBulkOperations`; that one takes a second a
+ * call (docs/adr/0005). Neither retries what matters here, so throttled operations are sent again from here.
+ */
+export class BulkLane {
+  readonly #container: Container;
+  readonly #meter: Meter;
+  readonly #options: RetryOptions;
+  #waiting: Waiting[] = [];
+  #scheduled = false;
+  #underway = 0;
+
+  constructor(container: Container, meter: Meter, options: RetryOptions) {
+    this.#container = container;
+    this.#meter = meter;
+    this.#options = options;
+  }
+
+  submit(operation: OperationInput): Promise<LaneResult> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ operation, resolve, reject });
+      if (this.#scheduled) return;
+      this.#scheduled = true;
+      // By then everything that this turn has to say is in the queue.
+      setImmediate(() => {
+        this.#scheduled = false;
+        this.#flush();
+      });
+    });
+  }
+
+  #flush(): void {
+    while (this.#waiting.length > 0 && this.#underway < AT_ONCE) {
+      const some = this.#waiting.splice(0, MOST);
+      this.#underway += 1;
+      void this.#send(some).finally(() => {
+        this.#underway -= 1;
+        this.#flush();
+      });
+    }
+  }
+
+  async #send(some: readonly Waiting[]): Promise<void> {
+    let rest = some;
+    try {
+      await withRetry(async () => {
+        const results = await this.#container.items.bulk(
+          rest.map(({ operation }) => operation),
+          { continueOnError: true },
+          { contentResponseOnWriteEnabled: this.#options.reads, abortSignal: landingSignal() },
+        );
+        this.#meter.count(results.reduce((sum, result) => sum + (result?.requestCharge ?? 0), 0));
+        const throttled: Waiting[] = [];
+        for (const [index, one] of rest.entries()) {
+          const result = results[index];
+          if (result?.statusCode === 429 || result?.statusCode === 449) throttled.push(one);
+          else one.resolve(result ?? 'lost');
+        }
+        rest = throttled;
+        if (throttled.length > 0) throw Object.assign(new Error('Throttled within a bulk request'), { code: 429 });
+      }, this.#options);
+    } catch (error) {
+      await this.#settle(rest, error);
+    }
+  }
+
+  /** A request that failed as a whole says nothing of its operations. */
+  async #settle(rest: readonly Waiting[], error: unknown): Promise<void> {
+    const { kind, status } = failureOf(error);
+    const [only] = rest;
+    if (error instanceof AmbiguousOutcome) {
+      for (const { resolve } of rest) resolve('lost');
+    } else if (status === undefined || (kind !== 'too-large' && kind !== 'refused')) {
+      for (const { reject } of rest) reject(error);
+    } else if (only && rest.length === 1) {
+      only.resolve({ statusCode: status, requestCharge: 0 });
+    } else {
+      // One of them can't be taken: each by itself then. What was done meets its own condition.
+      for (const one of rest) await this.#send([one]);
+    }
+  }
+}

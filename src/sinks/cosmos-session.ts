@@ -1,0 +1,183 @@
+import type { Container, Database, OperationInput, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
+import { MillraceError } from '../base/errors.ts';
+import { landingSignal } from '../cosmos/connect.ts';
+import { failureOf, kindOfStatus } from '../cosmos/failure.ts';
+import type { Meter } from '../cosmos/meter.ts';
+import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
+import type { Key } from '../feed/change.ts';
+import type { Fence } from '../feed/fence.ts';
+import { BulkLane } from './bulk-lane.ts';
+import type { CommitResult, SinkDocument, SinkSession, Write } from './session.ts';
+
+/** Up to this many documents of a key are read each by itself (1 RU a KB); more of them are cheaper as a query. */
+const POINT_READS = 4;
+
+/** A sink session on the containers of one database, for the page its fence was made for. */
+export class CosmosSession implements SinkSession {
+  readonly #database: Database;
+  readonly #fence: Fence;
+  readonly #meter: Meter;
+  readonly #lanes = new Map<string, BulkLane>();
+
+  constructor(database: Database, fence: Fence, meter: Meter) {
+    this.#database = database;
+    this.#fence = fence;
+    this.#meter = meter;
+  }
+
+  async read(container: string, key: Key, ids: readonly string[]): Promise<(SinkDocument | undefined)[]> {
+    if (ids.length <= POINT_READS) return Promise.all(ids.map((id) => this.#readOne(container, key, id)));
+    const names = ids.map((_, index) => `@${index}`);
+    const parameters = Object.fromEntries(ids.map((id, index) => [`${index}`, id]));
+    const found = await this.query<SinkDocument>(
+      container,
+      `SELECT * FROM c WHERE c.id IN (${names.join(',')})`,
+      parameters,
+      key,
+    );
+    const byId = new Map(found.map((document) => [document.id, document]));
+    return ids.map((id) => byId.get(id));
+  }
+
+  async #readOne(container: string, key: Key, id: string): Promise<SinkDocument | undefined> {
+    for (;;) {
+      const result = await this.#lane(container, 'read').submit({
+        operationType: 'Read',
+        id,
+        partitionKey: partitionKey(key),
+      });
+      if (result === 'lost') continue;
+      if (result.statusCode === 200) return result.resourceBody as unknown as SinkDocument;
+      if (result.statusCode === 404) return undefined;
+      throw Object.assign(new Error(`Reading ${container}/${id} was answered ${result.statusCode}`), {
+        code: result.statusCode,
+      });
+    }
+  }
+
+  async query<T>(
+    container: string,
+    sql: string,
+    parameters: Readonly<Record<string, string | number>>,
+    key?: Key,
+  ): Promise<T[]> {
+    const spec: SqlQuerySpec = {
+      query: sql,
+      parameters: Object.entries(parameters).map(([name, value]) => ({ name: `@${name}`, value })),
+    };
+    const options = key ? { partitionKey: partitionKey(key), maxItemCount: -1 } : { maxItemCount: -1 };
+    const answer = await withRetry(
+      () => this.#container(container).items.query<T>(spec, options).fetchAll(),
+      this.#options(true),
+    );
+    this.#meter.count(answer.requestCharge);
+    return answer.resources;
+  }
+
+  async commit(container: string, key: Key, writes: readonly Write[]): Promise<CommitResult> {
+    const [only] = writes;
+    if (only && writes.length === 1) return this.#commitOne(container, key, only);
+    let results;
+    try {
+      const answer = await withRetry(() => this.#batch(container, key, writes), this.#options(false));
+      results = answer.result ?? [];
+      this.#meter.count(Number(answer.headers?.['x-ms-request-charge'] ?? 0), answer.code === 200 ? writes.length : 0);
+      if (answer.code === 200) return { kind: 'done', etags: results.map((result) => result.eTag ?? '') };
+    } catch (error) {
+      if (error instanceof AmbiguousOutcome) return { kind: 'conflict' };
+      const failure = failureOf(error);
+      if (failure.kind === 'refused' || failure.kind === 'too-large')
+        return { kind: 'refused', index: 0, why: failure.message };
+      if (failure.kind === 'not-found') throw missing(container, error);
+      throw error;
+    }
+    return failed(container, results, writes);
+  }
+
+  async #commitOne(container: string, key: Key, write: Write): Promise<CommitResult> {
+    const result = await this.#lane(container, 'write').submit({
+      ...operation(write),
+      partitionKey: partitionKey(key),
+    });
+    if (result === 'lost') return { kind: 'conflict' };
+    if (result.statusCode < 300) {
+      this.#meter.writes += 1;
+      return { kind: 'done', etags: [result.eTag ?? ''] };
+    }
+    return failed(container, [result], [write]);
+  }
+
+  async #batch(container: string, key: Key, writes: readonly Write[]) {
+    const answer = await this.#container(container).items.batch(writes.map(operation), partitionKey(key), {
+      contentResponseOnWriteEnabled: false,
+      abortSignal: landingSignal(),
+    });
+    const status = answer.result?.find((result) => result.statusCode !== 424)?.statusCode;
+    // A throttled operation inside a batch comes back as 207; the whole batch is sent again.
+    if (answer.code !== 200 && status === 429)
+      throw Object.assign(new Error('Throttled within a batch'), { code: 429 });
+    return answer;
+  }
+
+  #container(name: string): Container {
+    return this.#database.container(name);
+  }
+
+  /** Reads and writes go in requests of their own: an unknown outcome is asked again for the one, settled for the other. */
+  #lane(container: string, kind: 'read' | 'write'): BulkLane {
+    const name = `${kind} ${container}`;
+    const lane =
+      this.#lanes.get(name) ?? new BulkLane(this.#container(container), this.#meter, this.#options(kind === 'read'));
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  #options(reads: boolean): RetryOptions {
+    return { signal: this.#fence.signal, meter: this.#meter, reads, before: () => this.#fence.assert() };
+  }
+}
+
+/** 207: one operation carries the reason, the others 424; nothing was written. */
+function failed(container: string, results: readonly { statusCode: number }[], writes: readonly Write[]): CommitResult {
+  const index = results.findIndex((result) => result.statusCode !== 424);
+  const status = results[index]?.statusCode ?? 500;
+  const kind = kindOfStatus(status);
+  if (
+    kind === 'precondition' ||
+    kind === 'conflict' ||
+    kind === 'not-found' ||
+    kind === 'ambiguous' ||
+    kind === 'throttled'
+  )
+    return { kind: 'conflict' };
+  if (kind === 'refused' || kind === 'too-large') {
+    return {
+      kind: 'refused',
+      index,
+      why: `${container} answered ${status} to ${writes[index]?.op} of ${writes[index]?.id}`,
+    };
+  }
+  throw new MillraceError('batch-failed', `A batch on ${container} failed with ${status}`, { retryable: true });
+}
+
+const partitionKey = (key: Key): PartitionKey => [...key] as PartitionKey;
+
+function operation(write: Write): OperationInput {
+  const { id } = write;
+  if (write.op === 'create') return { operationType: 'Create', resourceBody: write.body as never };
+  if (write.op === 'patch') {
+    return { operationType: 'Patch', id, resourceBody: { condition: write.where, operations: write.operations } };
+  }
+  const { ifMatch } = write;
+  if (write.op === 'replace') return { operationType: 'Replace', id, resourceBody: write.body as never, ifMatch };
+  // The wire takes a condition on deletes as well; only the SDK's type leaves it out.
+  const conditional: OperationInput & { ifMatch: string } = { operationType: 'Delete', id, ifMatch };
+  return conditional;
+}
+
+const missing = (container: string, cause: unknown): MillraceError =>
+  new MillraceError('container-missing', `Container ${container} does not exist`, {
+    cause,
+    retryable: true,
+    mend: 'Create it with `millrace model apply`.',
+  });

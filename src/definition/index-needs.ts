@@ -1,0 +1,32 @@
+import type { ProjectionSpec } from './kinds.ts';
+
+/**
+ * Paths of a sink container that Millrace's own queries filter or order by, as index paths. `ORDER BY` on a path without
+ * an index is an error in Cosmos DB, and a filter on one is a scan; so `model apply` includes them where the document's
+ * own policy leaves them out.
+ */
+export function indexNeeds(projections: readonly ProjectionSpec[]): Map<string, Set<string>> {
+  const needs = new Map<string, Set<string>>();
+  for (const projection of projections) {
+    const paths = needs.get(projection.into.container) ?? new Set<string>();
+    for (const path of pathsOf(projection)) paths.add(path);
+    needs.set(projection.into.container, paths);
+  }
+  return needs;
+}
+
+function pathsOf(projection: ProjectionSpec): string[] {
+  if (projection.kind === 'copy') {
+    // The refresh of copies after a change of a joined document.
+    const joins = projection.joins.flatMap(({ name }) => [
+      `/_mr/joins/${quoted(name)}/ref/?`,
+      `/_mr/joins/${quoted(name)}/mark/?`,
+    ]);
+    return joins.length > 0 ? ['/_mr/by/?', ...joins] : [];
+  }
+  // The next best contribution once the extreme one is taken back.
+  const extremes = Object.entries(projection.measures).filter(([, { kind }]) => kind === 'min' || kind === 'max');
+  return extremes.length > 0 ? ['/by/?', '/of/?', ...extremes.map(([field]) => `/values/m/${quoted(field)}/?`)] : [];
+}
+
+const quoted = (name: string): string => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : JSON.stringify(name));

@@ -1,0 +1,84 @@
+import type { ArchiveSpec, DerivedSpec, Finding, Pipeline, SourceRef, SourceRules } from './kinds.ts';
+import { projectionId } from './kinds.ts';
+import { type Declaration, error, plain, ref } from './declaration.ts';
+import { MODEL_FILE, type ModelFile, type Type } from './types.ts';
+
+export interface SourceOptions<S extends object> {
+  readonly of: Type<S>;
+  /** True for a document that carries its delete marker: the latest-version feed shows no other deletes. */
+  readonly deleted?: (doc: S) => boolean;
+  /** Any older shape of the document to the present one; runs before everything else. */
+  readonly upcast?: (old: unknown) => S;
+}
+
+/** Rules for one source type; a type without rules is never deleted and never upcast. */
+export function source<S extends object>(rules: SourceOptions<S>): SourceRules;
+export function source({ of, ...rules }: Pick<SourceRules, 'deleted' | 'upcast'> & { of: SourceRef }): SourceRules {
+  return { ...plain(of), ...rules };
+}
+
+export interface PipelineOptions {
+  /**
+   * Part of the names of its leases: two pipelines that read one container need two names, or each would get half of the
+   * changes. Another name means new leases, which begin at the beginning. Default `millrace`.
+   */
+  readonly name?: string;
+  readonly model: ModelFile;
+  /** Tenant field, first level of every large container's key. */
+  readonly tenant?: string;
+  readonly sources?: readonly SourceRules[];
+  readonly projections: readonly (DerivedSpec | Declaration)[];
+}
+
+const NAME = /^[a-z0-9-]{1,50}$/;
+
+/** Never throws: what is wrong is in `findings`. */
+export function definePipeline(options: PipelineOptions): Pipeline {
+  const { name = 'millrace', tenant, sources = [], projections } = options;
+  const findings: Finding[] = projections.flatMap((projection) =>
+    'findings' in projection ? projection.findings : [],
+  );
+  for (const id of repeated(projections.map(projectionId))) {
+    findings.push(error('projection-twice', `Two projections are called ${id}`, 'Rename one, or raise its version.'));
+  }
+  for (const of of repeated(sources.map(ref))) {
+    findings.push(error('source-twice', `Two source() rules are given for ${of}`, 'Join them into one.'));
+  }
+  findings.push(...unreadSources(sources, projections));
+  if (!NAME.test(name)) {
+    findings.push(error('pipeline-name', `The pipeline's name ${JSON.stringify(name)} is none`, 'Use a-z, 0-9 and -.'));
+  }
+  return {
+    name,
+    modelFile: options.model[MODEL_FILE],
+    ...(tenant !== undefined && { tenant }),
+    sources,
+    projections: projections.filter((projection) => projection.kind !== 'archive'),
+    archives: projections
+      .filter((projection) => projection.kind === 'archive')
+      .map((archive) => byTenant(archive, tenant)),
+    findings,
+  };
+}
+
+const byTenant = (archive: ArchiveSpec, tenant: string | undefined): ArchiveSpec =>
+  tenant === undefined ? archive : { tenantField: tenant, ...archive };
+
+const repeated = (names: readonly string[]): Set<string> =>
+  new Set(names.filter((name, at) => names.indexOf(name) !== at));
+
+function unreadSources(sources: readonly SourceRules[], projections: readonly DerivedSpec[]): Finding[] {
+  const read = new Set(projections.flatMap(sourcesOf).map(ref));
+  return sources
+    .filter((of) => !read.has(ref(of)))
+    .map((of) => ({
+      code: 'source-unread',
+      severity: 'warning',
+      message: `source() rules are given for ${ref(of)}, which no projection reads`,
+      mend: 'Remove them, or declare the projection.',
+    }));
+}
+
+/** Every type whose feed a projection needs: its own source and, for a copy, what it joins. */
+export const sourcesOf = (projection: DerivedSpec): SourceRef[] =>
+  projection.kind === 'copy' ? [projection.from, ...projection.joins.map((join) => join.of)] : [projection.from];

@@ -1,0 +1,176 @@
+// The oracle: what every sink document must be, from the source documents alone. Deliberately naive, and independent of
+// the code that keeps the sinks up to date: a mistake there must not be able to repeat itself here.
+import { MillraceError } from '../base/errors.ts';
+import { canonical, isObject } from '../base/json.ts';
+import type {
+  AggregateSpec,
+  CopySpec,
+  Doc,
+  Join,
+  MeasureSpec,
+  ProjectionSpec,
+  SourceRef,
+  SourceRules,
+} from './kinds.ts';
+import { aggregateId, sinkDocumentId } from './sink-id.ts';
+
+export interface RecomputeOptions {
+  /** The sink's partition key paths: a copy's id is unique only under its key. Without them rows are told by id alone. */
+  readonly keyPaths?: readonly string[];
+  /**
+   * Called for a document that the projection can't take (a function of the user threw, a measure isn't a number): it
+   * contributes nothing, as if it had been parked. Without it the error is thrown.
+   */
+  readonly refused?: (doc: Doc, cause: unknown) => void;
+}
+
+/**
+ * The sink documents a projection must have, by `rowKey`, without the fields that Cosmos DB and Millrace add.
+ * `documentsOf` gives the present documents of a type, deleted-marked ones included, expired ones not; `rules` are the
+ * pipeline's sources.
+ */
+export function recompute(
+  spec: ProjectionSpec,
+  documentsOf: (of: SourceRef) => Iterable<Doc>,
+  rules: readonly SourceRules[],
+  options: RecomputeOptions = {},
+): Map<string, Doc> {
+  const refuse =
+    options.refused ??
+    ((_doc: Doc, cause: unknown): never => {
+      throw cause;
+    });
+  const live = (of: SourceRef, keepDeleted: boolean): Doc[] => {
+    const rule = rules.find((candidate) => candidate.container === of.container && candidate.type === of.type);
+    const docs: Doc[] = [];
+    for (const raw of documentsOf(of)) {
+      try {
+        const stored = visible(raw);
+        const doc = rule?.upcast ? rule.upcast(stored) : stored;
+        if (keepDeleted || !rule?.deleted?.(doc)) docs.push(doc);
+      } catch (cause) {
+        refuse(raw, cause);
+      }
+    }
+    return docs;
+  };
+  const docs = live(spec.from, spec.onDelete === 'keep');
+  const rows = spec.kind === 'copy' ? copies(spec, docs, (of) => live(of, false), refuse) : groups(spec, docs, refuse);
+  const result = new Map<string, Doc>();
+  for (const [row, origin] of rows) {
+    const key = rowKey(row, options.keyPaths ?? []);
+    if (result.has(key)) {
+      const mend = "Let map's id hold the source document's id and key.";
+      const why = `Two documents are copied to ${key} in ${spec.into.container}`;
+      refuse(origin, new MillraceError('sink-identity-collision', why, { mend }));
+    } else result.set(key, row);
+  }
+  return result;
+}
+
+/** How a sink document is told: canonical JSON of its key values (null where missing) and its id. */
+export function rowKey(doc: Doc, keyPaths: readonly string[]): string {
+  const values = keyPaths.map((path) => {
+    let step: unknown = doc;
+    for (const name of path.split('/').slice(1)) step = isObject(step) ? step[name] : undefined;
+    return step ?? null;
+  });
+  return canonical([...values, doc['id']]);
+}
+
+const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn', '_src', '_mr']);
+
+/** A document without what Cosmos DB and Millrace add to it, as the plain JSON it is stored as. */
+export function visible(doc: Doc): Doc {
+  const stored: unknown = JSON.parse(JSON.stringify(ownFields(doc)));
+  return isObject(stored) ? stored : {};
+}
+
+/** The same of a document that is plain JSON already, since it was read from where it is stored. */
+export const ownFields = (doc: Doc): Doc =>
+  Object.fromEntries(Object.entries(doc).filter(([name]) => !SYSTEM.has(name)));
+
+type Refuse = (doc: Doc, cause: unknown) => void;
+type Origin = readonly [row: Doc, of: Doc];
+
+function* copies(
+  spec: CopySpec,
+  docs: readonly Doc[],
+  documents: (of: SourceRef) => Doc[],
+  refuse: Refuse,
+): Iterable<Origin> {
+  const indexes = spec.joins.map((join) => ({ join, index: indexOf(join, documents(join.of)) }));
+  for (const doc of docs) {
+    try {
+      if (spec.where && !spec.where(doc)) continue;
+      const joined: Record<string, Doc | null> = {};
+      let waiting = false;
+      for (const { join, index } of indexes) {
+        const found = index.get(canonical(Object.values(join.on).map((field) => doc[field]))) ?? null;
+        joined[join.name] = found;
+        if (found === null && join.missing === 'wait') waiting = true;
+      }
+      if (waiting) continue;
+      const mapped = spec.map(doc, joined);
+      const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id']) : mapped['id'];
+      yield [visible({ ...mapped, id, type: spec.into.type }), doc];
+    } catch (cause) {
+      refuse(doc, cause);
+    }
+  }
+}
+
+/** First of several matches: `on` covers the joined document's id and whole key (checkPipeline), so there is one. */
+function indexOf(join: Join, documents: readonly Doc[]): Map<string, Doc> {
+  const index = new Map<string, Doc>();
+  for (const doc of documents) {
+    const key = canonical(Object.keys(join.on).map((field) => doc[field]));
+    if (!index.has(key)) index.set(key, doc);
+  }
+  return index;
+}
+
+function groups(spec: AggregateSpec, docs: readonly Doc[], refuse: Refuse): Iterable<Origin> {
+  const members = new Map<string, { group: Doc; first: Doc; values: Record<string, number[]> }>();
+  for (const doc of docs) {
+    try {
+      if (spec.where && !spec.where(doc)) continue;
+      // All rows of a document are worked out before any is counted: a document that is refused contributes nothing.
+      const rows = (spec.each ? spec.each(doc) : [doc]).map((row) => {
+        const group = spec.groupBy(row, doc);
+        const values = Object.entries(spec.measures).map(
+          ([field, measure]) => [field, valueOf(field, measure, row)] as const,
+        );
+        return { id: aggregateId(spec.into.type, group), group, values };
+      });
+      for (const { id, group, values } of rows) {
+        const member = members.get(id) ?? { group, first: doc, values: {} };
+        members.set(id, member);
+        for (const [field, number] of values) (member.values[field] ??= []).push(number);
+      }
+    } catch (cause) {
+      refuse(doc, cause);
+    }
+  }
+  return [...members].map(([id, { group, first, values }]) => {
+    const measures = Object.entries(spec.measures).map(([field, { kind }]) => [field, fold(kind, values[field] ?? [])]);
+    return [visible({ ...group, ...Object.fromEntries(measures), id, type: spec.into.type }), first];
+  });
+}
+
+function valueOf(field: string, measure: MeasureSpec, row: unknown): number {
+  if (measure.kind === 'count') return 1;
+  const number = measure.of(row);
+  if (typeof number === 'number' && Number.isFinite(number)) return number;
+  throw new MillraceError('measure-value', `Measure ${field} got ${String(number)}`, {
+    mend: 'Return a finite number, or leave the document out with where.',
+  });
+}
+
+function fold(kind: MeasureSpec['kind'], values: readonly number[]): number {
+  if (kind === 'count') return values.length;
+  if (kind === 'min') return values.reduce((least, number) => (number < least ? number : least));
+  if (kind === 'max') return values.reduce((most, number) => (number > most ? number : most));
+  const sum = values.reduce((total, number) => total + number, 0);
+  return kind === 'avg' ? sum / values.length : sum;
+}

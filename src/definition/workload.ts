@@ -1,0 +1,20 @@
+import type { Doc } from './kinds.ts';
+
+/** One write of an example's or test's input; what `load(options)` of a pipeline's `input.ts` and `workload.ts` yields. */
+export type Step =
+  | { readonly container: string; readonly upsert: Doc & { readonly id: string } }
+  | {
+      readonly container: string;
+      readonly delete: { readonly key: readonly (string | number | boolean | null)[]; readonly id: string };
+    };
+
+export interface LoadOptions {
+  /** The same seed yields the same steps. Steps of one document come in the order in which they must be applied. */
+  readonly seed: number;
+}
+
+/**
+ * The shape of the `load` that `input.ts` and `workload.ts` export. They may export `now` too, a date: when the archive's
+ * rules look at a history whose dates are fixed.
+ */
+export type Load = (options: LoadOptions) => AsyncGenerator<Step, void, undefined>;

@@ -1,0 +1,101 @@
+// What `millrace model apply` has to do, as data: the calls to Cosmos DB are somebody else's.
+import { canonical } from '../base/json.ts';
+import { UsageError } from '../base/errors.ts';
+import type { Container, IndexingPolicy, Model } from './model.ts';
+
+/** A container as Cosmos DB's API states it, and its throughput, which the API takes beside it. */
+export interface ContainerDefinition {
+  readonly id: string;
+  readonly partitionKey: {
+    readonly paths: readonly string[];
+    readonly kind: 'Hash' | 'MultiHash';
+    readonly version: 2;
+  };
+  readonly indexingPolicy?: IndexingPolicy;
+  readonly defaultTtl?: number;
+  readonly uniqueKeyPolicy?: { readonly uniqueKeys: readonly { readonly paths: readonly string[] }[] };
+  readonly throughput?: Container['throughput'];
+}
+
+/** Tombstones of removed rows expire by their own ttl, which works only where the container's is on. */
+const TTL_ON = -1;
+
+/**
+ * The containers a model describes. `sinks` are those that projections write into, with the index paths they need: they
+ * get TTL switched on where the document states none, and those paths where its policy leaves them out. Throws UsageError for a container whose key the reader couldn't read.
+ */
+export const containerDefinitions = (
+  model: Model,
+  sinks: ReadonlyMap<string, ReadonlySet<string>>,
+): ContainerDefinition[] =>
+  model.containers.map((container) => {
+    const { name, partitionKey, uniqueKeys, throughput } = container;
+    const indexingPolicy = withPaths(container.indexingPolicy, sinks.get(name) ?? new Set());
+    if (partitionKey.length === 0 || partitionKey.length > 3) {
+      const { file, line } = container.at;
+      const why = `Container ${name} (${file}:${line}) has ${partitionKey.length === 0 ? 'no readable partition key' : 'over three key levels'}`;
+      throw new UsageError('container-key', why, { mend: 'State one to three paths under "- **Partition Key**:".' });
+    }
+    const defaultTtl = container.defaultTtl ?? (sinks.has(name) ? TTL_ON : undefined);
+    return {
+      id: name,
+      partitionKey: { paths: partitionKey, kind: partitionKey.length > 1 ? 'MultiHash' : 'Hash', version: 2 },
+      ...(indexingPolicy && { indexingPolicy }),
+      ...(defaultTtl !== undefined && { defaultTtl }),
+      ...(uniqueKeys && { uniqueKeyPolicy: { uniqueKeys } }),
+      ...(throughput && { throughput }),
+    };
+  });
+
+/** Without a policy of its own a container indexes every path. */
+function withPaths(policy: IndexingPolicy | undefined, needed: ReadonlySet<string>): IndexingPolicy | undefined {
+  if (!policy) return undefined;
+  const included = policy.includedPaths ?? [];
+  const known = new Set(included.map(({ path }) => path));
+  const missing = known.has('/*') ? [] : [...needed].filter((path) => !known.has(path));
+  return missing.length === 0
+    ? policy
+    : { ...policy, includedPaths: [...included, ...missing.map((path) => ({ path }))] };
+}
+
+export interface ContainerChange {
+  readonly what: 'partitionKey' | 'uniqueKeyPolicy' | 'indexingPolicy' | 'defaultTtl' | 'throughput';
+  readonly from: unknown;
+  readonly to: unknown;
+  /** False where Cosmos DB fixes it at creation: it takes a new container and a migration. */
+  readonly possible: boolean;
+}
+
+/** What must change for `existing` to be as `wanted`. What the document leaves open is left as it is. */
+export function diffContainer(existing: ContainerDefinition, wanted: ContainerDefinition): ContainerChange[] {
+  const changes: ContainerChange[] = [];
+  const compare = (what: ContainerChange['what'], possible: boolean, form: (of: ContainerDefinition) => unknown) => {
+    if (canonical(form(existing)) !== canonical(form(wanted))) {
+      changes.push({ what, from: existing[what], to: wanted[what], possible });
+    }
+  };
+  compare('partitionKey', false, ({ partitionKey }) => [partitionKey.paths, partitionKey.version]);
+  // Unique keys can't be added later, so a document that states none disagrees with a container that has some.
+  compare('uniqueKeyPolicy', false, uniqueForm);
+  if (wanted.indexingPolicy) compare('indexingPolicy', true, ({ indexingPolicy }) => indexingForm(indexingPolicy));
+  if (wanted.defaultTtl !== undefined) compare('defaultTtl', true, ({ defaultTtl }) => defaultTtl);
+  if (wanted.throughput) compare('throughput', true, ({ throughput }) => throughput);
+  return changes;
+}
+
+const uniqueForm = ({ uniqueKeyPolicy }: ContainerDefinition): unknown =>
+  (uniqueKeyPolicy?.uniqueKeys ?? []).map(({ paths }) => canonical(paths)).toSorted();
+
+/** The service fills in defaults, excludes `/_etag/?` by itself and keeps no order of paths. */
+function indexingForm(policy: IndexingPolicy = {}): unknown {
+  return {
+    mode: policy.indexingMode ?? 'consistent',
+    automatic: policy.automatic ?? true,
+    included: pathsOf(policy.includedPaths).toSorted(),
+    excluded: pathsOf(policy.excludedPaths).toSorted(),
+    composites: (policy.compositeIndexes ?? []).map((list) => canonical(list)).toSorted(),
+  };
+}
+
+const pathsOf = (list: IndexingPolicy['includedPaths'] = []): string[] =>
+  list.map(({ path }) => path).filter((path) => !path.includes('_etag'));

@@ -1,0 +1,242 @@
+// One container from its section. What is said of it elsewhere (indexing) comes in before `finish`.
+import { isObject } from '../../base/json.ts';
+import type { Container, ContainerFact, DocumentType, Place } from '../model.ts';
+import { type Fact, factsOf } from './facts.ts';
+import { contentOf, type Content } from './fences.ts';
+import type { Findings } from './findings.ts';
+import { IndexingDraft } from './indexing.ts';
+import type { LabelName } from './labels.ts';
+import { type Section, within } from './outline.ts';
+import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
+
+/** Facts that read their fences themselves. */
+const INDEXING = new Set<LabelName | undefined>([
+  'indexingPolicy',
+  'includedPaths',
+  'excludedPaths',
+  'compositeIndexes',
+]);
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Stated = Mutable<Pick<Container, 'defaultTtl' | 'uniqueKeys' | 'throughput'>>;
+
+/** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Orders (Multi-Document: A + B)`. */
+const containerName = (section: Section): string =>
+  section.code ??
+  (section.title
+    .replace(/^[\d.\s]+/, '')
+    .split(/\s*(?:\bContainer\b|容器|\(|\[|[-–—::]\s|\s[-–—])/i)[0]
+    ?.replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
+    .trim() ||
+    section.title);
+
+export class ContainerDraft {
+  readonly name: string;
+  readonly line: number;
+  readonly indexing = new IndexingDraft();
+  #key: readonly string[] = [];
+  #stated: Stated = {};
+  #places: Partial<Record<ContainerFact, Place>> = {};
+  #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
+  #designed = false;
+  readonly #findings: Findings;
+
+  constructor(section: Section, source: string, findings: Findings) {
+    this.name = containerName(section);
+    this.line = section.line;
+    this.#findings = findings;
+    for (const part of within(section)) {
+      const { facts, loose } = factsOf(part.blocks, source);
+      for (const fence of loose) {
+        const content = contentOf(fence, findings);
+        if (content) this.#content(content);
+      }
+      // After the examples, whose lines are the better places for the types they show.
+      for (const fact of facts) this.fact(fact);
+    }
+  }
+
+  /** Whether the section holds any part of a design; otherwise it is an overview, or the design is elsewhere. */
+  get designed(): boolean {
+    return this.#designed;
+  }
+
+  fact(fact: Fact): void {
+    const values = fact.items.map((item) => item.text);
+    const contents = INDEXING.has(fact.name) ? 0 : this.#contents(fact);
+    switch (fact.name) {
+      case 'partitionKey': {
+        const key = partitionKey(fact.text, values);
+        if (key) this.#setKey(key, fact.line);
+        else if (contents === 0)
+          this.#lost(fact, 'Write `/storeId`, or `/storeId, /customerId` for a hierarchical key.');
+        return;
+      }
+      case 'ttl': {
+        const seconds = ttl([fact.text, ...values].join(' '));
+        if (seconds === undefined) this.#lost(fact, 'Write seconds, such as 2592000 (30 days), or -1, or none.');
+        else if (seconds !== null) this.#set('defaultTtl', seconds, fact.line);
+        return;
+      }
+      case 'throughput': {
+        const stated = throughput([fact.text, ...values].join(' '));
+        if (stated === undefined) this.#lost(fact, 'Write autoscale max 4000 RU/s, or manual 400 RU/s.');
+        else if (stated !== null) this.#set('throughput', stated, fact.line);
+        return;
+      }
+      case 'uniqueKeys': {
+        if (contents > 0) return;
+        const keys = uniqueKeys(fact.text, values);
+        if (keys === undefined) this.#lost(fact, 'Write /email, or /storeId, /sku for one constraint of two paths.');
+        else if (keys.length > 0) this.#set('uniqueKeys', keys, fact.line);
+        return;
+      }
+      case 'types':
+        for (const name of [fact.text, ...values].join(' ').matchAll(/`([\w-]+)`/g))
+          this.#type(name[1] ?? '', fact.line);
+        return;
+      case 'indexingPolicy':
+      case 'includedPaths':
+      case 'excludedPaths':
+      case 'compositeIndexes':
+        this.indexing.fact(fact, this.#findings);
+        return;
+      case 'container':
+      case 'ignored':
+        return;
+      case undefined:
+        this.#findings.add('information', 'label-not-read', fact.line, `${this.name}: "${fact.label}" isn't read`);
+    }
+  }
+
+  finish(): Container {
+    const findings = this.#findings;
+    const policy = this.indexing.policy(this.line, findings);
+    if (policy && this.indexing.at) this.#places.indexingPolicy = this.indexing.at;
+    if (this.#key.length === 0) {
+      findings.add(
+        'error',
+        'partition-key-missing',
+        this.line,
+        `Container ${this.name} states no partition key`,
+        'Add "- **Partition Key**: `/field` - why".',
+      );
+    }
+    if (this.#key.length > 3) {
+      findings.add(
+        'error',
+        'partition-key-levels',
+        this.line,
+        `Container ${this.name} has ${this.#key.length} key levels`,
+        'A hierarchical key has at most three.',
+      );
+    }
+    const types: DocumentType[] = [...this.#types].map(([name, { examples, at }]) => ({ name, examples, at }));
+    for (const { name, examples, at } of types) {
+      if (examples.length === 0)
+        findings.add(
+          'warning',
+          'type-without-example',
+          at.line,
+          `${this.name}: type ${name} has no example`,
+          'Add one to the JSON.',
+        );
+    }
+    return {
+      name: this.name,
+      partitionKey: this.#key,
+      types,
+      ...(policy && { indexingPolicy: policy }),
+      ...this.#stated,
+      at: findings.at(this.line),
+      places: this.#places,
+    };
+  }
+
+  /** Reads the fences that hang on a label and says how many it took. */
+  #contents(fact: Fact): number {
+    const contents = fact.fences.flatMap((fence) => contentOf(fence, this.#findings) ?? []);
+    for (const content of contents) this.#content(content);
+    return contents.length;
+  }
+
+  #content(content: Content): void {
+    this.#designed = true;
+    if (content.kind === 'examples') for (const { value, line } of content.elements) this.#example(value, line);
+    else if (content.kind === 'definition') this.#definition(content.value, content.line);
+    else this.indexing.content(content, this.#findings);
+  }
+
+  /** A container definition as the SDK or an ARM template writes it. */
+  #definition(value: Record<string, unknown>, line: number): void {
+    const key = isObject(value['partitionKey']) ? value['partitionKey'] : value;
+    if (Array.isArray(key['paths'])) this.#setKey(key['paths'].map(String), line);
+    if (typeof value['defaultTtl'] === 'number') this.#set('defaultTtl', value['defaultTtl'], line);
+    if (isObject(value['indexingPolicy']))
+      this.indexing.content({ kind: 'policy', value: value['indexingPolicy'], line }, this.#findings);
+    const unique = isObject(value['uniqueKeyPolicy']) ? value['uniqueKeyPolicy']['uniqueKeys'] : value['uniqueKeys'];
+    if (!Array.isArray(unique)) return;
+    const keys = unique.flatMap((entry: unknown) =>
+      isObject(entry) && Array.isArray(entry['paths']) ? [{ paths: entry['paths'].map(String) }] : [],
+    );
+    if (keys.length > 0) this.#set('uniqueKeys', keys, line);
+  }
+
+  #example(value: unknown, line: number): void {
+    if (!isObject(value)) {
+      this.#findings.add(
+        'error',
+        'example',
+        line,
+        `${this.name}: an example is a ${value === null ? 'null' : typeof value}`,
+        'Examples are JSON objects.',
+      );
+      return;
+    }
+    const { id, type } = value;
+    if (typeof id !== 'string' || id === '') {
+      this.#findings.add(
+        'warning',
+        'example-id',
+        line,
+        `${this.name}: an example has no id`,
+        'Give it an id, a string.',
+      );
+    }
+    const named = typeof type === 'string' && type !== '';
+    this.#type(named ? type : this.name.toLowerCase(), line).examples.push(value);
+  }
+
+  #type(name: string, line: number): { examples: Record<string, unknown>[] } {
+    this.#designed = true;
+    const type = this.#types.get(name) ?? { examples: [], at: this.#findings.at(line) };
+    this.#types.set(name, type);
+    return type;
+  }
+
+  #setKey(key: readonly string[], line: number): void {
+    this.#designed = true;
+    const before = this.#places.partitionKey;
+    if (before && this.#key.join() !== key.join()) {
+      const message = `${this.name} has the key ${this.#key.join(', ')} in line ${before.line} and ${key.join(', ')} here`;
+      this.#findings.add('error', 'partition-key-twice', line, message, 'State it once.');
+    }
+    this.#key = key;
+    this.#places.partitionKey = this.#findings.at(line);
+  }
+
+  #set<K extends keyof Stated & ContainerFact>(name: K, value: NonNullable<Stated[K]>, line: number): void {
+    this.#stated[name] = value;
+    this.#places[name] = this.#findings.at(line);
+  }
+
+  #lost(fact: Fact, mend: string): void {
+    this.#findings.add(
+      'warning',
+      'value',
+      fact.line,
+      `${this.name}: ${fact.label} "${fact.text}" isn't understood`,
+      mend,
+    );
+  }
+}

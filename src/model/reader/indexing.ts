@@ -1,0 +1,118 @@
+import { isObject } from '../../base/json.ts';
+import type { IndexingPolicy, Place } from '../model.ts';
+import type { Fact } from './facts.ts';
+import { contentOf, type Content } from './fences.ts';
+import type { Findings } from './findings.ts';
+import { composites, indexPaths } from './values.ts';
+
+type Composites = NonNullable<IndexingPolicy['compositeIndexes']>;
+
+/** Gathers one container's indexing, wherever the document speaks of it; a later whole policy replaces what it names. */
+export class IndexingDraft {
+  at: Place | undefined;
+  #mode: IndexingPolicy['indexingMode'];
+  #automatic: boolean | undefined;
+  #included: string[] = [];
+  #excluded: string[] = [];
+  #composites: Composites = [];
+
+  fact(fact: Fact, findings: Findings): void {
+    const contents = fact.fences.flatMap((fence) => contentOf(fence, findings) ?? []);
+    for (const content of contents) this.content(content, findings);
+    const text = [fact.text, ...fact.items.map((item) => item.text)].join(' ');
+    if (fact.name === 'includedPaths') this.#add(this.#included, text, fact, findings);
+    if (fact.name === 'excludedPaths') this.#add(this.#excluded, text, fact, findings);
+    if (fact.name === 'compositeIndexes' && contents.length === 0) this.#inlineComposites(text, fact, findings);
+  }
+
+  content(content: Content, findings: Findings): void {
+    if (content.kind !== 'composites' && content.kind !== 'policy') return;
+    this.at ??= findings.at(content.line);
+    if (content.kind === 'composites') this.#composites = [...this.#composites, ...content.value];
+    if (content.kind === 'policy') this.#policy(content.value, content.line, findings);
+  }
+
+  /** The policy as Cosmos DB takes it; undefined where the document says nothing, which means the service's default. */
+  policy(line: number, findings: Findings): IndexingPolicy | undefined {
+    if (!this.at) return undefined;
+    if (this.#mode === 'none') return { indexingMode: 'none', automatic: false };
+    const root = [...this.#included, ...this.#excluded].includes('/*');
+    // Cosmos DB wants the root path in one of the lists: what the document leaves open follows from what it states.
+    if (!root) {
+      if (this.#included.length > 0) {
+        findings.add(
+          'information',
+          'index-rest-excluded',
+          this.at.line ?? line,
+          'Paths are included and /* is in neither list: the rest is taken as excluded',
+        );
+        this.#excluded.push('/*');
+      } else this.#included.push('/*');
+    }
+    return {
+      indexingMode: this.#mode ?? 'consistent',
+      automatic: this.#automatic ?? true,
+      includedPaths: this.#included.map((path) => ({ path })),
+      excludedPaths: this.#excluded.map((path) => ({ path })),
+      ...(this.#composites.length > 0 && { compositeIndexes: this.#composites }),
+    };
+  }
+
+  #policy(value: Record<string, unknown>, line: number, findings: Findings): void {
+    const stated = value['indexingMode'] ?? 'consistent';
+    const mode = typeof stated === 'string' ? stated.toLowerCase() : typeof stated;
+    if (mode === 'none' || mode === 'consistent') this.#mode = mode;
+    else
+      findings.add('error', 'indexing-mode', line, `indexingMode ${mode} doesn't exist`, 'Write consistent or none.');
+    if (typeof value['automatic'] === 'boolean') this.#automatic = value['automatic'];
+    this.#included.push(...pathsOf(value['includedPaths']));
+    this.#excluded.push(...pathsOf(value['excludedPaths']));
+    if (value['compositeIndexes'] === undefined) return;
+    const read = composites(value['compositeIndexes']);
+    if (read) this.#composites = [...this.#composites, ...read];
+    else if (JSON.stringify(value['compositeIndexes']) !== '[]') notUnderstood('compositeIndexes', line, findings);
+  }
+
+  #add(list: string[], text: string, fact: Fact, findings: Findings): void {
+    this.at ??= findings.at(fact.line);
+    const paths = indexPaths(text);
+    if (paths.length === 0 && !/^\s*(none|n\/a|-)?\.?\s*$/i.test(text)) notUnderstood(fact.label, fact.line, findings);
+    list.push(...paths.filter((path) => !list.includes(path)));
+  }
+
+  /** `` `[(type ASC, name ASC)]` `` or `(/storeId ASC, /placedAt DESC)`. */
+  #inlineComposites(text: string, fact: Fact, findings: Findings): void {
+    if (/^(none|n\/a|not )/i.test(text) || text === '') return;
+    this.at ??= findings.at(fact.line);
+    const groups = [...text.matchAll(/\(([^()]+)\)/g)].map((match) => inlineComposite(match[1] ?? ''));
+    const read = groups.filter((group) => group.length > 1);
+    if (read.length === 0) notUnderstood(fact.label, fact.line, findings);
+    this.#composites = [...this.#composites, ...read];
+  }
+}
+
+function inlineComposite(text: string): Composites[number] {
+  const parts = text.split(',').map((part) => /^[\s`]*\/?([\w./]+)`?\s+(asc|desc)/i.exec(part));
+  if (parts.some((part) => part === null)) return [];
+  return parts.map((part) => ({
+    path: `/${(part?.[1] ?? '').replaceAll('.', '/')}`,
+    order: /^d/i.test(part?.[2] ?? '') ? 'descending' : 'ascending',
+  }));
+}
+
+const pathsOf = (list: unknown): string[] =>
+  Array.isArray(list)
+    ? list.flatMap((entry: unknown) => {
+        if (typeof entry === 'string') return [entry];
+        return isObject(entry) && typeof entry['path'] === 'string' ? [entry['path']] : [];
+      })
+    : [];
+
+const notUnderstood = (label: string, line: number, findings: Findings): void =>
+  findings.add(
+    'warning',
+    'value',
+    line,
+    `${label}: the value isn't understood`,
+    'Write paths in backticks, composites as JSON.',
+  );

@@ -1,0 +1,77 @@
+// JSON as people write it into Markdown: comments, trailing commas, `...`, a list without its brackets.
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import type { Fence } from './facts.ts';
+
+export interface Element {
+  readonly value: unknown;
+  readonly line: number;
+}
+
+export interface TolerantJson {
+  /** The elements of the list, or the one value, each with its line. */
+  readonly elements: readonly Element[];
+  readonly list: boolean;
+  /** What strict JSON would have refused. */
+  readonly forgiven: readonly string[];
+}
+
+/** What can't be forgiven, with its line. */
+export interface BrokenJson {
+  readonly error: string;
+  readonly line: number;
+}
+
+export function readJson(fence: Fence): TolerantJson | BrokenJson {
+  const forgiven: string[] = [];
+  // Replaced by as much blank: offsets, and with them lines, stay.
+  const text = fence.text.replaceAll(/(?<=^|[[{,\s])(?:\.{3}|…)[ \t]*,?(?=\s|[\]}]|$)/g, (dots) => {
+    forgiven.push('an ellipsis');
+    return ' '.repeat(dots.length);
+  });
+  const first = attempt(text);
+  const unbracketed =
+    first.errors.length > 0 && first.tree?.type === 'object'
+      ? attempt(`[${text.replaceAll(/\}(\s*)\{/g, '},$1{')}]`)
+      : first;
+  const { tree, errors, source } = unbracketed.errors.length === 0 ? unbracketed : first;
+  const [error] = errors;
+  if (!tree || error) {
+    const at = fence.line + lines(source, error?.offset ?? 0);
+    const curly = /[“”]/.test(fence.text) ? ' (it has curly quotes)' : '';
+    return { error: `${error ? printParseErrorCode(error.error) : 'it is empty'}${curly}`, line: at };
+  }
+  if (source !== text) forgiven.push('a list without brackets');
+  if (!strict(source)) forgiven.push('comments or trailing commas');
+  const list = tree.type === 'array';
+  const nodes = list ? (tree.children ?? []) : [tree];
+  return {
+    elements: nodes.map((node) => ({ value: valueOf(node), line: fence.line + lines(source, node.offset) })),
+    list,
+    forgiven: [...new Set(forgiven)],
+  };
+}
+
+function attempt(source: string): { source: string; tree: Node | undefined; errors: ParseError[] } {
+  const errors: ParseError[] = [];
+  return { source, errors, tree: parseTree(source, errors, { allowTrailingComma: true }) };
+}
+
+function strict(source: string): boolean {
+  try {
+    JSON.parse(source);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const lines = (text: string, offset: number): number => text.slice(0, offset).split('\n').length - 1;
+
+function valueOf(node: Node): unknown {
+  if (node.type === 'array') return (node.children ?? []).map(valueOf);
+  if (node.type !== 'object') return node.value;
+  const members = (node.children ?? []).flatMap(({ children: [name, value] = [] }) =>
+    name && value ? [[String(name.value), valueOf(value)]] : [],
+  );
+  return Object.fromEntries(members);
+}

@@ -1,0 +1,60 @@
+// The document as a tree of sections over the Markdown syntax tree, so that fences hide headings and every fact has a line.
+import type { Heading, Nodes, RootContent } from 'mdast';
+import { fromMarkdown } from 'mdast-util-from-markdown';
+import { gfmFromMarkdown } from 'mdast-util-gfm';
+import { toString } from 'mdast-util-to-string';
+import { gfm } from 'micromark-extension-gfm';
+
+export interface Section {
+  readonly depth: number;
+  /** Heading text without its markup. */
+  readonly title: string;
+  /** First backticked part of the heading. */
+  readonly code?: string;
+  /** The whole heading is struck through: what it holds was taken back. */
+  readonly struck: boolean;
+  readonly line: number;
+  /** Blocks before the first subsection. */
+  readonly blocks: RootContent[];
+  readonly sections: Section[];
+}
+
+/** A section of depth 0 that holds what stands before the first heading, and all the others. */
+export function outline(text: string): Section {
+  const root: Section = { depth: 0, title: '', struck: false, line: 1, blocks: [], sections: [] };
+  const open = [root];
+  for (const node of fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] }).children) {
+    if (node.type !== 'heading') {
+      open.at(-1)?.blocks.push(node);
+      continue;
+    }
+    while ((open.at(-1)?.depth ?? 0) >= node.depth) open.pop();
+    const section = heading(node);
+    open.at(-1)?.sections.push(section);
+    open.push(section);
+  }
+  return root;
+}
+
+function heading(node: Heading): Section {
+  const meaningful = node.children.filter((child) => toString(child).trim() !== '');
+  const code = node.children.find((child) => child.type === 'inlineCode');
+  return {
+    depth: node.depth,
+    title: toString(node).trim(),
+    ...(code && { code: code.value }),
+    struck: meaningful.length > 0 && meaningful.every((child) => child.type === 'delete'),
+    line: lineOf(node),
+    blocks: [],
+    sections: [],
+  };
+}
+
+export const lineOf = (node: Nodes): number => node.position?.start.line ?? 1;
+
+/** A section and all sections under it, in the document's order, without the struck ones. */
+export function* within(section: Section): Generator<Section> {
+  if (section.struck) return;
+  yield section;
+  for (const child of section.sections) yield* within(child);
+}

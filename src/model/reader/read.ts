@@ -1,0 +1,154 @@
+import { readFile } from 'node:fs/promises';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import type { Model } from '../model.ts';
+import { ContainerDraft } from './container.ts';
+import { factsOf } from './facts.ts';
+import { contentOf } from './fences.ts';
+import { Findings } from './findings.ts';
+import { normalised, sectionName } from './labels.ts';
+import { type Section, outline, within } from './outline.ts';
+
+/** Reads `cosmosdb_data_model.md`. Throws UsageError `model-unreadable`, and whatever `parseModel` throws. */
+export async function readModel(path: string): Promise<Model> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    const mend = 'Give the path of a cosmosdb_data_model.md.';
+    throw new UsageError('model-unreadable', `The model document ${path} can't be read: ${messageOf(cause)}`, {
+      cause,
+      mend,
+    });
+  }
+  return parseModel(text, path);
+}
+
+/**
+ * The text of a data-model document as a Model; `file` is only named in places. What it couldn't read is in `findings`.
+ * Throws UsageError `not-a-model-document` where none of the sections occurs, and `model-without-containers`.
+ */
+export function parseModel(document: string, file: string): Model {
+  // The Markdown parser drops a byte order mark but counts offsets without it: values would be cut one off.
+  const text = document.replace(/^\uFEFF/, '');
+  const root = outline(text);
+  const all = [...within(root)].slice(1);
+  if (!all.some((section) => sectionName(section.title))) {
+    throw new UsageError(
+      'not-a-model-document',
+      `${file} is not a document of this kind: none of its headings is one of a data model`,
+      {
+        mend: 'Give the cosmosdb_data_model.md, with a section "## Container Designs".',
+      },
+    );
+  }
+  const findings = new Findings(file);
+  const drafts = containers(all, text, findings);
+  if (drafts.length === 0) {
+    throw new UsageError('model-without-containers', `${file} designs no container`, {
+      mend: 'Add under "## Container Designs" a "### Name Container" with JSON examples and "- **Partition Key**: `/field`".',
+    });
+  }
+  indexingElsewhere(all, drafts, text, findings);
+  for (const section of skipped(root)) {
+    findings.add('information', 'section-skipped', section.line, `The section "${section.title}" isn't read`);
+  }
+  const read = drafts.map((draft) => draft.finish());
+  return {
+    title: titleOf(root),
+    file,
+    containers: read,
+    findings: findings.list.toSorted((a, b) => a.at.line - b.at.line),
+  };
+}
+
+const titleOf = (root: Section): string => root.sections.find((section) => section.depth === 1)?.title ?? '';
+
+/** Sections under "Container Designs", and any other that calls itself a container, as far as they hold a design. */
+function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+  const designs = all.filter((section) => sectionName(section.title) === 'containers');
+  const stray = all.filter(
+    (section) => /\bcontainer\b/i.test(section.title) && section.depth > 1 && !sectionName(section.title),
+  );
+  const candidates = new Set([
+    ...designs.flatMap((section) => section.sections),
+    ...(designs.length === 0 ? stray : []),
+  ]);
+  const drafts: ContainerDraft[] = [];
+  for (const section of candidates) {
+    if (section.struck || sectionName(section.title) === 'indexing') continue;
+    const draft = new ContainerDraft(section, text, findings);
+    const before = drafts.find(({ name }) => name === draft.name);
+    if (!draft.designed) {
+      if (/container|容器/i.test(section.title) || section.code !== undefined) {
+        findings.add(
+          'warning',
+          'design-elsewhere',
+          section.line,
+          `The design of ${draft.name} isn't in this document`,
+          'Write its key and examples here.',
+        );
+      }
+    } else if (before) {
+      const message = `Container ${draft.name} is designed here and in line ${before.line}; this one is left out`;
+      findings.add('error', 'container-twice', section.line, message, 'Join the two sections.');
+    } else drafts.push(draft);
+  }
+  return drafts;
+}
+
+/** Indexing beside the containers: its owner is whom the heading or a `Container` bullet names, else the nearest above. */
+function indexingElsewhere(
+  all: readonly Section[],
+  drafts: readonly ContainerDraft[],
+  text: string,
+  findings: Findings,
+): void {
+  const inside = new Set(
+    all
+      .filter((section) => drafts.some((draft) => draft.line === section.line))
+      .flatMap((section) => [...within(section)]),
+  );
+  const roots = all.filter((section) => sectionName(section.title) === 'indexing' && !inside.has(section));
+  for (const section of new Set(roots.flatMap((root) => [...within(root)]))) {
+    const { facts, loose } = factsOf(section.blocks, text);
+    const named = (words: string) =>
+      drafts.find(({ name }) => ` ${normalised(words)} `.includes(` ${normalised(name)} `));
+    const stated = facts.find((fact) => fact.name === 'container');
+    const owner = (stated && named(stated.text)) ?? named(section.title) ?? nearest(section, all, drafts);
+    const relevant = facts.filter(
+      (fact) => fact.name !== undefined && fact.name !== 'container' && fact.name !== 'ignored',
+    );
+    const contents = loose.flatMap((fence) => contentOf(fence, findings) ?? []);
+    if (relevant.length + contents.length === 0) continue;
+    if (!owner) {
+      findings.add(
+        'warning',
+        'indexing-owner',
+        section.line,
+        `Whose indexing "${section.title}" is can't be told`,
+        `Name the container in the heading: ### ${drafts[0]?.name ?? 'Name'} Container.`,
+      );
+      continue;
+    }
+    for (const fact of relevant) owner.fact(fact);
+    for (const content of contents) owner.indexing.content(content, findings);
+  }
+}
+
+/** Only under the same section: what stands under `## Indexing Strategy` is nobody's by its place alone, unless there is one container. */
+function nearest(
+  section: Section,
+  all: readonly Section[],
+  drafts: readonly ContainerDraft[],
+): ContainerDraft | undefined {
+  if (drafts.length === 1) return drafts[0];
+  const parent = all.find((candidate) => candidate.sections.includes(section));
+  const above = drafts.filter((draft) => draft.line < section.line);
+  return parent && sectionName(parent.title) === 'containers' ? above.at(-1) : undefined;
+}
+
+/** Sections of the second level that mean nothing to this reader. */
+const skipped = (root: Section): Section[] =>
+  root.sections
+    .flatMap((section) => (section.depth === 1 ? section.sections : [section]))
+    .filter((section) => !section.struck && !sectionName(section.title) && !/\bcontainer\b/i.test(section.title));

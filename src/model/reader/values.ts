@@ -1,0 +1,112 @@
+// Grammars of the values that stand behind the labels. Each returns undefined for what it doesn't understand.
+import { isObject } from '../../base/json.ts';
+import type { Container } from '../model.ts';
+
+const PATH = /(?<![\w/])\/[\p{L}_][\w\-\p{L}]*(?:\/[\p{L}_][\w\-\p{L}]*)*/gu;
+const INDEX_PATH = /(?<![\w/])\/(?:[\w\-\p{L}"]+|\*|\?|\[\])?(?:\/(?:[\w\-\p{L}"]+|\*|\?|\[\]))*/gu;
+const FIELD = /^[\p{L}_][\w\p{L}]*(?:[./][\p{L}_][\w\p{L}]*)*$/u;
+
+const codes = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
+/** The value without its reason: up to a dash that stands alone, a bracket, a semicolon or the end of the sentence. */
+const head = (text: string): string => text.split(/\s[-–—]+\s|\s\(|;\s|\.\s/)[0] ?? '';
+
+/** `/storeId`, `storeId - why`, `` `storeId`, `customerId` ``, `/a + /b`, `Hierarchical: [/a, /b]`; levels may be items. */
+export function partitionKey(text: string, items: readonly string[]): string[] | undefined {
+  const own = keyPaths(head(text).replace(/^[^:/`]*\b(hierarchical|composite|multihash|hpk|key)[^:/`]*:?/i, ''));
+  if (own && own.length > 0) return own;
+  const levels = items.map((item) => keyPaths(head(item).replace(/^[^:/`]*:/, '')));
+  return levels.length > 0 && levels.every((level) => level?.length === 1)
+    ? levels.flatMap((level) => level ?? [])
+    : undefined;
+}
+
+function keyPaths(value: string): string[] | undefined {
+  const paths = value.match(PATH);
+  if (paths) return [...new Set(paths)];
+  const quoted = codes(value);
+  const names =
+    quoted.length > 0
+      ? quoted
+      : value.split(/\s*(?:,|\+|→|->|>|\band\b)\s*/).map((name) => name.replaceAll(/[[\]"']/g, '').trim());
+  if (names.length === 0 || !names.every((name) => FIELD.test(name))) return undefined;
+  return [...new Set(names.map((name) => `/${name.replaceAll('.', '/')}`))];
+}
+
+const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800, mo: 2_592_000, y: 31_536_000 };
+
+/** Seconds, -1 for "on, but only what says so expires", null for off. A month is 30 days, a year 365. */
+export function ttl(text: string): number | null | undefined {
+  const value = text.replaceAll(/[`*]|\b_|_\b/g, '');
+  if (/^(none|off|disabled|no\b|not (set|used|enabled)|n\/?a\b)/i.test(value)) return null;
+  if (/^(default_?ttl\s*[:=]\s*)?[-−–]1\b/i.test(value)) return -1;
+  const seconds = /(?<![\d.])(\d[\d,_ ]*)\s*(s|sec|secs|seconds?)\b/i.exec(value);
+  const unit = /(?<![\d.])(\d[\d,_.]*)\s*(minutes?|min|hours?|hrs?|h|days?|d|weeks?|months?|years?)\b/i.exec(value);
+  const bare = /^(?:default_?ttl\s*[:=]\s*)?(\d[\d,_]*)\b/i.exec(value);
+  if (seconds) return number(seconds[1]);
+  if (bare && !(unit && unit.index === bare.index)) return number(bare[1]);
+  if (unit) return number(unit[1]) * (UNITS[unitOf(unit[2] ?? '')] ?? 1);
+  if (/^(on|enabled|yes)\b|per[- ](item|document)/i.test(value)) return -1;
+  return undefined;
+}
+
+const unitOf = (word: string): string => (/^mo/i.test(word) ? 'mo' : word.charAt(0).toLowerCase());
+const number = (text = ''): number => Number(text.replaceAll(/[,_ ]/g, ''));
+
+/** RU/s: `Autoscale 1,000–10,000 RU/s`, `autoscale, max 4000`, `400 RU/s manual`. Null: serverless, which has none. */
+export function throughput(text: string): Container['throughput'] | null {
+  if (/serverless/i.test(text)) return null;
+  const kind = /auto-?scal/i.test(text) ? 'autoscale' : 'manual';
+  const amount = String.raw`(\d[\d,_.]*)\s*(k?)(?![\w%])`;
+  const patterns = [
+    String.raw`max(?:imum)?(?:\s+of)?\D{0,12}?${amount}`,
+    String.raw`\d[\d,_.]*\s*k?\s*(?:RU\/?s?)?\s*(?:[-–—]|to|\.\.)\s*${amount}`,
+    String.raw`${amount}(?=\s*RU)`,
+    String.raw`(?:autoscale|auto-scale|manual|provisioned)\D{0,6}${amount}`,
+  ];
+  for (const pattern of patterns) {
+    const match = new RegExp(pattern, 'i').exec(text.replaceAll('`', ''));
+    if (match) return { kind, max: number(match[1]) * (match[2] ? 1000 : 1) };
+  }
+  return undefined;
+}
+
+/** `/email`; `/storeId, /sku` is one constraint of two paths; `;` or items part several. Empty: none. */
+export function uniqueKeys(text: string, items: readonly string[]): Container['uniqueKeys'] {
+  const stated = text === '' ? items : [...text.split(';'), ...items];
+  if (/^(none|no\b|n\/?a\b|not )/i.test(text)) return [];
+  const keys = stated.flatMap((constraint) => {
+    const groups = constraint.match(/\[[^\]]+\]/g) ?? [constraint];
+    return groups.map((group) => ({ paths: [...new Set(group.match(PATH))] })).filter(({ paths }) => paths.length > 0);
+  });
+  return keys.length > 0 ? keys : undefined;
+}
+
+/** Index paths: the backticked ones, else whatever begins with a slash. `/name` means the scalar, `/name/?`. */
+export function indexPaths(text: string): string[] {
+  const quoted = codes(text).join(' ');
+  const found = (quoted === '' ? text : quoted).match(INDEX_PATH) ?? [];
+  return [
+    ...new Set(
+      found
+        .filter((path) => path !== '/')
+        .map((path) => (/[*?]$/.test(path) || path.includes('_etag') ? path : `${path}/?`)),
+    ),
+  ];
+}
+
+type Composite = { readonly path: string; readonly order: 'ascending' | 'descending' };
+
+/** A list of composites, or one composite, as JSON. */
+export function composites(value: unknown): (readonly Composite[])[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const lists: unknown[] = value.every(Array.isArray) ? value : [value];
+  const read = lists.map((list) => (Array.isArray(list) ? list.map(composite) : []));
+  const result = read.map((list) => list.filter((part) => part !== undefined));
+  return result.every((list, at) => list.length > 0 && list.length === read[at]?.length) ? result : undefined;
+}
+
+function composite(value: unknown): Composite | undefined {
+  if (!isObject(value) || typeof value['path'] !== 'string') return undefined;
+  const { path, order } = value;
+  return { path, order: typeof order === 'string' && /^desc/i.test(order) ? 'descending' : 'ascending' };
+}

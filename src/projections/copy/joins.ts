@@ -1,0 +1,206 @@
+import { LRUCache } from 'lru-cache';
+import pMap from 'p-map';
+import { MillraceError } from '../../base/errors.ts';
+import { canonical, digest } from '../../base/json.ts';
+import type { Doc, Join } from '../../definition/kinds.ts';
+import { type Change, type Identity, type Key, type Version, compareVersions } from '../../feed/change.ts';
+import { type SourceContainer, toDocument } from '../../feed/change-mapper.ts';
+import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
+import { untilDone } from '../conflict.ts';
+import type { JoinUse } from './documents.ts';
+
+/**
+ * What a copy projection knows of one joined document: kept in the state container by the joined document's own feed,
+ * looked up by every copy. A copy is settled only once a conditional patch has confirmed that the state it was made
+ * with is still the current one (J1, docs/SPEC-copies.md), so it may be cached and read stale without harm.
+ */
+interface StateDocument {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: 'millrace.join';
+  readonly projection: string;
+  readonly parent: Identity;
+  readonly mark: string;
+  readonly version: Version | null;
+  readonly doc: Doc | null;
+  /** Another content was here before: copies made with it may lie in the sink. */
+  readonly replaced: boolean;
+}
+
+export interface JoinState extends JoinUse {
+  readonly pk: string;
+  readonly doc: Doc | null;
+}
+
+const STATE_ID = 'state';
+const NONE = 'none';
+
+export class JoinStates {
+  readonly join: Join;
+  readonly #container: string;
+  readonly #projection: string;
+  readonly #source: SourceContainer;
+  readonly #known = new LRUCache<string, JoinState>({ max: 20_000 });
+
+  /** `source`: the joined type's container. */
+  constructor(join: Join, stateContainer: string, projection: string, source: SourceContainer) {
+    this.join = join;
+    this.#container = stateContainer;
+    this.#projection = projection;
+    this.#source = source;
+  }
+
+  /** The joined document's identity as the child names it; undefined where a join field is null or missing. */
+  parentOf(child: Doc): Identity | undefined {
+    const field = (name: string): unknown => child[this.join.on[name] ?? ''];
+    const key = this.#source.keyPaths.map((path) => field(path.join('/')));
+    const id = this.join.on['id'] === undefined ? key.at(-1) : field('id');
+    if (typeof id !== 'string' || key.some((value) => value === undefined || value === null)) return undefined;
+    return { container: this.join.of.container, key: key as Key, id };
+  }
+
+  /**
+   * The states of several joined documents by their children, each read once. Nothing is shared with other calls: they
+   * have sessions, and so fences, of their own.
+   */
+  async currentOf<C extends { readonly doc?: Doc }>(
+    children: readonly C[],
+    sink: SinkSession,
+  ): Promise<Map<C, JoinState>> {
+    const parents = new Map<string, { parent: Identity; children: C[] }>();
+    for (const child of children) {
+      const parent = child.doc ? this.parentOf(child.doc) : undefined;
+      if (!parent) continue;
+      const pk = this.#partition(parent);
+      const of = parents.get(pk);
+      if (of) of.children.push(child);
+      else parents.set(pk, { parent, children: [child] });
+    }
+    const states = new Map<C, JoinState>();
+    await pMap(
+      parents.values(),
+      async (of) => {
+        const state = await this.current(of.parent, sink);
+        for (const child of of.children) states.set(child, state);
+      },
+      { concurrency: 128 },
+    );
+    return states;
+  }
+
+  /** The state of a joined document, made from the source where there is none yet. */
+  async current(parent: Identity, sink: SinkSession): Promise<JoinState> {
+    const pk = this.#partition(parent);
+    const known = this.#known.get(pk);
+    if (known) return known;
+    let state: JoinState | undefined;
+    await untilDone(`The state of joined document ${parent.id}`, async () => {
+      const [stored] = await sink.read(this.#container, [pk], [STATE_ID]);
+      if (stored) {
+        state = this.#remember(stored as SinkDocument & StateDocument);
+        return true;
+      }
+      const body = await this.#fromSource(pk, parent, sink);
+      const result = await sink.commit(this.#container, [pk], [{ op: 'create', id: STATE_ID, body }]);
+      if (result.kind === 'refused') throw new MillraceError('state-refused', result.why);
+      if (result.kind === 'conflict') return false;
+      state = this.#remember(body);
+      return true;
+    });
+    if (!state)
+      throw new MillraceError('join-state-missing', `No state for joined document ${parent.id}`, { retryable: true });
+    return state;
+  }
+
+  /** Forgets a cached state that turned out to be old. */
+  forget(state: Pick<JoinState, 'pk'>): void {
+    this.#known.delete(state.pk);
+  }
+
+  /** True when the state a copy was made with is still the current one: then it was so after the copy was durable. */
+  async confirm(state: JoinState, sink: SinkSession): Promise<boolean> {
+    const result = await sink.commit(
+      this.#container,
+      [state.pk],
+      [
+        {
+          op: 'patch',
+          id: STATE_ID,
+          operations: [{ op: 'set', path: '/confirmed', value: 1 }],
+          where: `from c where c.mark = '${state.mark}'`,
+        },
+      ],
+    );
+    if (result.kind === 'done') return true;
+    this.forget(state);
+    return false;
+  }
+
+  /**
+   * Takes a change of a joined document into the state. `changed` means that copies made with the former content may
+   * lie in the sink; a state that is new has none, for no copy was confirmed without a state.
+   */
+  async advance(change: Change, sink: SinkSession): Promise<{ state: JoinState; changed: boolean }> {
+    const pk = this.#partition(change);
+    const doc = change.op === 'delete' ? null : (change.doc ?? null);
+    const mark = doc === null ? NONE : digest(change.version.etag);
+    const taken = {
+      id: STATE_ID,
+      pk,
+      type: 'millrace.join',
+      projection: this.#projection,
+      parent: { container: change.container, key: change.key, id: change.id },
+      mark,
+      version: change.version,
+      doc,
+    } as const;
+    let outcome: { state: JoinState; changed: boolean } | undefined;
+    await untilDone(`The state of joined document ${change.id}`, async () => {
+      const [found] = await sink.read(this.#container, [pk], [STATE_ID]);
+      const stored = found as (SinkDocument & StateDocument) | undefined;
+      if (stored?.version) {
+        const order = compareVersions(change.version, stored.version);
+        // A duplicate may come after a crash between this write and the copies' refresh: they are looked at again.
+        if (order !== 'newer') {
+          outcome = { state: this.#remember(stored), changed: order === 'same' && stored.replaced };
+          return true;
+        }
+      }
+      const body = { ...taken, replaced: stored !== undefined && (stored.mark !== mark || stored.replaced) };
+      const write = stored
+        ? ({ op: 'replace', id: STATE_ID, body, ifMatch: stored._etag } as const)
+        : ({ op: 'create', id: STATE_ID, body } as const);
+      const result = await sink.commit(this.#container, [pk], [write]);
+      if (result.kind === 'refused') throw new MillraceError('state-refused', result.why);
+      if (result.kind === 'conflict') return false;
+      outcome = { state: this.#remember(body), changed: body.replaced };
+      return true;
+    });
+    if (!outcome)
+      throw new MillraceError('join-state-missing', `No state for joined document ${change.id}`, { retryable: true });
+    return outcome;
+  }
+
+  async #fromSource(pk: string, parent: Identity, sink: SinkSession): Promise<StateDocument> {
+    const [found] = await sink.read(parent.container, parent.key, [parent.id]);
+    // Its feed will say whether it is there, and in which version; until then the read is as good as any.
+    const doc = found && found['type'] === this.join.of.type ? toDocument(this.#source, found) : null;
+    const mark = doc && found ? digest(found._etag) : NONE;
+    const made = { mark, version: null, doc, replaced: false };
+    return { id: STATE_ID, pk, type: 'millrace.join', projection: this.#projection, parent, ...made };
+  }
+
+  #remember(stored: StateDocument): JoinState {
+    const version = stored.version ? { epoch: stored.version.epoch, lsn: stored.version.lsn } : null;
+    const state: JoinState = { pk: stored.pk, ref: refOf(stored.parent), mark: stored.mark, version, doc: stored.doc };
+    this.#known.set(stored.pk, state);
+    return state;
+  }
+
+  #partition(parent: Identity): string {
+    const name = canonical([parent.container, parent.key, parent.id]);
+    return `join|${this.#projection}|${this.join.name}|${name.length > 500 ? digest(name) : name}`;
+  }
+}
+
+const refOf = (parent: Identity): string => digest([parent.container, parent.key, parent.id]);

@@ -1,0 +1,137 @@
+import pMap from 'p-map';
+import { TOMBSTONE_TTL_S } from '../base/bounds.ts';
+import { MillraceError } from '../base/errors.ts';
+import { canonical, digest } from '../base/json.ts';
+import type { Change, Key, Version } from '../feed/change.ts';
+import type { SinkDocument, SinkSession, Write } from '../sinks/session.ts';
+import { untilDone } from './conflict.ts';
+import { Guess } from './guess.ts';
+import { standing } from './stamp.ts';
+
+/** The session sends many of them in one request. */
+const AT_ONCE = 512;
+
+/** Where one source document's derived state lies: a place in the sink, told by full key and id. */
+export interface Place {
+  readonly key: Key;
+  readonly id: string;
+}
+
+export const placeId = (place: Place): string => canonical([place.key, place.id]);
+
+/** A change with the places it wants to be at now: none for a deletion. */
+export interface Targeted<P extends Place = Place> {
+  readonly change: Change;
+  readonly places: readonly P[];
+}
+
+/** A change whose locator says so: its state may be written at `places`, and must be retracted at `departed`. */
+export interface Located<P extends Place = Place> extends Targeted<P> {
+  readonly departed: readonly Place[];
+  readonly locator: { readonly pk: string; readonly id: string; readonly etag: string };
+}
+
+interface LocatorDocument {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: 'millrace.locator';
+  readonly projection: string;
+  readonly source: { readonly container: string; readonly key: Key; readonly id: string };
+  readonly version: Version;
+  readonly places: readonly Place[];
+  /** Set once the document is gone: the locator outlives it by T, so that a zombie's change is still seen as old. */
+  readonly ttl?: number;
+}
+
+/**
+ * The locators of one projection (R1 steps 2 and 4): a write-ahead intent per source document, advanced on *every*
+ * change by compare-and-swap before anything is written to the sink, and pruned on its own ETag afterwards.
+ */
+export class Locators {
+  readonly #container: string;
+  readonly #projection: string;
+  readonly #guess = new Guess();
+
+  constructor(stateContainer: string, projection: string) {
+    this.#container = stateContainer;
+    this.#projection = projection;
+  }
+
+  /** Advances the locators; what comes back lacks the changes that are older than their locator, which are settled. */
+  async advance<P extends Place>(targeted: readonly Targeted<P>[], sink: SinkSession): Promise<Located<P>[]> {
+    const located = await pMap(targeted, (one) => this.#advanceOne(one, sink), { concurrency: AT_ONCE });
+    return located.filter((one) => one !== undefined);
+  }
+
+  /** Forgets departed places, where the locator is still as `advance` left it; else the newer change that moved it will. */
+  async prune(located: readonly Located[], sink: SinkSession): Promise<void> {
+    const due = located.filter(({ departed, places }) => departed.length > 0 || places.length === 0);
+    await pMap(
+      due,
+      ({ change, places, locator: { pk, id, etag } }) => {
+        const body = this.#document(
+          pk,
+          id,
+          change,
+          places.map((place) => ({ key: place.key, id: place.id })),
+        );
+        const pruned = places.length === 0 ? { ...body, ttl: TOMBSTONE_TTL_S } : body;
+        return sink.commit(this.#container, [pk], [{ op: 'replace', id, body: pruned, ifMatch: etag }]);
+      },
+      { concurrency: AT_ONCE },
+    );
+  }
+
+  async #advanceOne<P extends Place>(
+    { change, places }: Targeted<P>,
+    sink: SinkSession,
+  ): Promise<Located<P> | undefined> {
+    const pk = this.#partition(change);
+    const id = digest(change.id);
+    const wanted = new Map(places.map((place) => [placeId(place), { key: place.key, id: place.id }]));
+    let result: Located<P> | undefined;
+    await untilDone(`The locator of ${change.container}/${change.id}`, async (first) => {
+      const stored = await this.#guess.read(first, async () => (await sink.read(this.#container, [pk], [id]))[0]);
+      const known = stored as (SinkDocument & LocatorDocument) | undefined;
+      const order = known ? await standing(change, known.version, sink) : 'newer';
+      result = undefined;
+      if (order === 'older') return true;
+      const departed = (known?.places ?? []).filter((place) => !wanted.has(placeId(place)));
+      result = { change, places, departed, locator: { pk, id, etag: known?._etag ?? '' } };
+      const body = this.#document(pk, id, change, [...wanted.values(), ...departed]);
+      // A duplicate that adds no place needs no write: the intent stands already.
+      if (known && order === 'same' && body.places.length === known.places.length) return true;
+      const write: Write = known ? { op: 'replace', id, body, ifMatch: known._etag } : { op: 'create', id, body };
+      const answer = await sink.commit(this.#container, [pk], [write]);
+      if (answer.kind === 'refused')
+        throw new MillraceError('state-refused', `The state container refused a locator: ${answer.why}`);
+      if (answer.kind === 'conflict') return false;
+      result = { ...result, locator: { pk, id, etag: answer.etags[0] ?? '' } };
+      return true;
+    });
+    return result;
+  }
+
+  #document(
+    pk: string,
+    id: string,
+    { container, key, id: source, version }: Change,
+    places: readonly Place[],
+  ): LocatorDocument {
+    return {
+      id,
+      pk,
+      type: 'millrace.locator',
+      projection: this.#projection,
+      source: { container, key, id: source },
+      version,
+      places,
+    };
+  }
+
+  /** One logical partition a source key: no larger than the source's own. */
+  #partition(change: Change): string {
+    const key = canonical([change.container, change.key]);
+    return `locator|${this.#projection}|${key.length > 500 ? digest(key) : key}`;
+  }
+}

@@ -1,0 +1,189 @@
+import type { CosmosClient, Database } from '@azure/cosmos';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Meter } from '../../src/cosmos/meter.ts';
+import { connect } from '../../src/cosmos/connect.ts';
+import type { AggregateSpec, CopySpec, Doc } from '../../src/definition/kinds.ts';
+import { sinkDocumentId } from '../../src/definition/sink-id.ts';
+import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
+import type { Change } from '../../src/feed/change.ts';
+import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
+import { copyRunner } from '../../src/projections/copy/runner.ts';
+import { Poison, type Runner } from '../../src/projections/runner.ts';
+import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
+
+const COPY: CopySpec = {
+  kind: 'copy',
+  name: 'copied',
+  version: 1,
+  from: { container: 'Source', type: 'thing' },
+  into: { container: 'Sink', type: 'copied' },
+  onDelete: 'remove',
+  stable: true,
+  joins: [],
+  map: (doc) => ({ id: doc['as'] ?? doc['id'], key: doc['sink'] ?? 'k', text: doc['text'] ?? null }),
+};
+const AGGREGATE: AggregateSpec = {
+  kind: 'aggregate',
+  name: 'counted',
+  version: 1,
+  from: { container: 'Source', type: 'thing' },
+  into: { container: 'Sink', type: 'counted' },
+  onDelete: 'remove',
+  stable: false,
+  groupBy: (_row, doc) => ({ key: doc['sink'] ?? 'k', group: doc['group'] }),
+  measures: { cents: { kind: 'sum', of: (row) => (row as Doc)['cents'] as number } },
+};
+const SINK = { name: 'Sink', keyPaths: [['key']] };
+const SOURCE = { name: 'Source', keyPaths: [['key']], types: new Map([['thing', {}]]) };
+
+let emulator: Emulator;
+let client: CosmosClient;
+let database: Database;
+let lsn = 0;
+
+beforeAll(async () => {
+  emulator = await startEmulator();
+  client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  ({ database } = await client.databases.create({ id: 'refusals' }));
+  for (const [id, path] of [
+    ['Source', '/key'],
+    ['Sink', '/key'],
+    ['millrace', '/pk'],
+  ] as const) {
+    await database.containers.create({ id, partitionKey: { paths: [path] }, defaultTtl: -1 });
+  }
+});
+
+afterAll(async () => {
+  client.dispose();
+  await emulator.close();
+});
+
+const change = (doc: Doc & { id: string }, more: Partial<Change> = {}): Change => {
+  lsn += 1;
+  return {
+    container: 'Source',
+    type: 'thing',
+    key: ['s'],
+    id: doc.id,
+    version: { epoch: 1, lsn, etag: `"${lsn}"` },
+    at: 0,
+    op: 'upsert',
+    doc,
+    ...more,
+  };
+};
+const copier = (spec: CopySpec = COPY): Runner =>
+  copyRunner(spec, SINK, { stateContainer: 'millrace', sources: new Map([['Source', SOURCE]]), readLagMs: 0 });
+const aggregator = (): Runner => aggregateRunner(AGGREGATE, SINK, 'millrace');
+
+const session = () =>
+  new CosmosSession(
+    database,
+    { kind: 'host', signal: new AbortController().signal, assert: () => undefined },
+    new Meter(),
+  );
+
+/** The codes of what a runner refuses, by source id; empty where it takes everything. */
+async function refusals(runner: Runner, changes: readonly Change[]): Promise<Record<string, string>> {
+  try {
+    await runner.apply(changes, session());
+    return {};
+  } catch (error) {
+    if (!(error instanceof Poison)) throw error;
+    return Object.fromEntries(error.refusals.map((refusal) => [refusal.change.id, refusal.error.code]));
+  }
+}
+
+const stored = async (id: string, key = 'k'): Promise<Doc | undefined> =>
+  (await database.container('Sink').item(id, key).read<Doc>()).resource;
+
+describe('a copy is refused', () => {
+  test('where another source has its place, on one page or on two', async () => {
+    const [first, second] = [change({ id: 'a1', as: 'shared' }), change({ id: 'a2', as: 'shared' })];
+    expect(await refusals(copier(), [first, second])).toEqual({ a2: 'sink-collision' });
+    expect(await refusals(copier(), [first])).toEqual({});
+    expect(await refusals(copier(), [second])).toEqual({ a2: 'sink-collision' });
+    expect(await stored('shared')).toMatchObject({ _src: { id: 'a1' } });
+  });
+
+  test('where a document of somebody else lies, which stays as it is', async () => {
+    await database.container('Sink').items.create({ id: 'theirs', key: 'k', type: 'copied', text: 'mine' });
+    expect(await refusals(copier(), [change({ id: 'b', as: 'theirs' })])).toEqual({ b: 'sink-occupied' });
+    expect(await stored('theirs')).toMatchObject({ text: 'mine' });
+  });
+
+  test('without an id, without the sink’s key, or where map throws; each change is named', async () => {
+    const throws: CopySpec = {
+      ...COPY,
+      map: (doc) => {
+        if (doc['id'] === 'c1') throw new TypeError('no such field');
+        if (doc['id'] === 'c2') return { key: 'k' };
+        return doc['id'] === 'c3' ? { id: 'c3' } : { id: 'c4', key: 'k' };
+      },
+    };
+    const changes = ['c1', 'c2', 'c3', 'c4'].map((id) => change({ id }));
+    expect(await refusals(copier(throws), changes)).toEqual({
+      c1: 'projection-threw',
+      c2: 'sink-id-missing',
+      c3: 'sink-key-missing',
+    });
+    expect(await refusals(copier(throws), changes.slice(3))).toEqual({});
+  });
+
+  test('when it is larger than Cosmos DB takes', async () => {
+    expect(await refusals(copier(), [change({ id: 'd', text: 'x'.repeat(2_200_000) })])).toEqual({ d: 'sink-refused' });
+  });
+
+  test('when its place depends on a joined document', async () => {
+    const join = {
+      name: 'other',
+      of: { container: 'Source', type: 'thing' },
+      on: { key: 'key', id: 'other' },
+      missing: 'null',
+    } as const;
+    const spec: CopySpec = {
+      ...COPY,
+      name: 'dependent',
+      joins: [join],
+      map: (doc, { other }) => ({ id: doc['id'], key: other ? 'there' : 'k' }),
+    };
+    await database.container('Source').items.create({ id: 'e-other', key: 's', type: 'thing' });
+    expect(await refusals(copier(spec), [change({ id: 'e', key: 's', other: 'e-other' })])).toEqual({
+      e: 'place-depends-on-join',
+    });
+  });
+
+  test('never for its id: what Cosmos DB would not take is stored under a digest', async () => {
+    expect(await refusals(copier(), [change({ id: 'f', as: 'a/b#c' })])).toEqual({});
+    expect(await stored(sinkDocumentId('a/b#c'))).toMatchObject({ _src: { id: 'f' } });
+  });
+});
+
+describe('an aggregate refuses', () => {
+  test('a measure that is no finite number, and a group without the sink’s key', async () => {
+    const changes = [
+      change({ id: 'g1', group: 'x', cents: Number.NaN }),
+      change({ id: 'g2', group: 'x', cents: 'many' }),
+      change({ id: 'g3', group: 'x', cents: 1, sink: {} }),
+    ];
+    const codes = await refusals(aggregator(), changes);
+    expect(codes).toEqual({ g1: 'measure-not-a-number', g2: 'measure-not-a-number', g3: 'sink-key-missing' });
+  });
+
+  test('a group whose place a document of somebody else has, which stays as it is', async () => {
+    await database.container('Sink').items.create({ id: 'counted|taken|k', key: 'k', type: 'counted', cents: 5 });
+    expect(await refusals(aggregator(), [change({ id: 'h', group: 'taken', cents: 1 })])).toEqual({
+      h: 'sink-occupied',
+    });
+    expect(await stored('counted|taken|k')).toMatchObject({ cents: 5 });
+  });
+
+  test('nothing of a deletion, and removes a group with its last row', async () => {
+    const before = change({ id: 'i', group: 'gone', cents: 7 });
+    expect(await refusals(aggregator(), [before])).toEqual({});
+    expect(await stored('counted|gone|k')).toMatchObject({ cents: 7, group: 'gone' });
+    expect(await refusals(aggregator(), [change({ id: 'i', group: 'gone', cents: 7 }, { op: 'delete' })])).toEqual({});
+    expect(await stored('counted|gone|k')).toBeUndefined();
+  });
+});

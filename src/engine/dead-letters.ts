@@ -1,0 +1,210 @@
+import type { Container } from '@azure/cosmos';
+import { canonical, digest } from '../base/json.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { type Change, type Identity, type Version, compareVersions } from '../feed/change.ts';
+import type { Refusal } from '../projections/runner.ts';
+
+/** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */
+export interface DeadLetter extends Identity {
+  /** `name@version` of the projection. */
+  readonly projection: string;
+  readonly type: string;
+  readonly version: Version;
+  readonly op: Change['op'];
+  readonly code: string;
+  readonly message: string;
+  readonly mend?: string;
+  readonly attempts: number;
+  /** ISO 8601 UTC. */
+  readonly firstAt: string;
+  readonly lastAt: string;
+}
+
+interface Stored extends DeadLetter {
+  readonly pk: string;
+  readonly kind: 'dead-letter';
+  readonly document: string;
+  readonly _etag: string;
+}
+
+const PARTITION = 'dead-letters';
+
+/** Dead letters of state projections, in the state container. The source stays the truth: no document body is kept. */
+export class DeadLetters {
+  readonly #state: Container;
+  /** Parked documents by projection, as last read: a hint that spares a read a page. */
+  readonly #parked = new Map<string, Promise<Set<string>>>();
+
+  constructor(state: Container) {
+    this.#state = state;
+  }
+
+  /** Stores what was refused; resolves when it is durable, so that the checkpoint may pass it (L2). */
+  async park(projection: string, refusals: readonly Refusal[], now: Date): Promise<void> {
+    for (const { change, error } of refusals) {
+      await this.#park(
+        projection,
+        change,
+        { code: error.code, message: error.message, ...(error.mend ? { mend: error.mend } : {}) },
+        now,
+      );
+      (await this.#known(projection)).add(documentId(change));
+    }
+  }
+
+  /** Takes away what newer versions, now applied, have replaced. */
+  async settle(projection: string, applied: readonly Change[]): Promise<void> {
+    const parked = await this.#known(projection);
+    if (parked.size === 0) return;
+    for (const change of applied) {
+      const id = documentId(change);
+      if (!parked.has(id)) continue;
+      if (await this.#settle(projection, change.version, id)) parked.delete(id);
+    }
+  }
+
+  /** True once nothing is parked of the document; false where a newer version is. */
+  async #settle(projection: string, applied: Version, id: string): Promise<boolean> {
+    for (;;) {
+      const stored = await this.#read(projection, id);
+      if (!stored) return true;
+      if (compareVersions(applied, stored.version) === 'older') return false;
+      if (await this.#remove(stored)) return true;
+    }
+  }
+
+  async list(projection?: string): Promise<DeadLetter[]> {
+    const filter = projection === undefined ? '' : ' AND c.projection = @projection';
+    const parameters = projection === undefined ? [] : [{ name: '@projection', value: projection }];
+    const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter'${filter}`, parameters };
+    const { resources } = await withRetry(() => this.#state.items.query<Stored>(query).fetchAll(), { reads: true });
+    return resources.map(toDeadLetter).toSorted((a, b) => (a.firstAt < b.firstAt ? -1 : 1));
+  }
+
+  /** Reads the index again at the next use: at a lease's first dispatch, and for each batch under Functions. */
+  refresh(): void {
+    this.#parked.clear();
+  }
+
+  /** One reading at a time: what is parked while it is under way is added to the set that it gives. */
+  #known(projection: string): Promise<Set<string>> {
+    const known = this.#parked.get(projection);
+    if (known) return known;
+    const reading = this.#readIndex(projection);
+    this.#parked.set(projection, reading);
+    reading.catch(() => this.#parked.delete(projection));
+    return reading;
+  }
+
+  async #readIndex(projection: string): Promise<Set<string>> {
+    const query = { query: `SELECT VALUE c.id FROM c WHERE c.kind = 'dead-letter'` };
+    const options = { partitionKey: partition(projection) };
+    const { resources } = await withRetry(() => this.#state.items.query<string>(query, options).fetchAll(), {
+      reads: true,
+    });
+    return new Set(resources);
+  }
+
+  async #park(
+    projection: string,
+    change: Change,
+    reason: Pick<DeadLetter, 'code' | 'message' | 'mend'>,
+    now: Date,
+  ): Promise<void> {
+    const id = documentId(change);
+    for (;;) {
+      const before = await this.#read(projection, id);
+      if (before && compareVersions(change.version, before.version) === 'older') return;
+      const at = now.toISOString();
+      const letter = {
+        ...reason,
+        id,
+        pk: partition(projection),
+        kind: 'dead-letter',
+        projection,
+        container: change.container,
+        key: change.key,
+        document: change.id,
+        type: change.type,
+        version: change.version,
+        op: change.op,
+        attempts: before && compareVersions(change.version, before.version) === 'same' ? before.attempts + 1 : 1,
+        firstAt: before?.firstAt ?? at,
+        lastAt: at,
+      };
+      try {
+        await withRetry(
+          () =>
+            before
+              ? this.#state
+                  .item(id, partition(projection))
+                  .replace(letter, { accessCondition: { type: 'IfMatch', condition: before._etag } })
+              : this.#state.items.create(letter),
+          { reads: false },
+        );
+        return;
+      } catch (error) {
+        // A letter may be settled meanwhile; one that can't be created lacks its container.
+        if (!isRace(error) && !(before && failureOf(error).kind === 'not-found')) throw error;
+      }
+    }
+  }
+
+  async #read(projection: string, id: string): Promise<Stored | undefined> {
+    const { resource } = await withRetry(() => this.#state.item(id, partition(projection)).read<Stored>(), {
+      reads: true,
+    });
+    return resource;
+  }
+
+  /** False where it changed meanwhile, or the outcome is unknown. */
+  async #remove(stored: Stored): Promise<boolean> {
+    const options = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
+    try {
+      await withRetry(() => this.#state.item(stored.id, stored.pk).delete(options), { reads: false });
+      return true;
+    } catch (error) {
+      if (failureOf(error).kind === 'not-found') return true;
+      if (isRace(error)) return false;
+      throw error;
+    }
+  }
+}
+
+/** Somebody else wrote first, or the outcome is unknown: read again and decide again. */
+const isRace = (error: unknown): boolean =>
+  error instanceof AmbiguousOutcome || ['precondition', 'conflict'].includes(failureOf(error).kind);
+
+const partition = (projection: string): string => `${PARTITION}|${projection}`;
+const documentId = (of: Identity): string => digest(canonical([of.container, of.key, of.id]));
+
+const toDeadLetter = ({
+  projection,
+  container,
+  key,
+  document,
+  type,
+  version,
+  op,
+  code,
+  message,
+  mend,
+  attempts,
+  firstAt,
+  lastAt,
+}: Stored): DeadLetter => ({
+  projection,
+  container,
+  key,
+  id: document,
+  type,
+  version,
+  op,
+  code,
+  message,
+  ...(mend ? { mend } : {}),
+  attempts,
+  firstAt,
+  lastAt,
+});

@@ -1,0 +1,93 @@
+import type { Database } from '@azure/cosmos';
+import { systemClock } from '../base/clock.ts';
+import { emit } from '../base/diagnostics.ts';
+import { Meter } from '../cosmos/meter.ts';
+import type { Change, Page } from '../feed/change.ts';
+import type { Fence } from '../feed/fence.ts';
+import type { Runner } from '../projections/runner.ts';
+import { CosmosSession } from '../sinks/cosmos-session.ts';
+import type { DeadLetters } from './dead-letters.ts';
+import { applyIsolating } from './isolate.ts';
+
+export interface Outcome {
+  /** Changes applied, counted once a projection. */
+  readonly applied: number;
+  readonly parked: number;
+}
+
+/** What a projection has done since this host started. */
+export interface ProjectionStats {
+  readonly id: string;
+  changes: number;
+  parked: number;
+  readonly meter: Meter;
+  /** `_ts` of the newest change applied, milliseconds since 1970. */
+  latest: number;
+}
+
+export interface EngineOptions {
+  readonly database: Database;
+  readonly runners: readonly Runner[];
+  readonly deadLetters: DeadLetters;
+}
+
+/** The only entrance to the projections: a page in, durable effects out. */
+export class Engine {
+  readonly #options: EngineOptions;
+  readonly #stats: ReadonlyMap<string, ProjectionStats>;
+  /** The tenures (under Functions, batches) whose first page has come. */
+  readonly #tenures = new WeakSet<AbortSignal>();
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.#stats = new Map(
+      options.runners.map(({ id }) => [id, { id, changes: 0, parked: 0, meter: new Meter(), latest: 0 }]),
+    );
+  }
+
+  get stats(): readonly ProjectionStats[] {
+    return [...this.#stats.values()];
+  }
+
+  /** Resolves when every change of the page is durable or parked in every projection; rejects for infrastructure alone. */
+  async consume(page: Page, fence: Fence): Promise<Outcome> {
+    if (!this.#tenures.has(fence.signal)) {
+      this.#tenures.add(fence.signal);
+      // Another host may have parked or settled changes of this range since.
+      this.#options.deadLetters.refresh();
+    }
+    const outcomes = await Promise.allSettled(this.#options.runners.map((runner) => this.#run(runner, page, fence)));
+    let applied = 0;
+    let parked = 0;
+    for (const outcome of outcomes) {
+      // All have ended by now: nothing of this page is still being written when it is read again.
+      if (outcome.status === 'rejected') throw outcome.reason;
+      applied += outcome.value.applied;
+      parked += outcome.value.parked;
+    }
+    return { applied, parked };
+  }
+
+  async #run(runner: Runner, page: Page, fence: Fence): Promise<Outcome> {
+    const changes = page.changes.filter((change) => wants(runner, change));
+    const stats = this.#stats.get(runner.id);
+    if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
+    const { database, deadLetters } = this.#options;
+    const session = new CosmosSession(database, fence, stats.meter);
+    const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
+    if (refusals.length > 0) {
+      await deadLetters.park(runner.id, refusals, new Date(systemClock.now()));
+      for (const { change, error } of refusals)
+        emit('engine:parked', { projection: runner.id, container: change.container, id: change.id, error });
+    }
+    const refused = new Set(refusals.map(({ change }) => change));
+    await deadLetters.settle(runner.id, refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes);
+    stats.changes += changes.length;
+    stats.parked += refusals.length;
+    stats.latest = changes.reduce((latest, { at }) => Math.max(latest, at), stats.latest);
+    return { applied: changes.length - refusals.length, parked: refusals.length };
+  }
+}
+
+const wants = ({ sources }: Runner, change: Change): boolean =>
+  sources.some(({ container, type }) => change.container === container && change.type === type);

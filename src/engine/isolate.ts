@@ -1,0 +1,44 @@
+import { MillraceError, messageOf } from '../base/errors.ts';
+import { type FailureKind, failureOf } from '../cosmos/failure.ts';
+import type { Change } from '../feed/change.ts';
+import { Poison, type Refusal } from '../projections/runner.ts';
+
+/**
+ * Applies changes, leaving out those that can't be applied: Poison names them, any other error that trying again won't
+ * mend is found by halving (at most 2 · ⌈log₂ n⌉ + 1 attempts for one bad change). Infrastructure errors are thrown on.
+ */
+export async function applyIsolating(
+  changes: readonly Change[],
+  apply: (changes: readonly Change[]) => Promise<void>,
+): Promise<Refusal[]> {
+  if (changes.length === 0) return [];
+  try {
+    await apply(changes);
+    return [];
+  } catch (error) {
+    if (error instanceof Poison) {
+      const refused = new Set(error.refusals.map(({ change }) => change));
+      const rest = changes.filter((change) => !refused.has(change));
+      if (rest.length < changes.length) return [...error.refusals, ...(await applyIsolating(rest, apply))];
+    }
+    if (isInfrastructure(error)) throw error;
+    const [only] = changes;
+    if (changes.length === 1 && only) return [{ change: only, error: asMillrace(error) }];
+    const middle = changes.length >> 1;
+    const left = await applyIsolating(changes.slice(0, middle), apply);
+    return [...left, ...(await applyIsolating(changes.slice(middle), apply))];
+  }
+}
+
+const INFRASTRUCTURE = new Set<FailureKind>(['throttled', 'unreachable', 'ambiguous', 'not-found', 'gone', 'denied']);
+
+/** Throttled for too long, unreachable, denied, container missing, lease lost, page too old, aborted: the page is read again, nothing is parked. */
+export const isInfrastructure = (error: unknown): boolean =>
+  (error instanceof MillraceError && (error.retryable || error.code === 'aborted')) ||
+  (error instanceof Error &&
+    (error.name === 'AbortError' || error.name === 'RestError' || error.name === 'TimeoutError')) ||
+  // As the SDK threw it: what a runner's request was answered, whichever change it was for.
+  (!(error instanceof MillraceError) && INFRASTRUCTURE.has(failureOf(error).kind));
+
+const asMillrace = (error: unknown): MillraceError =>
+  error instanceof MillraceError ? error : new MillraceError('projection-threw', messageOf(error), { cause: error });

@@ -1,0 +1,76 @@
+import { UsageError } from '../base/errors.ts';
+import { splitPath } from '../cosmos/paths.ts';
+import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import { sourcesOf } from '../definition/pipeline.ts';
+import type { SourceContainer, TypeRules } from '../feed/change-mapper.ts';
+import type { Model } from '../model/model.ts';
+import { aggregateRunner } from '../projections/aggregate/runner.ts';
+import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { archiveRunner } from '../projections/archive/runner.ts';
+import { copyRunner } from '../projections/copy/runner.ts';
+import type { Runner } from '../projections/runner.ts';
+import type { SinkContainer } from '../projections/sink-container.ts';
+
+export interface RunnerOptions {
+  readonly stateContainer: string;
+  /** How old a read may be, milliseconds (A3). */
+  readonly readLagMs: number;
+  /** Finds a source document in the archive. */
+  readonly cold?: ColdRead | undefined;
+}
+
+/** The containers whose feeds a pipeline reads, with the rules of the types it wants of them. */
+export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {
+  const containers = new Map<string, { name: string; keyPaths: string[][]; types: Map<string, TypeRules> }>();
+  for (const projection of [...pipeline.projections, ...pipeline.archives]) {
+    for (const { container, type } of sourcesOf(projection)) {
+      const source = containers.get(container) ?? {
+        ...sinkContainer(container, model),
+        types: new Map<string, TypeRules>(),
+      };
+      const rules = pipeline.sources.find((rule) => rule.container === container && rule.type === type);
+      source.types.set(type, rules ?? {});
+      containers.set(container, source);
+    }
+  }
+  return containers;
+}
+
+/** One runner a projection or archive. */
+export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptions): Runner[] {
+  const sources = sourceContainers(pipeline, model);
+  const runners = pipeline.projections.map((spec) => {
+    const sink = sinkContainer(spec.into.container, model);
+    assertOwnDocumentsFit(spec, sink);
+    if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, options.stateContainer);
+    return copyRunner(spec, sink, { ...options, sources });
+  });
+  return [...runners, ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer))];
+}
+
+function sinkContainer(name: string, model: Model): { name: string; keyPaths: string[][] } {
+  const found = model.containers.find((container) => container.name === name);
+  if (!found) {
+    throw new UsageError('container-unknown', `Container ${name} is not in ${model.file}`, {
+      mend: `Add it to the data-model document, or correct its name in the pipeline.`,
+    });
+  }
+  return { name, keyPaths: found.partitionKey.map((path) => [...splitPath(path)]) };
+}
+
+/** Contributions and tombstones lie in the partition of what they belong to, under ids and a type of their own. */
+function assertOwnDocumentsFit(spec: ProjectionSpec, sink: SinkContainer): void {
+  const names = sink.keyPaths.map((path) => path.join('/'));
+  const bad = names.find((name) => name === 'type' || (name === 'id' && spec.kind === 'aggregate'));
+  if (bad === undefined) return;
+  throw new UsageError(
+    'sink-key-unfit',
+    `${projectionId(spec)} can't write to ${sink.name}: /${bad} is part of its partition key`,
+    {
+      mend:
+        bad === 'id'
+          ? 'An aggregate and its contributions share a logical partition: key its container by the group, for example by the tenant.'
+          : 'Millrace marks tombstones by their type: key the container by another property.',
+    },
+  );
+}

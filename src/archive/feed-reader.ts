@@ -1,0 +1,58 @@
+import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
+import type { Page } from '../feed/change.ts';
+import { RangeGone } from '../feed/source.ts';
+import type { SourceFeed } from './types.ts';
+
+/** A page with the range it is of. */
+export type RangePage = Page & { readonly range: FeedRange };
+
+/** Pages after which the end is fixed: a container that is written to all the time has no page without changes. */
+const PATIENCE = 100;
+
+/** Reads a container's feed from the beginning, range by range, and goes on later where it stopped. Follows splits. */
+export class FeedReader {
+  readonly #feed: SourceFeed;
+  #open: { range: FeedRange; position: string }[] | undefined;
+
+  constructor(feed: SourceFeed) {
+    this.#feed = feed;
+  }
+
+  /**
+   * Everything from the last stop to what is the end now. A document that changes meanwhile moves behind that end:
+   * another call finds it.
+   */
+  async *toEnd(signal: AbortSignal): AsyncGenerator<RangePage> {
+    const open = (this.#open ??= (await this.#feed.ranges()).map((range) => ({ range, position: '' })));
+    const done = new Set<string>();
+    for (let one; (one = open.find(({ range }) => !done.has(rangeId(range))));) {
+      try {
+        yield* this.#read(one, signal);
+        done.add(rangeId(one.range));
+      } catch (error) {
+        if (!(error instanceof RangeGone)) throw error;
+        // Splits keep the sequence: the parts go on where the whole stopped.
+        const { position } = one;
+        open.splice(open.indexOf(one), 1, ...error.children.map((range) => ({ range, position })));
+      }
+    }
+  }
+
+  async *#read(one: { range: FeedRange; position: string }, signal: AbortSignal): AsyncGenerator<RangePage> {
+    const { source } = this.#feed;
+    const { range } = one;
+    let end = Infinity;
+    for (let pages = 1; ; pages++) {
+      signal.throwIfAborted();
+      const page = await source.read(range, one.position, signal);
+      const { position } = one;
+      if (page.changes.length > 0) yield { ...page, range };
+      one.position = page.next;
+      if (pages === PATIENCE) end = lsnOf(await source.resolve(range, 'now', signal));
+      if (lsnOf(page.next) >= end || (page.changes.length === 0 && page.next === position)) return;
+    }
+  }
+}
+
+/** A position is a quoted lsn. */
+export const lsnOf = (position: string): number => Number(position.replaceAll('"', ''));

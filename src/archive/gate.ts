@@ -1,0 +1,43 @@
+import { canonical } from '../base/json.ts';
+import type { DeadLetters } from '../engine/dead-letters.ts';
+import type { FeedRange } from '../cosmos/ranges.ts';
+import type { Identity } from '../feed/change.ts';
+import type { Lease } from '../feed/lease.ts';
+import { lsnOf } from './feed-reader.ts';
+import type { Gate } from './types.ts';
+
+/**
+ * Reads how far the live hosts are and what they have parked. `leases` lists those of the source container
+ * (`CosmosLeaseStore.list`, after `prepare`).
+ */
+export async function openGate(
+  leases: () => Promise<readonly Lease[]>,
+  deadLetters: Pick<DeadLetters, 'list'>,
+): Promise<Gate> {
+  // In this order: what a checkpoint passed without being applied was parked before it.
+  const positions = await leases();
+  const parked = new Set((await deadLetters.list()).map(identity));
+  return {
+    acknowledged: (range) => acknowledgedBy(positions, range),
+    parked: (document) => parked.has(identity(document)),
+  };
+}
+
+/** The least position of the leases that cover the range between them; undefined where they don't, or one has none. */
+export function acknowledgedBy(
+  leases: readonly Pick<Lease, 'range' | 'position'>[],
+  range: FeedRange,
+): number | undefined {
+  let least = Infinity;
+  let covered = range.min;
+  for (const lease of leases.toSorted((a, b) => (a.range.min < b.range.min ? -1 : 1))) {
+    if (lease.range.max <= range.min || lease.range.min >= range.max) continue;
+    const lsn = lease.position === undefined ? NaN : lsnOf(lease.position);
+    if (!Number.isSafeInteger(lsn) || lease.range.min > covered) return undefined;
+    least = Math.min(least, lsn);
+    if (lease.range.max > covered) covered = lease.range.max;
+  }
+  return covered >= range.max ? least : undefined;
+}
+
+const identity = ({ container, key, id }: Identity): string => canonical([container, key, id]);

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { digest } from '../base/json.ts';
+import { type ArchiveSpec, type Doc, projectionId } from '../definition/kinds.ts';
+
+/** One folder of blobs: a projection's documents of one tenant and month. */
+export interface Period {
+  readonly projection: string;
+  readonly tenant: string;
+  /** `yyyy-mm`, UTC. */
+  readonly period: string;
+}
+
+const ALL_TENANTS = 'all';
+const MANIFEST = '/manifest.json';
+const BLOB = '.jsonl.gz';
+
+export function periodOf(spec: ArchiveSpec, doc: Doc, at: number): Period {
+  const value = spec.tenantField === undefined ? ALL_TENANTS : (doc[spec.tenantField] ?? '');
+  const tenant = typeof value === 'string' ? value : JSON.stringify(value);
+  return { projection: projectionId(spec), tenant, period: new Date(at).toISOString().slice(0, 7) };
+}
+
+/** `<projection>/<tenant>/<yyyy>/<mm>`. */
+export const folderOf = ({ projection, tenant, period }: Period): string =>
+  `${projection}/${segment(tenant)}/${period.replace('-', '/')}`;
+
+export const manifestName = (period: Period): string => `${folderOf(period)}${MANIFEST}`;
+export const blobName = (period: Period, sha256: string): string => `${folderOf(period)}/${sha256}${BLOB}`;
+export const manifestBeside = (name: string): string => `${name.slice(0, name.lastIndexOf('/'))}${MANIFEST}`;
+export const isManifest = (name: string): boolean => name.endsWith(MANIFEST);
+export const isBlob = (name: string): boolean => name.endsWith(BLOB);
+
+/** The SHA-256 that a blob's name promises of its content. */
+export const promised = (name: string): string => name.slice(name.lastIndexOf('/') + 1, -BLOB.length);
+export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+/** All versions of the archive projection: what an earlier one archived belongs to it still. */
+export const prefixOf = (spec: Pick<ArchiveSpec, 'name'>): string => `${spec.name}@`;
+
+/** A tenant as one step of a blob's path: everything but letters, digits, dash and underscore as `~XX` a byte. */
+function segment(tenant: string): string {
+  const escaped = [...Buffer.from(tenant)]
+    .map((byte) => {
+      const char = String.fromCharCode(byte);
+      return /[A-Za-z0-9_-]/.test(char) ? char : `~${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    })
+    .join('');
+  if (escaped === '') return '~';
+  return escaped.length <= 200 ? escaped : `~~${digest(tenant)}`;
+}

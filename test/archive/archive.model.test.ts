@@ -1,0 +1,211 @@
+import { randomInt } from 'node:crypto';
+import type { CosmosClient, Database } from '@azure/cosmos';
+import { BlobServiceClient } from '@azure/storage-blob';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import pMap from 'p-map';
+import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
+import type { BlobStore } from '../../src/archive/blob-store.ts';
+import { verifyArchive } from '../../src/archive/verify.ts';
+import { canonical } from '../../src/base/json.ts';
+import { connect } from '../../src/cosmos/connect.ts';
+import type { AggregateSpec, ArchiveSpec, Doc } from '../../src/definition/kinds.ts';
+import { recompute, visible } from '../../src/definition/recompute.ts';
+import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
+import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
+import { archiveRunner } from '../../src/projections/archive/runner.ts';
+import { startAzurite } from '../support/azurite.ts';
+import { Random } from '../support/random.ts';
+import { MemoryBlobStore } from './memory-blob-store.ts';
+import { World } from './world.ts';
+
+// MILLRACE_SEED repeats a history, MILLRACE_HISTORIES changes how many there are.
+const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 500);
+const READ_LAG_MS = 8;
+const SIGNAL = new AbortController().signal;
+
+const deleted = (doc: Doc): boolean => doc['deletedAt'] !== undefined;
+const specsOf = (container: string): { archive: ArchiveSpec; aggregate: AggregateSpec } => {
+  const from = { container, type: 'order' };
+  return {
+    archive: {
+      kind: 'archive',
+      name: `cold-${container}`,
+      version: 1,
+      from,
+      dateField: 'date',
+      rule: { kind: 'before', ms: Date.UTC(2001, 0, 1), text: '2001-01-01' },
+      tenantField: 'tenant',
+    },
+    aggregate: {
+      kind: 'aggregate',
+      name: `sums-${container}`,
+      version: 1,
+      from,
+      into: { container: 'Groups', type: 'sum' },
+      onDelete: 'remove',
+      stable: false,
+      groupBy: (_row, doc) => ({ group: container, state: doc['state'] }),
+      measures: { orders: { kind: 'count' }, cents: { kind: 'sum', of: (row) => Number((row as Doc)['cents']) } },
+    },
+  };
+};
+
+let emulator: Emulator;
+let clients: CosmosClient[];
+let databases: Database[];
+
+beforeAll(async () => {
+  emulator = await startEmulator({ seed: SEED });
+  const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
+  clients = await Promise.all([connect(account), connect(account), connect(account)]);
+  await clients[0]?.databases.create({ id: 'model' });
+  databases = clients.map((client) => client.database('model'));
+  await create('Groups', '/group');
+});
+
+afterAll(async () => {
+  for (const client of clients) client.dispose();
+  await emulator.close();
+});
+
+describe(`after any history (seed ${SEED})`, () => {
+  it('hot and cold together are what was written, each document once, and nothing derived was taken back', async () => {
+    expectBusy(await all(HISTORIES, SEED, () => new MemoryBlobStore()), HISTORIES);
+  });
+
+  it('the same on Azurite', async () => {
+    const azurite = await startAzurite();
+    const options = { retryOptions: { maxTries: 1 } };
+    const service = BlobServiceClient.fromConnectionString(azurite.connectionString, options);
+    const count = Math.ceil(HISTORIES / 25);
+    try {
+      const totals = await all(count, SEED + HISTORIES, async (seed) => {
+        const container = service.getContainerClient(`s${seed}`);
+        await container.create();
+        return new AzureBlobStore(container);
+      });
+      expectBusy(totals, count);
+    } finally {
+      await azurite.close();
+    }
+  });
+});
+
+interface Totals {
+  archived: number;
+  restored: number;
+}
+
+async function all(
+  count: number,
+  first: number,
+  storeOf: (seed: number) => BlobStore | Promise<BlobStore>,
+): Promise<Totals> {
+  const seeds = Array.from({ length: count }, (_, index) => first + index);
+  const rids = new Map<number, string>();
+  emulator.faults({});
+  for (const seed of seeds) {
+    rids.set(seed, await create(`s${seed}`, '/tenant'));
+    await create(`state${seed}`, '/pk');
+  }
+  emulator.faults({ replicaLagMs: READ_LAG_MS / 2, failAfterEffect: 0.01, throttle: 0.005 });
+  const totals: Totals = { archived: 0, restored: 0 };
+  await pMap(
+    seeds,
+    async (seed) => {
+      try {
+        const { archived, restored } = await live(seed, rids.get(seed) ?? '', await storeOf(seed));
+        totals.archived += archived;
+        totals.restored += restored;
+      } catch (error) {
+        throw new Error(`MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`, { cause: error });
+      }
+    },
+    { concurrency: 12 },
+  );
+  return totals;
+}
+
+/** A model in which nothing ever leaves or comes back would prove nothing. */
+function expectBusy({ archived, restored }: Totals, histories: number): void {
+  expect(archived).toBeGreaterThan(histories / 2);
+  expect(restored).toBeGreaterThan(histories / 2);
+}
+
+async function live(seed: number, rid: string, store: BlobStore): Promise<Totals> {
+  const container = `s${seed}`;
+  const stateContainer = `state${seed}`;
+  const { archive, aggregate } = specsOf(container);
+  const source: SourceContainer = {
+    name: container,
+    keyPaths: [['tenant']],
+    types: new Map([['order', { deleted }]]),
+  };
+  const world = new World({
+    random: new Random(seed),
+    spec: archive,
+    stateContainer,
+    source,
+    rid,
+    databases,
+    store,
+    runners: () => [
+      archiveRunner(archive, stateContainer),
+      aggregateRunner(aggregate, { name: 'Groups', keyPaths: [['group']] }, stateContainer),
+    ],
+    readLagMs: READ_LAG_MS,
+    steps: 50,
+  });
+  const holds = async (): Promise<void> => {
+    await world.rest();
+    await world.check(false);
+    expect(await groups(container)).toEqual(sums(aggregate, world));
+  };
+  await world.run();
+  await world.check(false);
+  await world.sweep();
+  await holds();
+  const { faults, archived } = await verifyArchive(world.archive(store), { signal: SIGNAL });
+  // A torn upload that nobody came back to is superfluous, and found.
+  expect(faults.filter(({ code }) => code !== 'blob-changed')).toEqual([]);
+  const { restored } = await world.restoreAll();
+  await holds();
+  const present = (await documents(container, 'true')).filter((doc) => doc['type'] === 'order' && !deleted(doc));
+  expect(shown(present), 'after restoring everything').toEqual(shown(written(world)));
+  return { archived, restored };
+}
+
+const written = (world: World): Doc[] => [...world.truth.values()].map(({ doc }) => doc).filter((doc) => doc !== null);
+
+const sums = (spec: AggregateSpec, world: World): string[] =>
+  shown(recompute(spec, () => written(world), [{ ...spec.from, deleted }]).values());
+
+const groups = async (container: string): Promise<string[]> =>
+  shown((await documents('Groups', `c["group"] = '${container}'`)).filter(({ type }) => type === 'sum'));
+
+const shown = (docs: Iterable<Doc>): string[] => [...docs].map((doc) => canonical(visible(doc))).toSorted();
+
+/** By a client of its own, until no replica can be behind any more. */
+async function documents(container: string, where: string): Promise<readonly Doc[]> {
+  await new Promise((resolve) => setTimeout(resolve, READ_LAG_MS));
+  for (;;) {
+    try {
+      const { items } = (databases[0] ?? never()).container(container);
+      const { resources } = await items.query<Doc>(`SELECT * FROM c WHERE ${where}`).fetchAll();
+      return resources;
+    } catch {
+      // Throttled.
+    }
+  }
+}
+
+async function create(id: string, path: string): Promise<string> {
+  const answer = await databases[0]?.containers.create({ id, partitionKey: { paths: [path] }, defaultTtl: -1 });
+  return (answer?.resource as { _rid?: string } | undefined)?._rid ?? '';
+}
+
+function never(): never {
+  throw new Error('The server was not started');
+}

@@ -1,0 +1,74 @@
+import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
+import { restoreArchive } from '../../src/archive/restore.ts';
+import { verifyArchive } from '../../src/archive/verify.ts';
+import { type Azurite, startAzurite } from '../support/azurite.ts';
+import { SIGNAL, archiveStage, collect, order } from './stage.ts';
+
+let azurite: Azurite;
+let service: BlobServiceClient;
+
+beforeAll(async () => {
+  azurite = await startAzurite();
+  service = BlobServiceClient.fromConnectionString(azurite.connectionString, { retryOptions: { maxTries: 1 } });
+});
+
+afterAll(async () => azurite.close());
+
+async function container(name: string): Promise<ContainerClient> {
+  const client = service.getContainerClient(name);
+  await client.create();
+  return client;
+}
+
+test('a blob is written once, and again only over the ETag that was read', async () => {
+  const store = new AzureBlobStore(await container('conditions'));
+  expect(await store.read('a/b')).toBeUndefined();
+  expect(await store.put('a/b', Buffer.from('one'), null)).toBe(true);
+  expect(await store.put('a/b', Buffer.from('two'), null)).toBe(false);
+  const first = await store.read('a/b');
+  expect(Buffer.from(first?.bytes ?? []).toString()).toBe('one');
+  expect(await store.put('a/b', Buffer.from('two'), first?.etag ?? null)).toBe(true);
+  expect(await store.put('a/b', Buffer.from('three'), first?.etag ?? null)).toBe(false);
+  await store.put('a/empty', Buffer.alloc(0), null);
+  await store.put('b', Buffer.from('x'), null);
+  expect(await collect(store.list('a/'))).toEqual(['a/b', 'a/empty']);
+  expect(await collect(store.list(''))).toEqual(['a/b', 'a/empty', 'b']);
+});
+
+test('documents go to blobs and come back', async () => {
+  const stage = await archiveStage(new AzureBlobStore(await container('there-and-back')));
+  for (let n = 0; n < 250; n++) {
+    await stage.orders.items.create(order(`o${n}`, { date: `2000-0${1 + (n % 3)}-05`, tenant: `t ${n % 2}` }));
+  }
+  expect(await stage.sweep()).toMatchObject({ archived: 250, removed: 250 });
+  expect(await stage.hot()).toEqual([]);
+  expect((await stage.history()).filter(({ cold }) => cold)).toHaveLength(250);
+  expect(await verifyArchive(stage.archive, { signal: SIGNAL })).toMatchObject({
+    blobs: 6,
+    documents: 250,
+    archived: 250,
+    superfluous: 0,
+    faults: [],
+  });
+  expect(await restoreArchive(stage.archive, {}, { signal: SIGNAL })).toMatchObject({ restored: 250, skipped: 0 });
+  expect(await stage.hot()).toHaveLength(250);
+  expect(await stage.sweep()).toMatchObject({ read: 250, removed: 0 });
+});
+
+test('without a blob container, rights or an address nothing leaves, and one error says why', async () => {
+  const stranger = BlobServiceClient.fromConnectionString(
+    azurite.connectionString.replace(/AccountKey=[^;]*/, `AccountKey=${Buffer.alloc(64).toString('base64')}`),
+    { retryOptions: { maxTries: 1 } },
+  );
+  for (const [client, code] of [
+    [service.getContainerClient('missing'), 'storage-container-missing'],
+    [stranger.getContainerClient('conditions'), 'storage-denied'],
+  ] as const) {
+    const stage = await archiveStage(new AzureBlobStore(client));
+    await stage.orders.items.create(order('a'));
+    await expect(stage.sweep()).rejects.toMatchObject({ name: 'UsageError', code, mend: expect.any(String) as string });
+    expect(await stage.hot()).toEqual(['a']);
+  }
+});

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { acknowledgedBy, openGate } from '../../src/archive/gate.ts';
+import type { DeadLetter } from '../../src/engine/dead-letters.ts';
+import type { Lease } from '../../src/feed/lease.ts';
+
+const lease = (min: string, max: string, position?: string): Lease => ({
+  id: min,
+  token: min,
+  range: { min, max },
+  owner: null,
+  etag: '"e"',
+  ...(position === undefined ? {} : { position }),
+});
+
+test.each([
+  ['the one lease', [lease('', 'FF', '"7"')], 7],
+  ['a lease of the whole before a split', [lease('', 'FF', '"7"')], 7],
+  ['the least of those that cover it', [lease('', '40', '"9"'), lease('40', 'FF', '"5"')], 5],
+  ['none', [], undefined],
+  ['a gap at the end', [lease('', '50', '"9"')], undefined],
+  ['a gap in the middle', [lease('', '20', '"9"'), lease('30', 'FF', '"9"')], undefined],
+  ['one without a position', [lease('', '40', '"9"'), lease('40', 'FF')], undefined],
+  ['a position that is no lsn', [lease('', 'FF', '"x"')], undefined],
+])('acknowledged by %s', (_what, leases, lsn) => {
+  expect(acknowledgedBy(leases, { min: '', max: '80' })).toBe(lsn);
+});
+
+test('a neighbour’s lease says nothing', () => {
+  expect(acknowledgedBy([lease('', '40', '"9"'), lease('40', 'FF', '"5"')], { min: '', max: '40' })).toBe(9);
+});
+
+test('positions are read before dead letters, whose documents are held', async () => {
+  const order: string[] = [];
+  const letter = { container: 'C', key: ['k'], id: 'parked' } as unknown as DeadLetter;
+  const gate = await openGate(
+    async () => {
+      order.push('leases');
+      return [];
+    },
+    {
+      list: async () => {
+        order.push('dead letters');
+        return [letter];
+      },
+    },
+  );
+  expect(order).toEqual(['leases', 'dead letters']);
+  expect(gate.parked({ container: 'C', key: ['k'], id: 'parked' })).toBe(true);
+  expect(gate.parked({ container: 'C', key: ['other'], id: 'parked' })).toBe(false);
+});

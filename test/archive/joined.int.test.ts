@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { coldReader } from '../../src/archive/cold-reader.ts';
+import type { CopySpec } from '../../src/definition/kinds.ts';
+import type { Change } from '../../src/feed/change.ts';
+import { copyRunner } from '../../src/projections/copy/runner.ts';
+import { MemoryBlobStore } from './memory-blob-store.ts';
+import { archiveStage, order } from './stage.ts';
+
+const SPEC: CopySpec = {
+  kind: 'copy',
+  name: 'named',
+  version: 1,
+  from: { container: 'Orders', type: 'order' },
+  into: { container: 'Copies', type: 'named' },
+  onDelete: 'remove',
+  stable: false,
+  joins: [
+    {
+      name: 'customer',
+      of: { container: 'Customers', type: 'customer' },
+      on: { tenant: 'tenant', id: 'customer' },
+      missing: 'null',
+    },
+  ],
+  map: (doc, { customer }) => ({ id: doc['id'], tenant: doc['tenant'], name: customer?.['name'] ?? null }),
+};
+
+test('a renamed customer is renamed in the copies of archived orders too', async () => {
+  const store = new MemoryBlobStore();
+  const stage = await archiveStage(store);
+  for (const id of ['Customers', 'Copies'])
+    await stage.database.containers.create({ id, partitionKey: { paths: ['/tenant'] }, defaultTtl: -1 });
+  const customers = { name: 'Customers', keyPaths: [['tenant']], types: new Map([['customer', {}]]) };
+  const runner = (unreachable = false) =>
+    copyRunner(
+      SPEC,
+      { name: 'Copies', keyPaths: [['tenant']] },
+      {
+        stateContainer: 'millrace',
+        sources: new Map([
+          ['Orders', stage.archive.source],
+          ['Customers', customers],
+        ]),
+        readLagMs: 0,
+        cold: coldReader(
+          () => (unreachable ? Promise.reject(new Error('no storage')) : Promise.resolve(store)),
+          'millrace',
+        ),
+      },
+    );
+  const customer = async (name: string): Promise<Change> => {
+    const doc = { id: 'c', tenant: 't', type: 'customer', name };
+    const { resource } = await stage.database.container('Customers').items.upsert(doc);
+    const version = { epoch: 1, lsn: Number(name.slice(1)), etag: String(resource?._etag) };
+    return { container: 'Customers', type: 'customer', key: ['t'], id: 'c', version, at: 0, op: 'upsert', doc };
+  };
+  const copies = async (): Promise<unknown[]> => {
+    const { resources } = await stage.database
+      .container('Copies')
+      .items.query('SELECT VALUE c.name FROM c WHERE c.type = "named"')
+      .fetchAll();
+    return resources;
+  };
+  await stage.orders.items.create(order('a', { customer: 'c' }));
+  await stage.orders.items.create(order('b', { customer: 'c' }));
+  await runner().apply([await customer('n1'), ...(await stage.changes())], stage.session());
+  expect(await copies()).toEqual(['n1', 'n1']);
+  await stage.sweep();
+  expect(await stage.hot()).toEqual([]);
+  const renamed = await customer('n2');
+  await expect(runner(true).apply([renamed], stage.session())).rejects.toMatchObject({
+    code: 'archive-unavailable',
+    retryable: true,
+  });
+  await runner().apply([renamed], stage.session());
+  expect(await copies()).toEqual(['n2', 'n2']);
+});

@@ -1,0 +1,56 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BlobStore, StoredBlob } from '../../src/archive/blob-store.ts';
+import { Crash, type Zombies } from '../projections/history.ts';
+import type { Random } from '../support/random.ts';
+
+/** Blobs in memory, as consistent as Blob Storage is. */
+export class MemoryBlobStore implements BlobStore {
+  readonly blobs = new Map<string, StoredBlob>();
+  #etag = 0;
+
+  async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
+    await turn();
+    if ((this.blobs.get(name)?.etag ?? null) !== ifMatch) return false;
+    this.blobs.set(name, { bytes, etag: `"${(this.#etag += 1)}"` });
+    return true;
+  }
+
+  async read(name: string): Promise<StoredBlob | undefined> {
+    await turn();
+    return this.blobs.get(name);
+  }
+
+  async *list(prefix: string): AsyncGenerator<string> {
+    for (const name of [...this.blobs.keys()].toSorted()) {
+      await turn();
+      if (name.startsWith(prefix) && this.blobs.has(name)) yield name;
+    }
+  }
+}
+
+/** Crashes and long sleeps between any two calls, uploads torn by a crash, and answers that were lost. */
+export function faultyStore(inner: BlobStore, random: Random, zombies: Zombies): BlobStore {
+  const point = async (): Promise<void> => {
+    for (let turns = random.int(3); turns > 0; turns--) await turn();
+    if (random.chance(0.03)) throw new Crash('crashed');
+    if (random.chance(0.04)) await zombies.sleep();
+  };
+  return {
+    list: (prefix) => inner.list(prefix),
+    read: async (name) => {
+      await point();
+      return inner.read(name);
+    },
+    put: async (name, bytes, ifMatch) => {
+      await point();
+      // A manifest is one request; only a staged upload can be cut off.
+      if (name.endsWith('.gz') && random.chance(0.05)) {
+        await inner.put(name, bytes.subarray(0, bytes.length >> 1), ifMatch);
+        throw new Crash('crashed');
+      }
+      const done = await inner.put(name, bytes, ifMatch);
+      await point();
+      return done && !random.chance(0.05);
+    },
+  };
+}

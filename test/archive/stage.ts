@@ -1,0 +1,125 @@
+// One container with an archive, for tests of single steps: an embedded server, blobs in memory or on Azurite.
+import type { Container, Database } from '@azure/cosmos';
+import { onTestFinished } from 'vitest';
+import type { BlobStore } from '../../src/archive/blob-store.ts';
+import { type HistoryOptions, readHistory } from '../../src/archive/history.ts';
+import { sweepArchive } from '../../src/archive/sweep.ts';
+import type { Archive, Gate, HistoricDocument, SweepOptions, SweepResult } from '../../src/archive/types.ts';
+import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
+import { connect } from '../../src/cosmos/connect.ts';
+import { Meter } from '../../src/cosmos/meter.ts';
+import type { ArchiveSpec, Doc } from '../../src/definition/kinds.ts';
+import { startEmulator } from '../../src/emulator/index.ts';
+import type { Change } from '../../src/feed/change.ts';
+import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import { CosmosChangeSource } from '../../src/feed/source.ts';
+import { archiveRunner } from '../../src/projections/archive/runner.ts';
+import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
+import type { SinkSession } from '../../src/sinks/session.ts';
+import { UNFENCED } from '../projections/history.ts';
+import { MemoryBlobStore } from './memory-blob-store.ts';
+
+export const SIGNAL = new AbortController().signal;
+export const NOW = Date.UTC(2003, 0, 1);
+export const OPEN: Gate = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false };
+export const SPEC: ArchiveSpec = {
+  kind: 'archive',
+  name: 'cold',
+  version: 1,
+  from: { container: 'Orders', type: 'order' },
+  dateField: 'date',
+  rule: { kind: 'before', ms: Date.UTC(2001, 0, 1), text: '2001-01-01' },
+  tenantField: 'tenant',
+};
+export const order = (id: string, more: Doc = {}): Doc & { id: string } => ({
+  id,
+  tenant: 't',
+  type: 'order',
+  date: '2000-05-06',
+  cents: 1,
+  ...more,
+});
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+export interface ArchiveStage {
+  readonly database: Database;
+  readonly orders: Container;
+  readonly archive: Archive;
+  session(): SinkSession;
+  /** What the feed holds now. */
+  changes(): Promise<readonly Change[]>;
+  /** Lets the live half see everything. */
+  live(): Promise<void>;
+  sweep(options?: Partial<SweepOptions>, more?: Partial<Archive>): Promise<SweepResult>;
+  history(of?: BlobStore): Promise<HistoricDocument[]>;
+  /** Ids in the container, placeholders included. */
+  hot(): Promise<string[]>;
+}
+
+export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Promise<ArchiveStage> {
+  const emulator = await startEmulator();
+  const client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  onTestFinished(async () => {
+    client.dispose();
+    await emulator.close();
+  });
+  const { database } = await client.databases.create({ id: 'd' });
+  await database.containers.create({ id: 'millrace', partitionKey: { paths: ['/pk'] }, defaultTtl: -1 });
+  const { container: orders, resource } = await database.containers.create({
+    id: 'Orders',
+    partitionKey: { paths: ['/tenant'] },
+    defaultTtl: -1,
+  });
+  const rid = String((resource as { _rid?: string } | undefined)?._rid);
+  const source: SourceContainer = {
+    name: 'Orders',
+    keyPaths: [['tenant']],
+    types: new Map([['order', { deleted: (doc) => doc['deletedAt'] !== undefined }]]),
+  };
+  const stored: SourceContainer = { ...source, types: new Map([['order', {}]]) };
+  const feedOf = (of: SourceContainer): Archive['feed'] => ({
+    source: new CosmosChangeSource(orders, rid, of, { epoch: 1 }),
+    ranges: async () => [FULL_RANGE],
+  });
+  const session = (): SinkSession => new CosmosSession(database, UNFENCED, new Meter());
+  const archive: Archive = {
+    spec: SPEC,
+    source,
+    feed: feedOf(stored),
+    session: (fence) => new CosmosSession(database, fence, new Meter()),
+    stateContainer: 'millrace',
+    store,
+  };
+  const changes = async (): Promise<readonly Change[]> =>
+    (await feedOf(source).source.read(FULL_RANGE, '', SIGNAL)).changes;
+  return {
+    database,
+    orders,
+    archive,
+    session,
+    changes,
+    live: async () => archiveRunner(SPEC, 'millrace').apply(await changes(), session()),
+    sweep: (options = {}, more = {}) =>
+      sweepArchive({ ...archive, ...more }, { now: NOW, gate: async () => OPEN, signal: SIGNAL, ...options }),
+    history: (of = store) => {
+      const options: HistoryOptions = {
+        ...archive,
+        store: of,
+        feed: feedOf(source),
+        session: session(),
+        readLagMs: 0,
+        signal: SIGNAL,
+      };
+      return collect(readHistory(options));
+    },
+    hot: async () => {
+      const { resources } = await orders.items.query<{ id: string }>('SELECT * FROM c').fetchAll();
+      return resources.map(({ id }) => id).toSorted();
+    },
+  };
+}

@@ -1,0 +1,284 @@
+// A random life of one container with an archive: the application writes, marks as deleted and changes what it read; two
+// hosts deliver the feed, crash and wake as zombies; sweepers and restorers do the same; readers of the history compare
+// what they get with what was true all the while they read.
+import type { Container, Database } from '@azure/cosmos';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import type { BlobStore } from '../../src/archive/blob-store.ts';
+import { readHistory } from '../../src/archive/history.ts';
+import { lsnOf } from '../../src/archive/feed-reader.ts';
+import { restoreArchive } from '../../src/archive/restore.ts';
+import { sweepArchive } from '../../src/archive/sweep.ts';
+import type { Archive, Gate } from '../../src/archive/types.ts';
+import { canonical } from '../../src/base/json.ts';
+import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
+import { Meter } from '../../src/cosmos/meter.ts';
+import type { ArchiveSpec, Doc } from '../../src/definition/kinds.ts';
+import { visible } from '../../src/definition/recompute.ts';
+import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import { CosmosChangeSource } from '../../src/feed/source.ts';
+import type { Runner } from '../../src/projections/runner.ts';
+import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
+import type { SinkSession } from '../../src/sinks/session.ts';
+import { Crash, UNFENCED, Zombies, injected } from '../projections/history.ts';
+import type { Random } from '../support/random.ts';
+import { faultyStore } from './memory-blob-store.ts';
+
+/** Few, so that much happens to each. */
+const IDS = 3;
+export const NOW = Date.UTC(2003, 0, 1);
+const SIGNAL = new AbortController().signal;
+
+export interface WorldOptions {
+  readonly random: Random;
+  readonly spec: ArchiveSpec;
+  readonly source: SourceContainer;
+  readonly stateContainer: string;
+  /** Of the source container. */
+  readonly rid: string;
+  /** A client each: the application's, and those of the hosts, sweepers and restorers. */
+  readonly databases: readonly Database[];
+  readonly store: BlobStore;
+  readonly runners: () => readonly Runner[];
+  readonly readLagMs: number;
+  readonly steps: number;
+}
+
+/** What the application last wrote, by id: null is deleted. `at` counts its writes. */
+export type Truth = Map<string, { readonly doc: Doc | null; readonly at: number }>;
+
+export class World {
+  readonly truth: Truth = new Map();
+  readonly #options: WorldOptions;
+  readonly #zombies = new Zombies();
+  readonly #underway = new Set<Promise<unknown>>();
+  readonly #failures: unknown[] = [];
+  readonly #hosts: readonly (readonly Runner[])[];
+  readonly #feeds: readonly CosmosChangeSource[];
+  readonly #positions = [''];
+  #position = '';
+  #writes = 0;
+  #wroteAt = 0;
+
+  constructor(options: WorldOptions) {
+    this.#options = options;
+    this.#hosts = [options.runners(), options.runners()];
+    const { databases, source, rid, random } = options;
+    // Index 0 is the application's own client, which reads no feed.
+    this.#feeds = databases.map(
+      (database) =>
+        new CosmosChangeSource(database.container(source.name), rid, source, {
+          epoch: 1,
+          pageSize: 1 + random.int(6),
+        }),
+    );
+  }
+
+  async run(): Promise<void> {
+    const { random, steps } = this.#options;
+    for (let step = 0; step < steps; step++) {
+      const kind = random.unit();
+      if (kind < 0.24) await this.#write();
+      else if (kind < 0.58) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
+      else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
+      else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
+      else if (kind < 0.83) this.#position = random.pick(this.#positions);
+      else if (kind < 0.9) await this.#expireMarkers();
+      else if (kind < 0.92) this.#start(this.check(true));
+      else if (kind < 0.97) this.#zombies.wakeOne(random);
+      if (random.chance(0.5)) await this.#pause(random.int(400));
+    }
+    await this.rest();
+  }
+
+  /** Everything delivered, nobody asleep any more. */
+  async rest(): Promise<void> {
+    const { random } = this.#options;
+    for (let quiet = false; !quiet && this.#failures.length === 0;) {
+      quiet = !(await this.#deliver('alone'));
+      if (random.chance(0.5)) this.#zombies.wakeOne(random);
+    }
+    while (this.#underway.size > 0) {
+      this.#zombies.wakeAll();
+      await Promise.race([...this.#underway, turn()]);
+    }
+    if (this.#failures.length > 0) throw new AggregateError(this.#failures, `It failed: ${String(this.#failures[0])}`);
+    // What the zombies wrote back into the container has come through its feed as well.
+    while (await this.#deliver('alone'));
+  }
+
+  sweep = () => this.#sweep(false);
+  restoreAll = () => restoreArchive(this.archive(this.#options.store), {}, { signal: SIGNAL });
+
+  /** Reads the history; whatever the application left alone meanwhile is there once, and as it was written. */
+  async check(while_: boolean): Promise<void> {
+    const { readLagMs } = this.#options;
+    if (while_ && performance.now() - this.#wroteAt < readLagMs) return;
+    const before = new Map(this.truth);
+    const writes = this.#writes;
+    const archive = this.archive(this.#options.store, this.#options.source);
+    const found = new Map<string, Doc | null>();
+    const options = { ...archive, session: this.#session(1), readLagMs, signal: SIGNAL };
+    for await (const { id, op, doc } of readHistory(options)) {
+      if (found.has(id)) throw new Error(`${id} is told twice`);
+      found.set(id, op === 'delete' ? null : (doc ?? null));
+    }
+    for (const [id, { doc }] of before) {
+      if ((this.truth.get(id)?.at ?? 0) > writes) continue;
+      const told = found.get(id) ?? null;
+      if (canonical(told) !== canonical(doc))
+        throw new Error(`The history tells ${canonical(told)} of ${id} where ${canonical(doc)} was written`);
+    }
+  }
+
+  archive(store: BlobStore, of?: SourceContainer, session?: SinkSession): Archive {
+    const { spec, source, stateContainer, databases, rid, random } = this.#options;
+    const container = (databases[1] ?? never()).container(source.name);
+    const stored = of ?? { ...source, types: new Map([[spec.from.type, {}]]) };
+    return {
+      spec,
+      source,
+      feed: {
+        source: new CosmosChangeSource(container, rid, stored, { epoch: 1, pageSize: 2 + random.int(6) }),
+        ranges: async () => [FULL_RANGE],
+      },
+      session: (fence) => session ?? new CosmosSession(databases[1] ?? never(), fence, new Meter()),
+      stateContainer,
+      store,
+    };
+  }
+
+  #session(host: number): SinkSession {
+    return new CosmosSession(this.#options.databases[host] ?? never(), UNFENCED, new Meter());
+  }
+
+  /** One's own client: two sweepers know nothing of each other. */
+  #faulty(): Archive {
+    const { random, store } = this.#options;
+    const session = injected(this.#session(1 + random.int(2)), random, this.#zombies, 0.08);
+    return this.archive(faultyStore(store, random, this.#zombies), undefined, session);
+  }
+
+  async #sweep(faults: boolean): Promise<void> {
+    const archive = faults ? this.#faulty() : this.archive(this.#options.store);
+    const gate = async (): Promise<Gate> => {
+      const position = this.#position;
+      return { acknowledged: () => (position === '' ? undefined : lsnOf(position)), parked: () => false };
+    };
+    await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
+  }
+
+  async #restore(faults: boolean): Promise<void> {
+    const { random } = this.#options;
+    const archive = faults ? this.#faulty() : this.archive(this.#options.store);
+    const id = `d${random.int(IDS)}`;
+    const selection = random.chance(0.5) ? {} : { document: { key: [tenantOf(id)], id } };
+    await restoreArchive(archive, selection, { signal: SIGNAL });
+  }
+
+  /** Lets what is under way get on; requests to the server take many turns. */
+  async #pause(turns: number): Promise<void> {
+    for (let left = turns; left > 0 && this.#underway.size > 0; left--) await turn();
+  }
+
+  #start(task: Promise<unknown>): void {
+    const tracked = task
+      .catch((error: unknown) => {
+        if (!(error instanceof Crash)) this.#failures.push(error);
+      })
+      .finally(() => this.#underway.delete(tracked));
+    this.#underway.add(tracked);
+  }
+
+  async #deliver(how: 'faulty' | 'beside' | 'alone'): Promise<boolean> {
+    const { random } = this.#options;
+    const host = 1 + random.int(2);
+    const from = this.#position;
+    const page = await (this.#feeds[host] ?? never()).read(FULL_RANGE, from, SIGNAL);
+    const own = this.#session(host);
+    const session = how === 'faulty' ? injected(own, random, this.#zombies) : own;
+    const apply = async (): Promise<void> => {
+      for (const runner of this.#hosts[host - 1] ?? []) await runner.apply(page.changes, session);
+      if (this.#position !== from) return;
+      this.#position = page.next;
+      this.#positions.push(page.next);
+    };
+    const task = apply();
+    this.#start(task);
+    if (how === 'alone') await task;
+    // A lagging replica may have nothing new yet where the primary has.
+    if (how === 'alone' && page.changes.length === 0) await delay(this.#options.readLagMs);
+    return page.changes.length > 0 || page.next !== from;
+  }
+
+  async #write(): Promise<void> {
+    const { random } = this.#options;
+    const id = `d${random.int(IDS)}`;
+    const base = random.chance(0.3) ? await this.#readFromSource(id) : undefined;
+    const doc: Doc = {
+      ...(base ?? {
+        id,
+        tenant: tenantOf(id),
+        type: 'order',
+        state: random.pick(['open', 'paid']),
+        date: random.chance(0.8) ? `2000/0${1 + random.int(3)}/05 18:20` : '2002-05-01',
+      }),
+      // Written back unchanged now and then, with all that was read.
+      ...(base && random.chance(0.3) ? {} : { cents: random.int(100) }),
+      ...(random.chance(0.2) ? { deletedAt: 'now' } : {}),
+    };
+    this.#writes += 1;
+    const at = this.#writes;
+    // Until it has happened, either may be read.
+    this.truth.set(id, { doc: this.truth.get(id)?.doc ?? null, at });
+    await this.#upsert(doc);
+    this.truth.set(id, { doc: doc['deletedAt'] === undefined ? visible(doc) : null, at: (this.#writes += 1) });
+    this.#wroteAt = performance.now();
+  }
+
+  get #own(): Container {
+    return (this.#options.databases[0] ?? never()).container(this.#options.source.name);
+  }
+
+  async #readFromSource(id: string): Promise<Doc | undefined> {
+    for (;;) {
+      try {
+        const { resource } = await this.#own.item(id, tenantOf(id)).read<Doc>();
+        // The application is no partner of a restore: it takes a placeholder for a document it doesn't know.
+        const current = canonical(resource && visible(resource)) === canonical(this.truth.get(id)?.doc);
+        return resource && current ? resource : undefined;
+      } catch {
+        // Throttled, or the answer was lost.
+      }
+    }
+  }
+
+  async #upsert(doc: Doc): Promise<void> {
+    for (;;) {
+      try {
+        await this.#own.items.upsert(doc);
+        return;
+      } catch {
+        // Throttled, or the answer was lost: an upsert may be sent again.
+      }
+    }
+  }
+
+  /** A delete marker goes once everybody has acknowledged it (its time to live is longer than any lag). */
+  async #expireMarkers(): Promise<void> {
+    const { changes } = await (this.#feeds[0] ?? never()).read(FULL_RANGE, '', SIGNAL);
+    for (const { op, id, key, version } of changes) {
+      if (op !== 'delete' || this.#position === '' || version.lsn > lsnOf(this.#position)) continue;
+      const condition = { accessCondition: { type: 'IfMatch', condition: version.etag } };
+      await this.#own
+        .item(id, String(key[0]))
+        .delete(condition)
+        .catch(() => undefined);
+    }
+  }
+}
+
+export const tenantOf = (id: string): string => `t${Number(id.slice(1)) % 2}`;
+
+function never(): never {
+  throw new Error('No such host');
+}

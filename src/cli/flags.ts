@@ -1,0 +1,55 @@
+import { Option } from 'commander';
+import { z } from 'zod';
+import { type Operation, kebab } from '../operations/operation.ts';
+
+interface Property {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+}
+
+export interface Flag {
+  readonly field: string;
+  readonly description: string;
+  readonly required: boolean;
+  readonly isBoolean: boolean;
+  readonly isNumber: boolean;
+  readonly choices: readonly string[];
+  readonly fallback: unknown;
+}
+
+/** An operation's input as flags: its schema is the one place where they are declared. */
+export function flagsOf(operation: Operation): Flag[] {
+  const schema = z.toJSONSchema(operation.input, { io: 'input' });
+  const properties = Object.entries(schema.properties ?? {});
+  return properties.map(([field, property]) => {
+    const { type, description = '', enum: choices = [], default: fallback }: Property = property as Property;
+    return {
+      field,
+      description,
+      required: (schema.required ?? []).includes(field),
+      isBoolean: type === 'boolean',
+      isNumber: type === 'number' || type === 'integer',
+      choices,
+      fallback,
+    };
+  });
+}
+
+export function optionOf(flag: Flag): Option {
+  const name = `--${kebab(flag.field)}`;
+  const told =
+    flag.fallback === undefined || flag.fallback === false
+      ? flag.description
+      : `${flag.description} (default: ${JSON.stringify(flag.fallback)})`;
+  const option = new Option(flag.isBoolean ? name : `${name} <${placeholder(flag)}>`, told);
+  if (flag.choices.length > 0) option.choices([...flag.choices]);
+  // A number that isn't one stays text, so that the schema's message names the flag.
+  if (flag.isNumber)
+    option.argParser((text) => (text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)));
+  return flag.required ? option.makeOptionMandatory() : option;
+}
+
+const placeholder = (flag: Flag): string =>
+  flag.isNumber ? 'n' : (flag.field.match(/(file|directory|data|name)$/i)?.[0].toLowerCase() ?? 'value');

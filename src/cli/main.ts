@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { packageRoot } from '../base/package.ts';
+import { registry } from '../host/registry.ts';
+import { runCli } from './run.ts';
+
+/** A signal sent to the whole group can reach us twice; only a later one means impatience. */
+const IMPATIENT_AFTER_MS = 500;
+
+const controller = new AbortController();
+let interrupted: { readonly code: number; readonly at: number } | undefined;
+for (const [name, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  process.on(name, () => {
+    // The first asks for a clean stop, a later one doesn't wait for it.
+    if (interrupted) {
+      if (performance.now() - interrupted.at > IMPATIENT_AFTER_MS) process.exit(code);
+      return;
+    }
+    interrupted = { code, at: performance.now() };
+    controller.abort(new DOMException('Interrupted', 'AbortError'));
+  });
+}
+// `millrace … | head` closes our output: that is nobody's failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+const { version } = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8')));
+const code = await runCli(registry, version, process.argv.slice(2), {
+  stdout: process.stdout,
+  stderr: process.stderr,
+  directory: process.cwd(),
+  signal: controller.signal,
+});
+process.exitCode = controller.signal.aborted ? (interrupted?.code ?? code) : code;
+// A socket that some library keeps open must not hold the terminal.
+setTimeout(() => process.exit(), 2_000).unref();

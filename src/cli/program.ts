@@ -1,0 +1,118 @@
+import { Command, Option } from 'commander';
+import type { Operation } from '../operations/operation.ts';
+import type { Registry } from '../operations/registry.ts';
+import { type Flag, flagsOf, optionOf } from './flags.ts';
+
+/** What holds for every verb. */
+export interface CommonFlags {
+  readonly pipeline?: string;
+  readonly env?: string;
+  readonly json: boolean;
+  readonly color: boolean;
+  readonly debug: boolean;
+  readonly dryRun: boolean;
+  readonly yes: boolean;
+}
+
+export interface Invocation {
+  readonly operation: Operation;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly flags: CommonFlags;
+}
+
+/** The commander program for a registry: `millrace <noun> <verb> [name]`. Each verb calls `invoke`. */
+export function buildProgram(
+  registry: Registry,
+  version: string,
+  invoke: (invocation: Invocation) => Promise<void>,
+): Command {
+  const program = new Command('millrace')
+    .description('Keeps everything derived from an Azure Cosmos DB for NoSQL account right.')
+    .version(version)
+    .showSuggestionAfterError()
+    .addHelpText('after', EXIT_CODES);
+  const nouns = new Map<string, Command>();
+  for (const operation of registry.all()) {
+    const parent = operation.noun === undefined ? program : noun(program, nouns, operation.noun);
+    parent.addCommand(verb(operation, invoke));
+  }
+  for (const command of nouns.values()) command.description(command.commands.map((of) => of.name()).join(', '));
+  return program;
+}
+
+const EXIT_CODES =
+  '\nExit codes: 0 all well; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted.';
+
+function noun(program: Command, nouns: Map<string, Command>, name: string): Command {
+  const known = nouns.get(name);
+  if (known) return known;
+  const command = program.command(name).showSuggestionAfterError();
+  nouns.set(name, command);
+  return command;
+}
+
+function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<void>): Command {
+  const command = new Command(operation.verb)
+    .description(operation.summary)
+    .showSuggestionAfterError()
+    .allowExcessArguments(false);
+  const flags = flagsOf(operation);
+  for (const flag of flags) {
+    if (flag.field === operation.argument)
+      command.argument(flag.required ? `<${flag.field}>` : `[${flag.field}]`, flag.description);
+    else command.addOption(optionOf(flag));
+  }
+  for (const option of commonOptions(operation)) command.addOption(option);
+  command.addHelpText(
+    'after',
+    `\nExamples:\n${operation.examples.map((example) => `  ${example}`).join('\n')}\n${EXIT_CODES}`,
+  );
+  command.action(async () => {
+    await invoke({ operation, input: inputOf(operation, command, flags), flags: commonFlags(command) });
+  });
+  return command;
+}
+
+function commonOptions({ plan, effect }: Operation): Option[] {
+  const options = [
+    new Option(
+      '--pipeline <directory>',
+      'pipeline folder (default: "millrace".pipeline of package.json, else pipeline/)',
+    ),
+    new Option('--env <name>', 'read settings from millrace.NAME.env too'),
+    new Option('--json', 'one JSON value on standard output, everything else on standard error'),
+    new Option('--no-color', 'plain text (NO_COLOR does the same)'),
+    new Option('--debug', 'show the stack of an error'),
+  ];
+  if (plan) options.push(new Option('--dry-run', 'say what would be done and do nothing'));
+  if (effect === 'destroys') options.push(new Option('--yes', 'do it without asking'));
+  return options;
+}
+
+function inputOf(operation: Operation, command: Command, flags: readonly Flag[]): Record<string, unknown> {
+  const options = command.opts<Record<string, unknown>>();
+  const input: Record<string, unknown> = {};
+  for (const { field } of flags) {
+    const value = field === operation.argument ? command.args[0] : options[field];
+    if (value !== undefined) input[field] = value;
+  }
+  return input;
+}
+
+function commonFlags(command: Command): CommonFlags {
+  const { pipeline, env, json, color, debug, dryRun, yes } = command.opts<Partial<CommonFlags>>();
+  return {
+    ...(pipeline === undefined ? {} : { pipeline }),
+    ...(env === undefined ? {} : { env }),
+    json: json ?? false,
+    color: color ?? true,
+    debug: debug ?? false,
+    dryRun: dryRun ?? false,
+    yes: yes ?? false,
+  };
+}
+
+/** Commander's commands, all the way down: what `configure` is to be done to each of. */
+export function everyCommand(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}

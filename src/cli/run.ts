@@ -1,0 +1,121 @@
+import { userInfo } from 'node:os';
+import type { Writable } from 'node:stream';
+import { styleText } from 'node:util';
+import { CommanderError } from 'commander';
+import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
+import { openWorkspace } from '../host/workspace.ts';
+import { operationName } from '../operations/operation.ts';
+import type { Registry } from '../operations/registry.ts';
+import { type Invocation, buildProgram, everyCommand } from './program.ts';
+import { TerminalScreen } from './terminal.ts';
+
+export interface Io {
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+  readonly directory: string;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** Exit codes: 0 all well, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
+export async function runCli(registry: Registry, version: string, argv: readonly string[], io: Io): Promise<number> {
+  let code = 0;
+  const program = buildProgram(registry, version, async (invocation) => {
+    code = await invokeSafely(invocation, io);
+  });
+  for (const command of everyCommand(program)) {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+    });
+  }
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return code;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    // Help and version were asked for; anything else commander has said already, to standard error.
+    return error.exitCode === 0 ? 0 : 2;
+  }
+}
+
+async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Promise<number> {
+  if (!flags.color) process.env['NO_COLOR'] = '1';
+  const workspace = openWorkspace({
+    directory: io.directory,
+    ...(flags.pipeline === undefined ? {} : { pipeline: flags.pipeline }),
+    ...(flags.env === undefined ? {} : { env: flags.env }),
+  });
+  const context = {
+    workspace,
+    actor: actor(),
+    signal: io.signal,
+    screen: new TerminalScreen(flags.json ? io.stderr : io.stdout),
+  };
+  const print = (value: unknown, text: string): void => {
+    io.stdout.write(flags.json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`);
+  };
+  try {
+    if (flags.dryRun && operation.plan) {
+      const plan = await operation.plan(input, context);
+      const cost = plan.ru > 0 ? `\nThis takes about ${plan.ru.toLocaleString('en-US')} RU.` : '';
+      print(
+        plan,
+        plan.steps.length === 0
+          ? 'Nothing to do.'
+          : `Would do:\n${plan.steps.map((step) => `  ${step}`).join('\n')}${cost}`,
+      );
+      return 0;
+    }
+    if (operation.effect === 'destroys' && !flags.yes) {
+      throw new UsageError('not-confirmed', `\`millrace ${operationName(operation)}\` can't be undone`, {
+        mend: operation.plan ? 'Look with --dry-run first, then say --yes.' : 'Say --yes to do it.',
+      });
+    }
+    const outcome = await operation.run(input, context);
+    print(outcome.value, outcome.text);
+    return io.signal.aborted ? INTERRUPTED : outcome.ok ? 0 : 1;
+  } catch (error) {
+    if (io.signal.aborted && isAbort(error, io.signal)) {
+      io.stderr.write('Interrupted; stopped cleanly.\n');
+      return INTERRUPTED;
+    }
+    if (flags.json) io.stdout.write(`${JSON.stringify({ error: describe(error) })}\n`);
+    io.stderr.write(errorText(error, flags.debug));
+    return error instanceof UsageError ? 2 : 1;
+  } finally {
+    await workspace.close();
+  }
+}
+
+const INTERRUPTED = 130;
+
+const isAbort = (error: unknown, signal: AbortSignal): boolean =>
+  error === signal.reason ||
+  (error instanceof Error && (error.name === 'AbortError' || ('code' in error && error.code === 'aborted')));
+
+const describe = (error: unknown): { code: string; message: string; mend?: string } =>
+  error instanceof MillraceError
+    ? { code: error.code, message: error.message, ...(error.mend === undefined ? {} : { mend: error.mend }) }
+    : { code: 'unexpected', message: messageOf(error) };
+
+/** One message and how to mend it; the stack only on `--debug`. */
+function errorText(error: unknown, debug: boolean): string {
+  const { message, mend } = describe(error);
+  const lines = [`${styleText('red', 'error:', { stream: process.stderr })} ${message}`];
+  if (mend !== undefined) lines.push(`  ${mend}`);
+  if (debug && error instanceof Error) {
+    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+      lines.push(cause.stack ?? cause.message);
+  } else if (!(error instanceof MillraceError))
+    lines.push('  This was not expected; --debug shows where it came from.');
+  return `${lines.join('\n')}\n`;
+}
+
+function actor(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { type DeadLetter, DeadLetters } from '../../engine/dead-letters.ts';
+import { explain } from '../fetch-all.ts';
+import { defineOperation } from '../operation.ts';
+import { plural, table } from '../table.ts';
+import type { Services } from '../workspace.ts';
+
+/** @throws UsageError `container-missing` where the state container isn't there yet */
+export async function readDeadLetters({ state }: Services, projection?: string): Promise<DeadLetter[]> {
+  try {
+    return await new DeadLetters(state).list(projection);
+  } catch (error) {
+    throw explain(error, state);
+  }
+}
+
+export const deadLettersList = defineOperation({
+  noun: 'dead-letters',
+  verb: 'list',
+  summary: 'List the changes that could not be applied, oldest first',
+  examples: ['millrace dead-letters list', 'millrace dead-letters list --only order-summaries@1 --json'],
+  effect: 'reads',
+  input: z.object({ only: z.string().optional().describe('one projection, as name@version') }),
+  run: async ({ only }, { workspace }) => readDeadLetters(await workspace.services(), only),
+  format: (letters) =>
+    letters.length === 0
+      ? 'No dead letters.'
+      : `${table(
+          ['projection', 'container', 'id', 'code', 'attempts', 'since', 'message'],
+          letters.map((letter) => [
+            letter.projection,
+            letter.container,
+            letter.id,
+            letter.code,
+            letter.attempts,
+            letter.firstAt,
+            clip(letter.message),
+          ]),
+        )}\n${plural(letters.length, 'dead letter')}; \`millrace dead-letters show ID\` shows one.`,
+});
+
+const clip = (text: string): string => (text.length > 80 ? `${text.slice(0, 79)}…` : text);

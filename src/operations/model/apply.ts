@@ -1,0 +1,216 @@
+import type { Container, ContainerDefinition as ServiceDefinition, Database } from '@azure/cosmos';
+import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { indexNeeds } from '../../definition/index-needs.ts';
+import type { Pipeline } from '../../definition/kinds.ts';
+import {
+  type ContainerChange,
+  type ContainerDefinition,
+  containerDefinitions,
+  diffContainer,
+} from '../../model/apply.ts';
+import type { Model } from '../../model/model.ts';
+import { type Context, defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import type { LoadedPipeline, Services } from '../workspace.ts';
+import { planStorage } from '../archive/open.ts';
+import type { Step } from './step.ts';
+
+/** Leases: keyed and with time to live as the Functions trigger wants them. State: keyed by `pk`, tombstones expire. */
+const own = (id: string, path: string): ContainerDefinition => ({
+  id,
+  partitionKey: { paths: [path], kind: 'Hash', version: 2 },
+  defaultTtl: -1,
+});
+
+/** What a pipeline needs to exist: its model's containers, and ours for leases and state. */
+export function wantedContainers(
+  { pipeline, model }: { pipeline: Pipeline; model: Model },
+  services: Services,
+): { database: Database; definition: ContainerDefinition }[] {
+  const wanted = containerDefinitions(model, indexNeeds(pipeline.projections)).map((definition) => ({
+    database: services.database,
+    definition,
+  }));
+  const ours = [
+    { database: services.leaseDatabase, definition: own(services.leases.id, '/id') },
+    { database: services.database, definition: own(services.state.id, '/pk') },
+  ];
+  const clash = ours.find(
+    ({ database, definition }) =>
+      database === services.database && wanted.some((of) => of.definition.id === definition.id),
+  );
+  if (clash) {
+    throw new UsageError(
+      'container-reserved',
+      `The model has a container ${clash.definition.id}, which Millrace would use for its own documents`,
+      {
+        mend: 'Give Millrace another by the setting LEASES_CONTAINER or STATE_CONTAINER.',
+      },
+    );
+  }
+  return [...wanted, ...ours];
+}
+
+/**
+ * What has to be done for the account to be as the model says; nothing where it is already.
+ * @throws UsageError `change-impossible`, naming every change that Cosmos DB can't make to an existing container
+ */
+export async function planModel(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+): Promise<Step[]> {
+  const wanted = wantedContainers(loaded, services);
+  const steps: Step[] = [];
+  const absent = new Set<Database>();
+  for (const database of new Set(wanted.map((of) => of.database))) {
+    if (await found(() => database.read())) continue;
+    absent.add(database);
+    steps.push({
+      say: `create database ${database.id}`,
+      apply: () => database.client.databases.createIfNotExists({ id: database.id }),
+    });
+  }
+  const impossible: string[] = [];
+  for (const { database, definition } of wanted) {
+    const container = database.container(definition.id);
+    const existing = absent.has(database) ? undefined : await readDefinition(container, definition);
+    if (!existing) {
+      steps.push({ say: `create container ${describe(definition)}`, apply: () => create(database, definition) });
+      continue;
+    }
+    const changes = diffContainer(existing, definition);
+    impossible.push(
+      ...changes.filter(({ possible }) => !possible).map((change) => `${definition.id}: ${sayChange(change)}`),
+    );
+    if (changes.length === 0) continue;
+    steps.push({
+      say: `change container ${definition.id}: ${changes.map(sayChange).join(', ')}`,
+      apply: () => update(container, definition, changes),
+    });
+  }
+  if (impossible.length > 0) {
+    throw new UsageError(
+      'change-impossible',
+      `Cosmos DB fixes some things when a container is created:\n${impossible.map((line) => `  - ${line}`).join('\n')}`,
+      {
+        mend: 'Give the container another name in the model and fill it anew, or take the change back.',
+      },
+    );
+  }
+  return steps;
+}
+
+export const modelApply = defineOperation({
+  noun: 'model',
+  verb: 'apply',
+  summary: 'Create or change the database’s containers to be as the model says, and the archive’s blob container',
+  examples: ['millrace model apply --dry-run', 'millrace model apply --env production'],
+  effect: 'changes',
+  input: z.object({}),
+  plan: async (_, context) => {
+    const steps = await planAll(context);
+    return { steps: steps.map(({ say }) => say), ru: 0 };
+  },
+  run: async (_, context) => {
+    const { signal, screen } = context;
+    const steps = await planAll(context);
+    for (const { say, apply } of steps) {
+      signal.throwIfAborted();
+      screen.line(`${say} …`);
+      await withRetry(apply, { reads: true, signal });
+    }
+    return { done: steps.map(({ say }) => say) };
+  },
+  format: ({ done }) =>
+    done.length === 0 ? 'Everything is as the model says.' : `${plural(done.length, 'change')} made.`,
+});
+
+async function planAll({ workspace, signal }: Context): Promise<Step[]> {
+  const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
+  return [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
+}
+
+async function readDefinition(
+  container: Container,
+  wanted: ContainerDefinition,
+): Promise<ContainerDefinition | undefined> {
+  const resource = await found(() => container.read());
+  if (!resource) return undefined;
+  const { id, partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy } = resource;
+  const throughput = wanted.throughput ? await readThroughput(container) : undefined;
+  return {
+    id,
+    partitionKey: {
+      paths: partitionKey?.paths ?? [],
+      kind: (partitionKey?.paths.length ?? 1) > 1 ? 'MultiHash' : 'Hash',
+      version: 2,
+    },
+    ...(indexingPolicy ? { indexingPolicy: indexingPolicy as NonNullable<ContainerDefinition['indexingPolicy']> } : {}),
+    ...(defaultTtl === undefined ? {} : { defaultTtl }),
+    ...(uniqueKeyPolicy ? { uniqueKeyPolicy } : {}),
+    ...(throughput ? { throughput } : {}),
+  };
+}
+
+/** Undefined where the container shares its database's throughput, or the account is serverless. */
+async function readThroughput(container: Container): Promise<ContainerDefinition['throughput']> {
+  const offer = await found(() => container.readOffer());
+  const content = offer?.content;
+  const max = content?.offerAutopilotSettings?.maxThroughput;
+  if (max !== undefined) return { kind: 'autoscale', max };
+  return content?.offerThroughput === undefined ? undefined : { kind: 'manual', max: content.offerThroughput };
+}
+
+async function found<T>(read: () => Promise<{ readonly resource?: T }>): Promise<T | undefined> {
+  try {
+    return (await withRetry(read, { reads: true })).resource;
+  } catch (error) {
+    if (failureOf(error).kind === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function create(database: Database, { throughput, ...definition }: ContainerDefinition): Promise<void> {
+  const offer =
+    throughput?.kind === 'autoscale'
+      ? { maxThroughput: throughput.max }
+      : throughput
+        ? { throughput: throughput.max }
+        : {};
+  await database.containers.createIfNotExists({ ...(definition as ServiceDefinition), ...offer });
+}
+
+async function update(
+  container: Container,
+  wanted: ContainerDefinition,
+  changes: readonly ContainerChange[],
+): Promise<void> {
+  if (changes.some(({ what }) => what !== 'throughput')) {
+    const { resource } = await container.read();
+    const { throughput: _, ...definition } = wanted;
+    await container.replace({ ...resource, ...(definition as ServiceDefinition) });
+  }
+  if (wanted.throughput && changes.some(({ what }) => what === 'throughput')) {
+    const { resource, offer } = await container.readOffer();
+    if (!resource || !offer) return;
+    const { kind, max } = wanted.throughput;
+    const content =
+      kind === 'autoscale' ? { offerAutopilotSettings: { maxThroughput: max } } : { offerThroughput: max };
+    await offer.replace({ ...resource, content: { ...resource.content, ...content } as never });
+  }
+}
+
+const describe = ({ id, partitionKey, defaultTtl, throughput }: ContainerDefinition): string =>
+  [
+    `${id}, key ${partitionKey.paths.join(' ')}`,
+    ...(defaultTtl === undefined ? [] : [defaultTtl === -1 ? 'TTL on' : `TTL ${defaultTtl} s`]),
+    ...(throughput ? [`${throughput.kind} ${throughput.max.toLocaleString('en-US')} RU/s`] : []),
+  ].join(', ');
+
+const sayChange = ({ what, from, to }: ContainerChange): string =>
+  what === 'indexingPolicy'
+    ? 'another indexing policy'
+    : `${what} from ${JSON.stringify(from) ?? 'none'} to ${JSON.stringify(to) ?? 'none'}`;

@@ -1,0 +1,32 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { z } from 'zod';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import { generateTypes } from '../../model/types/generate.ts';
+import { defineOperation } from '../operation.ts';
+
+export const modelTypes = defineOperation({
+  noun: 'model',
+  verb: 'types',
+  summary: 'Write model.types.ts, the TypeScript types of the model’s documents',
+  examples: ['millrace model types', 'millrace model types --check --pipeline examples/flights'],
+  effect: 'changes',
+  input: z.object({ check: z.boolean().default(false).describe('write nothing; exit 1 when the file is stale') }),
+  run: async ({ check }, { workspace }) => {
+    const file = join(workspace.folder, 'model.types.ts');
+    const wanted = generateTypes(await workspace.model());
+    const stale = (await readFile(file, 'utf8').catch(() => '')) !== wanted;
+    if (stale && !check) {
+      await writeFile(file, wanted).catch((error: unknown) => {
+        throw new UsageError('types-unwritable', `${file} can't be written: ${messageOf(error)}`, {
+          cause: error,
+          mend: 'Check the rights on the folder.',
+        });
+      });
+    }
+    return { file: relative('.', file), stale, written: stale && !check };
+  },
+  format: ({ file, stale, written }) =>
+    written ? `${file} written.` : stale ? `${file} is stale: run \`millrace model types\`.` : `${file} is up to date.`,
+  ok: ({ stale, written }) => written || !stale,
+});

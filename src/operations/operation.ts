@@ -1,0 +1,95 @@
+import type { z } from 'zod';
+import { UsageError } from '../base/errors.ts';
+import type { Screen } from './screen.ts';
+import type { Workspace } from './workspace.ts';
+
+/** What an operation would do, for `--dry-run`. */
+export interface Plan {
+  /** One sentence each; none: nothing to do. */
+  readonly steps: readonly string[];
+  /** Request units it would take; 0 where it is a handful. */
+  readonly ru: number;
+}
+
+export interface Context {
+  readonly workspace: Workspace;
+  /** Who asked; goes into what the operation records. */
+  readonly actor: string;
+  /** Aborted by Ctrl-C: stop cleanly and throw its reason, or return. */
+  readonly signal: AbortSignal;
+  /** For people while it runs; the result is not printed here. */
+  readonly screen: Screen;
+}
+
+/** What the operation came to. `ok: false` means findings or differences: exit code 1. */
+export interface Outcome {
+  readonly value: unknown;
+  readonly text: string;
+  readonly ok: boolean;
+}
+
+interface Description {
+  /** Absent: a bare verb such as `dev`. */
+  readonly noun?: string;
+  readonly verb: string;
+  /** One line, for lists. */
+  readonly summary: string;
+  /** Whole command lines. */
+  readonly examples: readonly string[];
+  /** `changes` can be previewed by `--dry-run` where it has a plan; `destroys` wants `--yes`. */
+  readonly effect: 'reads' | 'changes' | 'destroys';
+  /** The input field that is given by position: `dead-letters show NAME`. */
+  readonly argument?: string;
+}
+
+/** How an operation is declared: its input's field descriptions become flags, and its HTTP parameters later. */
+export interface OperationSpec<S extends z.ZodObject, R> extends Description {
+  readonly input: S;
+  readonly argument?: keyof z.output<S> & string;
+  readonly plan?: (input: z.output<S>, context: Context) => Promise<Plan>;
+  readonly run: (input: z.output<S>, context: Context) => Promise<R>;
+  /** The result for people, without a final newline. */
+  readonly format: (result: R) => string;
+  /** False: findings or differences. Default: always true. */
+  readonly ok?: (result: R) => boolean;
+}
+
+/** A registered operation: CLI verb, HTTP route and button are generated from this. */
+export interface Operation extends Description {
+  readonly input: z.ZodObject;
+  readonly plan?: (input: unknown, context: Context) => Promise<Plan>;
+  /** @throws UsageError `input-invalid` for input that the schema refuses */
+  readonly run: (input: unknown, context: Context) => Promise<Outcome>;
+}
+
+export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S, R>): Operation {
+  const { input: schema, plan, run, format, ok, ...description } = spec;
+  const accept = (input: unknown): z.output<S> => parse(schema, input, description);
+  return {
+    ...description,
+    input: schema,
+    ...(plan ? { plan: (input: unknown, context: Context) => plan(accept(input), context) } : {}),
+    run: async (input, context) => {
+      const value = await run(accept(input), context);
+      return { value, text: format(value), ok: ok?.(value) ?? true };
+    },
+  };
+}
+
+/** `noun verb`, as on the command line. */
+export const operationName = ({ noun, verb }: Pick<Description, 'noun' | 'verb'>): string =>
+  noun ? `${noun} ${verb}` : verb;
+
+function parse<S extends z.ZodObject>(schema: S, input: unknown, of: Pick<Description, 'noun' | 'verb'>): z.output<S> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.join('.') ?? '';
+  throw new UsageError(
+    'input-invalid',
+    `${field === '' ? 'The input' : `--${kebab(field)}`}: ${issue?.message ?? 'is wrong'}`,
+    { mend: `See \`millrace ${operationName(of)} --help\`.` },
+  );
+}
+
+export const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -1,0 +1,30 @@
+/** Rows as aligned columns; numbers to the right, thousands parted. */
+export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const cells = [head, ...rows.map((row) => row.map(cell))];
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
+  const right = head.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
+  return cells
+    .map((row) =>
+      row
+        .map((text, column) => (right[column] ? text.padStart(widths[column] ?? 0) : text.padEnd(widths[column] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+const cell = (value: string | number): string =>
+  typeof value === 'number' ? value.toLocaleString('en-US', { maximumFractionDigits: 2 }) : value;
+
+/** `1 change`, `2 changes`. */
+export const plural = (count: number, word: string): string =>
+  `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
+
+/** Bytes for people: `340 B`, `1.2 KB`, `57 MB`; decimal, as the portal counts. */
+export function size(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  let left = bytes;
+  let unit = 0;
+  for (; left >= 999.5 && unit < units.length - 1; unit++) left /= 1000;
+  return `${unit > 0 && left < 9.95 ? left.toFixed(1) : Math.round(left)} ${units[unit] ?? ''}`;
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { registry } from '../../src/host/registry.ts';
+import { operationName } from '../../src/operations/operation.ts';
+import { SHOP } from '../support/stage.ts';
+import { cli } from './cli.ts';
+
+describe('grammar', () => {
+  it.each(registry.all().map((operation) => [operationName(operation), operation] as const))(
+    '%s has help with examples that it accepts',
+    async (name, operation) => {
+      const { code, stdout } = await cli([...name.split(' '), '--help']);
+      expect(code).toBe(0);
+      for (const flag of ['--json', '--no-color', '--pipeline', '--env']) expect(stdout).toContain(flag);
+      for (const example of operation.examples) {
+        expect(example.startsWith(`millrace ${name}`)).toBe(true);
+        for (const flag of example.match(/--[a-z-]+/g) ?? []) expect(stdout).toContain(flag);
+      }
+      expect(stdout).toContain('Exit codes');
+    },
+  );
+
+  it.each([
+    [['projections', 'verfy'], /unknown command 'verfy'[^]*Did you mean verify/],
+    [['dve'], /unknown command 'dve'[^]*Did you mean dev/],
+    [['projections', 'list', '--jsn'], /unknown option '--jsn'[^]*Did you mean --json/],
+    [['model'], /Usage: millrace model/],
+    [['dev', '--rate', 'fast'], /--rate: .*number/],
+    [['dev', '--fail-after-effect', '2'], /--fail-after-effect/],
+    [['dead-letters', 'show'], /missing required argument 'id'/],
+    [['leases', 'list', 'surplus'], /too many arguments/],
+  ])('%j is wrong usage: exit code 2, said on standard error, without a stack', async (args, message) => {
+    const { code, stdout, stderr } = await cli(args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/^ {4}at /m);
+    expect(stdout).toBe('');
+  });
+
+  it('gives one JSON value on standard output, for results and for errors', async () => {
+    const listed = await cli(['projections', 'list', '--pipeline', SHOP, '--json']);
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { id: 'summaries@1', kind: 'copy' },
+      { id: 'days@1', kind: 'aggregate' },
+    ]);
+    const failed = await cli(['projections', 'list', '--pipeline', '/nowhere', '--json']);
+    expect(failed.code).toBe(2);
+    expect(JSON.parse(failed.stdout)).toMatchObject({ error: { code: 'pipeline-missing' } });
+    expect(failed.stderr).toContain('There is no pipeline.ts in /nowhere');
+  });
+
+  it('shows the stack on --debug alone', async () => {
+    const plain = await cli(['projections', 'list', '--pipeline', '/nowhere']);
+    const debug = await cli(['projections', 'list', '--pipeline', '/nowhere', '--debug']);
+    expect(plain.stderr).not.toMatch(/^ {4}at /m);
+    expect(debug.stderr).toMatch(/^ {4}at /m);
+  });
+});

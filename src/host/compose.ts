@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { UsageError } from '../base/errors.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import { Meter } from '../cosmos/meter.ts';
+import type { DeadLetters } from '../engine/dead-letters.ts';
+import type { Engine, ProjectionStats } from '../engine/engine.ts';
+import { sourceContainers } from '../engine/runners.ts';
+import { CosmosLeaseStore, leasePrefix } from '../feed/cosmos-lease-store.ts';
+import { currentEpoch } from '../feed/epochs.ts';
+import { ChangeFeedProcessor, type LeaseStatus, type Timings } from '../feed/processor.ts';
+import { CosmosChangeSource, type Start } from '../feed/source.ts';
+import { processorName } from '../operations/leases/processor-name.ts';
+import { type DerivationOptions, derivation } from './derivation.ts';
+
+export interface ComposeOptions extends DerivationOptions {
+  /** This host's name in the leases; stable, so that it goes on with them after a restart. */
+  readonly host: string;
+  /** Where a source without positions begins. Default: the beginning. */
+  readonly start?: Start;
+  readonly timings?: Partial<Timings>;
+  /** Most documents a page. Default 1,000. */
+  readonly pageSize?: number;
+}
+
+/** One source container's reading, for status and screens. */
+export interface SourceStatus {
+  readonly container: string;
+  readonly leases: readonly LeaseStatus[];
+  /** Leases of all hosts together. */
+  readonly known: number;
+  /** Requests and RU of reading the feed. */
+  readonly meter: Meter;
+}
+
+export interface App {
+  readonly engine: Engine;
+  readonly deadLetters: DeadLetters;
+  /** Rejects with a UsageError when leases or containers can't be used. */
+  start(): Promise<void>;
+  /** Finishes what is in hand, writes checkpoints, offers the leases. */
+  stop(): Promise<void>;
+  /** Resolves once all ranges of all sources were read to their end, derived sources included; only with all leases here. */
+  drained(signal: AbortSignal): Promise<void>;
+  stats(): readonly ProjectionStats[];
+  sources(): readonly SourceStatus[];
+}
+
+/** Puts a pipeline together on the services of a workspace. Nothing runs before `start`. */
+export async function compose(options: ComposeOptions): Promise<App> {
+  const { services, loaded, settings } = options;
+  const { database, state, leases } = services;
+  const { engine, deadLetters } = derivation(options);
+  const databaseRid = (await withRetry(() => database.read(), { reads: true })).resource?._rid ?? '';
+
+  const processors = await Promise.all(
+    [...sourceContainers(loaded.pipeline, loaded.model).values()].map(async (source) => {
+      const container = database.container(source.name);
+      const { resource } = await withRetry(() => container.read(), { reads: true }).catch((error: unknown) => {
+        if (failureOf(error).kind !== 'not-found') throw error;
+        const why = `Container ${source.name} does not exist in database ${settings.database}`;
+        const mend = 'Create the containers of the model with `millrace model apply`.';
+        throw new UsageError('source-missing', why, { cause: error, mend });
+      });
+      const rid = resource?._rid ?? '';
+      const epoch = await currentEpoch(state, source.name, rid);
+      const meter = new Meter();
+      const pageSize = options.pageSize ?? 1_000;
+      const processor = new ChangeFeedProcessor({
+        container: source.name,
+        host: options.host,
+        source: new CosmosChangeSource(container, rid, source, { epoch, meter, pageSize }),
+        leases: new CosmosLeaseStore({
+          monitored: container,
+          leases,
+          host: options.host,
+          prefix: leasePrefix(processorName(loaded.pipeline), settings.cosmos.endpoint, databaseRid, rid),
+        }),
+        start: options.start ?? 'beginning',
+        handle: async (page, fence) => {
+          await engine.consume(page, fence);
+        },
+        ...(options.timings ? { timings: options.timings } : {}),
+      });
+      return { container: source.name, processor, meter };
+    }),
+  );
+
+  const sources = (): SourceStatus[] =>
+    processors.map(({ container, processor, meter }) => ({ container, meter, ...processor.status() }));
+
+  return {
+    engine,
+    deadLetters,
+    sources,
+    stats: () => engine.stats,
+    start: async () => {
+      for (const { processor } of processors) await processor.start();
+    },
+    stop: async () => {
+      await Promise.all(processors.map(({ processor }) => processor.stop()));
+    },
+    drained: async (signal) => {
+      for (const since = performance.now(); !readToTheEnd(sources(), since);) await delay(20, undefined, { signal });
+    },
+  };
+}
+
+/** A sink may be a source in turn: every range's last empty read must have begun after the last range fell idle. */
+function readToTheEnd(sources: readonly SourceStatus[], since: number): boolean {
+  if (sources.some(({ known, leases }) => known === 0 || leases.length !== known)) return false;
+  const leases = sources.flatMap((source) => source.leases);
+  const idleSince = Math.max(since, ...leases.map((lease) => lease.idleSince ?? Infinity));
+  return leases.every(({ checkedAt }) => (checkedAt ?? 0) > idleSince);
+}

@@ -1,0 +1,213 @@
+import { type Container, type Database, type OperationInput, BulkOperationType } from '@azure/cosmos';
+import pMap from 'p-map';
+import { MillraceError } from '../../base/errors.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { failureOf, kindOfStatus } from '../../cosmos/failure.ts';
+import type { KeyPath } from '../../cosmos/paths.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/session.ts';
+import { type Admitted, admit } from './admit.ts';
+import type { Input } from './input.ts';
+import { Marker, type Progress } from './marker.ts';
+import { type Reject, RejectsFile } from './rejects.ts';
+
+export interface LoaderOptions {
+  readonly database: Database;
+  readonly state: Container;
+  /** Key paths by container of the model. */
+  readonly containers: ReadonlyMap<string, readonly KeyPath[]>;
+  readonly input: Input;
+  /** Where the rejects file goes. */
+  readonly directory: string;
+  /** Most steps a second; absent: as fast as it goes. */
+  readonly rate?: number;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  readonly onReject?: (reject: Reject) => void;
+  readonly clock?: Clock;
+}
+
+export interface Loaded extends Progress {
+  /** Items that an earlier run had loaded already. */
+  readonly skipped: number;
+  /** Set where something was rejected. */
+  readonly rejectsFile?: string;
+}
+
+const CHUNK_ITEMS = 1_000;
+const CHUNK_BYTES = 16 * 1024 * 1024;
+const PARALLEL = 8;
+const OPERATION_BYTES = 200;
+
+/**
+ * Loads an input chunk by chunk, in order: what one chunk holds is durable before the marker passes it and the next is
+ * begun. So a run that was killed writes at most one chunk again, whole, and every document ends as it should.
+ */
+export async function load(options: LoaderOptions): Promise<Loaded> {
+  const { input, signal, state, directory } = options;
+  const marker = new Marker(state, input);
+  const rejects = new RejectsFile(directory, input.name);
+  const before = await marker.read();
+  await rejects.resumeAfter(before.at);
+  let progress = before;
+  let skipped = 0;
+  let chunk = new Chunk();
+  const pace = new Pace(options.rate, options.clock ?? systemClock);
+  const size =
+    options.rate === undefined ? CHUNK_ITEMS : Math.max(1, Math.min(CHUNK_ITEMS, Math.ceil(options.rate / 4)));
+
+  const flush = async (): Promise<void> => {
+    if (chunk.items === 0) return;
+    await pace.wait(chunk.items, signal);
+    await write(options, chunk.admitted);
+    await rejects.add(chunk.rejects);
+    for (const reject of chunk.rejects) options.onReject?.(reject);
+    progress = {
+      at: chunk.at,
+      loaded: progress.loaded + chunk.admitted.length,
+      rejected: progress.rejected + chunk.rejects.length,
+    };
+    await marker.write(progress);
+    options.onProgress?.(progress);
+    chunk = new Chunk();
+  };
+
+  for await (const item of input.items()) {
+    signal.throwIfAborted();
+    if (item.at <= before.at) {
+      skipped += 1;
+      continue;
+    }
+    const result = typeof item.step === 'string' ? item.step : admit(item.step, options.containers);
+    if (typeof result === 'string') chunk.reject(item.at, result, item.text());
+    else chunk.admit(item.at, result);
+    if (chunk.items >= size || chunk.bytes >= CHUNK_BYTES) await flush();
+  }
+  await flush();
+  return { ...progress, skipped, ...(progress.rejected > 0 ? { rejectsFile: rejects.path } : {}) };
+}
+
+class Chunk {
+  readonly admitted: Admitted[] = [];
+  readonly rejects: Reject[] = [];
+  at = 0;
+  bytes = 0;
+
+  get items(): number {
+    return this.admitted.length + this.rejects.length;
+  }
+
+  admit(at: number, admitted: Admitted): void {
+    this.at = at;
+    this.bytes += admitted.bytes;
+    this.admitted.push(admitted);
+  }
+
+  reject(line: number, why: string, text: string): void {
+    this.at = line;
+    this.bytes += text.length;
+    this.rejects.push({ line, why, text });
+  }
+}
+
+/** Different keys side by side, the steps of one key in their order. */
+async function write({ database, signal }: LoaderOptions, steps: readonly Admitted[]): Promise<void> {
+  const lanes = Map.groupBy(steps, ({ step, key }) => JSON.stringify([step.container, key]));
+  await pMap(
+    lanes.values(),
+    async (lane) => {
+      for (const batch of batches(lane)) await commit(database, batch, signal);
+    },
+    { concurrency: PARALLEL, signal },
+  );
+}
+
+/** Deletes stand alone: a batch with the deletion of what isn't there would fail as a whole. */
+function batches(lane: readonly Admitted[]): Admitted[][] {
+  const result: Admitted[][] = [];
+  let current: Admitted[] = [];
+  let bytes = 0;
+  for (const step of lane) {
+    const size = step.bytes + OPERATION_BYTES;
+    const alone = 'delete' in step.step;
+    if (alone || current.length === MAX_BATCH || bytes + size > MAX_BATCH_BYTES) {
+      if (current.length > 0) result.push(current);
+      current = [];
+      bytes = 0;
+    }
+    if (alone) result.push([step]);
+    else {
+      current.push(step);
+      bytes += size;
+    }
+  }
+  if (current.length > 0) result.push(current);
+  return result;
+}
+
+/** Every write here may be sent twice: an upsert of the same content, a deletion of what is gone. So none needs a look. */
+async function commit(database: Database, steps: readonly Admitted[], signal: AbortSignal): Promise<void> {
+  const [first] = steps;
+  if (!first) return;
+  const container = database.container(first.step.container);
+  const key = [...first.key];
+  await withRetry(
+    async () => {
+      if ('delete' in first.step) await remove(container, first.id, key);
+      else if (steps.length === 1) await container.items.upsert(first.step.upsert);
+      else await upsertTogether(container, steps, key);
+    },
+    { reads: true, signal },
+  );
+}
+
+async function remove(container: Container, id: string, key: (string | number | boolean | null)[]): Promise<void> {
+  try {
+    await container.item(id, key).delete();
+  } catch (error) {
+    if (failureOf(error).kind !== 'not-found') throw error;
+  }
+}
+
+async function upsertTogether(
+  container: Container,
+  steps: readonly Admitted[],
+  key: (string | number | boolean | null)[],
+): Promise<void> {
+  const operations = steps.flatMap(({ step }): OperationInput[] =>
+    'upsert' in step ? [{ operationType: BulkOperationType.Upsert, resourceBody: step.upsert as never }] : [],
+  );
+  const { result = [] } = await container.items.batch(operations, key);
+  const failed = result.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);
+  const status = result[failed]?.statusCode;
+  if (status === undefined) return;
+  // Thrown as the SDK throws a single request's answer, so that it is retried by the same rules.
+  if (['throttled', 'ambiguous'].includes(kindOfStatus(status)))
+    throw Object.assign(new Error(`The batch was answered ${status}`), { code: status });
+  throw new MillraceError(
+    'load-refused',
+    `Cosmos DB refused ${container.id}/${steps[failed]?.id} with status ${status}`,
+  );
+}
+
+/** Holds the loader to a number of steps a second. */
+class Pace {
+  readonly #rate: number | undefined;
+  readonly #clock: Clock;
+  #start: number | undefined;
+  #steps = 0;
+
+  constructor(rate: number | undefined, clock: Clock) {
+    this.#rate = rate;
+    this.#clock = clock;
+  }
+
+  async wait(steps: number, signal: AbortSignal): Promise<void> {
+    if (this.#rate === undefined) return;
+    this.#start ??= this.#clock.monotonic();
+    this.#steps += steps;
+    const due = this.#start + ((this.#steps - steps) / this.#rate) * 1000;
+    const wait = due - this.#clock.monotonic();
+    if (wait > 0) await this.#clock.sleep(wait, signal);
+  }
+}

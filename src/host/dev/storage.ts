@@ -1,0 +1,148 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
+
+/** Azurite, the storage account of this machine, in a process of its own. */
+export interface Azurite {
+  readonly connectionString: string;
+  /** Aborted, with the reason, if it ends without being asked to. */
+  readonly ended: AbortSignal;
+  /** Writes what is in memory to the folder, and ends. */
+  close(): Promise<void>;
+}
+
+const ACCOUNT = 'millrace';
+const LISTENS = /listens on http:\/\/[\d.]+:(\d+)/;
+const PID_FILE = 'azurite.pid';
+const PREDECESSOR_MS = 15_000;
+
+// Whatever ends the parent, SIGKILL included, closes the channel to it, and then Azurite stops as for SIGTERM: it saves
+// its lists, of which a kill would lose the last seconds. It must not die of having nobody left to talk to.
+const PRELOAD = `data:text/javascript,${encodeURIComponent(`
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+`)}`;
+
+/**
+ * Starts Azurite's blob service on a free port of this machine; in memory without a folder.
+ * @throws UsageError `azurite-missing`, `data-folder-unusable`, `data-folder-in-use`
+ */
+export async function startAzurite({ folder }: { folder?: string | undefined } = {}): Promise<Azurite> {
+  const main = azuriteMain();
+  if (folder !== undefined) await claim(folder);
+  const key = randomBytes(64).toString('base64');
+  const persistence = folder === undefined ? ['--inMemoryPersistence'] : ['--location', folder];
+  const child = fork(
+    main,
+    [...persistence, '--skipApiVersionCheck', '--disableTelemetry', '--silent', '--blobPort', '0'],
+    {
+      execArgv: ['--import', PRELOAD],
+      env: { ...process.env, AZURITE_ACCOUNTS: `${ACCOUNT}:${key}` },
+      // A process group of its own: Ctrl-C reaches the parent alone, which may still have something to store.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    },
+  );
+  if (folder !== undefined) writeFileSync(join(folder, PID_FILE), String(child.pid));
+  const port = await listening(child);
+
+  const ending = new AbortController();
+  let asked = false;
+  const exit = once(child, 'exit');
+  child.once('exit', (code) => {
+    if (folder !== undefined) rmSync(join(folder, PID_FILE), { force: true });
+    if (!asked) ending.abort(new MillraceError('azurite-failed', `Azurite ended by itself (${String(code)})`));
+  });
+  return {
+    connectionString: [
+      'DefaultEndpointsProtocol=http',
+      `AccountName=${ACCOUNT}`,
+      `AccountKey=${key}`,
+      `BlobEndpoint=http://127.0.0.1:${port}/${ACCOUNT}`,
+    ].join(';'),
+    ended: ending.signal,
+    close: async () => {
+      asked = true;
+      if (child.connected) child.disconnect();
+      await exit;
+    },
+  };
+}
+
+/** Azurite is large and for development alone, so it is the user's to install. */
+function azuriteMain(): string {
+  try {
+    return createRequire(import.meta.url).resolve('azurite/dist/src/blob/main.js');
+  } catch (cause) {
+    throw new UsageError('azurite-missing', 'The pipeline has an archive, and the storage for it is not installed', {
+      cause,
+      mend: 'Install it with `npm install --save-dev azurite@3.37.0`, or use a real account: --account with STORAGE set.',
+    });
+  }
+}
+
+/** Waits for the Azurite of a run that was killed, which may still be saving: two on one folder would lose blobs. */
+async function claim(folder: string): Promise<void> {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (cause) {
+    throw new UsageError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
+      cause,
+      mend: 'Give --data a folder you may write to.',
+    });
+  }
+  const file = join(folder, PID_FILE);
+  for (const since = performance.now(); performance.now() - since < PREDECESSOR_MS; await delay(20)) {
+    const pid = readPid(file);
+    if (pid === undefined || !isRunning(pid)) return;
+  }
+  throw new UsageError('data-folder-in-use', `Another process (${readPid(file) ?? '?'}) keeps blobs in ${folder}`, {
+    mend: `End it, or give --data another folder. If that process is something else, delete ${file}.`,
+  });
+}
+
+function readPid(file: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'));
+    return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The port it found, once it serves. */
+async function listening(child: ChildProcess): Promise<number> {
+  let said = '';
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const hear = (text: unknown): void => {
+    said += String(text);
+    const port = LISTENS.exec(said)?.[1];
+    if (port !== undefined) resolve(Number(port));
+  };
+  child.stdout?.on('data', hear);
+  child.stderr?.on('data', hear);
+  child.once('error', reject);
+  child.once('exit', () =>
+    reject(new MillraceError('azurite-failed', `Azurite did not start: ${said.trim() || 'it said nothing'}`)),
+  );
+  try {
+    return await promise;
+  } finally {
+    child.stdout?.off('data', hear).resume();
+    child.stderr?.off('data', hear).resume();
+  }
+}

@@ -1,0 +1,38 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { UsageError } from '../base/errors.ts';
+
+const packageJson = z.object({ millrace: z.object({ pipeline: z.string() }).partial().optional() });
+
+/**
+ * Which folder holds the pipeline: what was asked for, else MILLRACE_PIPELINE, else "millrace".pipeline of the nearest
+ * package.json that has it, else `pipeline/`.
+ */
+export function pipelineFolder(directory: string, asked?: string): string {
+  const wanted = asked ?? process.env['MILLRACE_PIPELINE'];
+  if (wanted) return resolve(directory, wanted);
+  for (let at = resolve(directory); ; at = dirname(at)) {
+    const configured = configuredIn(join(at, 'package.json'));
+    if (configured !== undefined) return resolve(at, configured);
+    if (dirname(at) === at) return resolve(directory, 'pipeline');
+  }
+}
+
+function configuredIn(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new UsageError('package-unreadable', `${file} is no JSON`, {
+      cause: error,
+      mend: 'Mend it, or name the folder by --pipeline.',
+    });
+  }
+  const parsed = packageJson.safeParse(content);
+  if (parsed.success) return parsed.data.millrace?.pipeline;
+  throw new UsageError('package-unreadable', `"millrace".pipeline in ${file} is no text`, {
+    mend: 'Write "millrace": { "pipeline": "pipeline" }.',
+  });
+}

@@ -1,0 +1,58 @@
+import { MillraceError, UsageError } from '../base/errors.ts';
+import type { Settings } from '../base/settings.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import type { Timings } from '../feed/processor.ts';
+import type { Screen } from '../operations/screen.ts';
+import type { LoadedPipeline, Services } from '../operations/workspace.ts';
+import { type App, compose } from './compose.ts';
+import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
+import { watchTroubles } from './watch.ts';
+
+export interface SessionOptions {
+  readonly settings: Settings;
+  readonly services: Services;
+  readonly loaded: LoadedPipeline;
+  readonly host: string;
+  readonly timings?: Partial<Timings>;
+  readonly readLagMs?: number;
+  readonly signal: AbortSignal;
+  readonly screen: Screen;
+  /** Lines to show above the projections. */
+  readonly head?: () => readonly string[];
+}
+
+const REDRAW_MS = 250;
+
+/** Runs a pipeline and shows how it goes while `work` does what it has to; stops it cleanly however that ends. */
+export async function runSession(
+  options: SessionOptions,
+  work: (app: App) => Promise<void>,
+): Promise<ProjectionProgress[]> {
+  const { screen, head = () => [], ...composition } = options;
+  const app = await compose(composition).catch(explain);
+  const draw = (): void => {
+    const rows = progressOf(app);
+    screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
+  };
+  const endWatch = watchTroubles((line) => screen.line(line));
+  const redraw = setInterval(draw, REDRAW_MS);
+  try {
+    await app.start().catch(explain);
+    await work(app);
+  } finally {
+    clearInterval(redraw);
+    await app.stop();
+    endWatch();
+  }
+  draw();
+  return progressOf(app);
+}
+
+/** What `model apply` would have made is the operator's to mend, whichever part noticed it first. */
+function explain(error: unknown): never {
+  if (error instanceof MillraceError || failureOf(error).kind !== 'not-found') throw error;
+  throw new UsageError('account-unprepared', 'The database, or a container in it, does not exist yet', {
+    cause: error,
+    mend: 'Create what the model needs by `millrace model apply`.',
+  });
+}

@@ -1,0 +1,94 @@
+import { WRITE_BOUND_MS } from '../base/bounds.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { UsageError } from '../base/errors.ts';
+import { Meter } from '../cosmos/meter.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import { sourceContainers } from '../engine/runners.ts';
+import { type SourceContainer, toChange } from '../feed/change-mapper.ts';
+import { currentEpoch } from '../feed/epochs.ts';
+import type { Fence } from '../feed/fence.ts';
+import { PageTooOld } from '../feed/lease-session.ts';
+import type { Services } from '../operations/workspace.ts';
+import { CosmosSession } from '../sinks/cosmos-session.ts';
+import { type DerivationOptions, derivation } from './derivation.ts';
+import { currentDocuments, mayBeRewritten } from './current-documents.ts';
+
+export interface TriggerOptions extends DerivationOptions {
+  readonly clock?: Clock;
+}
+
+export interface Batch {
+  readonly container: string;
+  /** As the host delivers them, dates rewritten. */
+  readonly documents: readonly Record<string, unknown>[];
+  /** True: the host tries again with what it read at an unknown time. */
+  readonly again: boolean;
+  readonly signal: AbortSignal;
+}
+
+export type Consume = (batch: Batch) => Promise<{ applied: number; parked: number }>;
+
+/**
+ * Takes what a Cosmos DB trigger delivers to the engine: a page without a position, under a fence that can't fence,
+ * since both belong to the host. Rejects for infrastructure alone, so that the host delivers the batch again.
+ */
+export function triggerConsumer({
+  settings,
+  services,
+  loaded,
+  readLagMs = 5_000,
+  clock = systemClock,
+}: TriggerOptions): Consume {
+  const { engine, deadLetters } = derivation({ settings, services, loaded, readLagMs });
+  const sources = sourceContainers(loaded.pipeline, loaded.model);
+  const epochs = new Map<string, Promise<number>>();
+
+  const epochOf = (source: SourceContainer): Promise<number> => {
+    const known = epochs.get(source.name) ?? readEpoch(services, source.name);
+    epochs.set(source.name, known);
+    // Not remembered when it failed: the next batch asks again.
+    known.catch(() => epochs.delete(source.name));
+    return known;
+  };
+
+  return async ({ container, documents, again, signal }) => {
+    const source = sources.get(container);
+    if (!source)
+      throw new UsageError('source-unknown', `No projection reads ${container}`, {
+        mend: 'Deploy the pipeline that this function app was indexed with.',
+      });
+    const epoch = await epochOf(source);
+    const readAt = clock.monotonic();
+    const fence = hostFence(readAt, signal, clock);
+    const wanted = documents.filter(({ type }) => typeof type === 'string' && source.types.has(type));
+    // A batch that the host tries again may be older than the write bound allows (R0), and rewritten dates aren't
+    // what was written: both are read anew.
+    const stale = new Set(wanted.filter((raw) => again || mayBeRewritten(raw)));
+    const session = new CosmosSession(services.database, fence, new Meter());
+    const current = await currentDocuments(source, [...stale], session, { readLagMs, signal, clock });
+    const changes = wanted
+      .map((raw) => (stale.has(raw) ? current.get(raw) : raw))
+      .map((raw) => (raw ? toChange(source, raw, epoch) : undefined))
+      .filter((change) => change !== undefined);
+    // The parked index may have been changed by another instance since the last batch.
+    deadLetters.refresh();
+    return engine.consume({ changes, charge: 0, readAt }, fence);
+  };
+}
+
+async function readEpoch({ database, state }: Services, container: string): Promise<number> {
+  const { resource } = await withRetry(() => database.container(container).read(), { reads: true });
+  return currentEpoch(state, container, resource?._rid ?? '');
+}
+
+function hostFence(readAt: number, signal: AbortSignal, clock: Clock): Fence {
+  return {
+    kind: 'host',
+    signal,
+    assert: () => {
+      signal.throwIfAborted();
+      if (clock.monotonic() - readAt <= WRITE_BOUND_MS) return;
+      throw new PageTooOld();
+    },
+  };
+}

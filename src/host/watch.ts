@@ -1,0 +1,37 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Events } from '../base/diagnostics.ts';
+import { messageOf } from '../base/errors.ts';
+
+const QUIET_MS = 5_000;
+
+/** Says what goes wrong while a pipeline runs, each thing once in a while; the returned function ends that. */
+export function watchTroubles(say: (line: string) => void): () => void {
+  const last = new Map<string, number>();
+  const once = (line: string): void => {
+    const now = performance.now();
+    if (now - (last.get(line) ?? -Infinity) < QUIET_MS) return;
+    last.set(line, now);
+    say(line);
+  };
+  const failed = (event: unknown): void => {
+    const { container, error } = event as Events['feed:failed'];
+    once(`feed of ${container}: ${messageOf(error)}; it will be tried again`);
+  };
+  const parked = (event: unknown): void => {
+    const { projection, container, id, error } = event as Events['engine:parked'];
+    once(`parked: ${projection} could not apply ${container}/${id}: ${messageOf(error)}`);
+  };
+  const balancer = (event: unknown): void => {
+    const { container, error } = event as Events['balancer:failed'];
+    once(`leases of ${container}: ${messageOf(error)}; it will be tried again`);
+  };
+  const channels = [
+    ['millrace:feed:failed', failed],
+    ['millrace:engine:parked', parked],
+    ['millrace:balancer:failed', balancer],
+  ] as const;
+  for (const [name, listener] of channels) subscribe(name, listener);
+  return () => {
+    for (const [name, listener] of channels) unsubscribe(name, listener);
+  };
+}

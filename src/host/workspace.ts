@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { type Settings, loadSettings } from '../base/settings.ts';
+import type { LoadedPipeline, Services, Workspace } from '../operations/workspace.ts';
+import { loadModel, loadPipeline } from './load-pipeline.ts';
+import { pipelineFolder } from './pipeline-folder.ts';
+import { type OpenServices, openServices } from './services.ts';
+
+export interface WorkspaceOptions {
+  /** The working directory. */
+  readonly directory: string;
+  readonly pipeline?: string;
+  readonly env?: string;
+}
+
+/** As the modelling prompt names it. */
+const MODEL_DOCUMENT = 'cosmosdb_data_model.md';
+
+/** A workspace over a pipeline folder and the settings of the process; nothing is read or connected before it is asked for. */
+export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): Workspace {
+  let folder: string | undefined;
+  let settings: Settings | undefined;
+  let loaded: Promise<LoadedPipeline> | undefined;
+  let services: Promise<OpenServices> | undefined;
+  const workspace: Workspace = {
+    directory,
+    get folder() {
+      return (folder ??= pipelineFolder(directory, pipeline));
+    },
+    settings: () => (settings ??= loadSettings({ env, directory })),
+    model: () => loadModel(join(workspace.folder, MODEL_DOCUMENT)),
+    pipeline: () => (loaded ??= loadPipeline(workspace.folder)),
+    services: (): Promise<Services> => (services ??= openServices(workspace.settings())),
+    close: async () => {
+      const open = await services?.catch(() => undefined);
+      open?.close();
+    },
+  };
+  return workspace;
+}

@@ -1,0 +1,14 @@
+// What a pipeline imports: the declarations, and nothing that runs.
+export { model } from './definition/model-ref.ts';
+export { copy } from './definition/copy.ts';
+export { aggregate } from './definition/aggregate.ts';
+export { archive } from './definition/archive.ts';
+export { definePipeline, source } from './definition/pipeline.ts';
+export type { CopyOptions } from './definition/copy.ts';
+export type { AggregateOptions } from './definition/aggregate.ts';
+export type { ArchiveOptions } from './definition/archive.ts';
+export type { Measure, Measures } from './definition/measures.ts';
+export type { PipelineOptions, SourceOptions } from './definition/pipeline.ts';
+export type { JoinOf, ModelOf, On, Options, Row, Type } from './definition/types.ts';
+export type { ArchiveSpec, Doc, Finding, Pipeline, ProjectionSpec, SourceRules } from './definition/kinds.ts';
+export type { Load, LoadOptions, Step } from './definition/workload.ts';

@@ -1,0 +1,191 @@
+import type { Container } from '@azure/cosmos';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { visible } from '../../src/definition/recompute.ts';
+import { compose } from '../../src/host/compose.ts';
+import { SHOP, type Stage, openStage } from '../support/stage.ts';
+import { indexApp, rewriteDates } from './host.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+const trigger = (containerName: string) => ({
+  connection: 'COSMOS',
+  databaseName: '%COSMOS_DATABASE%',
+  containerName,
+  leaseConnection: 'LEASES',
+  leaseDatabaseName: '%LEASES_DATABASE%',
+  leaseContainerName: '%LEASES_CONTAINER%',
+  leaseContainerPrefix: 'storefront.',
+  createLeaseContainerIfNotExists: false,
+  startFromBeginning: true,
+  maxItemsPerInvocation: 500,
+  type: 'cosmosDBTrigger',
+  direction: 'in',
+});
+
+const order = (id: string, cents: number, placedAt = '2026-01-01T10:00:00.000Z') => ({
+  id,
+  type: 'order',
+  storeId: 's1',
+  customerId: 'c1',
+  placedAt,
+  cents,
+});
+
+describe('indexing', () => {
+  it('registers a trigger for each container that the configured pipeline reads, without any setting', async () => {
+    const { functions } = await indexApp({ COSMOS: '', COSMOS_DATABASE: '' });
+    expect(functions.map(({ name }) => name).toSorted()).toEqual([
+      'feed-Catalog',
+      'feed-Countries',
+      'feed-Customers',
+      'feed-Orders',
+    ]);
+    for (const { name, bindings, retryOptions } of functions) {
+      const [binding] = Object.values(bindings);
+      expect(binding).toMatchObject(trigger(name.replace('feed-', '')));
+      expect(Object.keys(bindings)).toHaveLength(1);
+      expect(retryOptions).toMatchObject({
+        retryStrategy: 'exponentialBackoff',
+        maxRetryCount: -1,
+        minimumInterval: { seconds: 1 },
+        maximumInterval: { seconds: 60 },
+      });
+    }
+  });
+
+  it('takes another pipeline by MILLRACE_PIPELINE', async () => {
+    const { functions } = await indexApp({ MILLRACE_PIPELINE: SHOP });
+    expect(functions.map(({ name }) => name).toSorted()).toEqual(['feed-Customers', 'feed-Orders']);
+  });
+
+  it('says why when there is no pipeline, and doesn’t throw', async () => {
+    const said = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const { functions } = await indexApp({ MILLRACE_PIPELINE: '/nowhere' });
+    expect(functions).toEqual([]);
+    expect(said).toHaveBeenCalledWith(expect.stringContaining('There is no pipeline.ts in /nowhere'));
+    said.mockRestore();
+  });
+});
+
+describe('delivery', () => {
+  let stage: Stage;
+  beforeEach(async () => {
+    stage = await openStage();
+  });
+  afterEach(async () => {
+    await stage[Symbol.asyncDispose]();
+  });
+
+  it('derives the same sink documents as the processor, from rewritten dates', async () => {
+    await write(stage);
+    const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+    for (const container of ['Customers', 'Orders'])
+      await app.deliver(`feed-${container}`, await feed(stage.container(container)));
+    await app.terminate();
+
+    await using other = await openStage();
+    await write(other);
+    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    await processor.start();
+    await processor.drained(AbortSignal.timeout(30_000));
+    await processor.stop();
+
+    for (const container of ['Summaries', 'Days']) {
+      const byTrigger = await sinkDocuments(stage.container(container));
+      expect(byTrigger).toEqual(await sinkDocuments(other.container(container)));
+      expect(byTrigger.length).toBeGreaterThan(0);
+    }
+    expect(await sinkDocuments(stage.container('Summaries'))).toContainEqual(
+      expect.objectContaining({ id: 'order-3', placedAt: '2026-01-04T10:00:00.000Z', customerName: 'Ada' }),
+    );
+  });
+
+  it('takes a batch twice without effect, and leaves out what has a newer version by now', async () => {
+    const orders = stage.container('Orders');
+    await orders.items.upsert(order('o1', 100));
+    const first = await feed(orders);
+    // `_ts` counts seconds: of two versions within one, a reader can't tell at once which is newer.
+    while ((await orders.items.upsert(order('o1', 250))).resource?._ts === first[0]?.['_ts']);
+    const second = await feed(orders);
+    const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+    for (const batch of [second, second, first]) await app.deliver('feed-Orders', batch);
+    await app.deliver('feed-Orders', first, 3);
+    await app.terminate();
+    expect(await sinkDocuments(stage.container('Days'))).toEqual([expect.objectContaining({ orders: 1, cents: 250 })]);
+  });
+
+  it('parks what can’t be applied and goes on, so that one bad order doesn’t hold the lease', async () => {
+    const orders = stage.container('Orders');
+    await orders.items.upsert({ ...order('bad', 1), placedAt: 7 });
+    await orders.items.upsert(order('good', 100));
+    const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+    await app.deliver('feed-Orders', await feed(orders));
+    await app.terminate();
+    expect(await sinkDocuments(stage.container('Days'))).toEqual([expect.objectContaining({ orders: 1, cents: 100 })]);
+    const { resources } = await stage.services.state.items
+      .query(`SELECT * FROM c WHERE c.kind = 'dead-letter'`)
+      .fetchAll();
+    expect(resources).toEqual([expect.objectContaining({ projection: 'days@1', document: 'bad' })]);
+  });
+
+  it('rejects for infrastructure, so that the host delivers the batch again, and recovers', async () => {
+    const orders = stage.container('Orders');
+    await orders.items.upsert(order('o1', 100));
+    const batch = await feed(orders);
+    const broken = await indexApp({ ...stage.env, COSMOS: 'nonsense', MILLRACE_PIPELINE: SHOP });
+    await expect(broken.deliver('feed-Orders', batch)).rejects.toThrow('The setting COSMOS');
+    const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+    await app.deliver('feed-Orders', batch, 1);
+    await app.terminate();
+    expect(await sinkDocuments(stage.container('Days'))).toHaveLength(1);
+  });
+});
+
+it('rewrites dates as Newtonsoft.Json does', () => {
+  expect(
+    rewriteDates({
+      a: ['2026-01-01T10:00:00.000Z', '2026-01-01T10:00:00.120Z', '2026-01-01', '2026-01-01T10:00:00+02:00', 'x'],
+    }),
+  ).toEqual({
+    a: ['2026-01-01T10:00:00Z', '2026-01-01T10:00:00.12Z', '2026-01-01', '2026-01-01T08:00:00+00:00', 'x'],
+  });
+});
+
+async function write(stage: Stage): Promise<void> {
+  await stage.container('Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's1', name: 'Ada' });
+  for (let n = 0; n < 12; n++) {
+    await stage.container('Orders').items.upsert({
+      id: `order-${n}`,
+      type: 'order',
+      storeId: `s${n % 2}`,
+      customerId: n % 3 === 0 ? 'c1' : 'c2',
+      placedAt: `2026-01-0${1 + (n % 4)}T10:00:00.000Z`,
+      cents: 100 + n,
+      ...(n === 7 ? { cancelled: true } : {}),
+    });
+  }
+}
+
+/** Every current document as the feed gives it, with `_lsn`. */
+async function feed(container: Container): Promise<Record<string, unknown>[]> {
+  const { ChangeFeedStartFrom } = await import('@azure/cosmos');
+  const iterator = container.items.getChangeFeedIterator<Record<string, unknown>>({
+    changeFeedStartFrom: ChangeFeedStartFrom.Beginning(),
+  });
+  const documents: Record<string, unknown>[] = [];
+  for (;;) {
+    const page = await iterator.readNext();
+    if (page.statusCode === 304) return documents;
+    documents.push(...(page.result ?? []));
+  }
+}
+
+async function sinkDocuments(container: Container): Promise<Record<string, unknown>[]> {
+  const { resources } = await container.items.query<Record<string, unknown>>('SELECT * FROM c').fetchAll();
+  return resources
+    .filter(({ type }) => !String(type).startsWith('millrace.'))
+    .map(visible)
+    .toSorted((a, b) => String(a['id']).localeCompare(String(b['id'])));
+}

@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { CosmosClient } from '@azure/cosmos';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { DevSummary } from '../../src/host/dev/operation.ts';
+import type { LeaseRow } from '../../src/operations/leases/list.ts';
+import { type Millrace, millrace } from '../support/process.ts';
+import { Random } from '../support/random.ts';
+import { SHOP } from '../support/stage.ts';
+
+// MILLRACE_SEED repeats the moments at which runs are ended.
+const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const ROOT = join(import.meta.dirname, '../..');
+const FLIGHTS = 20_000;
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'millrace-dev-'));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function once(...args: string[]): Promise<DevSummary> {
+  await using process = millrace(['dev', '--once', '--json', ...args], { directory });
+  expect({ ...(await process.ended), stderr: process.stderr }).toMatchObject({ code: 0 });
+  return JSON.parse(process.stdout) as DevSummary;
+}
+
+/** Resolves when a running `dev` has derived so many arrivals, told by its server. */
+async function derived(process: Millrace, least: number): Promise<void> {
+  const [, endpoint = '', key = ''] = await process.until(/AccountEndpoint=([^;]+);AccountKey=([^;]+);/);
+  const client = new CosmosClient({ endpoint, key });
+  using _ = { [Symbol.dispose]: () => client.dispose() };
+  const { items } = client.database('flights').container('FlightsByDestination');
+  const count = async (): Promise<number | undefined> =>
+    (await items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll()).resources[0];
+  await vi.waitFor(async () => expect(await count()).toBeGreaterThanOrEqual(least), {
+    timeout: 120_000,
+    interval: 50,
+  });
+}
+
+async function leasesIn(data: string): Promise<LeaseRow[]> {
+  await using server = millrace(['emulator', 'start', '--port', '0', '--data', data], { directory });
+  const [, connection = ''] = await server.until(/COSMOS='(.+)'/);
+  const env = { COSMOS: connection, COSMOS_DATABASE: 'flights' };
+  await using process = millrace(['leases', 'list', '--json'], { directory, env });
+  expect(await process.ended).toMatchObject({ code: 0 });
+  return JSON.parse(process.stdout) as LeaseRow[];
+}
+
+describe('the examples', () => {
+  it(`flights: killed twice, interrupted once, it ends exact and then has nothing left to do (seed ${SEED})`, async () => {
+    const random = new Random(SEED);
+    const data = join(directory, 'data');
+    const args = ['--example', 'flights', '--data', data];
+    const moments = Array.from({ length: 3 }, () => 1 + random.int(FLIGHTS * 0.8)).toSorted((a, b) => a - b);
+    const ends = [
+      ['SIGKILL', { code: null, signal: 'SIGKILL' }],
+      ['SIGKILL', { code: null, signal: 'SIGKILL' }],
+      ['SIGINT', { code: 130, signal: null }],
+    ] as const;
+    for (const [index, [signal, expected]] of ends.entries()) {
+      await using process = millrace(['dev', ...args], { directory });
+      await derived(process, moments[index] ?? 0);
+      process.kill(signal);
+      expect(await process.ended).toEqual(expected);
+    }
+    // The folder could be opened at once, so nobody was left behind; and the leases are free.
+    const leases = await leasesIn(data);
+    expect(leases.length).toBeGreaterThan(2);
+    expect(new Set(leases.map(({ owner }) => owner))).toEqual(new Set([null]));
+
+    const resumed = await once(...args);
+    expect(resumed.loaded).toMatchObject({ at: 23_376, loaded: 23_376, rejected: 0 });
+    expect(resumed.verification).toMatchObject({ different: 0, documents: { sources: 23_376, found: 29_878 } });
+    expect(resumed.archive).toMatchObject([{ read: 20_000, archived: 6_937, removed: 6_937, held: 0 }]);
+    const again = await once(...args);
+    expect(again.loaded).toMatchObject({ loaded: 23_376, skipped: 23_376 });
+    expect(again.projections.map(({ changes, writes }) => [changes, writes])).toEqual([0, 1, 2, 3].map(() => [0, 0]));
+    expect(again.verification).toMatchObject({ different: 0, documents: { sources: 23_376, found: 29_878 } });
+
+    const recount = join(ROOT, 'scripts/recount.ts');
+    const { stdout } = await promisify(execFile)(process.execPath, [recount, '--data', data]);
+    expect(stdout).toContain('6,937 cold\n13,063 hot\n');
+    expect(stdout).toContain('Every document agrees.');
+  });
+
+  it('storefront: every projection is as worked out anew', async () => {
+    const { loaded, projections, archive, verification } = await once('--example', 'storefront');
+    expect(loaded?.rejected).toBe(0);
+    expect(projections.filter(({ changes, parked }) => changes === 0 || parked > 0)).toEqual([]);
+    expect(verification).toMatchObject({ different: 0, differences: [] });
+    expect(verification?.projections.filter(({ refused }) => refused > 0)).toEqual([]);
+    expect(archive).toMatchObject([{ read: 1_200, archived: 73, removed: 73, held: 0 }]);
+  });
+});
+
+describe('bad input is one message with its mend, exit code 2 and no stack', () => {
+  async function refused(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+    await using process = millrace(args, { directory, env });
+    expect(await process.ended).toMatchObject({ code: 2 });
+    expect(process.stdout).toBe('');
+    expect(process.stderr).not.toMatch(/^ {4}at /m);
+    expect(process.stderr).toMatch(/^error: .+\n {2}\S.+\n$/);
+    return process.stderr;
+  }
+
+  /** The shop as a project of its own that has installed this package, with another document. */
+  function project(document: string): string {
+    cpSync(SHOP, join(directory, 'pipeline'), { recursive: true });
+    writeFileSync(join(directory, 'pipeline/cosmosdb_data_model.md'), document);
+    mkdirSync(join(directory, 'node_modules'));
+    symlinkSync(ROOT, join(directory, 'node_modules/millrace'), 'dir');
+    return directory;
+  }
+
+  it('a model document without containers', async () => {
+    project('# Shop\n\n## Container Designs\n\nTo be written.\n');
+    expect(await refused(['dev'])).toMatch(/cosmosdb_data_model\.md designs no container\n {2}Add under /);
+  });
+
+  it('a projection whose container is not in the model', async () => {
+    const document = readFileSync(join(SHOP, 'cosmosdb_data_model.md'), 'utf8');
+    project(document.replace('### Days Container', '### Weeks Container'));
+    expect(await refused(['dev'])).toMatch(/container Days/);
+  });
+
+  it('a data folder that another server has open', async () => {
+    await using server = millrace(['emulator', 'start', '--port', '0', '--data', 'data'], { directory });
+    await server.until(/listens at/);
+    expect(await refused(['dev', '--pipeline', SHOP, '--data', 'data'])).toContain('no other emulator has open');
+  });
+
+  it('an account that is not there', async () => {
+    const env = { COSMOS: 'AccountEndpoint=http://127.0.0.1:9/;AccountKey=QQ==', COSMOS_DATABASE: 'x' };
+    expect(await refused(['dev', '--pipeline', SHOP, '--account'], env)).toContain("can't be reached");
+  });
+});

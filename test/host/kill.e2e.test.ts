@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { loadSettings } from '../../src/base/settings.ts';
+import { splitPath } from '../../src/cosmos/paths.ts';
+import { withRetry } from '../../src/cosmos/retry.ts';
+import { workloadInput } from '../../src/host/dev/input.ts';
+import { load } from '../../src/host/dev/loader.ts';
+import { loadPipeline } from '../../src/host/load-pipeline.ts';
+import { type OpenServices, openServices } from '../../src/host/services.ts';
+import { readLeases } from '../../src/operations/leases/list.ts';
+import { planModel } from '../../src/operations/model/apply.ts';
+import type { Verification } from '../../src/operations/projections/verify.ts';
+import type { LoadedPipeline } from '../../src/operations/workspace.ts';
+import { type Millrace, millrace } from '../support/process.ts';
+import { Random } from '../support/random.ts';
+
+// MILLRACE_SEED repeats the moments of a run (not its races); MILLRACE_KILLS changes how often each host is killed.
+const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const KILLS = Number(process.env['MILLRACE_KILLS'] ?? 4);
+const FLIGHTS = join(import.meta.dirname, '../../examples/flights');
+const RECOUNT = join(import.meta.dirname, '../../scripts/recount.ts');
+const HOSTS = ['left', 'right'] as const;
+type Host = (typeof HOSTS)[number];
+const ARRIVALS = 20_000;
+const PATIENCE = { timeout: 240_000, interval: 100 };
+
+let directory: string;
+let emulator: Millrace;
+let env: Readonly<Record<string, string>>;
+let services: OpenServices;
+let loaded: LoadedPipeline;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'millrace-kill-'));
+  const faults = ['--replica-lag', '100', '--fail-after-effect', '0.02', '--throttle', '0.02'];
+  emulator = millrace(['emulator', 'start', '--port', '0', '--seed', String(SEED), ...faults], { directory });
+  const [, connection = ''] = await emulator.until(/COSMOS='(.+)'/);
+  env = { COSMOS: connection, COSMOS_DATABASE: 'flights', MILLRACE_PIPELINE: FLIGHTS };
+  services = await openServices(loadSettings({ processEnv: env }));
+  loaded = await loadPipeline(FLIGHTS);
+  for (const step of await planModel(loaded, services)) await step.apply();
+});
+
+afterAll(async () => {
+  services?.close();
+  await emulator?.[Symbol.asyncDispose]();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const run = (host: Host): Millrace =>
+  millrace(['run', '--host', host, '--poll-delay', '50', '--lease-expiration', '3000'], { env, directory });
+
+async function loadFlights(signal: AbortSignal): Promise<void> {
+  const input = await workloadInput(FLIGHTS, SEED);
+  if (!input) throw new Error('The example has no input');
+  const containers = new Map(loaded.model.containers.map((of) => [of.name, of.partitionKey.map(splitPath)]));
+  const { loaded: count } = await load({ ...services, containers, input, directory, signal });
+  expect(count).toBe(23_376);
+}
+
+const owners = async (): Promise<(string | null)[]> =>
+  (await readLeases(services, new AbortController().signal)).map(({ owner }) => owner);
+
+async function arrivals(): Promise<number> {
+  const { items } = services.database.container('FlightsByDestination');
+  const { resources } = await withRetry(() => items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll(), {
+    reads: true,
+  });
+  return resources[0] ?? 0;
+}
+
+const arrived = (least: number): Promise<void> =>
+  vi.waitFor(async () => expect(await arrivals()).toBeGreaterThanOrEqual(least), PATIENCE);
+
+const DO = {
+  kill: async (process: Millrace): Promise<void> => {
+    process.kill('SIGKILL');
+    expect((await process.ended).signal).toBe('SIGKILL');
+  },
+  freeze: async (process: Millrace, host: Host): Promise<void> => {
+    process.kill('SIGSTOP');
+    await vi.waitFor(async () => expect(await owners()).not.toContain(host), PATIENCE);
+    // What it had in hand it now goes on with in the belief that its leases are its own.
+    process.kill('SIGCONT');
+  },
+};
+
+/** When each host is killed, as numbers of arrivals; in between, each is once made a zombie. */
+function plan(random: Random): { at: number; host: Host; how: keyof typeof DO }[] {
+  const moment = (): number => 200 + random.int(ARRIVALS * 0.85);
+  return HOSTS.flatMap((host) => [
+    ...Array.from({ length: KILLS }, () => ({ at: moment(), host, how: 'kill' as const })),
+    { at: moment(), host, how: 'freeze' as const },
+  ]).toSorted((one, other) => one.at - other.at);
+}
+
+it(`two hosts, killed and frozen on the way over a server that lags and loses answers, end exact (seed ${SEED})`, async () => {
+  await using hosts = new AsyncDisposableStack();
+  const running = {} as Record<Host, Millrace>;
+  const start = (host: Host): void => {
+    running[host] = hosts.use(run(host));
+  };
+  for (const host of HOSTS) start(host);
+  await vi.waitFor(async () => expect(new Set(await owners())).toEqual(new Set(HOSTS)), PATIENCE);
+
+  const ending = new AbortController();
+  hosts.defer(() => ending.abort());
+  const loading = loadFlights(ending.signal);
+  loading.catch(() => ending.abort());
+  for (const { at, host, how } of plan(new Random(SEED))) {
+    await arrived(at);
+    await DO[how](running[host], host);
+    if (how === 'kill') start(host);
+  }
+  await loading;
+  await arrived(ARRIVALS);
+  for (const host of HOSTS) {
+    running[host].kill('SIGTERM');
+    expect({ ...(await running[host].ended), host }).toEqual({ code: 143, signal: null, host });
+  }
+  // Not at once: our own reads lag too.
+  await vi.waitFor(async () => expect(new Set(await owners())).toEqual(new Set([null])), { timeout: 10_000 });
+
+  const rest = await json<{ projections: { parked: number }[] }>('run', '--once', '--poll-delay', '50');
+  expect(rest.projections.map(({ parked }) => parked)).toEqual([0, 0, 0, 0]);
+  expect(await json('dead-letters', 'list')).toEqual([]);
+  const verification = await json<Verification>('projections', 'verify');
+  expect(verification).toMatchObject({ different: 0, documents: { sources: 23_376, found: 29_878 } });
+  // Rejects, with what it printed, on any other exit code than 0.
+  const { stdout } = await promisify(execFile)(process.execPath, [RECOUNT], { env: { ...process.env, ...env } });
+  expect(stdout).toContain('Every document agrees.');
+});
+
+async function json<T>(...args: string[]): Promise<T> {
+  await using process = millrace([...args, '--json'], { env, directory });
+  const ended = await process.ended;
+  expect({ ...ended, stderr: process.stderr }).toMatchObject({ code: 0 });
+  return JSON.parse(process.stdout) as T;
+}

@@ -1,0 +1,69 @@
+// The flights and airports of npm's vega-datasets, as the steps that put them into Cosmos DB.
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import type { LoadOptions, Step } from 'millrace';
+import type { Airport, Flight } from './model.types.ts';
+
+type FlightRow = Omit<Flight, 'id' | 'type' | 'deletedAt' | 'ttl'>;
+type AirportRow = Readonly<Record<'iata' | 'name' | 'city' | 'state' | 'country' | 'latitude' | 'longitude', string>>;
+
+/** The package exports its code alone, so its data is found from there. */
+const folder = (): string => join(dirname(createRequire(import.meta.url).resolve('vega-datasets')), '../data');
+const data = (file: string): Promise<string> => readFile(join(folder(), file), 'utf8');
+
+export async function readFlights(): Promise<Flight[]> {
+  const rows: FlightRow[] = JSON.parse(await data('flights-20k.json'));
+  // Row numbers, from 1 on.
+  return rows.map(({ date, delay, distance, origin, destination }, at) => ({
+    id: String(at + 1),
+    type: 'flight',
+    origin,
+    destination,
+    date,
+    delay,
+    distance,
+  }));
+}
+
+export async function readAirports(): Promise<Airport[]> {
+  const rows = parse<AirportRow>(await data('airports.csv'), { columns: true });
+  return rows.map(({ iata, name, city, state, country, latitude, longitude }) => ({
+    id: iata,
+    type: 'airport',
+    name,
+    city,
+    state,
+    country,
+    latitude: Number(latitude),
+    longitude: Number(longitude),
+  }));
+}
+
+/** The whole of both files: airports first, then the flights in an order that the seed shuffles. */
+export async function* load({ seed }: LoadOptions): AsyncGenerator<Step, void, undefined> {
+  for (const airport of await readAirports()) yield { container: 'Airports', upsert: { ...airport } };
+  for (const flight of shuffled(await readFlights(), random(seed)))
+    yield { container: 'Flights', upsert: { ...flight } };
+}
+
+/** Takes a random one of those not yet taken to the end, until all are. */
+function shuffled<T>(list: T[], order: () => number): T[] {
+  for (let last = list.length - 1; last > 0; last--) {
+    const [taken] = list.splice(Math.floor(order() * (last + 1)), 1);
+    if (taken !== undefined) list.push(taken);
+  }
+  return list;
+}
+
+/** Mulberry32: small, even enough, and the same everywhere. */
+function random(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

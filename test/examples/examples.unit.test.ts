@@ -1,0 +1,148 @@
+// Both examples hold what their documents say, without anything running.
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import flights from '../../examples/flights/pipeline.ts';
+import { load as loadFlights, readFlights } from '../../examples/flights/input.ts';
+import { load as loadStorefront, now } from '../../examples/storefront/workload.ts';
+import storefront from '../../examples/storefront/pipeline.ts';
+import { checkPipeline } from '../../src/definition/contract.ts';
+import { parseDate } from '../../src/definition/date.ts';
+import type { Doc, SourceRef } from '../../src/definition/kinds.ts';
+import type { Load, Step } from '../../src/definition/workload.ts';
+import { modelPath } from '../../src/definition/model-ref.ts';
+import { recompute, rowKey, visible } from '../../src/definition/recompute.ts';
+import type { Model } from '../../src/model/model.ts';
+import { readModel } from '../../src/model/reader/read.ts';
+import { generateTypes } from '../../src/model/types/generate.ts';
+
+const folder = (name: string): string => new URL(`../../examples/${name}`, import.meta.url).pathname;
+const examples = [
+  { name: 'flights', pipeline: flights, load: loadFlights satisfies Load },
+  { name: 'storefront', pipeline: storefront, load: loadStorefront satisfies Load },
+];
+const keyOf = (model: Model, container: string): readonly string[] => {
+  const found = model.containers.find(({ name }) => name === container);
+  if (!found) throw new Error(`no container ${container}`);
+  return found.partitionKey;
+};
+
+test.each(examples)(
+  '$name: the document is read without a finding, and the pipeline agrees with it',
+  async ({ name, pipeline }) => {
+    const model = await readModel(modelPath(pipeline, folder(name)));
+    expect(model.findings).toEqual([]);
+    expect(checkPipeline(pipeline, model)).toEqual([]);
+  },
+);
+
+test.each(examples)('$name: the generated types are up to date', async ({ name, pipeline }) => {
+  const model = await readModel(modelPath(pipeline, folder(name)));
+  expect(await readFile(`${folder(name)}/model.types.ts`, 'utf8')).toBe(generateTypes(model));
+});
+
+test.each(examples)(
+  "$name: the examples of the sinks are what the projections make of the sources' examples",
+  async ({ name, pipeline }) => {
+    const model = await readModel(modelPath(pipeline, folder(name)));
+    const documents = ({ container, type }: SourceRef): readonly Doc[] =>
+      model.containers
+        .find((candidate) => candidate.name === container)
+        ?.types.find((candidate) => candidate.name === type)?.examples ?? [];
+    const made: Record<string, unknown> = {};
+    const stated: Record<string, unknown> = {};
+    for (const projection of pipeline.projections) {
+      const keyPaths = keyOf(model, projection.into.container);
+      made[projection.name] = Object.fromEntries(recompute(projection, documents, pipeline.sources, { keyPaths }));
+      stated[projection.name] = Object.fromEntries(
+        documents(projection.into).map((doc) => [rowKey(doc, keyPaths), visible(doc)]),
+      );
+    }
+    expect(made).toEqual(stated);
+  },
+);
+
+async function stepsOf(load: Load, seed: number): Promise<Step[]> {
+  const steps: Step[] = [];
+  for await (const step of load({ seed })) steps.push(step);
+  return steps;
+}
+
+test.each(examples)(
+  '$name: the input is the same for a seed, another for another, and every document has its key',
+  async ({ name, pipeline, load }) => {
+    const model = await readModel(modelPath(pipeline, folder(name)));
+    const derived = new Set(pipeline.projections.map(({ into }) => into.container));
+    const steps = await stepsOf(load, 1);
+    expect(steps).toEqual(await stepsOf(load, 1));
+    expect(steps).not.toEqual(await stepsOf(load, 2));
+    for (const step of steps) {
+      if (!('upsert' in step)) throw new Error('a hard delete, which the change feed does not show');
+      const { type } = step.upsert;
+      expect(derived.has(step.container), `${step.container} is derived`).toBe(false);
+      expect(
+        model.containers.find((container) => container.name === step.container)?.types.map((of) => of.name),
+      ).toContain(type);
+      expect(JSON.parse(rowKey(step.upsert, keyOf(model, step.container)))).not.toContain(null);
+    }
+  },
+);
+
+test('flights: the whole of both files', async () => {
+  const counts = new Map<string, number>();
+  for (const step of await stepsOf(loadFlights, 7)) counts.set(step.container, (counts.get(step.container) ?? 0) + 1);
+  expect(Object.fromEntries(counts)).toEqual({ Airports: 3_376, Flights: 20_000 });
+});
+
+test('flights: January leaves, 6,937 of 20,000', async () => {
+  const [cold] = flights.archives;
+  const dates = (await readFlights()).map((flight) => parseDate(flight.date) ?? Number.NaN);
+  expect(cold?.rule).toMatchObject({ kind: 'before', ms: Date.UTC(2001, 1, 1) });
+  expect(dates.filter((date) => date < Date.UTC(2001, 1, 1))).toHaveLength(6_937);
+  expect(dates.filter((date) => date >= Date.UTC(2001, 1, 1))).toHaveLength(13_063);
+});
+
+test('storefront: at its date some of the completed orders have been so for 90 days, others not', async () => {
+  const orders = new Map<string, Doc>();
+  for (const step of await stepsOf(loadStorefront, 1))
+    if ('upsert' in step && step.container === 'Orders') orders.set(rowKey(step.upsert, ['/storeId']), step.upsert);
+  const completed = [...orders.values()].filter((order) => order['completedAt'] && !order['deletedAt']);
+  const due = Date.parse(now) - 90 * 86_400_000;
+  expect(completed).toHaveLength(246);
+  expect(completed.filter((order) => (parseDate(order['completedAt']) ?? Number.NaN) <= due)).toHaveLength(73);
+});
+
+test('storefront: the history has every kind of change', async () => {
+  const steps = await stepsOf(loadStorefront, 1);
+  const versions = Map.groupBy(
+    steps.flatMap((step) => ('upsert' in step ? [{ ...step.upsert, container: step.container }] : [])),
+    ({ container, storeId, productId, id }: Doc) => JSON.stringify([container, storeId, productId, id]),
+  );
+  const changes = new Set<string>();
+  for (const history of versions.values()) {
+    for (const [at, after] of history.entries()) {
+      const before: Doc | undefined = history[at - 1];
+      if (!before) continue;
+      for (const [field, value] of Object.entries<unknown>(after)) {
+        if (JSON.stringify(before[field]) !== JSON.stringify(value)) changes.add(`${String(before['type'])}.${field}`);
+      }
+    }
+  }
+  expect([...changes].toSorted()).toEqual([
+    'country.name',
+    'customer.deletedAt',
+    'customer.email',
+    'customer.name',
+    'customer.ttl',
+    'order.completedAt',
+    'order.deletedAt',
+    'order.lines',
+    'order.status',
+    'order.totalCents',
+    'order.ttl',
+    'product.name',
+    'variant.deletedAt',
+    'variant.priceCents',
+    'variant.sku',
+    'variant.ttl',
+  ]);
+});

@@ -1,0 +1,75 @@
+import type { Container } from '@azure/cosmos';
+import pMap from 'p-map';
+import { type Benchmark, type Figure, atMost, median, plain, seconds } from './support/measure.ts';
+import { pull } from './support/pull.ts';
+import { fill, openStage } from './support/stage.ts';
+
+const DOCUMENTS = 100_000;
+const POINT_READS = 20_000;
+const ROUNDS = 5;
+
+const least = (name: string, value: number, bound: number, unit: string): Figure => ({
+  name,
+  value,
+  unit,
+  target: `≥ ${bound.toLocaleString('en-US')}`,
+  met: value >= bound,
+});
+
+/** The embedded server itself: in memory, in a process of its own, and the client on the other core. */
+export const b15: Benchmark = {
+  id: 'B15',
+  title: 'the embedded Cosmos DB server',
+  run: async () => {
+    await using stage = await openStage();
+    const container = await stage.container('Source', '/key');
+    const text = 'x'.repeat(780);
+    const documents = Array.from({ length: DOCUMENTS }, (_, index) => ({
+      id: `${index}`,
+      key: `k${index % 500}`,
+      type: `t${index % 5000}`,
+      rank: index,
+      text,
+    }));
+    const filling = await seconds(() => fill(container, documents, ({ key }) => String(key)));
+    // Again, as upserts of what is there: the code is warm by now.
+    const batches = await seconds(() => fill(container, documents, ({ key }) => String(key)));
+    const pulls: number[] = [];
+    for (let round = 0; round < ROUNDS; round++)
+      pulls.push(DOCUMENTS / (await seconds(() => pull(container, DOCUMENTS))));
+    const reads: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) reads.push(POINT_READS / (await seconds(() => readMany(container))));
+    return [
+      plain('first fill by batches of 100', DOCUMENTS / filling, 'documents/s'),
+      least('items.batch of 100 upserts', DOCUMENTS / batches, 60_000, 'documents/s'),
+      least('raw pull of 1 KB documents', median(pulls), 150_000, 'documents/s'),
+      least('point reads, 32 at a time', median(reads), 8000, 'requests/s'),
+      atMost('equality of 20 in 100,000', await query(container, `c.type = 't7'`, 20), 5, 'ms'),
+      atMost('range of 50 in 100,000', await query(container, 'c.rank >= 500 AND c.rank < 550', 50), 5, 'ms'),
+    ];
+  },
+};
+
+async function readMany(container: Container): Promise<void> {
+  const ids = Array.from({ length: POINT_READS }, (_, index) => (index * 7919) % DOCUMENTS);
+  await pMap(
+    ids,
+    async (id) => {
+      const { statusCode } = await container.item(`${id}`, `k${id % 500}`).read();
+      if (statusCode !== 200) throw new Error(`Reading ${id} was answered ${statusCode}`);
+    },
+    { concurrency: 32 },
+  );
+}
+
+/** Milliseconds a query takes, the client's share included; the median of many, after the first made the index. */
+async function query(container: Container, where: string, expected: number): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < 50; round++) {
+    const began = performance.now();
+    const { resources } = await container.items.query(`SELECT c.id, c.rank FROM c WHERE ${where}`).fetchAll();
+    if (resources.length !== expected) throw new Error(`${where} found ${resources.length} instead of ${expected}`);
+    if (round > 0) times.push(performance.now() - began);
+  }
+  return median(times);
+}

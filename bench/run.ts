@@ -1,0 +1,49 @@
+// npm run bench -- B1 B2: runs the benchmarks named (all without a name), each in a process of its own, prints their
+// figures and writes them to bench/results/.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { b1 } from './b1-feed.ts';
+import { b2 } from './b2-copy.ts';
+import { b3 } from './b3-aggregates.ts';
+import { b15 } from './b15-emulator.ts';
+import { b13 } from './b13-archive.ts';
+import type { Benchmark, Figure } from './support/measure.ts';
+
+const BENCHMARKS: readonly Benchmark[] = [b1, b2, b3, b13, b15];
+const RESULTS = new URL('results/', import.meta.url);
+
+const named = process.argv.slice(2);
+const unknown = named.filter((id) => !BENCHMARKS.some((benchmark) => benchmark.id === id.toUpperCase()));
+if (unknown.length > 0 || named.includes('--help')) {
+  console.error(`There is no benchmark ${unknown.join(', ')}. There are:`);
+  for (const { id, title } of BENCHMARKS) console.error(`  ${id}  ${title}`);
+  process.exit(2);
+}
+const [only] = named;
+if (named.length === 1 && process.send && only) {
+  const benchmark = BENCHMARKS.find(({ id }) => id === only.toUpperCase());
+  process.send(await benchmark?.run());
+  process.disconnect();
+} else {
+  for (const { id, title } of BENCHMARKS.filter(
+    (benchmark) => named.length === 0 || named.some((name) => name.toUpperCase() === benchmark.id),
+  )) {
+    console.log(`\n${id}  ${title}`);
+    const child = fork(new URL(import.meta.url), [id], { execArgv: process.execArgv });
+    const [figures] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [Figure[] | number];
+    if (!Array.isArray(figures)) process.exit(1);
+    for (const figure of figures) console.log(`  ${line(figure)}`);
+    mkdirSync(RESULTS, { recursive: true });
+    writeFileSync(
+      new URL(`${id}.json`, RESULTS),
+      `${JSON.stringify({ id, title, node: process.version, figures }, null, 2)}\n`,
+    );
+  }
+}
+
+function line({ name, value, unit, target, met }: Figure): string {
+  const shown = Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en-US') : value.toFixed(2);
+  const verdict = target === undefined ? '' : `  target ${target}${met ? '' : '  MISSED'}`;
+  return `${name.padEnd(44)} ${shown.padStart(10)} ${unit}${verdict}`;
+}

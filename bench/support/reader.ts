@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import type { Container, Database } from '@azure/cosmos';
+import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
+import { ChangeFeedProcessor } from '../../src/feed/processor.ts';
+import { CosmosChangeSource } from '../../src/feed/source.ts';
+import type { Runner } from '../../src/projections/runner.ts';
+
+export interface Read {
+  readonly source: Container;
+  readonly keyPath: string;
+  readonly type: string;
+  readonly leases: Container;
+  readonly state: Container;
+  readonly database: Database;
+  readonly runners: readonly Runner[];
+}
+
+/** Reads a whole feed with the processor and the engine, leases and checkpoints included; resolves at its end. */
+export async function readAll({ source, keyPath, type, leases, state, database, runners }: Read): Promise<Engine> {
+  const { resource } = await source.read();
+  const rid = resource?._rid ?? '';
+  const engine = new Engine({ database, runners, deadLetters: new DeadLetters(state) });
+  const map = { name: source.id, keyPaths: [[keyPath]], types: new Map([[type, {}]]) };
+  const processor = new ChangeFeedProcessor({
+    container: source.id,
+    host: 'bench',
+    source: new CosmosChangeSource(source, rid, map, { epoch: 1 }),
+    leases: new CosmosLeaseStore({ monitored: source, leases, host: 'bench', prefix: `${randomUUID()}_${rid}` }),
+    start: 'beginning',
+    handle: async (page, fence) => {
+      await engine.consume(page, fence);
+    },
+    timings: { pollMs: 1 },
+  });
+  await processor.start();
+  for (;;) {
+    const { leases: own, known } = processor.status();
+    if (known > 0 && own.length === known && own.every(({ idleSince }) => idleSince !== undefined)) break;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await processor.stop();
+  return engine;
+}

@@ -1,0 +1,66 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type Container, type Database, PartitionKeyDefinitionVersion } from '@azure/cosmos';
+import pMap from 'p-map';
+import { connect } from '../../src/cosmos/connect.ts';
+import type { Faults } from '../../src/emulator/index.ts';
+
+export interface Stage extends AsyncDisposable {
+  readonly database: Database;
+  faults(faults: Faults): Promise<void>;
+  /** A container of its own, one physical partition unless said otherwise. */
+  container(id: string, path: string, throughput?: number): Promise<Container>;
+}
+
+/** The embedded server as a child process, and a client to it as Millrace makes one. */
+export async function openStage(): Promise<Stage> {
+  const child = fork(new URL('../server.ts', import.meta.url), { execArgv: ['--conditions=millrace-source'] });
+  const [account] = (await once(child, 'message')) as [{ endpoint: string; key: string }];
+  const client = await connect({ kind: 'key', ...account });
+  const { database } = await client.databases.create({ id: 'bench' });
+  return {
+    database,
+    faults: async (faults) => {
+      child.send(faults);
+      await once(child, 'message');
+    },
+    container: async (id, path, throughput = 6_000) => {
+      const { container } = await database.containers.create(
+        { id, partitionKey: { paths: [path], version: PartitionKeyDefinitionVersion.V2 }, defaultTtl: -1 },
+        { offerThroughput: throughput },
+      );
+      return container;
+    },
+    [Symbol.asyncDispose]: async () => {
+      client.dispose();
+      child.disconnect();
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** Creates documents by batches of one key. */
+export async function fill(
+  container: Container,
+  documents: readonly Record<string, unknown>[],
+  keyOf: (document: Record<string, unknown>) => string,
+): Promise<void> {
+  const byKey = Map.groupBy(documents, keyOf);
+  const batches = [...byKey].flatMap(([key, of]) =>
+    Array.from({ length: Math.ceil(of.length / 100) }, (_, index) => ({
+      key,
+      of: of.slice(index * 100, index * 100 + 100),
+    })),
+  );
+  await pMap(
+    batches,
+    async ({ key, of }) => {
+      const answer = await container.items.batch(
+        of.map((resourceBody) => ({ operationType: 'Upsert', resourceBody: resourceBody as never })),
+        key,
+      );
+      if (answer.code !== 200) throw new Error(`Filling ${container.id} failed with ${answer.code}`);
+    },
+    { concurrency: 8 },
+  );
+}

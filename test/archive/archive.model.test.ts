@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import type { CosmosClient, Database } from '@azure/cosmos';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,11 +15,12 @@ import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
 import { archiveRunner } from '../../src/projections/archive/runner.ts';
 import { startAzurite } from '../support/azurite.ts';
 import { Random } from '../support/random.ts';
+import { suiteSeed } from '../support/seed.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { World } from './world.ts';
 
 // MILLRACE_SEED repeats a history, MILLRACE_HISTORIES changes how many there are.
-const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 500);
 const READ_LAG_MS = 8;
 const SIGNAL = new AbortController().signal;

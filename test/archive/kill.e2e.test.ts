@@ -1,6 +1,5 @@
 // `archive sweep` and `archive restore` as processes, killed at random points between and amid their requests, while a live
 // host goes on deriving. The servers survive; whatever was left half done the next run finishes.
-import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
 import { openHistory } from '../../src/archive/open.ts';
@@ -13,9 +12,10 @@ import { millrace } from '../support/process.ts';
 import { startProxy } from '../support/proxy.ts';
 import { Random } from '../support/random.ts';
 import { COLD, type Stage, openStage } from '../support/stage.ts';
+import { suiteSeed } from '../support/seed.ts';
 
 // MILLRACE_SEED repeats the points of a run (not its races); MILLRACE_KILLS changes how many there are.
-const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const SEED = suiteSeed();
 const KILLS = Number(process.env['MILLRACE_KILLS'] ?? 10);
 const MONTHS = ['2025-11', '2025-12', '2026-01'];
 const [COLD_ORDERS, HOT_ORDERS] = [180, 20];

@@ -1,7 +1,6 @@
 // Random histories of several hosts over one container: documents are written while hosts start, stop, are killed and
 // fail and partitions are split, on a server that lags, throttles and loses answers. Whatever happens, no change is lost (L2), no position goes
 // back (L3), and within one tenure no document is handled in an older version after a newer one.
-import { randomInt } from 'node:crypto';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import { type Container, type CosmosClient, PartitionKeyDefinitionVersion } from '@azure/cosmos';
 import pMap from 'p-map';
@@ -17,9 +16,10 @@ import { ChangeFeedProcessor } from '../../src/feed/processor.ts';
 import { CosmosChangeSource } from '../../src/feed/source.ts';
 import { clientOf } from '../emulator/emulate.ts';
 import { Random } from '../support/random.ts';
+import { suiteSeed } from '../support/seed.ts';
 import { CutStore } from './processor-stage.ts';
 
-const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 40);
 const FAULTS = { replicaLagMs: 10, failAfterEffect: 0.04, failBefore: 0.01, throttle: 0.02 };
 const TIMINGS = { acquireMs: 15, expirationMs: 200, renewMs: 40, pollMs: 5, stallMs: 60_000 };

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,9 +10,10 @@ import type { LeaseRow } from '../../src/operations/leases/list.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';
 import { SHOP } from '../support/stage.ts';
+import { suiteSeed } from '../support/seed.ts';
 
 // MILLRACE_SEED repeats the moments at which runs are ended.
-const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const SEED = suiteSeed();
 const ROOT = join(import.meta.dirname, '../..');
 const FLIGHTS = 20_000;
 

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,9 +17,10 @@ import type { Verification } from '../../src/operations/projections/verify.ts';
 import type { LoadedPipeline } from '../../src/operations/workspace.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';
+import { suiteSeed } from '../support/seed.ts';
 
 // MILLRACE_SEED repeats the moments of a run (not its races); MILLRACE_KILLS changes how often each host is killed.
-const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+const SEED = suiteSeed();
 const KILLS = Number(process.env['MILLRACE_KILLS'] ?? 4);
 const FLIGHTS = join(import.meta.dirname, '../../examples/flights');
 const RECOUNT = join(import.meta.dirname, '../../scripts/recount.ts');

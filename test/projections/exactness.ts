@@ -1,5 +1,4 @@
 // The server, projections and judge of the two model tests beside this file, which run side by side.
-import { randomInt } from 'node:crypto';
 import type { CosmosClient, Database } from '@azure/cosmos';
 import { afterAll, beforeAll, expect } from 'vitest';
 import pMap from 'p-map';
@@ -11,11 +10,12 @@ import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
+import { suiteSeed } from '../support/seed.ts';
 import { runHistory } from './history.ts';
 
 // 2,025 histories a run (the slow ones with joins half as often); MILLRACE_SEED repeats one, MILLRACE_HISTORIES changes
 // how many a projection gets.
-export const SEED = Number(process.env['MILLRACE_SEED'] ?? randomInt(1_000_000_000));
+export const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 450);
 export const READ_LAG_MS = 8;
 

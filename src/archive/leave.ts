@@ -5,7 +5,7 @@ import { untilDone } from '../projections/conflict.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import { pack, unpack } from './blob.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore, StoredBlob } from './blob-store.ts';
 import { type Period, blobName, folderOf } from './layout.ts';
 import { enlist } from './manifests.ts';
 import { RESTORING } from './placeholder.ts';
@@ -79,10 +79,11 @@ async function writeBlob(store: BlobStore, period: Period, leaving: readonly Lea
   const { bytes, sha256 } = pack(leaving.map(({ line }) => line));
   const name = blobName(period, sha256);
   await store.put(name, bytes, null);
-  if (!(await isIntact(store, name))) {
-    const broken = await store.read(name);
-    await store.put(name, bytes, broken?.etag ?? null);
-    if (!(await isIntact(store, name))) {
+  // Seen broken and written again on one and the same ETag: another host may have mended it, and listed it, meanwhile.
+  const found = await store.read(name);
+  if (!isIntact(name, found)) {
+    await store.put(name, bytes, found?.etag ?? null);
+    if (!isIntact(name, await store.read(name))) {
       throw new MillraceError('blob-unverified', `Blob ${name} could not be read back as it was written`, {
         retryable: true,
         mend: 'Nothing of it has left its container. Look at the storage account, then sweep again.',
@@ -94,8 +95,7 @@ async function writeBlob(store: BlobStore, period: Period, leaving: readonly Lea
   return { name, sha256, bytes: bytes.length, documents: leaving.length, from: from ?? 0, to: to ?? 0 };
 }
 
-async function isIntact(store: BlobStore, name: string): Promise<boolean> {
-  const stored = await store.read(name);
+function isIntact(name: string, stored: StoredBlob | undefined): boolean {
   try {
     return stored !== undefined && unpack(name, stored.bytes).length > 0;
   } catch {

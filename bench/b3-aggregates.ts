@@ -103,7 +103,7 @@ async function consume(
     groupBy: (_row, doc) => ({ tenant: doc['tenant'], group: doc['group'] }),
     measures: { sales: { kind: 'count' }, cents: { kind: 'sum', of: (row) => Number((row as Doc)['cents']) } },
   };
-  const runner = aggregateRunner(spec, { name: sink.id, keyPaths: [['tenant']] }, state.id);
+  const runner = aggregateRunner(spec, { name: sink.id, keyPaths: [['tenant']] }, { stateContainer: state.id });
   const { resource } = await source.read();
   const map = { name: source.id, keyPaths: [['key']], types: new Map([['sale', {}]]) };
   const feed = new CosmosChangeSource(source, resource?._rid ?? '', map, { epoch: 1, pageSize: 1_000 });

@@ -3,6 +3,7 @@ export { model } from './definition/model-ref.ts';
 export { copy } from './definition/copy.ts';
 export { aggregate } from './definition/aggregate.ts';
 export { archive } from './definition/archive.ts';
+export { timeWindow, type WindowUnit } from './definition/time-window.ts';
 export { definePipeline, source } from './definition/pipeline.ts';
 export type { CopyOptions } from './definition/copy.ts';
 export type { AggregateOptions } from './definition/aggregate.ts';

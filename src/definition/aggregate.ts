@@ -39,7 +39,7 @@ export function aggregate(name: string, spec: Untyped): Declaration<AggregateSpe
     if (declared === undefined) continue;
     const measure = measureSpec(declared);
     if ('unknown' in measure) {
-      const mend = `Write ${field}: q => q.count(), or sum, avg, min or max with a function of the row.`;
+      const mend = `Write ${field}: q => q.count(), or sum, avg, min, max, distinct, top or histogram with its functions of the row.`;
       findings.push(error('measure', `Measure ${field} of projection ${name} isn't one: ${measure.unknown}`, mend));
     } else measures[field] = measure;
   }

@@ -25,8 +25,11 @@ function pathsOf(projection: ProjectionSpec): string[] {
     return joins.length > 0 ? ['/_mr/by/?', ...joins] : [];
   }
   // The next best contribution once the extreme one is taken back.
-  const extremes = Object.entries(projection.measures).filter(([, { kind }]) => kind === 'min' || kind === 'max');
-  return extremes.length > 0 ? ['/by/?', '/of/?', ...extremes.map(([field]) => `/values/m/${quoted(field)}/?`)] : [];
+  const asked = Object.entries(projection.measures).flatMap(([field, { kind }]) => {
+    if (kind === 'top') return [`/values/m/${quoted(field)}/best/?`];
+    return kind === 'min' || kind === 'max' ? [`/values/m/${quoted(field)}/?`] : [];
+  });
+  return asked.length > 0 ? ['/by/?', '/of/?', ...asked] : [];
 }
 
 const quoted = (name: string): string => (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : JSON.stringify(name));

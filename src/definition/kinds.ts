@@ -39,7 +39,25 @@ export interface CopySpec extends Common {
 
 export type MeasureSpec =
   | { readonly kind: 'count' }
-  | { readonly kind: 'sum' | 'avg' | 'min' | 'max'; of(row: unknown): number };
+  | { readonly kind: 'sum' | 'avg' | 'min' | 'max'; of(row: unknown): number }
+  | { readonly kind: 'distinct'; of(row: unknown): string }
+  | TopSpec
+  | HistogramSpec;
+
+/** The `n` rows with the largest `by`; equal ones in the order of their canonical `keep`. */
+export interface TopSpec {
+  readonly kind: 'top';
+  readonly n: number;
+  by(row: unknown): number;
+  keep(row: unknown): Doc;
+}
+
+/** Rows counted by bucket: below bounds[0], from bounds[0] below bounds[1], …, from the last on. */
+export interface HistogramSpec {
+  readonly kind: 'histogram';
+  readonly bounds: readonly number[];
+  of(row: unknown): number;
+}
 
 export interface AggregateSpec extends Common {
   readonly kind: 'aggregate';

@@ -12,6 +12,7 @@ import type {
   SourceRef,
   SourceRules,
 } from './kinds.ts';
+import { isEmptied } from './emptied.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
 
 export interface RecomputeOptions {
@@ -44,6 +45,7 @@ export function recompute(
     const rule = rules.find((candidate) => candidate.container === of.container && candidate.type === of.type);
     const docs: Doc[] = [];
     for (const raw of documentsOf(of)) {
+      if (isEmptied(raw)) continue;
       try {
         const stored = visible(raw);
         const doc = rule?.upcast ? rule.upcast(stored) : stored;
@@ -131,7 +133,7 @@ function indexOf(join: Join, documents: readonly Doc[]): Map<string, Doc> {
 }
 
 function groups(spec: AggregateSpec, docs: readonly Doc[], refuse: Refuse): Iterable<Origin> {
-  const members = new Map<string, { group: Doc; first: Doc; values: Record<string, number[]> }>();
+  const members = new Map<string, { group: Doc; first: Doc; values: Record<string, Taken[]> }>();
   for (const doc of docs) {
     try {
       if (spec.where && !spec.where(doc)) continue;
@@ -146,31 +148,74 @@ function groups(spec: AggregateSpec, docs: readonly Doc[], refuse: Refuse): Iter
       for (const { id, group, values } of rows) {
         const member = members.get(id) ?? { group, first: doc, values: {} };
         members.set(id, member);
-        for (const [field, number] of values) (member.values[field] ??= []).push(number);
+        for (const [field, value] of values) (member.values[field] ??= []).push(value);
       }
     } catch (cause) {
       refuse(doc, cause);
     }
   }
   return [...members].map(([id, { group, first, values }]) => {
-    const measures = Object.entries(spec.measures).map(([field, { kind }]) => [field, fold(kind, values[field] ?? [])]);
+    const measures = Object.entries(spec.measures).map(([field, measure]) => [
+      field,
+      fold(measure, values[field] ?? []),
+    ]);
     return [visible({ ...group, ...Object.fromEntries(measures), id, type: spec.into.type }), first];
   });
 }
 
-function valueOf(field: string, measure: MeasureSpec, row: unknown): number {
-  if (measure.kind === 'count') return 1;
-  const number = measure.of(row);
-  if (typeof number === 'number' && Number.isFinite(number)) return number;
-  throw new MillraceError('measure-value', `Measure ${field} got ${String(number)}`, {
-    mend: 'Return a finite number, or leave the document out with where.',
-  });
+/** What one row gives to a measure. */
+interface Taken {
+  readonly number: number;
+  readonly text: string;
+  readonly keep: Doc;
 }
 
-function fold(kind: MeasureSpec['kind'], values: readonly number[]): number {
-  if (kind === 'count') return values.length;
-  if (kind === 'min') return values.reduce((least, number) => (number < least ? number : least));
-  if (kind === 'max') return values.reduce((most, number) => (number > most ? number : most));
-  const sum = values.reduce((total, number) => total + number, 0);
-  return kind === 'avg' ? sum / values.length : sum;
+const NOTHING: Taken = { number: 1, text: '', keep: {} };
+
+function valueOf(field: string, measure: MeasureSpec, row: unknown): Taken {
+  if (measure.kind === 'count') return NOTHING;
+  if (measure.kind === 'distinct') {
+    const text: unknown = measure.of(row);
+    if (typeof text === 'string') return { ...NOTHING, text: text.toWellFormed() };
+    throw badValue(field, text, 'a string');
+  }
+  const number: unknown = measure.kind === 'top' ? measure.by(row) : measure.of(row);
+  if (typeof number !== 'number' || !Number.isFinite(number)) throw badValue(field, number, 'a finite number');
+  return measure.kind === 'top'
+    ? { ...NOTHING, number, keep: JSON.parse(JSON.stringify(measure.keep(row))) as Doc }
+    : { ...NOTHING, number };
+}
+
+const badValue = (field: string, value: unknown, wanted: string): MillraceError =>
+  new MillraceError('measure-value', `Measure ${field} got ${String(value)}`, {
+    mend: `Return ${wanted}, or leave the document out with where.`,
+  });
+
+function fold(measure: MeasureSpec, taken: readonly Taken[]): unknown {
+  const numbers = taken.map(({ number }) => number);
+  const sum = numbers.reduce((total, number) => total + number, 0);
+  switch (measure.kind) {
+    case 'count':
+      return taken.length;
+    case 'sum':
+      return sum;
+    case 'avg':
+      return sum / taken.length;
+    case 'min':
+      return numbers.reduce((least, number) => (number < least ? number : least));
+    case 'max':
+      return numbers.reduce((most, number) => (number > most ? number : most));
+    case 'distinct':
+      return new Set(taken.map(({ text }) => text)).size;
+    case 'histogram': {
+      const edges = [-Infinity, ...measure.bounds, Infinity];
+      return edges
+        .slice(1)
+        .map((to, at) => numbers.filter((number) => number < to && number >= (edges[at] ?? to)).length);
+    }
+    case 'top': {
+      const sorted = taken.toSorted((a, b) => b.number - a.number || (canonical(a.keep) < canonical(b.keep) ? -1 : 1));
+      return sorted.slice(0, measure.n).map(({ keep }) => keep);
+    }
+  }
 }

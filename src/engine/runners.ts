@@ -1,6 +1,7 @@
 import { UsageError } from '../base/errors.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import { ref } from '../definition/declaration.ts';
 import { sourcesOf } from '../definition/pipeline.ts';
 import type { SourceContainer, TypeRules } from '../feed/change-mapper.ts';
 import type { Model } from '../model/model.ts';
@@ -39,10 +40,11 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
 /** One runner a projection or archive. */
 export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptions): Runner[] {
   const sources = sourceContainers(pipeline, model);
+  const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec) => {
     const sink = sinkContainer(spec.into.container, model);
     assertOwnDocumentsFit(spec, sink);
-    if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, options.stateContainer);
+    if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...options, feeds: read.has(ref(spec.into)) });
     return copyRunner(spec, sink, { ...options, sources });
   });
   return [...runners, ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer))];

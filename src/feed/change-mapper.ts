@@ -1,6 +1,7 @@
 import { isObject } from '../base/json.ts';
 import { MillraceError } from '../base/errors.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
+import { isEmptied } from '../definition/emptied.ts';
 import type { Change, Key } from './change.ts';
 import { isRestored } from './restored.ts';
 
@@ -50,7 +51,8 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
   };
   try {
     const current = rules.upcast ? rules.upcast(doc) : doc;
-    return { ...change, op: rules.deleted?.(current) ? 'delete' : 'upsert', doc: current };
+    const deleted = isEmptied(raw) || rules.deleted?.(current);
+    return { ...change, op: deleted ? 'delete' : 'upsert', doc: current };
   } catch (error) {
     return { ...change, op: 'upsert', doc, failed: error };
   }
@@ -72,7 +74,7 @@ export function withoutSystemFields(raw: Record<string, unknown>): Record<string
 /** A document read from the source (not from its feed), as its projections see it; null where it counts as deleted. */
 export function toDocument(source: SourceContainer, raw: Record<string, unknown>): Record<string, unknown> | null {
   const rules = source.types.get(String(raw['type']));
-  if (!rules) return null;
+  if (!rules || isEmptied(raw)) return null;
   const doc = withoutSystemFields(raw);
   const current = rules.upcast ? rules.upcast(doc) : doc;
   return rules.deleted?.(current) ? null : current;

@@ -153,7 +153,7 @@ async function live(seed: number, rid: string, store: BlobStore): Promise<Totals
     store,
     runners: () => [
       archiveRunner(archive, stateContainer),
-      aggregateRunner(aggregate, { name: 'Groups', keyPaths: [['group']] }, stateContainer),
+      aggregateRunner(aggregate, { name: 'Groups', keyPaths: [['group']] }, { stateContainer }),
     ],
     readLagMs: READ_LAG_MS,
     steps: 50,

@@ -6,6 +6,6 @@ it.each([AGGREGATE, EACH, STABLE].map((spec) => [spec.name, spec] as const))(
   `after any history aggregate %s is what the oracle says (seed ${SEED})`,
   async (_name, spec) => {
     const sink = { name: 'Groups', keyPaths: [['tenant']] };
-    await holdExact(spec, () => aggregateRunner(spec, sink, 'millrace'));
+    await holdExact(spec, () => aggregateRunner(spec, sink, { stateContainer: 'millrace' }));
   },
 );

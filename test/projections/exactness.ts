@@ -46,6 +46,14 @@ export const AGGREGATE = {
     mean: { kind: 'avg', of: (row) => number(row, 'cents') },
     least: { kind: 'min', of: (row) => number(row, 'cents') },
     most: { kind: 'max', of: (row) => number(row, 'cents') },
+    spread: { kind: 'histogram', bounds: [20, 60], of: (row) => number(row, 'cents') },
+    payers: { kind: 'distinct', of: (row) => String((row as Doc)['payer'] ?? (row as Doc)['product']) },
+    best: {
+      kind: 'top',
+      n: 2,
+      by: (row) => Math.floor(number(row, 'cents') / 10),
+      keep: (row) => ({ cents: number(row, 'cents') }),
+    },
   },
 } satisfies AggregateSpec;
 export const EACH = {

@@ -75,7 +75,7 @@ const change = (doc: Doc & { id: string }, more: Partial<Change> = {}): Change =
 };
 const copier = (spec: CopySpec = COPY): Runner =>
   copyRunner(spec, SINK, { stateContainer: 'millrace', sources: new Map([['Source', SOURCE]]), readLagMs: 0 });
-const aggregator = (): Runner => aggregateRunner(AGGREGATE, SINK, 'millrace');
+const aggregator = (): Runner => aggregateRunner(AGGREGATE, SINK, { stateContainer: 'millrace' });
 
 const session = () =>
   new CosmosSession(

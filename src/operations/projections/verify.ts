@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { type Doc, type ProjectionSpec, type SourceRef, projectionId } from '../../definition/kinds.ts';
+import { isEmptied } from '../../definition/emptied.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { ownFields, recompute, rowKey } from '../../definition/recompute.ts';
 import type { History } from '../../archive/types.ts';
@@ -134,7 +135,7 @@ async function readTypes(
   let read = 0;
   const keep = (container: string, doc: Doc, cold: boolean): void => {
     const type = name({ container, type: String(doc['type']) });
-    if (archived.has(type) === cold) documents.get(type)?.push(doc);
+    if (archived.has(type) === cold && !isEmptied(doc)) documents.get(type)?.push(doc);
     if (++read % 1_000 === 0) screen.progress('read for comparison', read);
   };
   const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {

@@ -1,33 +1,120 @@
 import { MillraceError } from '../../base/errors.ts';
-import type { AggregateSpec, MeasureSpec } from '../../definition/kinds.ts';
+import { canonical, isObject } from '../../base/json.ts';
+import type { AggregateSpec, Doc, HistogramSpec, MeasureSpec, TopSpec } from '../../definition/kinds.ts';
 
-/** What one document adds to one group: its rows there, and per measure the sum (sum, avg) or the extreme (min, max). */
+/** What one document adds to one group: its rows there, and its part of each measure. */
 export interface Values {
   readonly rows: number;
-  readonly m: Readonly<Record<string, number>>;
+  readonly m: Readonly<Record<string, Part>>;
 }
 
-type Measures = AggregateSpec['measures'];
+/** sum, avg: the sum; min, max: the extreme; histogram: rows by bucket; distinct: the values, each once; top: its best. */
+export type Part = number | readonly number[] | readonly string[] | TopPart;
 
-/** Folds the rows of one document that fall into one group. Throws where a measure's value is no finite number. */
-export function valuesOf(measures: Measures, rows: readonly unknown[]): Values {
-  const m: Record<string, number> = {};
+export interface TopPart {
+  /** The largest `by`: what the others are asked for by. */
+  readonly best: number;
+  readonly rows: readonly TopRow[];
+}
+
+export interface TopRow {
+  readonly by: number;
+  readonly keep: Doc;
+}
+
+/** A batch of 100 holds the aggregate, a contribution, and the values it had and has. */
+const MOST_VALUES = 49;
+const MOST_KEPT_BYTES = 1_000;
+
+/** Folds the rows of one document that fall into one group. Throws where a row gives a measure what it can't take. */
+export function valuesOf(measures: AggregateSpec['measures'], rows: readonly unknown[]): Values {
+  const m: Record<string, Part> = {};
   for (const [field, measure] of Object.entries(measures)) {
-    if (measure.kind === 'count') continue;
-    const values = rows.map((row) => finite(field, measure.of(row)));
-    m[field] = isExtreme(measure) ? extreme(measure.kind, values) : values.reduce((sum, value) => sum + value, 0);
+    const part = partOf(field, measure, rows);
+    if (part !== undefined) m[field] = part;
   }
   return { rows: rows.length, m };
+}
+
+function partOf(field: string, measure: MeasureSpec, rows: readonly unknown[]): Part | undefined {
+  switch (measure.kind) {
+    case 'count':
+      return undefined;
+    case 'sum':
+    case 'avg':
+      return rows.reduce<number>((sum, row) => sum + finite(field, measure.of(row)), 0);
+    case 'min':
+    case 'max':
+      return extreme(
+        measure.kind,
+        rows.map((row) => finite(field, measure.of(row))),
+      );
+    case 'histogram':
+      return countByBucket(field, measure, rows);
+    case 'distinct':
+      return differentValues(
+        field,
+        rows.map((row) => measure.of(row)),
+      );
+    case 'top':
+      return bestRows(field, measure, rows);
+  }
 }
 
 /** The best of several values, by the measure's own order. */
 export const extreme = (kind: 'min' | 'max', values: readonly number[]): number =>
   values.reduce((best, value) => (kind === 'min' ? Math.min(best, value) : Math.max(best, value)));
 
-export const isExtreme = (
-  measure: MeasureSpec,
-): measure is Extract<MeasureSpec, { of: unknown }> & { kind: 'min' | 'max' } =>
-  measure.kind === 'min' || measure.kind === 'max';
+/** A total order, so that a list of the best is the same whoever makes it: larger `by` first, then by what is kept. */
+export const byRank = (a: TopRow, b: TopRow): number => {
+  if (a.by !== b.by) return b.by - a.by;
+  const [left, right] = [canonical(a.keep), canonical(b.keep)];
+  return left < right ? -1 : Number(left > right);
+};
+
+function countByBucket(field: string, { bounds, of }: HistogramSpec, rows: readonly unknown[]): number[] {
+  const counts = Array.from({ length: bounds.length + 1 }, () => 0);
+  for (const row of rows) {
+    const value = finite(field, of(row));
+    const above = bounds.findIndex((bound) => value < bound);
+    const bucket = above === -1 ? bounds.length : above;
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
+  }
+  return counts;
+}
+
+function differentValues(field: string, values: readonly unknown[]): string[] {
+  const different = new Set<string>();
+  for (const value of values) {
+    if (typeof value !== 'string') {
+      throw new MillraceError('measure-not-text', `Measure ${field} got ${String(value)}, not a string`, {
+        mend: 'Return the value as a string, or leave the document out with `where`.',
+      });
+    }
+    different.add(value.toWellFormed());
+  }
+  if (different.size <= MOST_VALUES) return [...different].toSorted();
+  const what = `Measure ${field} has ${different.size} different values in one document; at most ${MOST_VALUES} fit a batch`;
+  throw new MillraceError('measure-too-many-values', what, {
+    mend: 'Count coarser values, or let groupBy part the rows of a document.',
+  });
+}
+
+function bestRows(field: string, { n, by, keep }: TopSpec, rows: readonly unknown[]): TopPart {
+  const ranked = rows.map((row) => ({ by: finite(field, by(row)), keep: kept(field, keep(row)) })).toSorted(byRank);
+  return { best: ranked[0]?.by ?? 0, rows: ranked.slice(0, n) };
+}
+
+/** As it will be stored: plain JSON, so that it equals what is read back. */
+function kept(field: string, value: unknown): Doc {
+  const text = JSON.stringify(value) ?? '';
+  const plain: unknown = text === '' ? undefined : JSON.parse(text);
+  if (isObject(plain) && Buffer.byteLength(text) <= MOST_KEPT_BYTES) return plain;
+  const what = isObject(plain) ? `${Buffer.byteLength(text)} bytes` : 'no object';
+  throw new MillraceError('measure-keep', `Measure ${field} was to keep ${what} of a row`, {
+    mend: `Return an object of at most ${MOST_KEPT_BYTES} bytes of JSON from keep.`,
+  });
+}
 
 function finite(field: string, value: unknown): number {
   if (typeof value === 'number' && Number.isFinite(value)) return value;

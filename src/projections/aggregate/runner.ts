@@ -13,11 +13,21 @@ import { type Values, valuesOf } from './measures.ts';
 /** A group a document is in, with what it adds there. */
 type Contribution = Group & { readonly values: Values | null };
 
+export interface AggregateRunnerOptions {
+  readonly stateContainer: string;
+  /** Whether other projections derive from the aggregate; default false. */
+  readonly feeds?: boolean;
+}
+
 /** Exact aggregates by contribution and locator (R1, R2); without locator where the group can't change. */
-export function aggregateRunner(spec: AggregateSpec, sink: SinkContainer, stateContainer: string): Runner {
+export function aggregateRunner(
+  spec: AggregateSpec,
+  sink: SinkContainer,
+  { stateContainer, feeds = false }: AggregateRunnerOptions,
+): Runner {
   const id = projectionId(spec);
   const locators = new Locators(stateContainer, id);
-  const target = { spec, projection: id, sink, guess: new Guess() };
+  const target = { spec, projection: id, sink, guess: new Guess(), feeds };
 
   const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
     const wanted = wantedChanges(changes, spec);

@@ -1,0 +1,82 @@
+import { MillraceError } from '../base/errors.ts';
+import { parseDate } from './date.ts';
+
+export type WindowUnit = 'hour' | 'day' | 'week' | 'month' | 'year';
+
+/**
+ * The calendar window that a moment falls into, as text that sorts by time: `2026-11-21T14+01:00`, `2026-11-21`,
+ * `2026-W47` (ISO 8601), `2026-11`, `2026`. Hours carry their offset, since the hour in which a clock goes back comes
+ * twice (those two sort the other way round).
+ * `at`: a date as `parseDate` takes it (ISO 8601, seconds or milliseconds since 1970); `timeZone`: an IANA name.
+ * @throws MillraceError `window-date`, `window-zone`: the change is parked as a dead letter
+ */
+export function timeWindow(at: string | number, unit: WindowUnit, timeZone = 'UTC'): string {
+  const ms = parseDate(at);
+  if (ms === undefined) {
+    throw new MillraceError('window-date', `${JSON.stringify(at)} is no date to make a ${unit} of`, {
+      mend: 'Give it ISO 8601 text or a number of seconds or milliseconds, or leave the document out with where.',
+    });
+  }
+  const local = localTime(ms, timeZone);
+  if (unit === 'year') return local.year;
+  if (unit === 'month') return `${local.year}-${local.month}`;
+  const date = `${local.year}-${local.month}-${local.day}`;
+  if (unit === 'day') return date;
+  if (unit === 'hour') return `${date}T${local.hour}${local.offset}`;
+  return isoWeek(Number(local.year), Number(local.month), Number(local.day));
+}
+
+interface LocalTime {
+  readonly year: string;
+  readonly month: string;
+  readonly day: string;
+  readonly hour: string;
+  /** `+01:00` */
+  readonly offset: string;
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function localTime(ms: number, timeZone: string): LocalTime {
+  const parts = Object.fromEntries(
+    formatOf(timeZone)
+      .formatToParts(ms)
+      .map(({ type, value }) => [type, value]),
+  );
+  const { year = '', month = '', day = '', hour = '', timeZoneName = '' } = parts;
+  return { year: year.padStart(4, '0'), month, day, hour, offset: timeZoneName.replace('GMT', '') || '+00:00' };
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  try {
+    const format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      calendar: 'iso8601',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      hour: '2-digit',
+      timeZoneName: 'longOffset',
+    });
+    formats.set(timeZone, format);
+    return format;
+  } catch (cause) {
+    const mend = 'Use a name of the IANA time zone database, such as Europe/Berlin.';
+    throw new MillraceError('window-zone', `There is no time zone ${JSON.stringify(timeZone)}`, { cause, mend });
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+/** The week of the year's Thursday: weeks begin on Monday, and the first is the one with the year's first Thursday. */
+function isoWeek(year: number, month: number, day: number): string {
+  const date = new Date(Date.UTC(year, month - 1, day));
+  const thursday = new Date(date.getTime() + (4 - (date.getUTCDay() || 7)) * DAY_MS);
+  const first = Date.UTC(thursday.getUTCFullYear(), 0, 1);
+  const week = Math.floor((thursday.getTime() - first) / DAY_MS / 7) + 1;
+  return `${thursday.getUTCFullYear()}-W${String(week).padStart(2, '0')}`;
+}

@@ -1,0 +1,96 @@
+import { MillraceError } from '../../base/errors.ts';
+import type { AggregateSpec, MeasureSpec } from '../../definition/kinds.ts';
+import type { Write } from '../../sinks/session.ts';
+import { countDistinct } from './distinct.ts';
+import { mergeExtremes } from './extremes.ts';
+import type { Part, Values } from './measures.ts';
+import type { Fold, Kept, Own } from './step.ts';
+import { mergeTop } from './top.ts';
+
+/** How long an emptied group that others derive from stays, seconds: the longest they may be behind. */
+const EMPTIED_TTL_S = 30 * 86_400;
+
+export interface Next {
+  /** The group's fields; a group that is only left keeps those it has. */
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
+  /** Whether other projections derive from the aggregate: it is then emptied, not removed (R5). */
+  readonly feeds: boolean;
+}
+
+/**
+ * The writes that bring an aggregate from its old document to the next, without those of the contributions; undefined
+ * where a read was behind, so that all is to be read again.
+ * @throws MillraceError `sum-unsafe`
+ */
+export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next): Promise<Write[] | undefined> {
+  const { aggregate, aggregateId: id, own } = fold;
+  const rows = (own?.rows ?? 0) + delta(fold, (values) => values.rows);
+  const fields: Record<string, unknown> = {};
+  const sums: Record<string, number> = {};
+  const kept: Record<string, Kept> = {};
+  const writes: Write[] = [];
+  for (const [field, measure] of Object.entries(spec.measures)) {
+    const before = aggregate?.[field];
+    if (measure.kind === 'count') fields[field] = rows;
+    else if (measure.kind === 'sum') fields[field] = safe(field, Number(before ?? 0) + added(field, fold));
+    else if (measure.kind === 'avg') {
+      sums[field] = safe(field, (own?.sums[field] ?? 0) + added(field, fold));
+      fields[field] = rows === 0 ? null : sums[field] / rows;
+    } else if (measure.kind === 'min' || measure.kind === 'max') {
+      fields[field] = await mergeExtremes(measure.kind, field, fold);
+    } else if (measure.kind === 'histogram') fields[field] = addBuckets(field, measure, fold);
+    else if (measure.kind === 'top') {
+      kept[field] = await mergeTop(measure.n, field, fold);
+      fields[field] = kept[field].rows.slice(0, measure.n).map(({ keep }) => keep);
+    } else {
+      const counted = await countDistinct(field, fold);
+      if (!counted) return undefined;
+      fields[field] = counted.count;
+      writes.push(...counted.writes);
+    }
+  }
+  if (rows === 0 && !next.feeds)
+    return aggregate ? [{ op: 'delete', id, ifMatch: aggregate._etag }, ...writes] : writes;
+  const body = {
+    ...(next.fields ?? groupFieldsOf(fold, spec)),
+    ...fields,
+    id,
+    type: spec.into.type,
+    ...(rows === 0 ? { ttl: EMPTIED_TTL_S } : {}),
+    _mr: { by: fold.projection, rows, sums, ...(Object.keys(kept).length > 0 ? { kept } : {}) } satisfies Own,
+  };
+  if (aggregate) return [{ op: 'replace', id, body, ifMatch: aggregate._etag }, ...writes];
+  // Nothing came in, so there is nothing to tell those who derive from it.
+  return rows === 0 ? writes : [{ op: 'create', id, body }, ...writes];
+}
+
+const delta = ({ replaced }: Fold, of: (values: Values) => number): number =>
+  replaced.reduce((sum, { before, after }) => sum + (after ? of(after) : 0) - (before ? of(before) : 0), 0);
+
+const added = (field: string, fold: Fold): number => delta(fold, ({ m }) => numberOf(m[field]));
+const numberOf = (part: Part | undefined): number => (typeof part === 'number' ? part : 0);
+
+/** Beyond 2^53 integers are rounded, and what is taken back later is no longer what was added. */
+function safe(field: string, sum: number): number {
+  if (Math.abs(sum) <= Number.MAX_SAFE_INTEGER) return sum;
+  throw new MillraceError('sum-unsafe', `Measure ${field} would be ${sum}, beyond the integers that are exact (2^53)`, {
+    mend: 'Sum a larger unit, or part the group further; or leave the document out with `where`.',
+  });
+}
+
+function addBuckets(field: string, { bounds }: Extract<MeasureSpec, { kind: 'histogram' }>, fold: Fold): number[] {
+  const before = fold.aggregate?.[field] as readonly number[] | undefined;
+  return Array.from(
+    { length: bounds.length + 1 },
+    (_, bucket) =>
+      (before?.[bucket] ?? 0) + delta(fold, ({ m }) => (m[field] as readonly number[] | undefined)?.[bucket] ?? 0),
+  );
+}
+
+function groupFieldsOf({ aggregate }: Fold, spec: AggregateSpec): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(aggregate ?? {})) {
+    if (!name.startsWith('_') && name !== 'ttl' && !(name in spec.measures)) fields[name] = value;
+  }
+  return fields;
+}

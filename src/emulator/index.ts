@@ -1,3 +1,4 @@
+import type { CosmosClientOptions } from '@azure/cosmos';
 import { UsageError } from '../base/errors.ts';
 import { admin } from './admin.ts';
 import { controls } from './controls.ts';
@@ -6,10 +7,12 @@ import { newAccount } from './cosmos/account.ts';
 import type { Account, Faults } from './cosmos/account.ts';
 import type { Clock } from './cosmos/clock.ts';
 import { sweep } from './cosmos/expiry.ts';
+import { inProcess } from './cosmos/in-process.ts';
 import { Journal } from './cosmos/journal.ts';
 import { seeded } from './cosmos/random.ts';
 import { restart as restartRules } from './cosmos/rules.ts';
 import { CosmosServer } from './cosmos/server.ts';
+import { Service } from './cosmos/service.ts';
 import type { EmulatorStats } from './cosmos/stats.ts';
 import { exportTo, importFrom } from './cosmos/transfer.ts';
 
@@ -45,6 +48,11 @@ export interface Emulator extends Controls {
   readonly endpoint: string;
   readonly key: string;
   readonly connectionString: string;
+  /**
+   * For `new CosmosClient(emulator.clientOptions)`, or to spread among other options: a client in this process that
+   * needs no sockets, about twice as fast, and meets the same faults, broken connections among them.
+   */
+  readonly clientOptions: Required<Pick<CosmosClientOptions, 'endpoint' | 'key' | 'httpClient'>>;
   /** Replaces the faults from here on. */
   faults(faults: Faults): void;
   /** Stops the world: nothing is answered for so long, and then everything. */
@@ -75,11 +83,12 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   let { account, journal } = open(options, random);
   const commands = controls(() => account);
   const stall = (ms: number): void => {
-    server.stalledUntil = Date.now() + ms;
+    service.stalledUntil = Date.now() + ms;
   };
   const now = (): number => account.now();
-  const serve = (): CosmosServer => new CosmosServer(account, key, admin({ ...commands, stall, restart, now }, key));
-  let server = serve();
+  const serve = (): Service => new Service(account, key, admin({ ...commands, stall, restart, now }, key));
+  let service = serve();
+  let server = new CosmosServer(service);
   const bound = await server.listen(port, host).catch((error: unknown) => {
     journal?.close();
     throw refusal(error, port, host);
@@ -88,15 +97,21 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   const endpoint = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/`;
   let closing: Promise<void> | undefined;
 
-  async function restart(): Promise<void> {
+  let restarting: Promise<void> | undefined;
+  function restart(): Promise<void> {
+    return (restarting ??= again().finally(() => (restarting = undefined)));
+  }
+  async function again(): Promise<void> {
     const stopped = server.close();
     journal?.crash();
     if (journal) ({ account, journal } = open({ ...options, faults: account.faults }, random, account.clock));
-    const { stats } = server;
-    server = serve();
-    server.stats = stats;
     await stopped;
+    const { stats } = service;
+    const next = serve();
+    next.stats = stats;
+    server = new CosmosServer(next);
     await server.listen(bound, host);
+    service = next;
   }
 
   return {
@@ -104,6 +119,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     endpoint,
     key,
     connectionString: `AccountEndpoint=${endpoint};AccountKey=${key};`,
+    clientOptions: { endpoint, key, httpClient: inProcess(() => service) },
     faults: (next) => {
       restartRules(next.rules ?? []);
       account.faults = next;
@@ -112,7 +128,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     restart,
     exportTo: (path) => exportTo(account, path),
     importFrom: (path) => importFrom(account, path),
-    stats: () => server.stats.snapshot(),
+    stats: () => service.stats.snapshot(),
     close: () =>
       (closing ??= (async () => {
         clearInterval(sweeping);

@@ -1,5 +1,5 @@
 import { CosmosClient, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
-import type { Container, ContainerRequest, Database } from '@azure/cosmos';
+import type { Container, ContainerRequest, CosmosClientOptions, Database } from '@azure/cosmos';
 import { onTestFinished } from 'vitest';
 import { startEmulator } from '../../src/emulator/index.ts';
 import type { Emulator, EmulatorOptions } from '../../src/emulator/index.ts';
@@ -18,11 +18,18 @@ export interface Emulated {
   readonly container: Container;
 }
 
-/** A client that keeps session tokens, as Millrace's own clients do. */
+/** A client over sockets that keeps session tokens, as Millrace's own clients do. */
 export function clientOf(emulator: Emulator, session = true): CosmosClient {
+  const { endpoint, key } = emulator;
+  return newClient({ endpoint, key }, session);
+}
+
+/** The same without sockets, where the wire isn't what is tested. */
+export const clientInside = (emulator: Emulator): CosmosClient => newClient(emulator.clientOptions, true);
+
+function newClient(options: CosmosClientOptions, session: boolean): CosmosClient {
   return new CosmosClient({
-    endpoint: emulator.endpoint,
-    key: emulator.key,
+    ...options,
     ...(session ? { consistencyLevel: 'Session' } : {}),
     connectionPolicy: {
       retryOptions: { maxRetryAttemptCount: 0, fixedRetryIntervalInMilliseconds: 0, maxWaitTimeInSeconds: 0 },

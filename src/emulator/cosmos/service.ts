@@ -1,0 +1,195 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { messageOf } from '../../base/errors.ts';
+import type { Account } from './account.ts';
+import { authorize, signer } from './auth.ts';
+import type { Signer } from './auth.ts';
+import { fateOf } from './faults.ts';
+import type { Fate } from './faults.ts';
+import { items } from './items.ts';
+import { kindOf } from './kind.ts';
+import { Queries } from './query.ts';
+import { accountInfo, resources } from './resources.ts';
+import { Stats } from './stats.ts';
+import { metered } from './throughput.ts';
+import { badRequest, notFound, tooLarge, WireError } from './wire.ts';
+import type { Call, Reply } from './wire.ts';
+
+/** Where commands to the server itself go; no database may be called so, as those live under `dbs`. */
+export const ADMIN = '_millrace';
+
+/** Answers a command to the server itself. */
+export type Admin = (from: string | undefined, call: Call) => Reply;
+
+/** A request as it came, its body read; undefined where that was too large to be kept. */
+export interface Incoming {
+  readonly method: string;
+  /** Path and query, still encoded. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer | undefined;
+}
+
+/** Whoever waits for an answer, over a socket or in this process. Exactly one of the two is called, once. */
+export interface Caller {
+  /** Where the request came from. */
+  readonly address: string | undefined;
+  /** Takes the answer; nothing of it is shared with anyone else. */
+  send(reply: Reply): void;
+  /** Breaks the connection without an answer. */
+  cut(): void;
+}
+
+/** Answers one account's requests, whatever they came over, with the faults that were ordered. */
+export class Service {
+  readonly account: Account;
+  /** Goes on over a restart. */
+  stats = new Stats();
+  /** Until when everything stands still, in milliseconds since 1970 by the machine's clock. */
+  stalledUntil = 0;
+  readonly #signer: Signer;
+  readonly #queries: Queries;
+  readonly #admin: Admin;
+  readonly #waiting = new Set<Caller>();
+  #closed = false;
+  #activity = 0;
+
+  constructor(account: Account, key: string, admin: Admin) {
+    this.account = account;
+    this.#admin = admin;
+    this.#signer = signer(Buffer.from(key, 'base64'));
+    this.#queries = new Queries(account);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Answers nobody any more: whoever waits is cut off. */
+  close(): void {
+    this.#closed = true;
+    for (const caller of this.#waiting) caller.cut();
+    this.#waiting.clear();
+  }
+
+  handle(incoming: Incoming, caller: Caller): void {
+    this.#waiting.add(caller);
+    let call: Call;
+    let fate: Fate;
+    try {
+      call = callOf(incoming);
+      if (call.segments[0] === ADMIN) {
+        this.#send(caller, this.#admin(caller.address, call));
+        return;
+      }
+      const kind = kindOf(call);
+      this.stats.request(kind);
+      authorize(call, this.#signer);
+      if (!incoming.body) throw tooLarge();
+      fate = this.#fate(call, kind);
+    } catch (error) {
+      this.#answer(caller, 'normal', refusal(error));
+      return;
+    }
+    if (fate === 'reset-before') {
+      this.#cut(caller);
+      return;
+    }
+    const wait = this.#delay(call);
+    if (wait === 0) {
+      this.#answer(caller, fate, this.#run(call));
+      return;
+    }
+    setTimeout(() => {
+      if (this.#closed) return;
+      const reply = this.#run(call);
+      setTimeout(() => this.#answer(caller, fate, reply), wait / 2);
+    }, wait / 2);
+  }
+
+  #run(call: Call): Reply {
+    try {
+      return this.#route(call);
+    } catch (error) {
+      return refusal(error);
+    }
+  }
+
+  /** What this request has to wait for latency and for the world to go on, in milliseconds. */
+  #delay({ segments }: Call): number {
+    const stalled = Math.max(0, this.stalledUntil - Date.now());
+    const { latencyMs = 0, jitterMs = 0 } = this.account.faults;
+    if (segments[4] !== 'docs' || latencyMs + jitterMs === 0) return 2 * stalled;
+    return 2 * stalled + latencyMs + (jitterMs > 0 ? this.account.random() * jitterMs : 0);
+  }
+
+  #answer(caller: Caller, fate: Fate, made: Reply): void {
+    if (this.#closed) return;
+    const reply = typeof fate === 'object' ? fate.answer : made;
+    this.stats.status(reply.status);
+    this.stats.charge += Number(reply.headers['x-ms-request-charge'] ?? 0);
+    const send = (): void => {
+      if (fate === 'reset-after') this.#cut(caller);
+      else this.#send(caller, reply);
+    };
+    if (this.account.journal) this.account.journal.release(send);
+    else send();
+  }
+
+  #fate(call: Call, kind: string): Fate {
+    try {
+      const fate = fateOf(this.account, call, kind);
+      if (fate !== 'normal') this.stats.faults++;
+      return fate;
+    } catch (error) {
+      this.stats.faults++;
+      throw error;
+    }
+  }
+
+  #route(call: Call): Reply {
+    const { segments } = call;
+    if (segments.length === 0) return accountInfo(call);
+    if (segments[4] !== 'docs') return resources(this.account, call);
+    if (segments[0] !== 'dbs' || segments[2] !== 'colls' || segments.length > 6) throw notFound('Resource');
+    const container = this.account.databases.get(segments[1]!)?.containers.get(segments[3]!);
+    if (!container) throw notFound('Owner resource');
+    return metered(this.account, call, container, () => items(this.account, this.#queries, call, container));
+  }
+
+  #send(caller: Caller, reply: Reply): void {
+    if (!this.#waiting.delete(caller)) return;
+    reply.headers['x-ms-activity-id'] = `00000000-0000-0000-0000-${(++this.#activity).toString(16).padStart(12, '0')}`;
+    reply.headers['x-ms-request-charge'] ??= '0';
+    caller.send(reply);
+  }
+
+  #cut(caller: Caller): void {
+    if (this.#waiting.delete(caller)) caller.cut();
+  }
+}
+
+const callOf = ({ method, url, headers, body }: Incoming): Call => ({
+  method,
+  segments: segmentsOf(url),
+  headers,
+  body: body ?? Buffer.alloc(0),
+});
+
+function segmentsOf(url: string): string[] {
+  const [path = ''] = url.split('?', 1);
+  try {
+    return path
+      .split('/')
+      .filter((segment) => segment !== '')
+      .map(decodeURIComponent);
+  } catch {
+    throw badRequest('The request path is not well-formed: it holds a broken percent escape.');
+  }
+}
+
+function refusal(error: unknown): Reply {
+  if (error instanceof WireError) return error.reply();
+  // Staged writes are gone with the exception, so nothing is half done.
+  if (error instanceof RangeError) return badRequest('The request is nested too deeply or asks for too much.').reply();
+  return new WireError(500, `The embedded server failed: ${messageOf(error)}`).reply();
+}

@@ -20,6 +20,8 @@ export type { Controls } from './controls.ts';
 export type { Faults } from './cosmos/account.ts';
 export type { Rule } from './cosmos/rules.ts';
 export type { EmulatorStats } from './cosmos/stats.ts';
+export { startEventHubs } from './eventhubs/index.ts';
+export type { EventHubFaults, EventHubs, EventHubsOptions, HubOptions, PublishedEvent } from './eventhubs/index.ts';
 
 /** The key that Microsoft publishes for its own emulators. */
 export const EMULATOR_KEY = 'C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==';

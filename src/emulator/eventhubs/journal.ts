@@ -1,0 +1,85 @@
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import type { Namespace } from './namespace.ts';
+import type { NewEvent, PartitionLog } from './partition-log.ts';
+
+/** Bytes of a record's two lengths. */
+const LENGTHS = 8;
+
+/**
+ * What was published, in a file a partition: records of a header (JSON: the time and the partition keys) and the events'
+ * bytes. A batch is one record, written at once; what a kill cut off is cut off for good.
+ */
+export class Journal {
+  readonly #folder: string;
+  readonly #files = new Map<string, number>();
+
+  /** @throws UsageError where the folder can't be used */
+  constructor(folder: string) {
+    this.#folder = folder;
+    try {
+      mkdirSync(folder, { recursive: true });
+    } catch (cause) {
+      const mend = 'Give --data a folder you may write to.';
+      throw new UsageError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
+        cause,
+        mend,
+      });
+    }
+  }
+
+  load({ hubs }: Namespace): void {
+    for (const { name, partitions } of hubs.values()) {
+      for (const log of partitions) {
+        const file = this.#path(name, log);
+        if (existsSync(file)) replay(file, log);
+      }
+    }
+  }
+
+  write(hub: string, log: PartitionLog, batch: readonly NewEvent[], at: number): void {
+    const path = this.#path(hub, log);
+    const file = this.#files.get(path) ?? openSync(path, 'a');
+    this.#files.set(path, file);
+    const header = { at, events: batch.map(({ message, partitionKey }) => [message.length, partitionKey ?? null]) };
+    const head = Buffer.from(JSON.stringify(header));
+    const lengths = Buffer.alloc(LENGTHS);
+    const bodies = batch.map(({ message }) => message);
+    lengths.writeUInt32LE(head.length, 0);
+    lengths.writeUInt32LE(
+      bodies.reduce((sum, body) => sum + body.length, 0),
+      4,
+    );
+    writeSync(file, Buffer.concat([lengths, head, ...bodies]));
+  }
+
+  close(): void {
+    for (const file of this.#files.values()) closeSync(file);
+    this.#files.clear();
+  }
+
+  #path(hub: string, log: PartitionLog): string {
+    return join(this.#folder, `${encodeURIComponent(hub.toLowerCase())}-${log.id}.events`);
+  }
+}
+
+function replay(file: string, log: PartitionLog): void {
+  const bytes = readFileSync(file);
+  let at = 0;
+  while (at + LENGTHS <= bytes.length) {
+    const head = at + LENGTHS;
+    const body = head + bytes.readUInt32LE(at);
+    const end = body + bytes.readUInt32LE(at + 4);
+    if (end > bytes.length) break;
+    const header = JSON.parse(bytes.toString('utf8', head, body)) as { at: number; events: [number, string | null][] };
+    let from = body;
+    const batch = header.events.map(([length, key]): NewEvent => {
+      const message = bytes.subarray(from, (from += length));
+      return { message, partitionKey: key ?? undefined };
+    });
+    log.append(batch, header.at);
+    at = end;
+  }
+  if (at < bytes.length) truncateSync(file, at);
+}

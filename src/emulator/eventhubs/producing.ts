@@ -1,0 +1,43 @@
+import type { EventContext } from 'rhea';
+import rhea from 'rhea';
+import { isObject } from '../../base/json.ts';
+import { partitionOf } from '../../base/partition-hash.ts';
+import type { Entity, Hub } from './namespace.ts';
+import type { NewEvent, PartitionLog } from './partition-log.ts';
+
+/** AMQP's message format of a batch: the body's data sections are messages. */
+const BATCH = 0x80013700;
+const PARTITION_KEY = 'x-opt-partition-key';
+
+/** The events of a delivery, in their order. */
+export function eventsOf({ message, delivery }: EventContext): NewEvent[] {
+  // rhea decodes what has the standard format, and hands on the bytes of what hasn't.
+  const raw: unknown = message;
+  if (!Buffer.isBuffer(raw)) return [event(raw, rhea.message.encode(raw))];
+  const envelope = rhea.message.decode(raw);
+  if (delivery?.format !== BATCH) return [event(envelope, raw)];
+  const body: unknown = envelope['body'];
+  const content: unknown = isObject(body) ? body['content'] : undefined;
+  const key = keyOf(envelope);
+  return (Array.isArray(content) ? content : [content])
+    .filter((each): each is Buffer => Buffer.isBuffer(each))
+    .map((each) => ({ message: each, partitionKey: key }));
+}
+
+const event = (message: unknown, encoded: Buffer): NewEvent => ({ message: encoded, partitionKey: keyOf(message) });
+
+function keyOf(message: unknown): string | undefined {
+  const annotations = isObject(message) ? message['message_annotations'] : undefined;
+  const key = isObject(annotations) ? annotations[PARTITION_KEY] : undefined;
+  return typeof key === 'string' ? key : undefined;
+}
+
+/** Where a batch goes: to the link's partition, else by the key it has, else to each in turn. */
+export function destination({ hub, partition }: Entity, [first]: readonly NewEvent[]): PartitionLog {
+  const found = partition ?? hub.partitions[indexOf(hub, first?.partitionKey)];
+  if (!found) throw new Error(`${hub.name} has no partitions`);
+  return found;
+}
+
+const indexOf = (hub: Hub, key: string | undefined): number =>
+  key === undefined ? hub.turn++ % hub.partitions.length : partitionOf(key, hub.partitions.length);

@@ -1,0 +1,28 @@
+import type { PartitionLog, StoredEvent } from './partition-log.ts';
+import { AmqpRefusal } from './refusal.ts';
+
+const FORM = /^amqp\.annotation\.x-opt-(offset|sequence-number|enqueued-time) (>=?) '(@latest|-?\d+)'$/;
+
+/**
+ * Index of the first event that a consumer's filter lets through, `log.events.length` where that one is yet to come.
+ * Without a filter it is the first there is.
+ */
+export function startOf(log: PartitionLog, filter: string | undefined): number {
+  if (filter === undefined) return 0;
+  const [, field, comparison, value = ''] = FORM.exec(filter) ?? [];
+  if (field === undefined)
+    throw new AmqpRefusal('com.microsoft:argument-error', `The filter ${filter} can't be understood.`);
+  if (value === '@latest') return log.events.length;
+  const wanted = Number(value);
+  const of = (event: StoredEvent): number =>
+    field === 'offset' ? Number(event.offset) : field === 'sequence-number' ? event.sequence : event.enqueuedAt;
+  // All three rise with the index.
+  let low = 0;
+  for (let high = log.events.length; low < high;) {
+    const middle = (low + high) >> 1;
+    const event = log.events[middle];
+    if (event && (of(event) > wanted || (comparison === '>=' && of(event) === wanted))) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -2,8 +2,9 @@
 import { isObject } from '../base/json.ts';
 import type { Container, DocumentType, Model } from '../model/model.ts';
 import { error, ref } from './declaration.ts';
-import type { ArchiveSpec, Finding, Join, Pipeline, ProjectionSpec, SourceRef } from './kinds.ts';
+import type { ArchiveSpec, Finding, IngestSpec, Join, Pipeline, ProjectionSpec, SourceRef } from './kinds.ts';
 import { near } from './near.ts';
+import { feedReaders } from './pipeline.ts';
 
 /** Findings of the pipeline's own declaration and of its comparison with the model, errors first. */
 export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
@@ -11,7 +12,9 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
   for (const rules of pipeline.sources) find(model, rules, 'source() names', findings);
   for (const projection of pipeline.projections) findings.push(...checkProjection(projection, model));
   for (const archive of pipeline.archives) findings.push(...checkArchive(archive, pipeline, model));
-  if (pipeline.projections.length + pipeline.archives.length === 0) {
+  for (const { name, from } of pipeline.publishes) find(model, from, `Projection ${name} publishes`, findings);
+  for (const ingest of pipeline.ingests) findings.push(...checkIngest(ingest, pipeline, model));
+  if (feedReaders(pipeline).length + pipeline.ingests.length === 0) {
     findings.push({
       code: 'no-projections',
       severity: 'warning',
@@ -29,7 +32,7 @@ function checkProjection(projection: ProjectionSpec, model: Model): Finding[] {
   const findings: Finding[] = [];
   find(model, projection.from, `Projection ${projection.name} reads`, findings);
   const sink = find(model, projection.into, `Projection ${projection.name} writes`, findings);
-  if (sink) findings.push(...checkSinkKey(projection, sink));
+  if (sink) findings.push(...checkKey(`Projection ${projection.name}`, sink));
   if (projection.kind === 'copy') {
     for (const join of projection.joins) {
       const joined = find(model, join.of, `Projection ${projection.name} joins`, findings);
@@ -60,6 +63,24 @@ function checkArchive(archive: ArchiveSpec, { projections }: Pipeline, model: Mo
       const mend = 'Leave joined documents where they are: once archived, a join would no longer find them.';
       findings.push(error('archive-of-joined', message, mend));
     }
+  }
+  return findings;
+}
+
+/** What comes in is a source: what a projection writes there would be lost among it, or taken for it. */
+function checkIngest({ name, from, into }: IngestSpec, { projections, publishes }: Pipeline, model: Model): Finding[] {
+  const findings: Finding[] = [];
+  const sink = find(model, into, `Ingest ${name} writes`, findings);
+  if (sink) findings.push(...checkKey(`Ingest ${name}`, sink));
+  for (const projection of projections) {
+    if (!same(projection.into, into)) continue;
+    const message = `Ingest ${name} writes ${ref(into)}, which projection ${projection.name} writes too`;
+    findings.push(error('ingest-into-derived', message, 'Give one of them another type.'));
+  }
+  for (const publish of publishes) {
+    if (publish.to !== from || !same(publish.from, into)) continue;
+    const message = `Ingest ${name} reads ${from} into ${ref(into)}, which ${publish.name} publishes to ${from} again`;
+    findings.push(error('hub-cycle', message, 'Publish to another event hub.'));
   }
   return findings;
 }
@@ -114,11 +135,11 @@ function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found)
   ];
 }
 
-function checkSinkKey(projection: ProjectionSpec, { container, type }: Found): Finding[] {
+function checkKey(what: string, { container, type }: Found): Finding[] {
   return container.partitionKey.flatMap((path) => {
     const lacking = type.examples.some((example) => !has(example, path.split('/').slice(1)));
     if (!lacking) return [];
-    const message = `Projection ${projection.name} writes ${type.name} into ${place(container)}, whose key ${path} its examples lack`;
+    const message = `${what} writes ${type.name} into ${place(container)}, whose key ${path} its examples lack`;
     return [
       error('sink-key-missing', message, `Give every ${type.name} the field ${path.slice(1)}, or change the key.`),
     ];

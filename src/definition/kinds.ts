@@ -92,8 +92,52 @@ export interface ArchiveSpec {
   readonly tenantField?: string;
 }
 
+/** Changes as events of an event hub: nothing that could be recomputed, as a hub can't be asked what it holds of a key. */
+export interface PublishSpec {
+  readonly kind: 'publish';
+  readonly name: string;
+  readonly version: number;
+  readonly from: SourceRef;
+  /** Name of the event hub. */
+  readonly to: string;
+  readonly format: 'cloudevents' | 'raw';
+  readonly order: 'partitionKey' | 'document';
+  /** The data is what was before and after. */
+  readonly images: boolean;
+  readonly type?: string;
+  readonly schemaVersion?: string;
+  where?(doc: Doc): boolean;
+  map?(doc: Doc): unknown;
+}
+
 /** Everything that is declared in a pipeline's `projections`. */
-export type DerivedSpec = ProjectionSpec | ArchiveSpec;
+export type DerivedSpec = ProjectionSpec | ArchiveSpec | PublishSpec;
+
+/** An event as an ingest's `map` gets it. */
+export interface IngestEvent {
+  /** Parsed where it is JSON; else its text, or its bytes where it is no UTF-8. */
+  readonly body: unknown;
+  /** Application properties. */
+  readonly properties: Readonly<Record<string, unknown>>;
+  readonly partitionKey?: string;
+  readonly partition: string;
+  readonly sequence: number;
+  readonly offset: string;
+  readonly enqueuedAt: Date;
+}
+
+/** Events of an event hub that become documents. */
+export interface IngestSpec {
+  readonly kind: 'ingest';
+  readonly name: string;
+  readonly version: number;
+  /** Name of the event hub. */
+  readonly from: string;
+  readonly consumerGroup: string;
+  readonly into: SourceRef;
+  /** The document without its discriminator; null: the event becomes none. */
+  map(event: IngestEvent): Doc | null;
+}
 
 export interface SourceRules extends SourceRef {
   deleted?(doc: Doc): boolean;
@@ -117,6 +161,8 @@ export interface Pipeline {
   readonly sources: readonly SourceRules[];
   readonly projections: readonly ProjectionSpec[];
   readonly archives: readonly ArchiveSpec[];
+  readonly publishes: readonly PublishSpec[];
+  readonly ingests: readonly IngestSpec[];
   readonly findings: readonly Finding[];
 }
 

@@ -1,6 +1,7 @@
-import type { ArchiveSpec, DerivedSpec, Finding, Pipeline, SourceRef, SourceRules } from './kinds.ts';
+import type { ArchiveSpec, DerivedSpec, Finding, IngestSpec, Pipeline, SourceRef, SourceRules } from './kinds.ts';
 import { projectionId } from './kinds.ts';
 import { type Declaration, error, plain, ref } from './declaration.ts';
+import type { IngestDeclaration } from './ingest.ts';
 import { MODEL_FILE, type ModelFile, type Type } from './types.ts';
 
 export interface SourceOptions<S extends object> {
@@ -28,17 +29,17 @@ export interface PipelineOptions {
   readonly tenant?: string;
   readonly sources?: readonly SourceRules[];
   readonly projections: readonly (DerivedSpec | Declaration)[];
+  /** What comes in from event hubs. */
+  readonly ingest?: readonly (IngestSpec | IngestDeclaration)[];
 }
 
 const NAME = /^[a-z0-9-]{1,50}$/;
 
 /** Never throws: what is wrong is in `findings`. */
 export function definePipeline(options: PipelineOptions): Pipeline {
-  const { name = 'millrace', tenant, sources = [], projections } = options;
-  const findings: Finding[] = projections.flatMap((projection) =>
-    'findings' in projection ? projection.findings : [],
-  );
-  for (const id of repeated(projections.map(projectionId))) {
+  const { name = 'millrace', tenant, sources = [], projections, ingest = [] } = options;
+  const findings: Finding[] = [...projections.flatMap(own), ...ingest.flatMap(own)];
+  for (const id of repeated([...projections, ...ingest].map(projectionId))) {
     findings.push(error('projection-twice', `Two projections are called ${id}`, 'Rename one, or raise its version.'));
   }
   for (const of of repeated(sources.map(ref))) {
@@ -53,13 +54,19 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     modelFile: options.model[MODEL_FILE],
     ...(tenant !== undefined && { tenant }),
     sources,
-    projections: projections.filter((projection) => projection.kind !== 'archive'),
+    projections: projections.filter((projection) => projection.kind !== 'archive' && projection.kind !== 'publish'),
     archives: projections
       .filter((projection) => projection.kind === 'archive')
       .map((archive) => byTenant(archive, tenant)),
+    publishes: projections.filter((projection) => projection.kind === 'publish'),
+    ingests: ingest,
     findings,
   };
 }
+
+/** What the builder found; a spec that was made by hand has nothing to say. */
+const own = (declared: DerivedSpec | IngestSpec | Declaration | IngestDeclaration): readonly Finding[] =>
+  'findings' in declared ? (declared as Declaration).findings : [];
 
 const byTenant = (archive: ArchiveSpec, tenant: string | undefined): ArchiveSpec =>
   tenant === undefined ? archive : { tenantField: tenant, ...archive };
@@ -82,3 +89,10 @@ function unreadSources(sources: readonly SourceRules[], projections: readonly De
 /** Every type whose feed a projection needs: its own source and, for a copy, what it joins. */
 export const sourcesOf = (projection: DerivedSpec): SourceRef[] =>
   projection.kind === 'copy' ? [projection.from, ...projection.joins.map((join) => join.of)] : [projection.from];
+
+/** Everything of a pipeline that reads a change feed. */
+export const feedReaders = ({ projections, archives, publishes }: Pipeline): DerivedSpec[] => [
+  ...projections,
+  ...archives,
+  ...publishes,
+];

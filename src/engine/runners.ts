@@ -2,7 +2,7 @@ import { UsageError } from '../base/errors.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
 import { ref } from '../definition/declaration.ts';
-import { sourcesOf } from '../definition/pipeline.ts';
+import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import type { SourceContainer, TypeRules } from '../feed/change-mapper.ts';
 import type { Model } from '../model/model.ts';
 import { aggregateRunner } from '../projections/aggregate/runner.ts';
@@ -23,7 +23,7 @@ export interface RunnerOptions {
 /** The containers whose feeds a pipeline reads, with the rules of the types it wants of them. */
 export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {
   const containers = new Map<string, { name: string; keyPaths: string[][]; types: Map<string, TypeRules> }>();
-  for (const projection of [...pipeline.projections, ...pipeline.archives]) {
+  for (const projection of feedReaders(pipeline)) {
     for (const { container, type } of sourcesOf(projection)) {
       const source = containers.get(container) ?? {
         ...sinkContainer(container, model),

@@ -1,7 +1,7 @@
 import type { InvocationContext } from '@azure/functions';
 import { app } from '@azure/functions';
 import { messageOf } from '../base/errors.ts';
-import { sourcesOf } from '../definition/pipeline.ts';
+import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import type { Workspace } from '../operations/workspace.ts';
 import { type Consume, triggerConsumer } from './trigger.ts';
@@ -77,7 +77,9 @@ async function sourcesRead(workspace: Workspace): Promise<{ container: string; p
   try {
     const { pipeline } = await workspace.pipeline();
     const names = new Set(
-      [...pipeline.projections, ...pipeline.archives].flatMap(sourcesOf).map(({ container }) => container),
+      feedReaders(pipeline)
+        .flatMap(sourcesOf)
+        .map(({ container }) => container),
     );
     return [...names].map((container) => ({ container, prefix: processorName(pipeline) }));
   } catch (error) {

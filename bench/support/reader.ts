@@ -3,7 +3,7 @@ import type { Container, Database } from '@azure/cosmos';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
-import { ChangeFeedProcessor } from '../../src/feed/processor.ts';
+import { FeedHost } from '../../src/feed/feed-host.ts';
 import { CosmosChangeSource } from '../../src/feed/source.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 
@@ -23,7 +23,7 @@ export async function readAll({ source, keyPath, type, leases, state, database, 
   const rid = resource?._rid ?? '';
   const engine = new Engine({ database, runners, deadLetters: new DeadLetters(state) });
   const map = { name: source.id, keyPaths: [[keyPath]], types: new Map([[type, {}]]) };
-  const processor = new ChangeFeedProcessor({
+  const processor = new FeedHost({
     container: source.id,
     host: 'bench',
     source: new CosmosChangeSource(source, rid, map, { epoch: 1 }),

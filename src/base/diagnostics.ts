@@ -5,6 +5,21 @@ export interface Events {
   'lease:acquired': { container: string; lease: string; host: string };
   'lease:released': { container: string; lease: string; host: string; reason: string };
   'lease:checkpoint': { container: string; lease: string; position: string };
+  /** A supervisor moved by its table (feed/states.ts). */
+  'lease:state': { container: string; lease: string; from: string; event: string; to: string };
+  /** A lease vanished, and was made again where it was last seen. */
+  'lease:recreated': { container: string; range: { min: string; max: string }; position: string | undefined };
+  /** What a host does about a lease, and why, whenever that changes. */
+  'balancer:decided': {
+    container: string;
+    host: string;
+    lease: string;
+    sighting: string;
+    decision: string;
+    why: string;
+  };
+  /** A handler threw; `attempt` counts from 1. */
+  'handler:failed': { container: string; lease: string; changes: number; attempt: number; error: unknown };
   'feed:page': { container: string; lease: string; changes: number; charge: number };
   'feed:failed': { container: string; lease: string; error: unknown };
   'balancer:failed': { container: string; error: unknown };

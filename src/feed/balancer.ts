@@ -1,31 +1,94 @@
 import type { Lease } from './lease.ts';
+import { DECISIONS, type Decision, type Need, type Sighting } from './states.ts';
 
 export interface Balance {
   readonly host: string;
+  /** Leases that this host looks after now. */
+  readonly supervised: ReadonlySet<string>;
   /** Leases nobody wrote for longer than the expiration, as this host saw them (L11: by observation, not by clocks). */
   readonly expired: ReadonlySet<string>;
+  /** True in the first balance of a host: what is in its name is its own. */
+  readonly starting?: boolean;
+  /** A host's least and most leases, whatever its share; 0 or absent: no such limit. */
+  readonly least?: number | undefined;
+  readonly most?: number | undefined;
+}
+
+/** What becomes of a lease, and why (L12). */
+export interface Verdict {
+  readonly lease: Lease;
+  readonly decision: Decision;
+  readonly sighting: Sighting;
+  readonly why: string;
 }
 
 /**
- * Which leases this host takes now, so that every host converges on ceil(leases ÷ hosts) (L7): all free and expired ones
- * up to its share at once, else one from the largest owner. The rule is that of .NET's EqualPartitionsBalancingStrategy.
+ * What this host does about each lease, so that every host converges on ceil(leases ÷ hosts) (L7): all free and expired
+ * ones up to its share at once, else one from the largest owner. The rule is that of .NET's EqualPartitionsBalancingStrategy.
  */
-export function leasesToTake(leases: readonly Lease[], { host, expired }: Balance): Lease[] {
-  const free = leases.filter((lease) => lease.owner === null || (lease.owner !== host && expired.has(lease.id)));
-  const held = new Map<string, Lease[]>([[host, []]]);
+export function balance(leases: readonly Lease[], options: Balance): Verdict[] {
+  const { host, supervised, expired, starting = false, least = 0, most = 0 } = options;
+  const sightings = new Map(leases.map((lease) => [lease, sightingOf(lease, options)]));
+  const held = new Map<string, number>([[host, 0]]);
   for (const lease of leases) {
-    if (lease.owner === null || free.includes(lease)) continue;
-    const of = held.get(lease.owner) ?? [];
-    of.push(lease);
-    held.set(lease.owner, of);
+    if (lease.owner === null || (lease.owner !== host && expired.has(lease.id))) continue;
+    held.set(lease.owner, (held.get(lease.owner) ?? 0) + 1);
   }
-  const target = Math.ceil(leases.length / held.size);
-  const mine = held.get(host)?.length ?? 0;
-  const need = target - mine;
-  if (need <= 0) return [];
-  if (free.length > 0) return free.slice(0, need);
-  let largest: Lease[] = [];
-  for (const [owner, of] of held) if (owner !== host && of.length > largest.length) largest = of;
-  const spare = largest.length > target - (need > 1 ? 1 : 0);
-  return spare ? largest.slice(-1) : [];
+  const share = Math.max(least, Math.ceil(leases.length / held.size));
+  const target = most > 0 ? Math.min(most, share) : share;
+  // What this host had before it was started counts as its own, whether it runs by now or not.
+  let mayTake = target - Math.max(held.get(host) ?? 0, supervised.size);
+  let mayOwn = most > 0 ? most : Infinity;
+  const others = [...held].filter(([owner]) => owner !== host);
+  const [largest, count] = others.reduce<[string, number]>((a, b) => (b[1] > a[1] ? b : a), ['', 0]);
+  // Nothing is stolen while something can be had for nothing.
+  let maySteal = leases.some((lease) => isIdle(sightings.get(lease)))
+    ? 0
+    : Number(count > target - (mayTake > 1 ? 1 : 0));
+  // The last listed of the largest owner's goes first: it is the one that its owner took last.
+  const victim = leases.findLast((lease) => lease.owner === largest && sightings.get(lease) === 'live');
+  return leases.map((lease): Verdict => {
+    const sighting = sightings.get(lease) ?? 'live';
+    const own = sighting === 'lapsed' || (sighting === 'own' && starting);
+    const need: Need = own && mayOwn > 0 ? 'starting' : mayTake > 0 ? 'more' : 'none';
+    const decision = DECISIONS[sighting][need];
+    const verdict = (decided: Decision, why: string): Verdict => ({ lease, sighting, decision: decided, why });
+    if (decision === 'take') {
+      if (own) mayOwn -= 1;
+      else mayTake -= 1;
+      return verdict('take', own ? 'it is in our name' : WHY[sighting]);
+    }
+    if (decision === 'steal') {
+      if (lease !== victim || maySteal === 0)
+        return verdict(
+          'leave',
+          count > target ? 'one is stolen at a time' : `${lease.owner} has no more than its share`,
+        );
+      maySteal = 0;
+      return verdict('steal', `${largest} has ${count} leases, more than ${target}`);
+    }
+    if (decision === 'keep') return verdict('keep', WHY[sighting]);
+    return verdict('leave', sighting === 'own' ? WHY.own : `this host has its share, ${target}`);
+  });
+}
+
+const WHY: Readonly<Record<Sighting, string>> = {
+  supervised: 'it is looked after here',
+  own: 'it was given up here, and is taken again once it has expired',
+  lapsed: 'it was given up here, and has expired since',
+  free: 'it has no owner',
+  expired: 'its owner has not written it for too long',
+  live: 'its owner writes it',
+};
+
+const isIdle = (sighting: Sighting | undefined): boolean => sighting === 'free' || sighting === 'expired';
+
+export function sightingOf(
+  lease: Lease,
+  { host, supervised, expired }: Pick<Balance, 'host' | 'supervised' | 'expired'>,
+): Sighting {
+  if (supervised.has(lease.id)) return 'supervised';
+  if (lease.owner === null) return 'free';
+  if (expired.has(lease.id)) return lease.owner === host ? 'lapsed' : 'expired';
+  return lease.owner === host ? 'own' : 'live';
 }

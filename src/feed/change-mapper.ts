@@ -58,6 +58,65 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
   }
 }
 
+/** A container that is read for its own sake: every document, whatever its type. */
+export type AnySource = Pick<SourceContainer, 'name' | 'keyPaths'>;
+
+/** The same for a reader that has no types: `doc` is the document as the feed delivers it, system fields included. */
+export function toAnyChange({ name, keyPaths }: AnySource, raw: unknown, epoch: number): Change {
+  if (!isObject(raw))
+    throw new MillraceError('malformed-change', `The feed of ${name} delivered something that is no document`);
+  const { _lsn: lsn, _etag: etag, id, type } = raw;
+  if (!Number.isFinite(Number(lsn)) || typeof etag !== 'string' || typeof id !== 'string')
+    throw new MillraceError('malformed-change', `A change of ${name} lacks _lsn, _etag or id`);
+  return {
+    container: name,
+    type: typeof type === 'string' ? type : '',
+    key: keyWithGaps(raw, keyPaths),
+    id,
+    version: { epoch, lsn: Number(lsn), etag },
+    at: Number(raw['_ts'] ?? 0) * 1000,
+    op: 'upsert',
+    doc: raw,
+  };
+}
+
+/** An entry of the all-versions-and-deletes feed: `{ current, previous, metadata }`; `map` reads what is current. */
+export function toVersion(
+  { name, keyPaths }: AnySource,
+  raw: unknown,
+  epoch: number,
+  map: (document: unknown) => Change | undefined,
+): Change | undefined {
+  const metadata = isObject(raw) ? raw['metadata'] : undefined;
+  if (!isObject(raw) || !isObject(metadata))
+    throw new MillraceError('malformed-change', `An entry of the all-versions feed of ${name} lacks its metadata`);
+  const { operationType, lsn, crts, id, partitionKey, timeToLiveExpired } = metadata;
+  const previous = isObject(raw['previous']) ? raw['previous'] : undefined;
+  const before = previous ? { before: previous } : {};
+  if (operationType !== 'delete') {
+    const current = isObject(raw['current']) ? { ...raw['current'], _lsn: lsn } : raw['current'];
+    const change = map(current);
+    return change && { ...change, ...before, operation: operationType === 'create' ? 'create' : 'replace' };
+  }
+  if (typeof id !== 'string' || !isObject(partitionKey))
+    throw new MillraceError('malformed-change', `A deletion of ${name} lacks its id or partition key`);
+  return {
+    container: name,
+    type: typeof previous?.['type'] === 'string' ? previous['type'] : '',
+    key: keyWithGaps(
+      partitionKey,
+      keyPaths.map((path) => path.slice(-1)),
+    ),
+    id,
+    // A deletion leaves no etag; its lsn tells it from every other version of the document.
+    version: { epoch, lsn: Number(lsn), etag: `deleted@${Number(lsn)}` },
+    at: Number(crts ?? 0) * 1000,
+    op: 'delete',
+    operation: timeToLiveExpired === true ? 'expired' : 'delete',
+    ...before,
+  };
+}
+
 /** A missing key value is legal in Cosmos DB; it is told by an empty object there and by null here. */
 const keyWithGaps = (raw: object, paths: readonly KeyPath[]): Key =>
   paths.map((path) => {

@@ -23,11 +23,14 @@ export interface Version {
  * Functions host rewrites them. `archive` is a removal from the hot container that retracts nothing.
  */
 export interface Change<D = Record<string, unknown>> extends Identity {
+  /** The document's `type`; empty where it has none, or is deleted without an image of what it was. */
   readonly type: string;
   readonly version: Version;
   /** `_ts` in milliseconds; says when, never in which order. */
   readonly at: number;
   readonly op: 'upsert' | 'delete' | 'archive';
+  /** What was done, where the feed tells (all versions and deletes); `expired`: deleted by its time to live. */
+  readonly operation?: 'create' | 'replace' | 'delete' | 'expired';
   readonly doc?: D;
   readonly before?: D;
   /** It came back from the archive as it was: no new event to publish or to react to. State projections apply it as any. */
@@ -45,6 +48,8 @@ export interface Page {
   readonly charge: number;
   /** When the page was read, on the monotonic clock: no write starts more than the write bound after this (R0). */
   readonly readAt: number;
+  /** Session token of the answer: a read of the source with it is not older than the page. */
+  readonly session?: string;
 }
 
 /**

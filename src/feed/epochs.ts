@@ -14,11 +14,23 @@ interface EpochDocument {
  * The generation of a source's numbering, kept in the state container. A container that was dropped and made again has
  * another rid and counts its lsn from the start, so its epoch is raised: newer versions win over those of the old one.
  */
-export async function currentEpoch(state: Container, container: string, rid: string): Promise<number> {
+export const currentEpoch = (state: Container, container: string, rid: string): Promise<number> =>
+  settle(state, container, rid, (stored) => stored.rid !== rid);
+
+/** Raises the epoch from `known`, once for all hosts: the container lost changes, and counts their lsns again (L3). */
+export const raiseEpoch = (state: Container, container: string, rid: string, known: number): Promise<number> =>
+  settle(state, container, rid, (stored) => stored.rid !== rid || stored.epoch <= known);
+
+async function settle(
+  state: Container,
+  container: string,
+  rid: string,
+  outdated: (stored: EpochDocument) => boolean,
+): Promise<number> {
   const item = state.item(container, 'epochs');
   for (;;) {
     const { resource: stored } = await withRetry(() => item.read<EpochDocument>(), { reads: true });
-    if (stored?.rid === rid) return stored.epoch;
+    if (stored && !outdated(stored)) return stored.epoch;
     const next: EpochDocument = { id: container, pk: 'epochs', rid, epoch: (stored?.epoch ?? 0) + 1 };
     try {
       const condition = stored?._etag;

@@ -5,6 +5,7 @@ import { emit } from '../base/diagnostics.ts';
 import type { Page } from './change.ts';
 import type { Fence } from './fence.ts';
 import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
+import { until } from './until.ts';
 
 export interface SessionOptions {
   readonly container: string;
@@ -12,8 +13,6 @@ export interface SessionOptions {
   readonly clock: Clock;
   readonly renewMs: number;
   readonly expirationMs: number;
-  /** Gives the lease up when the worker reports no progress for this long (L8). */
-  readonly stallMs: number;
 }
 
 const tickMs = ({ renewMs }: SessionOptions): number => Math.max(10, Math.min(renewMs / 4, 1_000));
@@ -27,6 +26,16 @@ export class PageTooOld extends MillraceError<'page-too-old'> {
   }
 }
 
+/** The lease may be somebody else's by now, as this process stood still: the next renewal tells. Nothing is written until then. */
+export class LeaseInDoubt extends MillraceError<'lease-in-doubt'> {
+  constructor(id: string) {
+    super('lease-in-doubt', `Lease ${id} could not be renewed in time, and is being asked for again`, {
+      retryable: true,
+      mend: 'A handler that computes for long should let the event loop run: await something now and then, or use a worker thread.',
+    });
+  }
+}
+
 /**
  * One tenure of a lease by this host: keeps it renewed, writes checkpoints (never two at once, the latest position
  * wins), and says through its fence when acting has to stop.
@@ -34,21 +43,24 @@ export class PageTooOld extends MillraceError<'page-too-old'> {
 export class LeaseSession {
   readonly #options: SessionOptions;
   readonly #ended = new AbortController();
-  readonly #timer: NodeJS.Timeout;
+  /** What is under way, and until when it must have ended for the lease to be kept (L8). */
+  readonly #watched = new Map<object, { readonly what: string; readonly since: number; readonly withinMs: number }>();
   #lease: Lease;
   #pending: string | undefined;
   #writing: Promise<void> | undefined;
+  /** A checkpoint waits that is to be written as soon as the write under way has ended. */
+  #urgent = false;
   #renewedAt: number;
-  #progressAt: number;
+  #timerAt: number;
+  #graceUntil = -Infinity;
 
   /** `acquiredAt`: when the write that took the lease was sent, monotonic; others count from when they saw it. */
   constructor(lease: Lease, acquiredAt: number, options: SessionOptions) {
     this.#lease = lease;
     this.#options = options;
     this.#renewedAt = acquiredAt;
-    this.#progressAt = options.clock.monotonic();
-    this.#timer = setInterval(() => this.#tick(), tickMs(options));
-    this.#timer.unref();
+    this.#timerAt = options.clock.monotonic();
+    void this.#keep();
   }
 
   get lease(): Lease {
@@ -60,23 +72,32 @@ export class LeaseSession {
     return this.#ended.signal;
   }
 
-  progress(): void {
-    this.#progressAt = this.#options.clock.monotonic();
+  /** Gives the lease up unless `done` is called in time: renewing alone doesn't show that anything is being done (L8). */
+  watch(what: string, withinMs: number): { done(): void } {
+    const key = {};
+    this.#watched.set(key, { what, since: this.#options.clock.monotonic(), withinMs });
+    return { done: () => void this.#watched.delete(key) };
   }
 
-  /** The caller's promise: everything up to `position` is durable or parked (L2). Returns at once. */
+  /** The caller's promise: everything up to `position` is durable or parked (L2). Written at once. */
   checkpoint(position: string): void {
     this.#pending = position;
+    this.#urgent = true;
     this.#write();
+  }
+
+  /** The same promise; written with the next write, so that a page costs one (L9). */
+  note(position: string): void {
+    this.#pending = position;
   }
 
   /** Resolves when no checkpoint is left to write; rejects when the lease was lost on the way. */
   async settled(): Promise<void> {
-    while (this.#writing) await this.#writing;
-    this.#ended.signal.throwIfAborted();
-    if (this.#pending !== undefined) {
+    for (;;) {
+      while (this.#writing) await until(this.#writing, this.#ended.signal);
+      this.#ended.signal.throwIfAborted();
+      if (this.#pending === undefined) return;
       this.#write();
-      await this.settled();
     }
   }
 
@@ -88,37 +109,66 @@ export class LeaseSession {
       assert: () => {
         this.#tick();
         this.#ended.signal.throwIfAborted();
+        if (this.#inDoubt()) throw new LeaseInDoubt(this.#lease.id);
         if (clock.monotonic() - page.readAt > WRITE_BOUND_MS) throw new PageTooOld();
       },
     };
   }
 
+  /** Gives the lease up without another write; others get it when it expires. */
+  abandon(why: string): void {
+    this.#lose(why);
+  }
+
+  /** Ends the tenure; with `release`, what waits is written and the lease offered to others. */
   async end(release: boolean): Promise<void> {
     if (release && !this.#ended.signal.aborted) {
-      // Still under the timer: a checkpoint that can't be written is given up when the lease expires.
-      await this.settled().catch(() => undefined);
-      clearInterval(this.#timer);
-      if (!this.#ended.signal.aborted) await this.#options.store.release(this.#lease).catch(() => undefined);
+      const { signal } = this.#ended;
+      const { store } = this.#options;
+      // Still under the clock: what can't be written is given up when the lease expires, or when it is abandoned.
+      const offered = this.settled().then(() => until(store.release(this.#lease), signal));
+      await offered.catch(() => undefined);
     }
-    clearInterval(this.#timer);
     this.#ended.abort(new LeaseLost(this.#lease.id, 'this host gave it up'));
   }
 
+  async #keep(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#ended;
+    while (!signal.aborted) {
+      await clock.sleep(tickMs(this.#options), signal).catch(() => undefined);
+      this.#tick();
+      this.#timerAt = clock.monotonic();
+    }
+  }
+
+  #inDoubt(): boolean {
+    const { clock, expirationMs } = this.#options;
+    return clock.monotonic() - this.#renewedAt > expirationMs;
+  }
+
+  /** Called by the timer, and by the fence of a handler that leaves no time for timers. */
   #tick(): void {
-    const { clock, expirationMs, renewMs, stallMs } = this.#options;
+    const { clock, renewMs } = this.#options;
     if (this.#ended.signal.aborted) return;
     const now = clock.monotonic();
-    // Others may take it now: whoever cannot renew has to stop before they start (L1).
-    if (now - this.#renewedAt > expirationMs) return this.#lose('it could not be renewed in time');
-    if (now - this.#progressAt > stallMs) return this.#lose(`no progress for ${Math.round(stallMs / 1000)} s`);
+    // While the event loop stood still nothing could be renewed, nor awaited. The lease is asked for again, once: if
+    // nobody took it, its ETag is still ours (L8). Until then it is in doubt, and the fence refuses (L1).
+    if (now - this.#timerAt > renewMs) this.#graceUntil = now + renewMs;
+    if (now > this.#graceUntil) {
+      if (this.#inDoubt()) return this.#lose('it could not be renewed in time');
+      for (const { what, since, withinMs } of this.#watched.values())
+        if (now - since > withinMs) return this.#lose(`${what} has taken more than ${withinMs / 1000} s`);
+    }
     if (now - this.#renewedAt > renewMs) this.#write();
   }
 
   #write(): void {
     if (this.#writing || this.#ended.signal.aborted) return;
+    this.#urgent = false;
     this.#writing = this.#renew().finally(() => {
       this.#writing = undefined;
-      if (this.#pending !== undefined) setImmediate(() => this.#pending !== undefined && this.#write());
+      if (this.#urgent) this.#write();
     });
   }
 
@@ -136,13 +186,13 @@ export class LeaseSession {
       if (error instanceof LeaseLost) return this.#lose(error.message, error);
       // Kept for the next try, after a pause; the expiration bounds how long.
       this.#pending ??= position;
+      this.#urgent ||= this.#pending !== undefined;
       emit('feed:failed', { container, lease: this.#lease.id, error });
       await clock.sleep(tickMs(this.#options), this.#ended.signal).catch(() => undefined);
     }
   }
 
   #lose(why: string, cause?: unknown): void {
-    clearInterval(this.#timer);
     this.#ended.abort(new LeaseLost(this.#lease.id, why, cause));
   }
 }

@@ -21,6 +21,11 @@ export interface Lease {
 export interface LeaseStore {
   /** Creates what is missing, once for all hosts. Resolves when the store may be listed. */
   prepare(signal: AbortSignal): Promise<void>;
+  /**
+   * When the store was first prepared; undefined where it never was. A range whose lease has no position, as it vanished
+   * or its first owner did, begins here where a start from now was asked for. A store that can't tell leaves it out.
+   */
+  initializedAt?(): Promise<Date | undefined>;
   list(): Promise<Lease[]>;
   /**
    * Takes a lease as it was listed; undefined when somebody was quicker. From a live `owner` it is taken though that one

@@ -1,24 +1,44 @@
-import { ChangeFeedStartFrom, type ChangeFeedPullModelIterator, type Container } from '@azure/cosmos';
+import { ChangeFeedMode, ChangeFeedStartFrom, type ChangeFeedPullModelIterator, type Container } from '@azure/cosmos';
 import { MillraceError } from '../base/errors.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { failureOf } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Change, Page } from './change.ts';
-import { type SourceContainer, toChange } from './change-mapper.ts';
+import { type AnySource, type SourceContainer, toAnyChange, toChange, toVersion } from './change-mapper.ts';
+import { type RangePosition, lsnOf, positionAt, positionIn } from './position.ts';
 
-/** Where a range's reading begins when its lease has no position yet. */
-export type Start = 'beginning' | 'now' | Date;
+/** Where a range's reading begins when its lease has no position yet; a range that a checkpoint lacks is read from the beginning. */
+export type Start = 'beginning' | 'now' | Date | readonly RangePosition[];
+
+/** `latest-version`: each document's newest version, no deletions. The other: every version and deletion, from now on (A7). */
+export type FeedMode = 'latest-version' | 'all-versions';
 
 /** Reads pages of one feed range. */
 export interface ChangeSource {
   /**
-   * The page after `from` (a quoted LSN; empty: from the beginning). `next` is always set and can be resumed from.
+   * The page after `from` (a quoted LSN; empty: from the beginning), of `most` changes if it can be told. `next` is
+   * always set and can be resumed from.
    * @throws RangeGone when the range is no longer one physical partition
+   * @throws MillraceError `feed-behind` when the feed has lost what lies before the position (a failover, a restore)
    */
-  read(range: FeedRange, from: string, signal: AbortSignal): Promise<Page & { next: string }>;
+  read(range: FeedRange, from: string, signal: AbortSignal, most?: number): Promise<Page & { next: string }>;
   /** Turns `now` or a time into a position, once; the caller stores it before it reads on (L4). */
   resolve(range: FeedRange, start: 'now' | Date, signal: AbortSignal): Promise<string>;
+}
+
+/** A start as a position; empty: the beginning. `startedBefore`: what `now` means for a processor that had started before. */
+export async function anchor(
+  source: ChangeSource,
+  range: FeedRange,
+  start: Exclude<Start, 'beginning'>,
+  startedBefore: Date | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  if (start === 'now') return source.resolve(range, startedBefore ?? 'now', signal);
+  if (start instanceof Date) return source.resolve(range, start, signal);
+  return positionIn(range, start) ?? '';
 }
 
 /** The range was split or merged: `children` are its parts as the service has them now. */
@@ -31,11 +51,19 @@ export class RangeGone extends MillraceError<'range-gone'> {
 }
 
 export interface CosmosSourceOptions {
-  /** Most documents a page; the service may give fewer. Default 1,000. */
+  /** Most documents a page where the reader doesn't say; the service may give fewer. Default 1,000. */
   readonly pageSize?: number;
+  /** Default `latest-version`. */
+  readonly mode?: FeedMode;
+  /** Regions not to read from, beside the client's own preferences. */
+  readonly excludedRegions?: readonly string[];
   readonly epoch: number;
   readonly meter?: Meter;
   readonly clock?: Clock;
+  /** The feed was behind a position for so long that it can't be a lagging replica, milliseconds. Default 60,000. */
+  readonly behindMs?: number;
+  /** Called before `feed-behind` is thrown: whoever keeps the epoch raises it (L3). */
+  readonly onBehind?: () => Promise<void>;
 }
 
 interface Token {
@@ -43,17 +71,28 @@ interface Token {
   readonly Continuation: readonly { minInclusive: string; maxExclusive: string; continuationToken: string }[];
 }
 
+interface Slot {
+  readonly at: string;
+  readonly most: number;
+  readonly pull: ChangeFeedPullModelIterator<Record<string, unknown>>;
+}
+
 /** The change feed of a container by the SDK's pull iterators, one a range: a multi-range token can hold an empty entry and replay (SDK hazard). */
 export class CosmosChangeSource implements ChangeSource {
   readonly #container: Container;
   readonly #rid: string;
-  readonly #map: SourceContainer;
+  readonly #map: SourceContainer | AnySource;
   readonly #options: CosmosSourceOptions;
   readonly #clock: Clock;
-  readonly #iterators = new Map<string, { at: string; pull: ChangeFeedPullModelIterator<Record<string, unknown>> }>();
+  readonly #iterators = new Map<string, Slot>();
+  /** Since when each range has been behind its position, monotonic. */
+  readonly #behind = new Map<string, number>();
 
-  /** `rid` is the container's `_rid`: a token of a container that was dropped and made again must not be used. */
-  constructor(container: Container, rid: string, map: SourceContainer, options: CosmosSourceOptions) {
+  /**
+   * `rid` is the container's `_rid`: a token of a container that was dropped and made again must not be used. A `map`
+   * without types reads every document.
+   */
+  constructor(container: Container, rid: string, map: SourceContainer | AnySource, options: CosmosSourceOptions) {
     this.#container = container;
     this.#rid = rid;
     this.#map = map;
@@ -61,63 +100,123 @@ export class CosmosChangeSource implements ChangeSource {
     this.#clock = options.clock ?? systemClock;
   }
 
-  async read(range: FeedRange, from: string, signal: AbortSignal): Promise<Page & { next: string }> {
+  async read(
+    range: FeedRange,
+    from: string,
+    signal: AbortSignal,
+    most = this.#options.pageSize ?? 1_000,
+  ): Promise<Page & { next: string }> {
+    const { epoch, meter, mode } = this.#options;
     const readAt = this.#clock.monotonic();
-    const slot = this.#slot(range, from);
-    const response = await withRetry(() => slot.pull.readNext(), {
-      signal,
-      reads: true,
-      clock: this.#clock,
-      ...(this.#options.meter ? { meter: this.#options.meter } : {}),
-    });
-    this.#assertSameContainer(response.headers);
+    const slot = this.#slot(range, from, most);
+    const retry = { signal, reads: true, clock: this.#clock, ...(meter && { meter }) };
+    const response = await withRetry(() => slot.pull.readNext(), retry);
+    const { headers } = response;
+    this.#assertSameContainer(headers);
     // The response's own figure is cut to an integer; the header isn't.
-    const charge = Number(response.headers['x-ms-request-charge'] ?? response.requestCharge);
-    this.#options.meter?.count(charge);
+    const charge = Number(headers['x-ms-request-charge'] ?? response.requestCharge);
+    meter?.count(charge);
     const next = this.#positionIn(range, response.continuationToken);
-    this.#iterators.set(rangeId(range), { at: next, pull: slot.pull });
-    const changes: Change[] = [];
-    for (const raw of response.result ?? []) {
-      const change = toChange(this.#map, raw, this.#options.epoch);
-      if (change) changes.push(change);
-    }
-    return { changes, next, range, charge, readAt };
+    this.#iterators.set(rangeId(range), { ...slot, at: next });
+    const session = headers['x-ms-session-token'] as string | undefined;
+    await this.#assertNotBehind(range, from, session);
+    const map = (raw: unknown): Change | undefined =>
+      'types' in this.#map ? toChange(this.#map, raw, epoch) : toAnyChange(this.#map, raw, epoch);
+    const all = mode === 'all-versions';
+    const changes = (response.result ?? [])
+      .map((raw) => (all ? toVersion(this.#map, raw, epoch, map) : map(raw)))
+      .filter((change) => change !== undefined);
+    return { changes, next, range, charge, readAt, ...(session === undefined ? {} : { session }) };
   }
 
   async resolve(range: FeedRange, start: 'now' | Date, signal: AbortSignal): Promise<string> {
-    const [sample] = await this.#container.getFeedRanges();
+    const [sample] = await withRetry(() => this.#container.getFeedRanges(), {
+      signal,
+      reads: true,
+      clock: this.#clock,
+    });
     // The SDK takes only instances of its own class; a range of ours gets its prototype.
     const own: { minInclusive: string; maxExclusive: string } = Object.create(
       Object.getPrototypeOf(sample ?? {}) as object,
     );
     Object.assign(own, { minInclusive: range.min, maxExclusive: range.max });
     const changeFeedStartFrom = start === 'now' ? ChangeFeedStartFrom.Now(own) : ChangeFeedStartFrom.Time(start, own);
-    const pull = this.#container.items.getChangeFeedIterator<Record<string, unknown>>({
-      changeFeedStartFrom,
-      maxItemCount: 1,
-    });
-    const response = await withRetry(() => pull.readNext(), { signal, reads: true, clock: this.#clock });
-    this.#assertSameContainer(response.headers);
-    const after = this.#positionIn(range, response.continuationToken);
-    const first = response.result?.[0];
-    // From a time the first page already holds a change: the position is just before it, so that it is read again.
-    return first ? `"${Number(first['_lsn']) - 1}"` : after;
+    const pull = this.#pull(changeFeedStartFrom, 1);
+    try {
+      const response = await withRetry(() => pull.readNext(), { signal, reads: true, clock: this.#clock });
+      this.#assertSameContainer(response.headers);
+      const after = this.#positionIn(range, response.continuationToken);
+      const first = response.result?.[0];
+      // From a time the first page already holds a change: the position is just before it, so that it is read again.
+      return first ? positionAt(Number(first['_lsn']) - 1) : after;
+    } catch (error) {
+      // A container that was merged takes no time (A7): it is looked for from the beginning.
+      if (start === 'now' || failureOf(error).status !== 400) throw error;
+      return this.#search(range, start, signal);
+    }
+  }
+
+  /** Just before the first change since a time, by reading all before it. */
+  async #search(range: FeedRange, since: Date, signal: AbortSignal): Promise<string> {
+    // `_ts` is told to the second.
+    const from = Math.floor(since.getTime() / 1_000);
+    for (let position = ''; ;) {
+      const pull = this.#pull(this.#continuation(range, position), 1_000);
+      const response = await withRetry(() => pull.readNext(), { signal, reads: true, clock: this.#clock });
+      this.#assertSameContainer(response.headers);
+      const next = this.#positionIn(range, response.continuationToken);
+      const first = response.result?.find((raw) => Number(raw['_ts']) >= from);
+      if (first) return positionAt(Number(first['_lsn']) - 1);
+      if (next === position) return next;
+      position = next;
+    }
   }
 
   /** Takes the range's iterator, or makes one: whoever reads has it alone, and one whose read failed isn't used again. */
-  #slot(range: FeedRange, from: string): { at: string; pull: ChangeFeedPullModelIterator<Record<string, unknown>> } {
+  #slot(range: FeedRange, from: string, most: number): Slot {
     const kept = this.#iterators.get(rangeId(range));
     this.#iterators.delete(rangeId(range));
-    if (kept && kept.at === from) return kept;
+    if (kept && kept.at === from && kept.most === most) return kept;
+    return { at: from, most, pull: this.#pull(this.#continuation(range, from), most) };
+  }
+
+  #continuation({ min, max }: FeedRange, from: string): ChangeFeedStartFrom {
     const token: Token = {
       rid: this.#rid,
-      Continuation: [{ minInclusive: range.min, maxExclusive: range.max, continuationToken: from }],
+      Continuation: [{ minInclusive: min, maxExclusive: max, continuationToken: from }],
     };
-    const pull = this.#container.items.getChangeFeedIterator<Record<string, unknown>>({
-      changeFeedStartFrom: ChangeFeedStartFrom.Continuation(JSON.stringify(token)),
-      maxItemCount: this.#options.pageSize ?? 1_000,
+    return ChangeFeedStartFrom.Continuation(JSON.stringify(token));
+  }
+
+  #pull(changeFeedStartFrom: ChangeFeedStartFrom, maxItemCount: number): Slot['pull'] {
+    const { mode, excludedRegions = [] } = this.#options;
+    return this.#container.items.getChangeFeedIterator<Record<string, unknown>>({
+      changeFeedStartFrom,
+      maxItemCount,
+      changeFeedMode: mode === 'all-versions' ? ChangeFeedMode.AllVersionsAndDeletes : ChangeFeedMode.LatestVersion,
+      ...(excludedRegions.length > 0 && { excludedLocations: [...excludedRegions] }),
     });
-    return { at: from, pull };
+  }
+
+  /**
+   * A partition whose newest lsn stays below the position has lost what was there, and gives those lsns to other changes:
+   * they would be skipped. Reading on is the operator's decision, so nothing more is read.
+   */
+  async #assertNotBehind(range: FeedRange, from: string, session: string | undefined): Promise<void> {
+    const newest = Number(/#(\d+)/.exec(session ?? '')?.[1] ?? Infinity);
+    const id = rangeId(range);
+    if (newest >= lsnOf(from)) return void this.#behind.delete(id);
+    const since = this.#behind.get(id) ?? this.#clock.monotonic();
+    this.#behind.set(id, since);
+    if (this.#clock.monotonic() - since < (this.#options.behindMs ?? 60_000)) return;
+    await this.#options.onBehind?.();
+    throw new MillraceError(
+      'feed-behind',
+      `The feed of ${this.#map.name} ends at lsn ${newest} in range ${id}, before the position ${from}: a failover or a restore lost what was between`,
+      {
+        mend: 'Rewind the leases to a time before it happened, and restart the hosts: versions are counted in a new epoch.',
+      },
+    );
   }
 
   /** A running iterator asks by name, so it would take its old position on to a container of the same name. */

@@ -1,5 +1,6 @@
-import type { FeedRange } from '../cosmos/ranges.ts';
+import { FULL_RANGE, type FeedRange } from '../cosmos/ranges.ts';
 import type { Lease, LeaseStore } from './lease.ts';
+import { contains, intersection, lsnOf, without } from './position.ts';
 
 /**
  * Replaces a lease by leases of the physical partitions its range consists of now (R10, L5). The parent is written
@@ -12,7 +13,7 @@ import type { Lease, LeaseStore } from './lease.ts';
 export async function splitLease(store: LeaseStore, lease: Lease): Promise<Lease | undefined> {
   const parent = await store.renew(lease);
   const physical = await store.ranges();
-  const inside = (await store.list()).filter((other) => other.id !== parent.id && contains(parent.range, other.range));
+  const inside = (await store.list()).filter((other) => replaces(other, parent));
   const slices = physical.map((range) => intersection(range, parent.range)).filter((slice) => slice !== undefined);
   const [only] = slices;
   if (inside.length === 0 && slices.length <= 1 && (!only || contains(only, parent.range))) return parent;
@@ -27,23 +28,34 @@ export async function splitLease(store: LeaseStore, lease: Lease): Promise<Lease
   return undefined;
 }
 
-/** True where a lease's range holds narrower leases: its split was begun and not finished. */
+/** True where a lease's range holds others that stand for it: its split was begun and not finished, or it was made twice. */
 export const isHalfSplit = (lease: Lease, listed: readonly Lease[]): boolean =>
-  listed.some((other) => other.id !== lease.id && contains(lease.range, other.range));
+  listed.some((other) => replaces(other, lease));
 
-const contains = (outer: FeedRange, inner: FeedRange): boolean => outer.min <= inner.min && inner.max <= outer.max;
-
-function intersection(a: FeedRange, b: FeedRange): FeedRange | undefined {
-  const min = a.min > b.min ? a.min : b.min;
-  const max = a.max < b.max ? a.max : b.max;
-  return min < max ? { min, max } : undefined;
+/**
+ * A narrower lease inside another is part of its split. Of two leases for one range the one with the smaller id stays, so
+ * that no two hosts each remove the other's; and the larger is removed only once it has read what the smaller one has
+ * yet to read, or more: what lies between is then read again, and nothing is skipped (L6).
+ */
+function replaces(other: Lease, lease: Lease): boolean {
+  if (other.id === lease.id || !contains(lease.range, other.range)) return false;
+  if (!contains(other.range, lease.range)) return true;
+  return other.id < lease.id && lsnOf(other.position) <= lsnOf(lease.position);
 }
 
-/** What is left of a range without another: nothing, one part or two. */
-const without = (range: FeedRange, hole: FeedRange): FeedRange[] =>
-  intersection(range, hole) === undefined
-    ? [range]
-    : [
-        { min: range.min, max: hole.min },
-        { min: hole.max, max: range.max },
-      ].filter(({ min, max }) => min < max);
+/** What none of the leases covers. */
+export const gapsOf = (leases: readonly Lease[], whole: FeedRange = FULL_RANGE): FeedRange[] =>
+  leases.reduce<FeedRange[]>((left, { range }) => left.flatMap((one) => without(one, range)), [whole]);
+
+/**
+ * Where a range whose lease vanished is read on: where the narrowest lease around it stood when it was last seen, as
+ * what was wider is of an earlier time. Undefined where none was ever seen: it begins as a new range does.
+ */
+export function lastSeen(range: FeedRange, seen: Iterable<Lease>): string | undefined {
+  let best: Lease | undefined;
+  for (const lease of seen) {
+    if (!contains(lease.range, range)) continue;
+    if (!best || (contains(best.range, lease.range) && !contains(lease.range, best.range))) best = lease;
+  }
+  return best?.position;
+}

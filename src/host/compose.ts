@@ -7,8 +7,8 @@ import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/cosmos-lease-store.ts';
-import { currentEpoch } from '../feed/epochs.ts';
-import { ChangeFeedProcessor, type LeaseStatus, type Timings } from '../feed/processor.ts';
+import { currentEpoch, raiseEpoch } from '../feed/epochs.ts';
+import { FeedHost, type LeaseStatus, type Timings } from '../feed/feed-host.ts';
 import { CosmosChangeSource, type Start } from '../feed/source.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import { type DerivationOptions, derivation } from './derivation.ts';
@@ -66,10 +66,15 @@ export async function compose(options: ComposeOptions): Promise<App> {
       const epoch = await currentEpoch(state, source.name, rid);
       const meter = new Meter();
       const pageSize = options.pageSize ?? 1_000;
-      const processor = new ChangeFeedProcessor({
+      const processor = new FeedHost({
         container: source.name,
         host: options.host,
-        source: new CosmosChangeSource(container, rid, source, { epoch, meter, pageSize }),
+        source: new CosmosChangeSource(container, rid, source, {
+          epoch,
+          meter,
+          pageSize,
+          onBehind: async () => void (await raiseEpoch(state, source.name, rid, epoch)),
+        }),
         leases: new CosmosLeaseStore({
           monitored: container,
           leases,

@@ -1,7 +1,7 @@
 import { MillraceError, UsageError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
 import { failureOf } from '../cosmos/failure.ts';
-import type { Timings } from '../feed/processor.ts';
+import type { Timings } from '../feed/feed-host.ts';
 import type { Screen } from '../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 import { type App, compose } from './compose.ts';

@@ -1,6 +1,6 @@
 import { assert, infiniteStream, integer, nat, property, record } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { leasesToTake } from '../../src/feed/balancer.ts';
+import { type Balance, balance } from '../../src/feed/balancer.ts';
 import type { Lease } from '../../src/feed/lease.ts';
 
 const lease = (n: number, owner: string | null): Lease => ({
@@ -12,8 +12,15 @@ const lease = (n: number, owner: string | null): Lease => ({
 });
 
 const owned = (...owners: (string | null)[]): Lease[] => owners.map((owner, n) => lease(n, owner));
-const take = (leases: Lease[], host: string, expired: string[] = []): string[] =>
-  leasesToTake(leases, { host, expired: new Set(expired) }).map(({ id }) => id);
+/** Whatever is in the host's name and writes on is looked after. */
+const taken = (leases: Lease[], host: string, expired: ReadonlySet<string>, more: Partial<Balance> = {}): string[] => {
+  const supervised = new Set(leases.filter(({ id, owner }) => owner === host && !expired.has(id)).map(({ id }) => id));
+  return balance(leases, { host, supervised, expired, ...more })
+    .filter(({ decision }) => decision === 'take' || decision === 'steal')
+    .map(({ lease: { id } }) => id);
+};
+const take = (leases: Lease[], host: string, expired: string[] = [], more: Partial<Balance> = {}): string[] =>
+  taken(leases, host, new Set(expired), more);
 
 describe('which leases a host takes', () => {
   it('takes all that are free when it is alone', () => {
@@ -44,8 +51,36 @@ describe('which leases a host takes', () => {
     expect(take([], 'a')).toEqual([]);
   });
 
-  it('leaves its own expired leases alone: they are no gain', () => {
-    expect(take(owned('a', 'a'), 'a', ['l0', 'l1'])).toEqual([]);
+  it('takes back what it gave up once that has expired, and not before, whatever its share', () => {
+    expect(take(owned('a', 'a'), 'a', ['l0'])).toEqual(['l0']);
+    expect(take(owned('a', 'b'), 'a', [], { supervised: new Set() })).toEqual([]);
+  });
+
+  it('takes what is in its name when it starts', () => {
+    expect(take(owned('a', 'a', 'b', null), 'a', [], { supervised: new Set(), starting: true })).toEqual(['l0', 'l1']);
+  });
+
+  it('never more than its most, and up to its least though others have less', () => {
+    expect(take(owned(null, null, null), 'a', [], { most: 2 })).toEqual(['l0', 'l1']);
+    expect(take(owned('b', 'b'), 'a', [], { least: 2 })).toEqual(['l1']);
+    expect(take(owned('a', null, 'b'), 'a', [], { least: 2 })).toEqual(['l1']);
+    expect(take(owned('a', 'b'), 'a', [], { least: 2, most: 1 })).toEqual([]);
+    const starting = { starting: true, supervised: new Set<string>(), most: 1 };
+    expect(take(owned('a', 'a'), 'a', [], starting)).toEqual(['l0']);
+  });
+
+  it('says of every lease what it does about it, and why', () => {
+    const leases = owned('a', 'b', 'b', 'b', 'c');
+    const verdicts = balance(leases, { host: 'a', supervised: new Set(['l0']), expired: new Set() });
+    expect(verdicts.map(({ lease: { id }, sighting, decision, why }) => [id, sighting, decision, why])).toEqual([
+      ['l0', 'supervised', 'keep', 'it is looked after here'],
+      ['l1', 'live', 'leave', 'one is stolen at a time'],
+      ['l2', 'live', 'leave', 'one is stolen at a time'],
+      ['l3', 'live', 'steal', 'b has 3 leases, more than 2'],
+      ['l4', 'live', 'leave', 'one is stolen at a time'],
+    ]);
+    const enough = balance(owned('a', 'b'), { host: 'a', supervised: new Set(['l0']), expired: new Set() });
+    expect(enough[1]).toMatchObject({ decision: 'leave', why: 'this host has its share, 1' });
   });
 });
 
@@ -73,17 +108,17 @@ describe('hosts taking turns in any order', () => {
           return lease(n, names[owner % hosts] ?? null);
         });
         const target = Math.ceil(count / hosts);
-        const atRest = (): boolean => names.every((name) => leasesToTake(leases, { host: name, expired }).length === 0);
+        const atRest = (): boolean => names.every((name) => taken(leases, name, expired).length === 0);
         for (let rounds = 0; !atRest(); rounds++) {
           expect(rounds, 'rounds until nobody wants anything').toBeLessThan(100 * (count + 1));
           // In any order, but everybody comes round.
           const host = names[(rounds + (turns.next().value % 2)) % hosts] ?? '';
-          const taken = new Set(leasesToTake(leases, { host, expired }).map(({ id }) => id));
-          const stolen = leases.filter(({ id, owner }) => taken.has(id) && owner !== null && !expired.has(id));
+          const now = new Set(taken(leases, host, expired));
+          const stolen = leases.filter(({ id, owner }) => now.has(id) && owner !== null && !expired.has(id));
           expect(stolen.length).toBeLessThanOrEqual(1);
-          expect(stolen.length * taken.size, 'steals come alone').toBe(stolen.length);
-          for (const id of taken) expired.delete(id);
-          leases = leases.map((one) => (taken.has(one.id) ? { ...one, owner: host } : one));
+          expect(stolen.length * now.size, 'steals come alone').toBe(stolen.length);
+          for (const id of now) expired.delete(id);
+          leases = leases.map((one) => (now.has(one.id) ? { ...one, owner: host } : one));
         }
         for (const name of names) {
           const mine = leases.filter(({ owner }) => owner === name).length;

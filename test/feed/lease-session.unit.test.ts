@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WRITE_BOUND_MS } from '../../src/base/bounds.ts';
 import { type Lease, LeaseLost, type LeaseStore } from '../../src/feed/lease.ts';
-import { LeaseSession, PageTooOld, type SessionOptions } from '../../src/feed/lease-session.ts';
+import { LeaseInDoubt, LeaseSession, PageTooOld, type SessionOptions } from '../../src/feed/lease-session.ts';
 import { ManualClock } from '../support/clock.ts';
 
 const LEASE: Lease = { id: 'P..0', token: '0', range: { min: '', max: 'FF' }, owner: 'me', etag: '"0"' };
@@ -57,14 +57,21 @@ class HeldStore implements Pick<LeaseStore, 'renew' | 'release'> {
 function begin(timings: Partial<SessionOptions> = {}, heldFor = 0) {
   const clock = new ManualClock();
   const store = new HeldStore();
-  const options = { container: 'c', store, clock, renewMs: 1_000, expirationMs: 10_000, stallMs: 100_000, ...timings };
+  const options = { container: 'c', store, clock, renewMs: 1_000, expirationMs: 10_000, ...timings };
   const session = new LeaseSession(LEASE, clock.monotonic() - heldFor, options);
   onTestFinished(() => {
     store.answers = true;
     return session.end(false);
   });
   const page = { readAt: clock.monotonic() };
-  return { clock, store, session, fence: session.fence(page) };
+  /** Time passes, and the event loop with it. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 250) {
+      clock.advance(Math.min(left, 250));
+      await turn();
+    }
+  };
+  return { clock, store, session, fence: session.fence(page), pass };
 }
 
 const positions = ({ asked }: HeldStore): (string | undefined)[] => asked.map(({ position }) => position);
@@ -96,31 +103,47 @@ describe('checkpoints', () => {
   });
 
   it('that fail are written again after a pause, unless a later one came', async () => {
-    const { session, store, clock } = begin();
+    const { session, store, pass } = begin();
     session.checkpoint('"1"');
     store.asked[0]?.fail(new Error('unavailable'));
-    await vi.waitFor(() => expect(clock.slept).toHaveLength(1));
     for (let i = 0; i < 5; i++) await turn();
     expect(store.asked).toHaveLength(1);
-    clock.advance(1_000);
-    await vi.waitFor(() => expect(positions(store)).toEqual(['"1"', '"1"']));
+    await pass(500);
+    expect(positions(store)).toEqual(['"1"', '"1"']);
     store.asked[1]?.fail(new Error('unavailable'));
-    await vi.waitFor(() => expect(clock.slept).toHaveLength(2));
+    await turn();
     session.checkpoint('"2"');
-    clock.advance(1_000);
+    expect(store.asked).toHaveLength(2);
+    await pass(500);
     await vi.waitFor(() => expect(positions(store)).toEqual(['"1"', '"1"', '"2"']));
     expect(session.signal.aborted).toBe(false);
   });
 });
 
+describe('positions that are only noted', () => {
+  it('are written with the next write, so that a page costs one', async () => {
+    const { session, store, pass } = begin();
+    store.answers = true;
+    for (let n = 1; n < 50; n++) session.note(`"${n}"`);
+    await turn();
+    expect(positions(store)).toEqual([]);
+    session.note('"60"');
+    await pass(1_250);
+    expect(positions(store)).toEqual(['"60"']);
+    session.note('"70"');
+    await session.settled();
+    expect(positions(store)).toEqual(['"60"', '"70"']);
+  });
+});
+
 describe('renewal', () => {
   it('comes by itself, without a position, only once it is due', async () => {
-    const { store, clock, fence } = begin();
-    clock.advance(1_000);
+    const { store, fence, pass } = begin();
+    await pass(1_000);
     fence.assert();
     expect(store.asked).toHaveLength(0);
-    clock.advance(1);
-    await vi.waitFor(() => expect(store.asked).toHaveLength(1), { timeout: 3_000 });
+    await pass(250);
+    expect(store.asked).toHaveLength(1);
     expect(store.asked[0]).toMatchObject({ etag: '"0"', position: undefined });
   });
 
@@ -132,14 +155,46 @@ describe('renewal', () => {
   });
 
   it('is one with a checkpoint', async () => {
-    const { session, store, clock, fence } = begin();
+    const { session, store, fence, pass } = begin();
     store.answers = true;
-    clock.advance(900);
+    await pass(900);
     session.checkpoint('"1"');
     await session.settled();
-    clock.advance(900);
+    await pass(900);
     fence.assert();
     expect(positions(store)).toEqual(['"1"']);
+  });
+});
+
+describe('a process that stood still for longer than its lease lasts', () => {
+  it('may do nothing before it has asked whether the lease is still its own, and goes on if it is', async () => {
+    const { session, store, clock, fence } = begin();
+    clock.advance(50_000);
+    expect(() => fence.assert()).toThrow(LeaseInDoubt);
+    expect(session.signal.aborted).toBe(false);
+    expect(positions(store)).toEqual([undefined]);
+    store.asked[0]?.answer();
+    await turn();
+    session.fence({ readAt: clock.monotonic() }).assert();
+    await turn();
+    expect(session.signal.aborted).toBe(false);
+  });
+
+  it('and has lost it if somebody took it', async () => {
+    const { session, store, clock, fence } = begin();
+    clock.advance(50_000);
+    await turn();
+    store.asked[0]?.fail(new LeaseLost('P..0', 'another host wrote it'));
+    await turn();
+    expect(session.signal.aborted).toBe(true);
+    expect(() => fence.assert()).toThrow(LeaseLost);
+  });
+
+  it('and gives it up if it gets no answer', async () => {
+    const { session, clock, pass } = begin();
+    clock.advance(50_000);
+    await pass(1_500);
+    expect(session.signal.aborted).toBe(true);
   });
 });
 
@@ -160,54 +215,49 @@ describe('acting stops', () => {
     expect(store.released).toEqual([]);
   });
 
-  it('when the lease could not be renewed before others may take it', () => {
-    const { clock, fence } = begin();
-    clock.advance(10_000);
+  it('when the lease could not be renewed before others may take it', async () => {
+    const { fence, pass } = begin();
+    await pass(10_000);
     fence.assert();
-    clock.advance(1);
-    expect(() => fence.assert()).toThrow(LeaseLost);
+    await pass(1);
+    expect(() => fence.assert()).toThrow('renewed in time');
   });
 
   it('counted from when the renewal was sent, not from when it was answered', async () => {
-    const { clock, store, session, fence } = begin();
-    clock.advance(2_000);
-    fence.assert();
-    clock.advance(7_000);
+    const { store, session, fence, pass } = begin();
+    await pass(2_000);
+    expect(store.asked).toHaveLength(1);
+    await pass(7_000);
     store.asked[0]?.answer();
     await session.settled();
-    clock.advance(3_000);
+    // It was sent after 1,250 ms, and the next one isn't answered.
+    await pass(2_250);
     fence.assert();
-    clock.advance(1);
+    await pass(1);
     expect(() => fence.assert()).toThrow('renewed in time');
   });
 
-  it('counted from when the lease was taken, however late that was answered', () => {
-    const { clock, fence } = begin({}, 9_000);
-    clock.advance(1_000);
+  it('counted from when the lease was taken, however late that was answered', async () => {
+    const { fence, pass } = begin({}, 9_000);
+    await pass(1_000);
     fence.assert();
-    clock.advance(1);
+    await pass(1);
     expect(() => fence.assert()).toThrow('renewed in time');
   });
 
-  it('when there is no progress, however well renewals go', async () => {
-    const { clock, store, session, fence } = begin({ stallMs: 5_000 });
+  it('when something takes too long, however well renewals go, and says what', async () => {
+    const { store, session, fence, pass } = begin();
     store.answers = true;
-    for (let i = 0; i < 5; i++) {
-      clock.advance(1_000);
-      fence.assert();
-      session.checkpoint('"1"');
-      await session.settled();
-    }
-    session.progress();
-    clock.advance(5_000);
+    session.watch('a read', 5_000).done();
+    session.watch('a handler', 5_000);
+    await pass(5_000);
     fence.assert();
-    await session.settled();
-    clock.advance(1);
-    expect(() => fence.assert()).toThrow('no progress');
+    await pass(250);
+    expect(() => fence.assert()).toThrow('a handler has taken more than 5 s');
   });
 
   it('for one page when it is too old, and for that page alone', () => {
-    const { clock, session, fence } = begin({ expirationMs: 10 * WRITE_BOUND_MS, stallMs: 10 * WRITE_BOUND_MS });
+    const { clock, session, fence } = begin({ expirationMs: 10 * WRITE_BOUND_MS });
     clock.advance(WRITE_BOUND_MS);
     fence.assert();
     clock.advance(1);
@@ -235,15 +285,23 @@ describe('the end', () => {
   });
 
   it('does not wait for ever for a lease that can’t be written', async () => {
-    const { session, store, clock } = begin();
+    const { session, store, pass } = begin();
     session.checkpoint('"1"');
     const ended = session.end(true);
     store.asked[0]?.fail(new Error('unavailable'));
-    await vi.waitFor(() => expect(clock.slept).toHaveLength(1));
-    clock.advance(10_001);
-    await vi.waitFor(() => expect(session.signal.aborted).toBe(true), { timeout: 3_000 });
-    store.asked[1]?.fail(new Error('unavailable'));
+    await pass(10_250);
+    expect(session.signal.aborted).toBe(true);
     await ended;
     expect(store.released).toEqual([]);
+  });
+
+  it('comes at once when the lease is abandoned, whatever hangs', async () => {
+    const { session, store } = begin();
+    session.checkpoint('"1"');
+    const ended = session.end(true);
+    session.abandon('stopping took too long');
+    await ended;
+    expect(store.released).toEqual([]);
+    expect(session.signal.reason).toMatchObject({ code: 'lease-lost' });
   });
 });

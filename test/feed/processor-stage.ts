@@ -5,11 +5,19 @@ import type { Page } from '../../src/feed/change.ts';
 import type { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
 import type { Fence } from '../../src/feed/fence.ts';
 import type { Lease, LeaseStore } from '../../src/feed/lease.ts';
-import { ChangeFeedProcessor, type ProcessorOptions, type Timings } from '../../src/feed/processor.ts';
+import { FeedHost, type FeedHostOptions, type Timings } from '../../src/feed/feed-host.ts';
 import { CosmosChangeSource } from '../../src/feed/source.ts';
 
 /** Short, so that a test of expiry takes no longer than it must. */
-export const BRISK: Timings = { acquireMs: 20, expirationMs: 400, renewMs: 100, pollMs: 10, stallMs: 60_000 };
+export const BRISK: Timings = {
+  acquireMs: 20,
+  expirationMs: 400,
+  renewMs: 100,
+  pollMs: 10,
+  stallMs: 60_000,
+  unacknowledgedMs: 60_000,
+  stopMs: 20_000,
+};
 
 /** A lease store through which its host can be cut off from the world, as a killed process is. */
 export class CutStore implements LeaseStore {
@@ -63,14 +71,14 @@ export class CutStore implements LeaseStore {
 }
 
 export interface Host {
-  readonly processor: ChangeFeedProcessor;
+  readonly processor: FeedHost;
   /** Pages in the order they were given to the handler: their documents' ids. */
   readonly pages: string[][];
   /** From here on nothing of this host reaches the leases or handles anything. */
   readonly kill: () => void;
 }
 
-export interface HostOptions extends Partial<Pick<ProcessorOptions, 'start'>> {
+export interface HostOptions extends Partial<Pick<FeedHostOptions, 'start'>> {
   readonly timings?: Partial<Timings>;
   readonly pageSize?: number;
   /** Runs before a page counts as handled. */
@@ -88,7 +96,7 @@ export async function hostOf(
   const map = { name: monitored.id, keyPaths: [['pk']], types: new Map([['item', {}]]) };
   const leases = new CutStore(store);
   const pages: string[][] = [];
-  const processor = new ChangeFeedProcessor({
+  const processor = new FeedHost({
     container: monitored.id,
     host: name,
     source: new CosmosChangeSource(monitored, rid, map, { epoch: 1, pageSize }),

@@ -12,7 +12,7 @@ import type { Page } from '../../src/feed/change.ts';
 import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
 import type { Fence } from '../../src/feed/fence.ts';
 import type { Lease, LeaseStore } from '../../src/feed/lease.ts';
-import { ChangeFeedProcessor } from '../../src/feed/processor.ts';
+import { FeedHost } from '../../src/feed/feed-host.ts';
 import { CosmosChangeSource } from '../../src/feed/source.ts';
 import { clientOf } from '../emulator/emulate.ts';
 import { Random } from '../support/random.ts';
@@ -63,7 +63,7 @@ interface Host {
   readonly leases: CutStore;
   /** True: its process is gone. A host that is merely cut off goes on until its fence stops it. */
   dead: boolean;
-  readonly started: Promise<ChangeFeedProcessor>;
+  readonly started: Promise<FeedHost>;
 }
 
 interface Tenure {
@@ -143,9 +143,9 @@ class History {
     const index = HOSTS.indexOf(name) + 1;
     const leases = new CutStore(this.#watched(name, this.#store(index, name)));
     const host: Host = { leases, dead: false, started: Promise.resolve().then(() => open()) };
-    const open = async (): Promise<ChangeFeedProcessor> => {
+    const open = async (): Promise<FeedHost> => {
       const random = new Random(seed);
-      const processor = new ChangeFeedProcessor({
+      const processor = new FeedHost({
         container: this.#name,
         host: name,
         source: await this.#source(index, 1 + random.int(4)),

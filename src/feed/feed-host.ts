@@ -1,0 +1,324 @@
+import { type Clock, systemClock } from '../base/clock.ts';
+import { emit } from '../base/diagnostics.ts';
+import { UsageError, messageOf } from '../base/errors.ts';
+import type { FeedRange } from '../cosmos/ranges.ts';
+import { balance } from './balancer.ts';
+import type { Change } from './change.ts';
+import type { Lease, LeaseStore } from './lease.ts';
+import { LeaseSession } from './lease-session.ts';
+import { intersection } from './position.ts';
+import type { ReadBudget } from './read-budget.ts';
+import type { ChangeSource, FeedMode, Start } from './source.ts';
+import type { Decision, Sighting, Terminal } from './states.ts';
+import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
+import { Halt, type Handle, Supervisor, type SupervisorStatus } from './supervisor.ts';
+
+/** Milliseconds; those that .NET and Functions have too have their defaults. */
+export interface Timings {
+  /** How often leases are looked at. */
+  readonly acquireMs: number;
+  /** A lease that nobody wrote for longer may be taken by others. */
+  readonly expirationMs: number;
+  readonly renewMs: number;
+  /** Between reads of a range that has nothing new. */
+  readonly pollMs: number;
+  /** A read or a handler that takes longer gives its lease up. */
+  readonly stallMs: number;
+  /** So does a change that was handled and isn't acknowledged for longer, where that is done by hand. */
+  readonly unacknowledgedMs: number;
+  /** The longest that stopping waits for handlers and for the lease container. */
+  readonly stopMs: number;
+}
+
+export const DEFAULT_TIMINGS: Timings = {
+  acquireMs: 13_000,
+  expirationMs: 60_000,
+  renewMs: 17_000,
+  pollMs: 5_000,
+  stallMs: 180_000,
+  unacknowledgedMs: 300_000,
+  stopMs: 30_000,
+};
+
+export interface FeedHostOptions {
+  /** The monitored container's name, for messages. */
+  readonly container: string;
+  /** This host's name; a stable one goes on with its leases at once after a restart. */
+  readonly host: string;
+  readonly source: ChangeSource;
+  readonly leases: LeaseStore;
+  /** Where a range without a position begins. */
+  readonly start: Start;
+  /** Default `latest-version`. */
+  readonly mode?: FeedMode;
+  readonly handle: Handle;
+  /** Changes of equal value one after the other, others in parallel; absent: page after page. */
+  readonly order?: ((change: Change) => string) | undefined;
+  /** Handlers at once on one range, with an `order`. Default 16. */
+  readonly concurrency?: number | undefined;
+  /** Most changes of a range that are read and not acknowledged, but for the last page. Default 10,000. */
+  readonly mostUnacknowledged?: number | undefined;
+  readonly manual?: boolean | undefined;
+  readonly pageSize?: { readonly most: number; readonly targetMs: number } | undefined;
+  readonly budget?: ReadBudget | undefined;
+  readonly minLeases?: number | undefined;
+  readonly maxLeases?: number | undefined;
+  readonly timings?: Partial<Timings>;
+  readonly clock?: Clock;
+}
+
+export interface LeaseStatus extends SupervisorStatus {
+  readonly id: string;
+  readonly range: FeedRange;
+}
+
+interface Running {
+  readonly session: LeaseSession;
+  readonly supervisor: Supervisor;
+  readonly split: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** One host's part of reading a container's change feed, which it shares with other hosts by leases. */
+export class FeedHost {
+  readonly #options: FeedHostOptions;
+  readonly #timings: Timings;
+  readonly #clock: Clock;
+  readonly #stop = new AbortController();
+  readonly #halted = Promise.withResolvers<never>();
+  readonly #running = new Map<string, Running>();
+  /** Since when this host has seen each lease unchanged: expiry by observation, whatever the clocks say (L11). */
+  readonly #seen = new Map<string, { lease: Lease; since: number }>();
+  readonly #decided = new Map<string, `${Sighting} ${Decision}`>();
+  #starting: Promise<void> | undefined;
+  #balancing: Promise<void> = Promise.resolve();
+  #stopping: Promise<void> | undefined;
+  #startedBefore: Date | undefined;
+  #gaps: readonly FeedRange[] = [];
+  #leases = 0;
+
+  constructor(options: FeedHostOptions) {
+    this.#options = options;
+    this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
+    this.#clock = options.clock ?? systemClock;
+    this.#halted.promise.catch(() => undefined);
+  }
+
+  /** Rejects when a handler halted this host; else it stays open. */
+  get halted(): Promise<never> {
+    return this.#halted.promise;
+  }
+
+  /**
+   * Prepares the leases and begins; rejects when the lease container can't be used. Asked again, it is the same start.
+   * @throws UsageError `processor-stopped`
+   */
+  start(): Promise<void> {
+    if (this.#stopping)
+      throw new UsageError('processor-stopped', 'A processor that was stopped can’t be started again', {
+        mend: 'Make a new one: it goes on with the leases of its name.',
+      });
+    return (this.#starting ??= this.#start());
+  }
+
+  async #start(): Promise<void> {
+    const { leases, mode } = this.#options;
+    // Nothing can be asked of the all-versions feed but the present.
+    if (mode !== 'all-versions') this.#startedBefore = await leases.initializedAt?.();
+    await leases.prepare(this.#stop.signal);
+    await this.#balance(true);
+    void this.#keepBalancing();
+  }
+
+  /**
+   * Lets running handlers end, stores how far they got and offers the leases to the others. After `stopMs` it waits no
+   * longer: handlers are told by their signal, and what could not be offered expires.
+   */
+  stop(): Promise<void> {
+    return (this.#stopping ??= this.#end());
+  }
+
+  async #end(): Promise<void> {
+    this.#stop.abort();
+    const over = new AbortController();
+    const deadline = this.#clock.sleep(this.#timings.stopMs, over.signal).then(() => {
+      for (const { session } of this.#running.values()) session.abandon('stopping took too long');
+    });
+    deadline.catch(() => undefined);
+    const quiet = (async () => {
+      await this.#starting?.catch(() => undefined);
+      await this.#balancing;
+      await Promise.all([...this.#running.values()].map(({ done }) => done));
+    })();
+    await Promise.race([quiet, deadline]).finally(() => over.abort());
+  }
+
+  status(): { readonly leases: readonly LeaseStatus[]; readonly known: number } {
+    const leases = [...this.#running.values()].map(({ session, supervisor }) => ({
+      ...supervisor.status,
+      id: session.lease.id,
+      range: session.lease.range,
+    }));
+    return { leases, known: this.#leases };
+  }
+
+  async #keepBalancing(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.#clock.sleep(this.#timings.acquireMs, signal).catch(() => undefined);
+      await this.#balance(false).catch((error: unknown) => {
+        if (!signal.aborted) emit('balancer:failed', { container: this.#options.container, error });
+      });
+    }
+  }
+
+  /** One balance after the other. */
+  #balance(starting: boolean): Promise<void> {
+    const turn = this.#balancing.then(() => this.#balanceOnce(starting));
+    this.#balancing = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #balanceOnce(starting: boolean): Promise<void> {
+    const { host, leases, minLeases: least, maxLeases: most } = this.#options;
+    if (this.#stop.signal.aborted) return;
+    const listed = await leases.list();
+    this.#leases = listed.length;
+    const supervised = new Set(this.#running.keys());
+    const verdicts = balance(listed, { host, supervised, expired: this.#observe(listed), starting, least, most });
+    for (const { lease, decision, sighting, why } of verdicts) {
+      if (this.#stop.signal.aborted) return;
+      this.#tell(lease, decision, sighting, why);
+      // Supervised or not: whoever made leases inside ours has begun to split it, and may be gone.
+      if (decision === 'keep' && isHalfSplit(lease, listed)) this.#running.get(lease.id)?.split.abort();
+      if (decision !== 'take' && decision !== 'steal') continue;
+      const sentAt = this.#clock.monotonic();
+      const taken = await leases.acquire(lease, decision === 'steal' ? 'owner' : 'nobody');
+      if (!taken) continue;
+      if (!isHalfSplit(taken, listed)) this.#run(taken, sentAt);
+      // The parts may be had by the next balance, which needn't wait for its time.
+      else if (await this.#split(taken)) void this.#balance(false).catch(() => undefined);
+    }
+    await this.#fillGaps(listed);
+  }
+
+  /** Which leases were not written for longer than the expiration while this host watched. */
+  #observe(listed: readonly Lease[]): Set<string> {
+    const now = this.#clock.monotonic();
+    const expired = new Set<string>();
+    for (const lease of listed) {
+      const before = this.#seen.get(lease.id);
+      if (before?.lease.etag !== lease.etag) this.#seen.set(lease.id, { lease, since: now });
+      else if (now - before.since > this.#timings.expirationMs) expired.add(lease.id);
+    }
+    return expired;
+  }
+
+  /** Says what is decided of a lease when it is another than before (L12). */
+  #tell(lease: Lease, decision: Decision, sighting: Sighting, why: string): void {
+    const now = `${sighting} ${decision}` as const;
+    if (this.#decided.get(lease.id) === now) return;
+    this.#decided.set(lease.id, now);
+    const { container, host } = this.#options;
+    emit('balancer:decided', { container, host, lease: lease.id, decision, sighting, why });
+  }
+
+  /** A lease that vanished would leave its range unread for ever (L6). One listing may be old: the same gap is seen twice. */
+  async #fillGaps(listed: readonly Lease[]): Promise<void> {
+    const { container, leases } = this.#options;
+    const before = this.#gaps;
+    this.#gaps = gapsOf(listed);
+    if (this.#gaps.length === 0) return;
+    const stays = this.#gaps.flatMap((gap) =>
+      before.map((one) => intersection(one, gap)).filter((both) => both !== undefined),
+    );
+    if (stays.length === 0) return;
+    const physical = await leases.ranges();
+    for (const gap of stays)
+      for (const range of physical) {
+        const slice = intersection(range, gap);
+        if (!slice) continue;
+        const position = lastSeen(
+          slice,
+          [...this.#seen.values()].map(({ lease }) => lease),
+        );
+        await leases.create(slice, position);
+        emit('lease:recreated', { container, range: slice, position });
+      }
+  }
+
+  #run(lease: Lease, acquiredAt: number): void {
+    const { container, host, leases, source, handle, start, order, manual = false, pageSize, budget } = this.#options;
+    const { concurrency = 16, mostUnacknowledged = 10_000 } = this.#options;
+    const { renewMs, expirationMs, pollMs, stallMs, unacknowledgedMs } = this.#timings;
+    const clock = this.#clock;
+    const session = new LeaseSession(lease, acquiredAt, { container, store: leases, clock, renewMs, expirationMs });
+    const split = new AbortController();
+    const supervisor = new Supervisor(
+      session,
+      {
+        container,
+        source,
+        handle,
+        start,
+        startedBefore: this.#startedBefore,
+        order,
+        concurrency,
+        mostUnacknowledged,
+        manual,
+        pageSize,
+        budget,
+        pollMs,
+        stallMs,
+        unacknowledgedMs,
+        clock,
+      },
+      { stop: this.#stop.signal, split: split.signal },
+    );
+    emit('lease:acquired', { container, lease: lease.id, host });
+    const done = this.#supervise(session, supervisor).catch((error: unknown) =>
+      emit('feed:failed', { container, lease: lease.id, error }),
+    );
+    this.#running.set(lease.id, { session, supervisor, split, done });
+  }
+
+  async #supervise(session: LeaseSession, supervisor: Supervisor): Promise<void> {
+    const { container, host } = this.#options;
+    const { id } = session.lease;
+    let ending: Terminal = 'lost';
+    try {
+      ending = await supervisor.run();
+      const reason = { split: 'split', ended: 'stopped', lost: messageOf(session.signal.reason) }[ending];
+      await session.end(ending === 'ended');
+      emit('lease:released', { container, lease: id, host, reason });
+      const { failure } = supervisor.status;
+      if (failure instanceof Halt && !this.#stopping) {
+        this.#halted.reject(failure);
+        void this.stop();
+      }
+      // What is ours of it is looked for at once; a stopping host leaves it to the others.
+      if (ending === 'split' && (await this.#split(session.lease))) await this.#balance(false);
+    } finally {
+      this.#forget(session);
+    }
+  }
+
+  /** The tenure is over; where it ended is remembered, for should the lease vanish. */
+  #forget({ lease }: LeaseSession): void {
+    if (this.#running.get(lease.id)?.session.lease !== lease) return;
+    this.#running.delete(lease.id);
+    this.#seen.set(lease.id, { lease, since: this.#clock.monotonic() });
+  }
+
+  /** Replaces a lease of ours by leases of its parts (true), or goes on with it where it turns out to be whole. */
+  async #split(lease: Lease): Promise<boolean> {
+    const { leases } = this.#options;
+    const sentAt = this.#clock.monotonic();
+    const kept = await splitLease(leases, lease);
+    if (!kept) return true;
+    this.#running.delete(kept.id);
+    if (this.#stop.signal.aborted) await leases.release(kept);
+    else this.#run(kept, sentAt);
+    return false;
+  }
+}

@@ -1,0 +1,332 @@
+import type { Clock } from '../base/clock.ts';
+import { emit } from '../base/diagnostics.ts';
+import { MillraceError } from '../base/errors.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { Unavailable } from '../cosmos/retry.ts';
+import type { Change, Page } from './change.ts';
+import type { Fence } from './fence.ts';
+import { LeaseLost } from './lease.ts';
+import type { LeaseSession } from './lease-session.ts';
+import { PageSize } from './page-size.ts';
+import type { ReadBudget } from './read-budget.ts';
+import { type ChangeSource, RangeGone, type Start, anchor } from './source.ts';
+import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
+import { until } from './until.ts';
+import { type Batch, Window } from './window.ts';
+
+/**
+ * Handles changes of one range: a whole page, or with an `order` those of one order value. Resolves when every change is
+ * durable or parked (or, acknowledging by hand, when all are taken on); rejects where they are to be read again. A fence
+ * says until when it may act. @throws Halt to stop the host
+ */
+export type Handle = (page: Page, fence: Fence, acknowledge: (changes: readonly Change[]) => void) => Promise<void>;
+
+/** A handler's last word: whatever reads on would only fail again. The host stops as if it had been asked to. */
+export class Halt extends MillraceError<'handler-halted'> {
+  constructor(why: string, cause: unknown) {
+    super('handler-halted', why, { cause, mend: 'Mend the handler, or park such changes, and start the host again.' });
+  }
+}
+
+export interface SupervisorOptions {
+  readonly container: string;
+  readonly source: ChangeSource;
+  readonly handle: Handle;
+  readonly start: Start;
+  /** When this processor was first started anywhere, where it was before this start: a start from now means then. */
+  readonly startedBefore?: Date | undefined;
+  /** Changes of equal value one after the other, others in parallel; absent: page after page. */
+  readonly order?: ((change: Change) => string) | undefined;
+  /** Most handlers at once on one range, with an `order`. */
+  readonly concurrency: number;
+  /** Most changes read and not acknowledged, but for the last page. */
+  readonly mostUnacknowledged: number;
+  /** True: only what the handler acknowledges counts, whenever it does. */
+  readonly manual: boolean;
+  readonly pageSize?: { readonly most: number; readonly targetMs: number } | undefined;
+  readonly budget?: ReadBudget | undefined;
+  readonly pollMs: number;
+  /** A read or a handler that takes longer gives the lease up (L8). */
+  readonly stallMs: number;
+  /** A change that is handled and not acknowledged for longer does so too. */
+  readonly unacknowledgedMs: number;
+  readonly clock: Clock;
+}
+
+export interface SupervisorStatus {
+  state: State;
+  /** The low watermark: everything up to it is acknowledged. */
+  position: string | undefined;
+  /** Since when the feed has had nothing new and everything read is acknowledged, monotonic; undefined while there is work. */
+  idleSince: number | undefined;
+  /** When the last read that found nothing new was begun, monotonic. */
+  checkedAt: number | undefined;
+  /** The last failure, until a page succeeds. */
+  failure: unknown;
+}
+
+/** Asked from outside; either may come in any state. */
+export interface Orders {
+  readonly stop: AbortSignal;
+  /** The lease is to be replaced by its parts. */
+  readonly split: AbortSignal;
+}
+
+const LONGEST_BACKOFF_MS = 30_000;
+
+/**
+ * Looks after one lease for one tenure: reads its range and hands it on through a window, checkpoints the low watermark,
+ * and moves between the states of states.ts by its table alone. Each state has one action, whose outcome is an event.
+ */
+export class Supervisor {
+  readonly #session: LeaseSession;
+  readonly #options: SupervisorOptions;
+  readonly #orders: Orders;
+  readonly #pageSize: PageSize | undefined;
+  readonly #ages = new Set<{ done(): void }>();
+  readonly #timings = new WeakMap<Page, { since: number; handled: number }>();
+  readonly status: SupervisorStatus;
+  #window: Window;
+  #interrupts: AbortSignal;
+  /** The position after the last page that was read. */
+  #read: string;
+  #page: (Page & { readonly next: string }) | undefined;
+  #lastReadAt = 0;
+  #backoffMs = 0;
+  #failures = 0;
+
+  constructor(session: LeaseSession, options: SupervisorOptions, orders: Orders) {
+    this.#session = session;
+    this.#options = options;
+    this.#orders = orders;
+    this.#pageSize = options.pageSize && new PageSize(options.pageSize);
+    this.#read = session.lease.position ?? '';
+    this.status = {
+      state: 'anchoring',
+      position: session.lease.position,
+      idleSince: undefined,
+      checkedAt: undefined,
+      failure: undefined,
+    };
+    this.#window = this.#openWindow();
+    this.#interrupts = this.#signals();
+  }
+
+  /** Never rejects. */
+  async run(): Promise<Terminal> {
+    for (;;) {
+      const { state } = this.status;
+      if (isTerminal(state)) return state;
+      const event = await this.#act(state);
+      const to = nextState(state, event);
+      this.status.state = to;
+      if (to !== state)
+        emit('lease:state', {
+          container: this.#options.container,
+          lease: this.#session.lease.id,
+          from: state,
+          event,
+          to,
+        });
+    }
+  }
+
+  async #act(state: Exclude<State, Terminal>): Promise<Event> {
+    try {
+      return await this.#actions[state]();
+    } catch (error) {
+      return this.#eventOf(error, state);
+    }
+  }
+
+  readonly #actions: Record<Exclude<State, Terminal>, () => Promise<Event>> = {
+    anchoring: async () => {
+      const { start, startedBefore, source } = this.#options;
+      if (this.#read !== '' || start === 'beginning') return 'anchored';
+      const { range } = this.#session.lease;
+      const resolved = anchor(source, range, start, startedBefore, this.#interrupts);
+      const position = await this.#watched('finding the start', until(resolved, this.#interrupts));
+      // Stored before anything is handed on: a crash then repeats, and skips nothing (L4).
+      if (position !== '') {
+        this.#session.checkpoint(position);
+        await until(this.#session.settled(), this.#interrupts);
+      }
+      this.#read = position;
+      this.#reopen(position);
+      return 'anchored';
+    },
+
+    reading: async () => {
+      const { source, budget, clock } = this.#options;
+      const { range } = this.#session.lease;
+      await budget?.take(range, this.#interrupts);
+      this.#lastReadAt = clock.monotonic();
+      const reading = source.read(range, this.#read, this.#interrupts, this.#pageSize?.size);
+      const page = await this.#watched('a read', until(reading, this.#interrupts));
+      budget?.settle(range, page.charge);
+      if (page.next === this.#read && page.changes.length === 0) return 'nothing';
+      this.status.idleSince = undefined;
+      this.#page = page;
+      emit('feed:page', {
+        container: this.#options.container,
+        lease: this.#session.lease.id,
+        changes: page.changes.length,
+        charge: page.charge,
+      });
+      return 'page';
+    },
+
+    offering: async () => {
+      await until(this.#window.room(), this.#interrupts);
+      const page = this.#page;
+      this.#page = undefined;
+      if (page) {
+        this.#read = page.next;
+        this.#window.offer(page);
+      }
+      return 'taken';
+    },
+
+    idle: async () => {
+      const { clock, pollMs } = this.#options;
+      const wait = new AbortController();
+      const slept = clock.sleep(pollMs, AbortSignal.any([this.#interrupts, wait.signal]));
+      slept.catch(() => undefined);
+      const done = this.#window.empty().then(() => 'done' as const);
+      const first = await until(Promise.race([slept, done]), this.#interrupts).finally(() => wait.abort());
+      if (first !== 'done') return 'due';
+      this.#failures = 0;
+      this.status.failure = undefined;
+      this.status.idleSince ??= clock.monotonic();
+      this.status.checkedAt = this.#lastReadAt;
+      await clock.sleep(pollMs, this.#interrupts);
+      return 'due';
+    },
+
+    throttled: async () => {
+      await this.#options.clock.sleep(this.#backoffMs, this.#interrupts);
+      return 'due';
+    },
+
+    retrying: async () => {
+      // The window's failure is what may have brought us here: it interrupts no more.
+      this.#interrupts = AbortSignal.any([this.#session.signal, this.#orders.stop, this.#orders.split]);
+      await until(this.#window.close(), this.#interrupts);
+      await this.#options.clock.sleep(this.#backoffMs, this.#interrupts);
+      this.#reopen(this.#window.position);
+      return 'due';
+    },
+
+    settling: () => this.#settle(),
+    draining: () => this.#settle(),
+  };
+
+  /** Lets what runs end, begins nothing more, and stores how far that got. */
+  async #settle(): Promise<Event> {
+    await until(this.#window.close(), this.#session.signal);
+    await this.#session.settled();
+    return 'settled';
+  }
+
+  #eventOf(error: unknown, state: State): Event {
+    const { stop, split } = this.#orders;
+    if (this.#session.signal.aborted || error instanceof LeaseLost) return 'lost';
+    const ending = state === 'draining' || state === 'settling';
+    if (stop.aborted && !ending) return 'stop';
+    if (split.aborted && !ending) return 'gone';
+    const { failed } = this.#window;
+    const cause: unknown = failed.aborted ? failed.reason : error;
+    if (cause instanceof RangeGone) return 'gone';
+    this.#note(cause);
+    if (cause instanceof Halt) return 'halted';
+    if (isThrottling(cause) && !failed.aborted && !ending) {
+      this.#backoffMs = failureOf(cause).retryAfterMs ?? this.#nextBackoff();
+      return 'throttled';
+    }
+    this.#backoffMs = this.#nextBackoff();
+    return 'failed';
+  }
+
+  #nextBackoff(): number {
+    this.#failures += 1;
+    return Math.min(LONGEST_BACKOFF_MS, 100 * 2 ** Math.min(this.#failures, 9));
+  }
+
+  #note(error: unknown): void {
+    this.status.failure = error;
+    emit('feed:failed', { container: this.#options.container, lease: this.#session.lease.id, error });
+  }
+
+  #signals(): AbortSignal {
+    return AbortSignal.any([this.#session.signal, this.#orders.stop, this.#orders.split, this.#window.failed]);
+  }
+
+  #reopen(position: string): void {
+    for (const age of this.#ages) age.done();
+    this.#ages.clear();
+    this.#read = position;
+    this.#page = undefined;
+    this.#window = this.#openWindow();
+    this.#interrupts = this.#signals();
+  }
+
+  #openWindow(): Window {
+    const { order, concurrency, mostUnacknowledged, manual } = this.#options;
+    const window: Window = new Window({
+      from: this.#read,
+      orderOf: order,
+      concurrency: order ? concurrency : 1,
+      most: mostUnacknowledged,
+      automatic: !manual,
+      handle: (batch, acknowledge) => this.#handle(batch, acknowledge),
+      onAdvance: (position, pageEnd) => {
+        // What is acknowledged too late is delivered again: only one window may say how far we are (L3).
+        if (window !== this.#window) return;
+        this.status.position = position;
+        if (pageEnd) {
+          this.status.failure = undefined;
+          this.#failures = 0;
+          this.#session.checkpoint(position);
+        } else this.#session.note(position);
+      },
+    });
+    return window;
+  }
+
+  async #handle({ changes, page }: Batch, acknowledge: (changes: readonly Change[]) => void): Promise<void> {
+    const { handle, manual, clock, unacknowledgedMs } = this.#options;
+    const since = clock.monotonic();
+    const left = new Set(changes);
+    const age = manual ? this.#session.watch('acknowledging a change', unacknowledgedMs) : undefined;
+    if (age) this.#ages.add(age);
+    const acknowledged = (some: readonly Change[]): void => {
+      for (const change of some) left.delete(change);
+      if (left.size === 0) age?.done();
+      acknowledge(some);
+    };
+    const work = handle({ ...page, changes }, this.#session.fence(page), acknowledged);
+    await this.#watched('a handler', work);
+    this.#measure(page, changes.length, since);
+  }
+
+  /** A page took as long as it was from the first handler's start to the last one's end. */
+  #measure(page: Page, handled: number, since: number): void {
+    const timing = this.#timings.get(page) ?? { since, handled: 0 };
+    this.#timings.set(page, timing);
+    timing.since = Math.min(timing.since, since);
+    timing.handled += handled;
+    if (timing.handled === page.changes.length)
+      this.#pageSize?.handled(timing.handled, this.#options.clock.monotonic() - timing.since);
+  }
+
+  async #watched<T>(what: string, work: Promise<T>): Promise<T> {
+    const watch = this.#session.watch(what, this.#options.stallMs);
+    try {
+      return await work;
+    } finally {
+      watch.done();
+    }
+  }
+}
+
+const isThrottling = (error: unknown): boolean => error instanceof Unavailable || failureOf(error).kind === 'throttled';

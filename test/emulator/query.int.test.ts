@@ -36,7 +36,38 @@ test('a continuation outlives its cursor, and writes between pages lose nothing 
   // The token again, as after a lost answer: the cursor has moved on.
   expect(await rest()).toEqual(wanted);
   const bad = container.items.query('SELECT * FROM c', { continuationToken: 'nonsense' }).fetchNext();
-  expect(await refusal(bad)).toMatchObject({ code: 400 });
+  expect(await refusal(bad)).toMatchObject({ code: 400, message: expect.stringContaining('Invalid Continuation') });
+});
+
+test('a partition whose last page came out full says so by an empty one', async () => {
+  const { container } = await emulate();
+  for (let i = 0; i < 4; i++) await container.items.create({ id: String(i), pk: 'a' });
+  const pages = async (query: string): Promise<number[]> => {
+    const sizes: number[] = [];
+    const iterator = container.items.query(query, { maxItemCount: 2, partitionKey: 'a' });
+    for await (const { resources } of iterator.getAsyncIterator()) sizes.push(resources.length);
+    return sizes;
+  };
+  expect(await pages('SELECT * FROM c')).toEqual([2, 2, 0]);
+  expect(await pages('SELECT TOP 4 * FROM c')).toEqual([2, 2]);
+  expect(await pages('SELECT * FROM c ORDER BY c.id')).toEqual([2, 2]);
+});
+
+test('the client makes of its plan what the server makes of the query', async () => {
+  const { container } = await emulate({ throughput: 18_000 });
+  for (let i = 0; i < 30; i++) await container.items.create({ id: String(i), pk: `k${i}`, n: Math.floor(i / 3) });
+  for (const query of [
+    'SELECT DISTINCT c.n FROM c ORDER BY c.n OFFSET 2 LIMIT 5',
+    'SELECT DISTINCT TOP 8 c.n FROM c ORDER BY c.n DESC',
+    'SELECT VALUE COUNT(c.n) FROM c ORDER BY c.n, c.id',
+    'SELECT VALUE AVG(c.n) FROM c WHERE c.n > 2 ORDER BY c.n',
+  ]) {
+    const direct = await container.items.query(query).fetchAll();
+    const planned = await container.items.query(query, { forceQueryPlan: true, maxItemCount: 2 }).fetchAll();
+    expect(planned.resources, query).toEqual(direct.resources);
+  }
+  const { resources } = await container.items.query('SELECT DISTINCT TOP 8 c.n FROM c ORDER BY c.n DESC').fetchAll();
+  expect(resources).toEqual([9, 8, 7, 6, 5, 4, 3, 2].map((n) => ({ n })));
 });
 
 test('ids and keys are looked up, not searched for', async () => {

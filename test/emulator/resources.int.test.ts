@@ -44,6 +44,18 @@ test('a definition comes back with defaults, and what cannot change is refused',
   expect(await refusal(container.replace({ ...rest, defaultTtl: 0 }))).toMatchObject({ code: 400 });
 });
 
+test('key paths are names of letters, digits and _, or quoted', async () => {
+  const { database } = await emulate();
+  const create = (path: string) =>
+    database.containers.create({ id: `c${path.length}`, partitionKey: { paths: [path] } });
+  for (const path of ['id', '/id ds', '/a-b', '/a/', '/*', '/', '//a']) {
+    const { code, message } = await refusal(create(path));
+    expect([path, code]).toEqual([path, 400]);
+    expect(message).toContain(`path '${path}' could not be accepted`);
+  }
+  for (const path of ['/a_1', '/größe/x', '/"a-b"/"c d"']) expect((await create(path)).statusCode).toBe(201);
+});
+
 test('throughput decides how many ranges a container starts with', async () => {
   const { container, database } = await emulate({ throughput: 20_000 });
   const { resources: ranges } = await container.readPartitionKeyRanges().fetchAll();

@@ -127,7 +127,7 @@ test('unknown ranges are gone, odd positions are refused, everything else is nam
 test('huge, half-closed and abandoned requests leave the server up', async () => {
   const { emulator, container } = await emulate();
   const huge = await send(emulator, 'POST', DOCS, KEY, Buffer.alloc(6_000_000, 'x'));
-  expect([huge.status, huge.body?.message]).toEqual([413, 'Request size is too large']);
+  expect([huge.status, huge.body?.message]).toEqual([413, expect.stringContaining('Request size is too large')]);
   const port = Number(new URL(emulator.endpoint).port);
   for (const text of [
     'GARBAGE\r\n\r\n',

@@ -5,6 +5,9 @@ import type { Call, Doc } from './wire.ts';
 const SYSTEM = ['_rid', '_self', '_etag', '_ts', '_docs', '_sprocs', '_triggers', '_udfs', '_conflicts'];
 const MAX_LEVELS = 3;
 
+/** Names of letters, digits and `_`, or anything in quotes. */
+const KEY_PATH = /^(?:\/(?:[\p{L}\p{N}_]+|"[^"]+"))+$/u;
+
 /** Names of databases and containers. */
 export function checkName(id: unknown): asserts id is string {
   if (typeof id !== 'string' || id === '') {
@@ -54,12 +57,12 @@ function checkUnchanged(definition: Doc, before: Doc): void {
 function keyDefinition(value: unknown): Doc {
   if (value === undefined || value === null) return { paths: ['/_partitionKey'], kind: 'Hash', version: 2 };
   const { paths, kind = 'Hash', version = kind === 'MultiHash' ? 2 : 1, ...rest } = value as Doc;
-  if (
-    !Array.isArray(paths) ||
-    paths.length === 0 ||
-    !paths.every((path) => typeof path === 'string' && /^\/./.test(path))
-  ) {
-    throw badRequest("The partition key definition needs 'paths', each starting with '/'.");
+  if (!Array.isArray(paths) || paths.length === 0) throw badRequest("The partition key definition needs 'paths'.");
+  for (const path of paths as unknown[]) {
+    if (typeof path === 'string' && KEY_PATH.test(path)) continue;
+    throw badRequest(
+      `The partition key component definition path '${String(path)}' could not be accepted. Partition key paths must contain only valid characters and not contain a trailing slash or wildcard character.`,
+    );
   }
   if (kind !== 'Hash' && kind !== 'MultiHash')
     throw badRequest(`The partition key kind ${JSON.stringify(kind)} is invalid.`);

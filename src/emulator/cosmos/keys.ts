@@ -4,7 +4,6 @@ import { badRequest, parseJson } from './wire.ts';
 import type { Doc } from './wire.ts';
 
 const LONGEST = 2048;
-const LONGEST_V1 = 101;
 
 /** A key as the wire has it: `{}` where the document lacks the field. */
 export type WireKey = readonly (string | number | boolean | null | Record<string, never>)[];
@@ -69,9 +68,8 @@ export class KeyReader {
   #part(value: unknown): WireKey[number] {
     if (value === undefined) return {};
     if (typeof value === 'string') {
-      const longest = this.definition.version === 1 ? LONGEST_V1 : LONGEST;
-      if (value.length > longest / 4 && Buffer.byteLength(value) > longest) {
-        throw badRequest(`The partition key value is longer than ${longest} bytes.`);
+      if (value.length > LONGEST / 4 && Buffer.byteLength(value) > LONGEST) {
+        throw badRequest(`The partition key value is longer than ${LONGEST} bytes.`);
       }
       return value;
     }

@@ -136,7 +136,7 @@ export function checkId(id: unknown): void {
   if (typeof id !== 'string' || id === '') {
     throw badRequest("The input content is invalid because the required properties - 'id; ' - are missing.");
   }
-  if (/[/\\?#]/.test(id)) throw badRequest("The id contains one of the illegal characters '/', '\\', '?', '#'.");
+  if (/[/\\#]/.test(id)) throw badRequest("The id contains one of the illegal characters '/', '\\', '#'.");
   if (Buffer.byteLength(id) > MAX_ID_BYTES) throw badRequest(`The id is longer than ${MAX_ID_BYTES} bytes.`);
 }
 

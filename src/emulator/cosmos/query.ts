@@ -11,7 +11,7 @@ import { containerHeaders, reply } from './reply.ts';
 import { pageSize, targetOf } from './target.ts';
 import type { Target } from './target.ts';
 import { View } from './view.ts';
-import { badRequest, header, parseJson, parseObject } from './wire.ts';
+import { badRequest, header, parseObject } from './wire.ts';
 import type { Call, Doc, Reply } from './wire.ts';
 
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
@@ -47,7 +47,7 @@ export class Queries {
     const prepared = asWire(() => prepare(text, params));
     checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
     const cursor = this.#take(container.rid, position, token) ?? this.#open(container, target, prepared, token);
-    if (!position || position.cursor === '') for (const range of target.partitions) cursor.view.demand(range);
+    if (!position) for (const range of target.partitions) cursor.view.demand(range);
     const before = { ...cursor.cost };
     const began = performance.now();
 
@@ -65,7 +65,8 @@ export class Queries {
     const headers = containerHeaders(container);
     headers['x-ms-session-token'] = cursor.view.sessionToken(target.partitions);
     headers['x-ms-item-count'] = String(results.length);
-    if (!next.done)
+    // A page that came out full doesn't know yet that nothing follows.
+    if (!next.done || (results.length === size && prepared.streams && target.partitions.length === 1))
       headers['x-ms-continuation'] = this.#keep(container.rid, cursor, (position?.delivered ?? 0) + results.length);
     const { documents, bytes: loaded } = cursor.cost;
     const read = { documents: documents - before.documents, bytes: loaded - before.bytes };
@@ -117,12 +118,11 @@ interface Position {
 
 function parseContinuation(text: string | undefined): Position | undefined {
   if (text === undefined || text === '') return undefined;
-  const value = parseJson(text) as { c?: unknown; n?: unknown } | null;
-  const delivered = value?.n;
-  if (typeof value?.c !== 'string' || typeof delivered !== 'number' || !Number.isInteger(delivered) || delivered < 0) {
-    throw badRequest('The continuation token is malformed: it was not made by this server for this query.');
+  const [, cursor, delivered] = /^\{"c":"([0-9a-z]+)","n":(\d+)\}$/.exec(text) ?? [];
+  if (cursor === undefined) {
+    throw badRequest('Invalid Continuation Token: it was not made by this server for this query.');
   }
-  return { cursor: value.c, delivered };
+  return { cursor, delivered: Number(delivered) };
 }
 
 function skip(results: Iterator<string, unknown>, count: number): IteratorResult<string, unknown> {

@@ -23,7 +23,7 @@ export type Admin = (from: string | undefined, call: Call) => Reply;
 /** A request as it came, its body read; undefined where that was too large to be kept. */
 export interface Incoming {
   readonly method: string;
-  /** Path and query, still encoded. */
+  /** Path with whatever follows it, still encoded. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer | undefined;
@@ -175,10 +175,10 @@ const callOf = ({ method, url, headers, body }: Incoming): Call => ({
   body: body ?? Buffer.alloc(0),
 });
 
+/** There are no query strings: the client leaves a `?` in an id as it is, and the service takes it for a part of it. */
 function segmentsOf(url: string): string[] {
-  const [path = ''] = url.split('?', 1);
   try {
-    return path
+    return url
       .split('/')
       .filter((segment) => segment !== '')
       .map(decodeURIComponent);

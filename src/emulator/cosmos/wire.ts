@@ -75,7 +75,7 @@ export const conflict = (): WireError =>
   );
 export const preconditionFailed = (): WireError =>
   new WireError(412, 'Operation cannot be performed because one of the specified precondition is not met.');
-export const tooLarge = (): WireError => new WireError(413, 'Request size is too large');
+export const tooLarge = (): WireError => new WireError(413, 'Message: {"Errors":["Request size is too large"]}\r\n');
 
 export function header(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name];

@@ -1,5 +1,25 @@
-import type { Aggregate } from './compile.ts';
+import { partsOf } from './ast.ts';
+import type { Expr } from './ast.ts';
 import { compareAny, rank, same } from './values.ts';
+
+export type Aggregate = 'COUNT' | 'COUNTIF' | 'SUM' | 'AVG' | 'MIN' | 'MAX' | 'MAKELIST' | 'MAKESET';
+
+const AGGREGATES = new Set<string>([
+  'COUNT',
+  'COUNTIF',
+  'SUM',
+  'AVG',
+  'MIN',
+  'MAX',
+  'MAKELIST',
+  'MAKESET',
+] satisfies Aggregate[]);
+
+export const isAggregate = (name: string): boolean => AGGREGATES.has(name);
+
+/** Whether an expression is made of aggregates; those of subqueries are their own. */
+export const holdsAggregate = (expr: Expr): boolean =>
+  expr.kind === 'call' ? isAggregate(expr.name) || expr.args.some(holdsAggregate) : partsOf(expr).some(holdsAggregate);
 
 /** One aggregate of one group. Undefined values are left out; SUM and AVG of anything but numbers are undefined. */
 export class Accumulator {

@@ -1,3 +1,5 @@
+import { isAggregate } from './aggregate.ts';
+import type { Aggregate } from './aggregate.ts';
 import type { Column, Expr, Query } from './ast.ts';
 import { FUNCTIONS } from './functions.ts';
 import { likePattern } from './like.ts';
@@ -10,22 +12,8 @@ import { compares, define, differs, equals, member } from './values.ts';
 export type Row = unknown[];
 export type Eval = (row: Row) => unknown;
 
-export type Aggregate = 'COUNT' | 'COUNTIF' | 'SUM' | 'AVG' | 'MIN' | 'MAX' | 'MAKELIST' | 'MAKESET';
-const AGGREGATES = new Set<string>([
-  'COUNT',
-  'COUNTIF',
-  'SUM',
-  'AVG',
-  'MIN',
-  'MAX',
-  'MAKELIST',
-  'MAKESET',
-] satisfies Aggregate[]);
-
 /** What the service has and this engine has not. */
 const ABSENT = /^(?:ST_|FULLTEXT|VECTORDISTANCE$|RRF$)/;
-
-export const isAggregate = (name: string): boolean => AGGREGATES.has(name);
 
 /** What an expression may refer to, and what it asks of the query around it. */
 export interface Scope {
@@ -213,7 +201,7 @@ function binary(op: string, left: Eval, right: Eval): Eval {
 }
 
 function call(name: string, args: readonly Expr[], at: number, scope: Scope): Eval {
-  if (AGGREGATES.has(name)) {
+  if (isAggregate(name)) {
     if (!scope.aggregates) {
       throw new SqlError('SC2102', `Cannot perform an aggregate function (${name}) here.`, at, at + name.length);
     }

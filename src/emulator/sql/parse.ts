@@ -1,3 +1,4 @@
+import { holdsAggregate } from './aggregate.ts';
 import type { Column, Expr, Query, Source } from './ast.ts';
 import { SqlError, tokenize } from './tokens.ts';
 import type { Token } from './tokens.ts';
@@ -87,6 +88,8 @@ class Parser {
     const orderBy = this.#eat('ORDER') ? this.#by(() => this.#sortKey()) : undefined;
     const offset = this.#eat('OFFSET') ? this.#primary() : undefined;
     const limit = offset && (this.#need('LIMIT'), this.#primary());
+    // One row has no order, and no index has to serve it.
+    const single = !groupBy && columns !== '*' && columns.some(({ expr }) => holdsAggregate(expr));
     return {
       kind: 'select',
       distinct,
@@ -96,7 +99,7 @@ class Parser {
       ...(top && { top }),
       ...(where && { where }),
       ...(groupBy && { groupBy }),
-      ...(orderBy && { orderBy }),
+      ...(orderBy && !single && { orderBy }),
       ...(offset && { offset }),
       ...(limit && { limit }),
     };

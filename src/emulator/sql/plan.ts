@@ -63,10 +63,14 @@ export function planOf(text: string, params: ReadonlyMap<string, unknown>): Quer
   };
   if (grouped) return { ...info, ...groupedParts(query) };
   if (!query.orderBy && !query.offset) return info;
-  // Whatever is skipped or cut off overall may come from any one partition.
-  const bounds = query.offset
-    ? { offset: constant(0), limit: constant((offset ?? 0) + (limit ?? 0)) }
-    : { ...(query.top && { top: query.top }) };
+  // Whatever is skipped or cut off overall may come from any one partition. An ordered query leaves what is distinct to
+  // the client, and so can't say how much of a partition is needed.
+  const bounds =
+    query.distinct && query.orderBy
+      ? {}
+      : query.offset
+        ? { offset: constant(0), limit: constant((offset ?? 0) + (limit ?? 0)) }
+        : { ...(query.top && { top: query.top }) };
   const { top: _top, offset: _offset, limit: _limit, ...rest } = query;
   if (!query.orderBy) return { ...info, rewrittenQuery: printQuery({ ...rest, ...bounds }) };
   const items = query.orderBy.map(({ expr }) => object([['item', expr]]));

@@ -1,3 +1,4 @@
+import { holdsAggregate } from './aggregate.ts';
 import type { Expr, Query } from './ast.ts';
 import type { Row, Scope } from './compile.ts';
 import { parseQuery } from './parse.ts';
@@ -21,6 +22,8 @@ export interface Prepared {
   readonly restrictions: readonly Restriction[];
   /** What the results are ordered by; the path is absent where it isn't one of the document. */
   readonly orderBy: readonly { readonly path: string[] | undefined; readonly descending: boolean }[];
+  /** Whether results come as documents are read, without an end known beforehand. */
+  readonly streams: boolean;
   /** Whether it counts: COUNT may include what has expired. */
   readonly counts: boolean;
   /** The results as JSON text, made as they are asked for; documents are read one by one unless sorted or grouped. */
@@ -58,6 +61,7 @@ export function prepare(text: string, params: ReadonlyMap<string, unknown>): Pre
       descending,
     })),
     counts: counting(query),
+    streams: streaming(query),
     *run(given) {
       documents = given;
       for (const value of run([])) yield whole ? (value as Readable).text : JSON.stringify(value);
@@ -81,6 +85,14 @@ function isWhole(query: Query): boolean {
   const [only] = query.columns;
   return query.bare && only?.expr.kind === 'name' && only.expr.name === alias;
 }
+
+const streaming = ({ columns, groupBy, orderBy, distinct, top, offset }: Query): boolean =>
+  !groupBy &&
+  !orderBy &&
+  !distinct &&
+  !top &&
+  !offset &&
+  (columns === '*' || !columns.some(({ expr }) => holdsAggregate(expr)));
 
 const counting = ({ columns }: Query): boolean =>
   columns !== '*' && columns.some(({ expr }) => expr.kind === 'call' && expr.name === 'COUNT');

@@ -1,9 +1,9 @@
 import { canonical } from '../../base/json.ts';
 import { partsOf } from './ast.ts';
 import type { Expr, Query, Source } from './ast.ts';
-import { compile, inner, isAggregate, projection } from './compile.ts';
+import { compile, inner, projection } from './compile.ts';
 import type { Eval, Row, Scope } from './compile.ts';
-import { Accumulator } from './aggregate.ts';
+import { Accumulator, holdsAggregate, isAggregate } from './aggregate.ts';
 import { print } from './print.ts';
 import { SqlError } from './tokens.ts';
 import { compareAny } from './values.ts';
@@ -69,9 +69,6 @@ function checkGrouping({ columns, groupBy, orderBy }: Query): void {
     throw new SqlError('SC2103', message, 0, 0);
   }
 }
-
-const holdsAggregate = (expr: Expr): boolean =>
-  expr.kind === 'call' ? isAggregate(expr.name) || expr.args.some(holdsAggregate) : partsOf(expr).some(holdsAggregate);
 
 function strayName(expr: Expr, keys: ReadonlySet<string>): string | undefined {
   if (keys.has(print(expr)) || (expr.kind === 'call' && isAggregate(expr.name))) return undefined;

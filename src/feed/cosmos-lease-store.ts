@@ -1,22 +1,33 @@
 import type { Container, PatchRequestBody } from '@azure/cosmos';
-import { MillraceError, UsageError } from '../base/errors.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { MillraceError } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
-import { type LeaseDocument, newLeaseDocument, parseLease } from './lease-document.ts';
+import { parseTimestamp } from './dialects/timestamp.ts';
+import { LeaseContainer, type LeaseId, explainLeases } from './lease-container.ts';
+import { type LeaseDocument, inOurDialect, newLeaseDocument } from './lease-document.ts';
+import { type KnownLease, readLeases } from './lease-listing.ts';
 import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
+import { Partitions } from './partitions.ts';
+import { without } from './position.ts';
+import type { FeedMode } from './source.ts';
 
 export interface CosmosLeaseStoreOptions {
   readonly monitored: Container;
-  /** Partition key `/id`, time to live on. */
+  /** Partition key `/id` or `/partitionKey`, in the monitored account or another. Time to live should be on. */
   readonly leases: Container;
   /** The owner written into leases. Stable names let a restarted host go on at once. */
   readonly host: string;
   /** Everything before `..`: processor name, account host, database and container rid, as .NET joins them. */
   readonly prefix: string;
+  /** Which feed the positions are of; a lease of the other is refused. Default: latest-version. */
+  readonly mode?: FeedMode;
+  readonly clock?: Clock;
 }
 
 const LOCK_SECONDS = 30;
+const LOCK_POLL_MS = 500;
 /** Of a write whose outcome stays unknown; then the caller decides. */
 const MOST_ATTEMPTS = 5;
 
@@ -26,7 +37,10 @@ export const leasePrefix = (name: string, endpoint: string, databaseRid: string,
 
 export class CosmosLeaseStore implements LeaseStore {
   readonly #options: CosmosLeaseStoreOptions;
-  readonly #ranges = new Map<string, FeedRange>();
+  readonly #mode: FeedMode;
+  readonly #clock: Clock;
+  #partitions = new Partitions([]);
+  #opened: Promise<LeaseContainer> | undefined;
   /**
    * The document behind each lease, so that fields we don't know are written back. By lease as it was read, not by id: a
    * listing that was overtaken by a write must not lend its old position to the next renewal (L3).
@@ -35,36 +49,51 @@ export class CosmosLeaseStore implements LeaseStore {
 
   constructor(options: CosmosLeaseStoreOptions) {
     this.#options = options;
+    this.#mode = options.mode ?? 'latest-version';
+    this.#clock = options.clock ?? systemClock;
   }
 
+  /**
+   * @throws UsageError `lease-container-missing`, `lease-container-denied`, `lease-container-key`, `lease-mode-mismatch`
+   */
   async prepare(signal: AbortSignal): Promise<void> {
-    const { leases, prefix } = this.#options;
-    await this.#loadRanges();
-    for (;;) {
+    const { prefix } = this.#options;
+    await this.#loadPartitions();
+    const lock = { id: `${prefix}.lock`, ttl: LOCK_SECONDS };
+    for (let seen: { etag: unknown; since: number } | undefined; ;) {
       signal.throwIfAborted();
-      if (await this.#exists(`${prefix}.info`)) break;
-      if (await this.#create({ id: `${prefix}.lock`, ttl: LOCK_SECONDS })) {
+      if (await this.#read({ id: `${prefix}.info` })) break;
+      if (await this.#create(lock)) {
         await this.#createMissing();
         await this.#create({ id: `${prefix}.info` });
-        await withRetry(() => leases.item(`${prefix}.lock`, `${prefix}.lock`).delete(), { reads: true }).catch(
-          ignoreMissing,
-        );
+        await this.#unlock(lock);
         break;
       }
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      const etag = (await this.#read(lock))?._etag;
+      const now = this.#clock.monotonic();
+      if (!seen || seen.etag !== etag) seen = { etag, since: now };
+      // Without time to live the lock of a host that died would stand for ever.
+      else if (etag !== undefined && now - seen.since > LOCK_SECONDS * 1000) await this.#unlock(lock, etag);
+      await this.#clock.sleep(LOCK_POLL_MS, signal).catch(() => undefined);
     }
     // A lease that vanished after `.info` would leave its range unread for ever (L6).
     await this.#createMissing();
   }
 
+  async initializedAt(): Promise<Date | undefined> {
+    const marker = await this.#read({ id: `${this.#options.prefix}.info` });
+    const at = marker && parseTimestamp(marker['_ts']);
+    return at === undefined ? undefined : new Date(at);
+  }
+
   async list(): Promise<Lease[]> {
-    const { leases, prefix } = this.#options;
-    const query = {
-      query: 'SELECT * FROM c WHERE STARTSWITH(c.id, @prefix)',
-      parameters: [{ name: '@prefix', value: `${prefix}..` }],
-    };
-    const { resources } = await withRetry(() => leases.items.query<LeaseDocument>(query).fetchAll(), { reads: true });
-    return resources.map((raw) => this.#remember(raw)).filter((lease) => lease !== undefined);
+    const container = await this.#open();
+    const start = `${this.#options.prefix}..`;
+    // A processor may be called as this one with dots after it; tokens have no two dots.
+    const documents = (await container.query(start)).filter(({ id }) => !String(id).slice(start.length).includes('..'));
+    const unresolved = documents.some(({ FeedRange }) => FeedRange === undefined || FeedRange === null);
+    if (unresolved && this.#partitions.ranges.length === 0) await this.#loadPartitions();
+    return readLeases(documents, this.#partitions, this.#mode).map((known) => this.#remember(known));
   }
 
   async acquire(lease: Lease, from: 'nobody' | 'owner' = 'nobody'): Promise<Lease | undefined> {
@@ -84,27 +113,28 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   async ranges(): Promise<readonly FeedRange[]> {
-    await this.#loadRanges();
-    return [...this.#ranges.values()];
+    await this.#loadPartitions();
+    return this.#partitions.ranges;
   }
 
   async create(range: FeedRange, position: string | undefined): Promise<void> {
-    const partition = [...this.#ranges].find(([, { min, max }]) => min === range.min && max === range.max)?.[0];
-    await this.#create(newLeaseDocument(this.#options.prefix, partition, range, position ?? null));
+    const { prefix } = this.#options;
+    await this.#create(newLeaseDocument(prefix, this.#partitions.idOf(range), range, position ?? null, this.#mode));
   }
 
   async assertOwned(lease: Lease): Promise<void> {
-    const stored = await this.#read(lease.id);
+    const stored = await this.#read(this.#idOf(lease));
     if (stored?._etag !== lease.etag) throw new LeaseLost(lease.id, 'another host wrote it');
   }
 
   async remove(lease: Lease): Promise<void> {
     const options = { accessCondition: { type: 'IfMatch', condition: lease.etag } };
+    const item = (await this.#open()).item(this.#idOf(lease));
     try {
-      await withRetry(() => this.#options.leases.item(lease.id, lease.id).delete(options), { reads: false });
+      await withRetry(() => item.delete(options), { reads: false });
     } catch (error) {
       // Whoever finds it still there finishes the split.
-      if (!(error instanceof AmbiguousOutcome)) ignoreMissing(error);
+      if (!(error instanceof AmbiguousOutcome)) ignore(error, 'not-found');
     }
   }
 
@@ -118,10 +148,13 @@ export class CosmosLeaseStore implements LeaseStore {
 
   /** Replaces the lease under its ETag. An unknown outcome is settled by reading what is stored now. */
   async #write(lease: Lease, changed: Partial<LeaseDocument>): Promise<Lease> {
-    const known = this.#documents.get(lease);
-    if (!known) throw new MillraceError('lease-unknown', `Lease ${lease.id} was not listed by this store`);
-    const wanted: LeaseDocument = { ...known, ...changed, timestamp: new Date().toISOString() };
-    const item = this.#options.leases.item(lease.id, lease.id);
+    const known = this.#documentOf(lease);
+    const wanted: LeaseDocument = {
+      ...inOurDialect(known, lease, this.#partitions.idOf(lease.range)),
+      ...changed,
+      timestamp: new Date().toISOString(),
+    };
+    const item = (await this.#open()).item(known);
     const condition = { accessCondition: { type: 'IfMatch', condition: lease.etag } };
     // Two writes of ours may carry one timestamp, but not on two sides of an ETag.
     const landed = (stored: LeaseDocument): boolean =>
@@ -136,7 +169,7 @@ export class CosmosLeaseStore implements LeaseStore {
       } catch (error) {
         if (error instanceof AmbiguousOutcome) {
           unsure = true;
-          const stored = await this.#read(lease.id);
+          const stored = await this.#read(known);
           if (stored && landed(stored)) return this.#written(lease, stored);
           if (stored && stored._etag !== lease.etag) {
             throw new LeaseLost(lease.id, 'it changed while the outcome of our write was unknown', error);
@@ -147,7 +180,7 @@ export class CosmosLeaseStore implements LeaseStore {
         }
         const { kind } = failureOf(error);
         if (kind === 'precondition') {
-          const stored = unsure ? await this.#read(lease.id) : undefined;
+          const stored = unsure ? await this.#read(known) : undefined;
           if (stored && landed(stored)) return this.#written(lease, stored);
           throw new LeaseLost(lease.id, 'another host wrote it', error);
         }
@@ -162,7 +195,7 @@ export class CosmosLeaseStore implements LeaseStore {
    * that it is still the owner's, leaving the position as it is at that moment. The new ETag fences the owner.
    */
   async #steal(lease: Lease): Promise<Lease | undefined> {
-    const { leases, host } = this.#options;
+    const { host } = this.#options;
     const timestamp = new Date().toISOString();
     const patch: PatchRequestBody = {
       condition: `from c where c.Owner = ${JSON.stringify(lease.owner)}`,
@@ -171,14 +204,15 @@ export class CosmosLeaseStore implements LeaseStore {
         { op: 'set', path: '/timestamp', value: timestamp },
       ],
     };
+    const known = this.#documentOf(lease);
     try {
-      const item = leases.item(lease.id, lease.id);
+      const item = (await this.#open()).item(known);
       const { resource } = await withRetry(() => item.patch<LeaseDocument>(patch), { reads: false });
-      return resource && this.#remember(resource);
+      return resource && this.#written(lease, resource);
     } catch (error) {
       if (error instanceof AmbiguousOutcome) {
-        const stored = await this.#read(lease.id);
-        return stored?.Owner === host && stored.timestamp === timestamp ? this.#remember(stored) : undefined;
+        const stored = await this.#read(known);
+        return stored?.Owner === host && stored.timestamp === timestamp ? this.#written(lease, stored) : undefined;
       }
       const { kind } = failureOf(error);
       if (kind === 'precondition' || kind === 'not-found') return undefined;
@@ -187,69 +221,84 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   #written(lease: Lease, document: LeaseDocument): Lease {
-    const parsed = this.#remember(document);
-    if (!parsed) throw new MillraceError('lease-unreadable', `Lease ${lease.id} can't be read back`);
-    return parsed;
+    const [known] = readLeases([document], this.#partitions, this.#mode);
+    if (!known) throw new MillraceError('lease-unreadable', `Lease ${lease.id} can't be read back`);
+    // Where only its partition told the range, the partition may be gone by now.
+    return this.#remember(known);
   }
 
-  #remember(raw: LeaseDocument): Lease | undefined {
-    const lease = parseLease(raw, (token) => this.#ranges.get(token));
-    if (lease) this.#documents.set(lease, raw);
+  #remember({ lease, document }: KnownLease): Lease {
+    this.#documents.set(lease, document);
     return lease;
   }
 
-  async #loadRanges(): Promise<void> {
-    const { resources } = await withRetry(() => this.#options.monitored.readPartitionKeyRanges().fetchAll(), {
-      reads: true,
-    });
-    this.#ranges.clear();
-    for (const range of resources as { id: string; minInclusive: string; maxExclusive: string }[]) {
-      this.#ranges.set(range.id, { min: range.minInclusive, max: range.maxExclusive });
-    }
+  #documentOf(lease: Lease): LeaseDocument {
+    const known = this.#documents.get(lease);
+    if (!known) throw new MillraceError('lease-unknown', `Lease ${lease.id} was not listed by this store`);
+    return known;
   }
 
+  /** Tests and models hand in leases that they made up: those have the id for a key. */
+  #idOf(lease: Lease): LeaseId {
+    return this.#documents.get(lease) ?? { id: lease.id };
+  }
+
+  async #loadPartitions(): Promise<void> {
+    this.#partitions = await Partitions.read(this.#options.monitored);
+  }
+
+  /** A lease for each part of the container that none covers. */
   async #createMissing(): Promise<void> {
     const covered = await this.list();
-    for (const [token, range] of this.#ranges) {
-      if (covered.some((lease) => lease.range.min < range.max && range.min < lease.range.max)) continue;
-      await this.#create(newLeaseDocument(this.#options.prefix, token, range, null));
+    for (const physical of this.#partitions.ranges) {
+      const gaps = covered.reduce<FeedRange[]>(
+        (left, { range }) => left.flatMap((one) => without(one, range)),
+        [physical],
+      );
+      for (const gap of gaps) await this.create(gap, undefined);
     }
   }
 
   /** True where the document was created, as far as that can be told; false where it was there. It is there either way. */
   async #create(document: { id: string } & Record<string, unknown>): Promise<boolean> {
+    const container = await this.#open();
     for (let attempt = 1; ; attempt++) {
       try {
-        await withRetry(() => this.#options.leases.items.create(document), { reads: false });
+        await withRetry(() => container.container.items.create(container.stamped(document)), { reads: false });
         return true;
       } catch (error) {
         // Whether it was done is not read but tried again: a read may be stale, and a lease that isn't there is a hole.
         if (error instanceof AmbiguousOutcome) {
           if (attempt < MOST_ATTEMPTS) continue;
-          if (await this.#exists(document.id)) return true;
+          if (await this.#read(document)) return true;
         }
-        const { kind } = failureOf(error);
-        if (kind === 'conflict') return attempt > 1;
-        if (kind !== 'not-found') throw error;
-        const why = `The lease container ${this.#options.leases.id} does not exist`;
-        const mend = 'Create it with `millrace model apply`, or name another in LEASES_CONTAINER.';
-        throw new UsageError('lease-container-missing', why, { cause: error, mend });
+        if (failureOf(error).kind === 'conflict') return attempt > 1;
+        throw explainLeases(error, container.container);
       }
     }
   }
 
-  async #read(id: string): Promise<LeaseDocument | undefined> {
-    const { resource } = await withRetry(() => this.#options.leases.item(id, id).read<LeaseDocument>(), {
-      reads: true,
-    });
-    return resource;
+  async #read(id: LeaseId): Promise<LeaseDocument | undefined> {
+    const item = (await this.#open()).item(id);
+    return (await withRetry(() => item.read<LeaseDocument>(), { reads: true })).resource;
   }
 
-  async #exists(id: string): Promise<boolean> {
-    return (await this.#read(id)) !== undefined;
+  async #unlock(lock: LeaseId, etag?: string): Promise<void> {
+    const item = (await this.#open()).item(lock);
+    const options = etag === undefined ? {} : { accessCondition: { type: 'IfMatch', condition: etag } };
+    await withRetry(() => item.delete(options), { reads: true }).catch((error: unknown) =>
+      ignore(error, 'not-found', 'precondition'),
+    );
+  }
+
+  #open(): Promise<LeaseContainer> {
+    this.#opened ??= LeaseContainer.open(this.#options.leases);
+    // Not remembered when it failed: the next call asks again.
+    this.#opened.catch(() => (this.#opened = undefined));
+    return this.#opened;
   }
 }
 
-function ignoreMissing(error: unknown): void {
-  if (failureOf(error).kind !== 'not-found') throw error;
+function ignore(error: unknown, ...kinds: readonly string[]): void {
+  if (!kinds.includes(failureOf(error).kind)) throw error;
 }

@@ -1,23 +1,12 @@
 import { isObject } from '../base/json.ts';
-import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
+import type { FeedRange } from '../cosmos/ranges.ts';
+import type { LeaseDocument } from './dialects/dialect.ts';
+import { readDocument } from './dialects/read.ts';
+import { writeDocument } from './dialects/write.ts';
 import type { Lease } from './lease.ts';
+import type { FeedMode } from './source.ts';
 
-/** A lease as the .NET SDK (and so the Functions trigger) stores it, version 0: one physical partition. */
-export interface LeaseDocument extends Record<string, unknown> {
-  id: string;
-  version?: number;
-  LeaseToken: string;
-  FeedRange?: { Range: { min: string; max: string } };
-  Mode?: string;
-  ContinuationToken: string | null;
-  Owner: string | null;
-  /** ISO 8601 UTC. */
-  timestamp: string;
-  properties?: Record<string, string>;
-  _etag?: string;
-}
-
-export const LATEST_VERSION_MODE = 'Incremental Feed';
+export type { LeaseDocument } from './dialects/dialect.ts';
 
 /** Version 0 for a physical partition, told by its id; version 1 for any other range, told by its borders. */
 export const newLeaseDocument = (
@@ -25,40 +14,47 @@ export const newLeaseDocument = (
   partition: string | undefined,
   range: FeedRange,
   position: string | null,
-): LeaseDocument => {
-  const token = partition ?? rangeId(range);
-  return {
-    id: `${prefix}..${token}`,
-    version: partition === undefined ? 1 : 0,
-    LeaseToken: token,
-    FeedRange: { Range: { min: range.min, max: range.max } },
-    Mode: LATEST_VERSION_MODE,
-    ContinuationToken: position,
-    Owner: null,
-    timestamp: new Date().toISOString(),
-    properties: {},
-  };
-};
-
-/** Reads a stored lease; undefined where the document is none (a marker) or its range can't be told. */
-export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange | undefined): Lease | undefined {
-  if (!isObject(raw) || typeof raw['id'] !== 'string' || typeof raw['_etag'] !== 'string') return undefined;
-  const token = raw['LeaseToken'] ?? raw['PartitionId'];
-  if (typeof token !== 'string') return undefined;
-  const feedRange = isObject(raw['FeedRange']) ? raw['FeedRange']['Range'] : undefined;
-  const range =
-    isObject(feedRange) && typeof feedRange['min'] === 'string' && typeof feedRange['max'] === 'string'
-      ? { min: feedRange['min'], max: feedRange['max'] }
-      : rangeOf(token);
-  if (!range) return undefined;
-  const position = raw['ContinuationToken'];
-  const owner = raw['Owner'];
-  return {
-    id: raw['id'],
-    token,
+  mode: FeedMode = 'latest-version',
+): LeaseDocument =>
+  writeDocument(partition === undefined ? 'dotnet-v1' : 'dotnet-v0', {
+    prefix,
+    partition,
     range,
-    owner: typeof owner === 'string' && owner !== '' ? owner : null,
-    ...(typeof position === 'string' && position !== '' ? { position } : {}),
-    etag: raw['_etag'],
+    position: position ?? undefined,
+    mode,
+  });
+
+/** Reads a stored lease of any dialect; undefined where the document is none or its range can't be told. */
+export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange | undefined): Lease | undefined {
+  const reading = readDocument(raw);
+  if (reading.kind !== 'lease' || !isObject(raw)) return undefined;
+  const { id, _etag: etag } = raw;
+  if (typeof id !== 'string' || typeof etag !== 'string') return undefined;
+  const range = reading.range ?? rangeOf(reading.token);
+  if (!range) return undefined;
+  const { token, owner, position } = reading;
+  return { id, token, range, owner, ...(position === undefined ? {} : { position }), etag };
+}
+
+/**
+ * A stored lease as we write it back: .NET's as it is, with a feed range where an older host left it out (a split would
+ * otherwise leave nobody knowing which it was); Java's as .NET's, since its forms are written on export alone.
+ */
+export function inOurDialect(document: LeaseDocument, lease: Lease, partition: string | undefined): LeaseDocument {
+  const reading = readDocument(document);
+  if (reading.kind !== 'lease') return document;
+  const { min, max } = lease.range;
+  if (reading.dialect.startsWith('dotnet'))
+    return reading.range ? document : { ...document, FeedRange: { Range: { min, max } } };
+  const { position, owner, range } = lease;
+  const dialect = reading.dialect === 'java-epk' || partition === undefined ? 'dotnet-v1' : 'dotnet-v0';
+  const own = writeDocument(dialect, { prefix: '', partition, range, position, owner, mode: reading.mode }, document);
+  const { id, LeaseToken, _etag, partitionKey } = document;
+  return {
+    ...own,
+    id,
+    LeaseToken,
+    ...(_etag === undefined ? {} : { _etag }),
+    ...(partitionKey === undefined ? {} : { partitionKey }),
   };
 }

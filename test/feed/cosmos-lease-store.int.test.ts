@@ -1,5 +1,8 @@
 import { describe, expect, it, test, vi } from 'vitest';
 import { type Lease, LeaseLost } from '../../src/feed/lease.ts';
+import { splitLease } from '../../src/feed/split.ts';
+import { leaseFixtures } from '../fixtures/leases/index.ts';
+import { ManualClock } from '../support/clock.ts';
 import { type Stored, leaseStage } from './lease-stage.ts';
 
 const go = new AbortController().signal;
@@ -51,6 +54,17 @@ describe('preparing', () => {
     await a.renew(mine, '"1"');
   });
 
+  it('is known to have been done, and when, until everything is deleted', async () => {
+    const { store, leases } = await leaseStage();
+    const a = store('a');
+    expect(await a.initializedAt()).toBeUndefined();
+    const before = Date.now();
+    await a.prepare(go);
+    expect(Math.abs(Number(await store('b').initializedAt()) - before)).toBeLessThan(60_000);
+    await leases.item('P.info', 'P.info').delete();
+    expect(await a.initializedAt()).toBeUndefined();
+  });
+
   it('finishes what a host that died half-way had begun, once its lock has expired', async () => {
     const { store, leases, documents } = await leaseStage(2);
     await leases.items.create({ id: 'P.lock', ttl: 1 });
@@ -58,7 +72,13 @@ describe('preparing', () => {
     await store('a').prepare(go);
     expect((await documents()).map(({ id }) => id).toSorted()).toEqual(['P..0', 'P..1', 'P.info']);
     const listed = await store('b').list();
-    expect(listed.find(({ token }) => token === '1')).toBeUndefined();
+    expect(
+      listed.find(({ token }) => token === '1'),
+      'its range told by its partition',
+    ).toMatchObject({
+      range: { max: 'FF' },
+      position: '"7"',
+    });
   });
 
   it('stops waiting for another host when it is told to', async () => {
@@ -237,5 +257,155 @@ describe('a write whose outcome is unknown', () => {
     emulator.faults({});
     const ids = (await documents()).map(({ id }) => id).toSorted();
     expect(ids.filter((id) => id !== 'P.lock')).toEqual(['P..0', 'P..1', 'P..2', 'P..3', 'P.info']);
+  });
+});
+
+describe('a lease container', () => {
+  const withKey = async (path: string, ttl = true) => {
+    const stage = await leaseStage(2);
+    const { container } = await stage.monitored.database.containers.create({
+      id: 'other',
+      partitionKey: { paths: [path] },
+      ...(ttl ? { defaultTtl: -1 } : {}),
+    });
+    const documents = async () => (await container.items.readAll<Stored>().fetchAll()).resources;
+    return { ...stage, container, documents };
+  };
+
+  it('with the key /partitionKey holds leases under their id, and those of older hosts under whatever they have', async () => {
+    const { store, container, documents } = await withKey('/partitionKey');
+    const [v0] = leaseFixtures('dotnet-v0').filter(({ document }) => document['partitionKey'] !== undefined);
+    const guid = '9b0f4e5c-70a4-4a57-8c58-b1bd7c0b8a3e';
+    await container.items.create({ ...v0?.document, id: 'P..0', LeaseToken: '0', FeedRange: null, partitionKey: guid });
+    const a = store('a', { leases: 'other' });
+    await a.prepare(go);
+    expect((await documents()).map(({ id, partitionKey }) => [id, partitionKey]).toSorted()).toEqual([
+      ['P..0', guid],
+      ['P..1', 'P..1'],
+      ['P.info', 'P.info'],
+    ]);
+    for (const listed of await a.list()) {
+      const mine = await a.renew(some(await a.acquire(listed)), '"33"');
+      await a.assertOwned(mine);
+      await a.release(mine);
+    }
+    expect((await documents()).filter(({ id }) => id.includes('..'))).toEqual([
+      expect.objectContaining({ ContinuationToken: '"33"', Owner: null }),
+      expect.objectContaining({ ContinuationToken: '"33"', Owner: null }),
+    ]);
+    const [one] = await a.list();
+    await a.remove(some(one));
+    expect(await a.list()).toHaveLength(1);
+  });
+
+  it('with another key is refused, and the right ones are named', async () => {
+    const { store } = await withKey('/type');
+    await expect(store('a', { leases: 'other' }).prepare(go)).rejects.toMatchObject({
+      code: 'lease-container-key',
+      message: expect.stringContaining('/type') as string,
+      mend: expect.stringContaining('/id') as string,
+    });
+  });
+
+  it('without time to live: the lock of a host that died is removed after its time', async () => {
+    const { store, container, documents } = await withKey('/id', false);
+    await container.items.create({ id: 'P.lock', ttl: 30 });
+    const clock = new ManualClock();
+    const preparing = store('a', { leases: 'other', clock }).prepare(go);
+    await vi.waitFor(
+      async () => {
+        clock.advance(1_000);
+        expect((await documents()).map(({ id }) => id).toSorted()).toEqual(['P..0', 'P..1', 'P.info']);
+      },
+      { timeout: 20_000, interval: 5 },
+    );
+    await preparing;
+    expect(clock.now()).toBeGreaterThan(30_000);
+  });
+
+  it('of another account serves as well', async () => {
+    const { store } = await leaseStage(2);
+    const other = await leaseStage(1);
+    const a = store('a', { container: other.leases });
+    await a.prepare(go);
+    expect((await other.documents()).map(({ id }) => id).toSorted()).toEqual(['P..0', 'P..1', 'P.info']);
+    expect(await a.list()).toHaveLength(2);
+  });
+});
+
+describe('leases of others under the same prefix', () => {
+  it('without a feed range keep their position over a split while nobody ran', async () => {
+    const { store, emulator, monitored, leases } = await leaseStage(1);
+    await leases.items.create({ id: 'P..0', LeaseToken: '0', Owner: null, ContinuationToken: '"7"', properties: {} });
+    emulator.split(`${monitored.database.id}/${monitored.id}`);
+    const a = store('a');
+    await a.prepare(go);
+    expect(await a.list()).toMatchObject([{ id: 'P..0', position: '"7"', range: { min: '', max: 'FF' } }]);
+    const mine = some(await a.acquire(some((await a.list())[0])));
+    expect((await leases.item('P..0', 'P..0').read<Stored>()).resource, 'the range is written down now').toMatchObject({
+      FeedRange: { Range: { min: '', max: 'FF' } },
+    });
+    expect(await splitLease(a, mine)).toBeUndefined();
+    expect((await a.list()).map(({ position }) => position)).toEqual(['"7"', '"7"']);
+  });
+
+  it('of Java are read on where they were, and written as .NET’s', async () => {
+    const { store, leases } = await leaseStage(1);
+    const [java] = leaseFixtures('java-epk');
+    await leases.items.create({ ...java?.document, id: 'P..-FF', Owner: null });
+    const a = store('a');
+    await a.prepare(go);
+    const mine = some(await a.acquire(some((await a.list())[0])));
+    expect(mine).toMatchObject({ position: '"42"', owner: 'a' });
+    expect((await leases.item('P..-FF', 'P..-FF').read<Stored>()).resource).toMatchObject({
+      version: 1,
+      ContinuationToken: '"42"',
+      Mode: 'Incremental Feed',
+    });
+    expect(await a.renew(mine, '"43"')).toMatchObject({ position: '"43"' });
+  });
+
+  it('twice under one id are one lease to everybody: the one that is further', async () => {
+    const { store, monitored } = await leaseStage(1);
+    const { container } = await monitored.database.containers.create({ id: 'other', partitionKey: '/partitionKey' });
+    const [a, b] = [store('a', { leases: 'other' }), store('b', { leases: 'other' })];
+    await a.prepare(go);
+    const twin = { id: 'P..0', version: 0, LeaseToken: '0', FeedRange: { Range: { min: '', max: 'FF' } }, Owner: null };
+    for (const [partitionKey, position] of [
+      ['x', '"10"'],
+      ['y', '"9"'],
+      ['z', null],
+    ] as const)
+      await container.items.create({ ...twin, partitionKey, ContinuationToken: position, properties: {} });
+    for (const host of [a, b]) expect(await host.list()).toMatchObject([{ id: 'P..0', position: '"10"' }]);
+    const mine = await a.renew(some(await a.acquire(some((await a.list())[0]))), '"11"');
+    expect(await splitLease(a, mine), 'it is no split').toMatchObject({ id: 'P..0' });
+    expect(await b.list()).toMatchObject([{ owner: 'a', position: '"11"' }]);
+  });
+
+  it('that nobody can explain are left alone, and do not stop the others', async () => {
+    const { store, leases, documents } = await leaseStage(2);
+    const strange = { id: 'P..0', LeaseToken: '0', version: 2, ContinuationToken: 'v2:abc', Owner: 'future' };
+    await leases.items.create(strange);
+    const a = store('a');
+    await a.prepare(go);
+    const listed = await a.list();
+    expect(listed.map(({ id }) => id)).toEqual(['P..1']);
+    for (const lease of listed) await a.acquire(lease);
+    expect(await documents()).toContainEqual(expect.objectContaining(strange));
+  });
+
+  it('of the other feed are refused, whichever it is', async () => {
+    const { store, leases } = await leaseStage(1);
+    await store('a').prepare(go);
+    const other = store('b', { mode: 'all-versions' });
+    await expect(other.prepare(go)).rejects.toMatchObject({
+      code: 'lease-mode-mismatch',
+      message: expect.stringContaining('latest-version feed') as string,
+    });
+    const { resource } = await leases.item('P..0', 'P..0').read<Stored>();
+    await leases.item('P..0', 'P..0').replace({ ...some(resource), Mode: 'Full-Fidelity Feed' });
+    await other.prepare(go);
+    await expect(store('a').list()).rejects.toMatchObject({ code: 'lease-mode-mismatch' });
   });
 });

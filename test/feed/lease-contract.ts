@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import type { FeedRange } from '../../src/cosmos/ranges.ts';
+import { type Lease, LeaseLost, type LeaseStore } from '../../src/feed/lease.ts';
+
+export interface ContractStage {
+  /** A host of its own over the same leases. */
+  readonly store: (host: string) => LeaseStore;
+  /** Splits the first physical partition; resolves with the ranges there are then. */
+  readonly split: () => Promise<readonly FeedRange[]>;
+}
+
+const go = new AbortController().signal;
+const some = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error('It is not there');
+  return value;
+};
+const byRange = (ranges: readonly FeedRange[]) => ranges.map(({ min, max }) => `${min}-${max}`).toSorted();
+
+/** What every lease store promises its processor, whatever it keeps its leases in. */
+export function leaseContract(what: string, stage: (partitions: number) => Promise<ContractStage>): void {
+  describe(`${what} as a lease store`, () => {
+    const prepared = async (partitions = 1) => {
+      const { store, split } = await stage(partitions);
+      const [a, b] = [store('a'), store('b')];
+      await a.prepare(go);
+      const only = async (of: LeaseStore): Promise<Lease> => some((await of.list())[0]);
+      return { store, split, a, b, only };
+    };
+
+    it('makes a free lease without a position for each physical partition, once for all hosts', async () => {
+      const { a, b } = await prepared(3);
+      await Promise.all([a.prepare(go), b.prepare(go)]);
+      const listed = await b.list();
+      expect(byRange(listed.map(({ range }) => range))).toEqual(byRange(await a.ranges()));
+      expect(listed).toHaveLength(3);
+      expect(listed.every(({ owner, position }) => owner === null && position === undefined)).toBe(true);
+    });
+
+    it('remembers when it was first prepared', async () => {
+      const { a, b } = await prepared();
+      const first = await a.initializedAt?.();
+      expect(first).toBeInstanceOf(Date);
+      await b.prepare(go);
+      expect(await b.initializedAt?.()).toEqual(first);
+    });
+
+    it('gives a free lease to one host only, as it was seen', async () => {
+      const { a, b, only } = await prepared();
+      const [seenByA, seenByB] = [await only(a), await only(b)];
+      expect(await a.acquire(seenByA)).toMatchObject({ owner: 'a' });
+      expect(await b.acquire(seenByB)).toBeUndefined();
+    });
+
+    it('stores positions, hands them to whoever comes next, and fences whoever had them', async () => {
+      const { a, b, only } = await prepared();
+      const mine = await a.renew(some(await a.acquire(await only(a))), '"5"');
+      const theirs = some(await b.acquire(await only(b)));
+      expect(theirs).toMatchObject({ owner: 'b', position: '"5"' });
+      await expect(a.renew(mine, '"9"')).rejects.toBeInstanceOf(LeaseLost);
+      await expect(a.assertOwned(mine)).rejects.toBeInstanceOf(LeaseLost);
+      await b.assertOwned(theirs);
+      await a.release(mine);
+      expect(await only(b)).toMatchObject({ owner: 'b', position: '"5"' });
+    });
+
+    it('lets a lease be taken from a live owner though that one wrote it since, at its newest position', async () => {
+      const { a, b, only } = await prepared();
+      const mine = some(await a.acquire(await only(a)));
+      const seen = await only(b);
+      const renewed = await a.renew(mine, '"7"');
+      expect(await b.acquire(seen)).toBeUndefined();
+      expect(await b.acquire(seen, 'owner')).toMatchObject({ owner: 'b', position: '"7"' });
+      await expect(a.renew(renewed)).rejects.toBeInstanceOf(LeaseLost);
+      expect(await b.acquire(seen, 'owner'), 'no longer that owner’s').toBeUndefined();
+    });
+
+    it('renews without touching the position, and frees without touching it', async () => {
+      const { a, b, only } = await prepared();
+      let lease = await a.renew(some(await a.acquire(await only(a))), '"3"');
+      lease = await a.renew(lease);
+      expect(lease.position).toBe('"3"');
+      await a.release(lease);
+      expect(await only(b)).toMatchObject({ owner: null, position: '"3"' });
+    });
+
+    it('never stores an empty position', async () => {
+      const { a, only } = await prepared();
+      const lease = some(await a.acquire(await only(a)));
+      await expect((async () => a.renew(lease, ''))()).rejects.toMatchObject({ code: 'position-missing' });
+      expect((await only(a)).position).toBeUndefined();
+    });
+
+    it('takes part in a split: children at the position given, made once, and the parent gone', async () => {
+      const { a, b, only, split } = await prepared();
+      const parent = await a.renew(some(await a.acquire(await only(a))), '"8"');
+      const parts = await split();
+      expect(byRange(await a.ranges())).toEqual(byRange(parts));
+      for (const part of parts) await a.create(part, parent.position);
+      await b.ranges();
+      for (const part of parts) await b.create(part, undefined);
+      await a.remove(parent);
+      const listed = await b.list();
+      expect(byRange(listed.map(({ range }) => range))).toEqual(byRange(parts));
+      expect(listed.map(({ position, owner }) => [position, owner])).toEqual(parts.map(() => ['"8"', null]));
+      await expect(a.renew(parent)).rejects.toBeInstanceOf(LeaseLost);
+      expect(await a.acquire(parent)).toBeUndefined();
+      await a.release(parent);
+    });
+
+    it('fills the part of a range that no lease covers, and nothing else', async () => {
+      const { store, split, a, only } = await prepared();
+      const parts = await split();
+      const parent = some(await a.acquire(await only(a)));
+      await a.ranges();
+      await a.create(some(parts[0]), '"2"');
+      await a.remove(parent);
+      await store('c').prepare(go);
+      const listed = await a.list();
+      expect(byRange(listed.map(({ range }) => range))).toEqual(byRange(parts));
+      expect(listed.map(({ position }) => position).toSorted()).toEqual(['"2"', undefined]);
+    });
+  });
+}

@@ -137,6 +137,7 @@ function counting(inner: SinkSession, tally: Tally): SinkSession {
     if (Math.random() < CRASHES) throw new Crash();
   };
   return {
+    fence: inner.fence,
     query: (...of) => inner.query(...of),
     read: async (container, key, ids) => {
       tally.items += ids.length;

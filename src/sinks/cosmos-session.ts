@@ -14,14 +14,14 @@ const POINT_READS = 4;
 
 /** A sink session on the containers of one database, for the page its fence was made for. */
 export class CosmosSession implements SinkSession {
+  readonly fence: Fence;
   readonly #database: Database;
-  readonly #fence: Fence;
   readonly #meter: Meter;
   readonly #lanes = new Map<string, BulkLane>();
 
   constructor(database: Database, fence: Fence, meter: Meter) {
     this.#database = database;
-    this.#fence = fence;
+    this.fence = fence;
     this.#meter = meter;
   }
 
@@ -133,7 +133,7 @@ export class CosmosSession implements SinkSession {
   }
 
   #options(reads: boolean): RetryOptions {
-    return { signal: this.#fence.signal, meter: this.#meter, reads, before: () => this.#fence.assert() };
+    return { signal: this.fence.signal, meter: this.#meter, reads, before: () => this.fence.assert() };
   }
 }
 

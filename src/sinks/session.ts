@@ -1,5 +1,6 @@
 import type { PatchOperation } from '@azure/cosmos';
 import type { Key } from '../feed/change.ts';
+import type { Fence } from '../feed/fence.ts';
 
 export type SinkDocument = { readonly id: string; readonly _etag: string } & Readonly<Record<string, unknown>>;
 
@@ -28,6 +29,8 @@ export type CommitResult =
  * Throws when the fence says stop (lease lost, page too old) and when Cosmos DB can't be had.
  */
 export interface SinkSession {
+  /** For effects beyond Cosmos DB, which nothing else fences: asserted before each of them. */
+  readonly fence: Fence;
   /** Documents in the order of `ids`; absent ones are undefined. May be stale: the condition on a write confirms it. */
   read(container: string, key: Key, ids: readonly string[]): Promise<(SinkDocument | undefined)[]>;
   /** At most MAX_BATCH writes of one full key, together below MAX_BATCH_BYTES. */

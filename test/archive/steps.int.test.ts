@@ -229,6 +229,7 @@ async function entriesAsRead(stage: ArchiveStage, id: string) {
 }
 
 const bound = (session: SinkSession): SinkSession => ({
+  fence: session.fence,
   read: (...of) => session.read(...of),
   commit: (...of) => session.commit(...of),
   query: (...of) => session.query(...of),

@@ -164,6 +164,7 @@ export function injected(inner: SinkSession, random: Random, zombies: Zombies, s
     return result;
   };
   return {
+    fence: inner.fence,
     read: (...of) => around(() => inner.read(...of)),
     commit: (...of) => around(() => inner.commit(...of)),
     query: (...of) => around(() => inner.query(...of)),

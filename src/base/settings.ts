@@ -18,6 +18,15 @@ export interface StorageSettings {
   readonly container: string;
 }
 
+/** An Event Hubs namespace. */
+export interface EventHubsSettings {
+  readonly account:
+    | { readonly kind: 'key'; readonly connectionString: string }
+    | { readonly kind: 'identity'; readonly namespace: string };
+  /** Name of the blob container where ingests keep how far they are. */
+  readonly checkpoints: string;
+}
+
 export interface Settings {
   readonly cosmos: AccountSettings;
   readonly database: string;
@@ -28,6 +37,8 @@ export interface Settings {
   readonly preferredRegions: readonly string[];
   /** Absent where none is set: only a pipeline with an archive needs it (`requireStorage`). */
   readonly storage?: StorageSettings;
+  /** Absent where none is set: only a pipeline that publishes or ingests needs it (`requireEventHubs`). */
+  readonly eventHubs?: EventHubsSettings;
 }
 
 export interface SettingsSource {
@@ -48,6 +59,13 @@ const endpoint = z.url({
   error: 'must be an address such as https://NAME.documents.azure.com:443/',
 });
 
+const blobContainerName = z
+  .string()
+  .regex(
+    /^(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/,
+    'A blob container name has 3 to 63 characters, a-z, 0-9 and single dashes between them',
+  );
+
 /** The environment variables Millrace reads; the Functions bindings name the same ones. */
 const schema = z.object({
   COSMOS: z.string().optional(),
@@ -63,13 +81,13 @@ const schema = z.object({
   STORAGE__blobServiceUri: z
     .url({ protocol: /^https?$/, error: 'must be an address such as https://NAME.blob.core.windows.net' })
     .optional(),
-  STORAGE_CONTAINER: z
+  STORAGE_CONTAINER: blobContainerName.default('archive'),
+  EVENTHUBS: z.string().optional(),
+  EVENTHUBS__fullyQualifiedNamespace: z
     .string()
-    .regex(
-      /^(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/,
-      'A blob container name has 3 to 63 characters, a-z, 0-9 and single dashes between them',
-    )
-    .default('archive'),
+    .regex(/^[A-Za-z0-9.-]+$/, 'must be a host name such as NAME.servicebus.windows.net')
+    .optional(),
+  CHECKPOINTS_CONTAINER: blobContainerName.default('checkpoints'),
 });
 type Variables = z.infer<typeof schema>;
 
@@ -94,6 +112,14 @@ const HOW: Readonly<Record<keyof Variables, string>> = {
   STORAGE__blobServiceUri:
     'Set STORAGE__blobServiceUri to the blob service’s address (Azure portal: storage account → Endpoints → Blob service).',
   STORAGE_CONTAINER: 'Set STORAGE_CONTAINER to the name of the blob container, or leave it out to use `archive`.',
+  JOBS_URL:
+    'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE.',
+  EVENTHUBS:
+    'Set EVENTHUBS to a connection string of the namespace (Azure portal: Event Hubs namespace → Shared access policies), or EVENTHUBS__fullyQualifiedNamespace to its host name to sign in with your identity. `millrace dev` needs neither.',
+  EVENTHUBS__fullyQualifiedNamespace:
+    'Set EVENTHUBS__fullyQualifiedNamespace to the namespace’s host name (Azure portal: Event Hubs namespace → Overview → Host name).',
+  CHECKPOINTS_CONTAINER:
+    'Set CHECKPOINTS_CONTAINER to the name of the blob container for the positions of ingests, or leave it out to use `checkpoints`.',
 };
 
 /**
@@ -105,6 +131,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
   const cosmos = account(variables, 'COSMOS') ?? missing('COSMOS');
   const database = variables.COSMOS_DATABASE ?? missing('COSMOS_DATABASE');
   const storage = storageAccount(variables);
+  const eventHubs = eventHubsNamespace(variables);
   return {
     cosmos,
     database,
@@ -119,11 +146,24 @@ export function loadSettings(source: SettingsSource = {}): Settings {
       .map((region) => region.trim())
       .filter(Boolean),
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
+    ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
   };
 }
 
 /** @throws UsageError `setting-missing` where no storage account is set */
 export const requireStorage = ({ storage }: Settings): StorageSettings => storage ?? missing('STORAGE');
+
+/** @throws UsageError `setting-missing` where no namespace is set */
+export const requireEventHubs = ({ eventHubs }: Settings): EventHubsSettings => eventHubs ?? missing('EVENTHUBS');
+
+/** @throws UsageError `setting-missing`; `jobs-url-missing` in Azure, where a queue that dies with its process would lose jobs */
+export function requireJobsUrl({ jobsUrl }: Settings, processEnv: NodeJS.Dict<string> = process.env): string {
+  if (jobsUrl !== undefined) return jobsUrl;
+  if (!processEnv['WEBSITE_INSTANCE_ID'] && !processEnv['FUNCTIONS_WORKER_RUNTIME']) return missing('JOBS_URL');
+  const why =
+    'Background jobs need a datastore here: this runs in Azure, where a queue inside the process would lose them';
+  throw new UsageError('jobs-url-missing', why, { mend: HOW.JOBS_URL });
+}
 
 function readVariables({ env, processEnv = process.env, directory = '.' }: SettingsSource): Variables {
   const fromFile = env === undefined ? {} : readEnvFile(resolve(directory, `millrace.${env}.env`), env);
@@ -169,6 +209,21 @@ function storageAccount({
   if (known.test(STORAGE)) return { kind: 'key', connectionString: STORAGE };
   const form = 'DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net';
   throw invalid('STORAGE', `is no connection string: it has the form ${form}`);
+}
+
+/** Never repeats the value in its message: it holds a key. */
+function eventHubsNamespace(variables: Variables): EventHubsSettings['account'] | undefined {
+  const { EVENTHUBS: connectionString, EVENTHUBS__fullyQualifiedNamespace: namespace } = variables;
+  if (connectionString === undefined) return namespace === undefined ? undefined : { kind: 'identity', namespace };
+  if (/(^|;)\s*EntityPath=/i.test(connectionString))
+    throw invalid(
+      'EVENTHUBS',
+      'names one event hub (EntityPath); the pipeline names them, so take the namespace’s own',
+    );
+  const known = /(^|;)\s*Endpoint=sb:\/\/.+(SharedAccessKey=.|SharedAccessSignature=.)/i;
+  if (known.test(connectionString)) return { kind: 'key', connectionString };
+  const form = 'Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…';
+  throw invalid('EVENTHUBS', `is no connection string: it has the form ${form}`);
 }
 
 /** Never repeats the value in its message: it holds a key. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import { loadSettings, requireStorage } from '../../src/base/settings.ts';
+import { loadSettings, requireEventHubs, requireStorage } from '../../src/base/settings.ts';
 
 const COSMOS = 'AccountEndpoint=https://shop.documents.azure.com:443/;AccountKey=c2VjcmV0LWtleQ==;';
 
@@ -68,6 +68,29 @@ describe('settings', () => {
       loadSettings({ processEnv: { ...cosmos, STORAGE__blobServiceUri: endpoint, STORAGE_CONTAINER: 'cold-1' } })
         .storage,
     ).toEqual({ account: { kind: 'identity', endpoint }, container: 'cold-1' });
+  });
+
+  it('reads the Event Hubs namespace, which only a pipeline that publishes or ingests needs', () => {
+    const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
+    const error = failure(() => requireEventHubs(loadSettings({ processEnv: cosmos })));
+    expect(error).toMatchObject({ code: 'setting-missing', mend: expect.stringContaining('EVENTHUBS__fully') });
+    const connectionString =
+      'Endpoint=sb://shop.servicebus.windows.net/;SharedAccessKeyName=n;SharedAccessKey=c2VjcmV0';
+    expect(loadSettings({ processEnv: { ...cosmos, EVENTHUBS: connectionString } }).eventHubs).toEqual({
+      account: { kind: 'key', connectionString },
+      checkpoints: 'checkpoints',
+    });
+    const namespace = 'shop.servicebus.windows.net';
+    const identity = { EVENTHUBS__fullyQualifiedNamespace: namespace, CHECKPOINTS_CONTAINER: 'positions' };
+    expect(loadSettings({ processEnv: { ...cosmos, ...identity } }).eventHubs).toEqual({
+      account: { kind: 'identity', namespace },
+      checkpoints: 'positions',
+    });
+    for (const wrong of ['c2VjcmV0', `${connectionString};EntityPath=orders`]) {
+      const refused = failure(() => loadSettings({ processEnv: { ...cosmos, EVENTHUBS: wrong } }));
+      expect(refused.code).toBe('setting-invalid');
+      expect(refused.message).not.toContain('c2VjcmV0');
+    }
   });
 
   it('prefers the exactly named setting, as the Functions host does', () => {

@@ -16,6 +16,7 @@ const ORDER = [
   'sinks',
   'feed',
   'cosmos',
+  'jobs',
   'base',
 ];
 /** Pure rooms: what each of them may import; every room but base may import them. */

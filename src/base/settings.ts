@@ -39,6 +39,8 @@ export interface Settings {
   readonly storage?: StorageSettings;
   /** Absent where none is set: only a pipeline that publishes or ingests needs it (`requireEventHubs`). */
   readonly eventHubs?: EventHubsSettings;
+  /** Address of the jobs' datastore; absent where none is set (`requireJobsUrl`). */
+  readonly jobsUrl?: string;
 }
 
 export interface SettingsSource {
@@ -88,6 +90,7 @@ const schema = z.object({
     .regex(/^[A-Za-z0-9.-]+$/, 'must be a host name such as NAME.servicebus.windows.net')
     .optional(),
   CHECKPOINTS_CONTAINER: blobContainerName.default('checkpoints'),
+  JOBS_URL: z.string().optional(),
 });
 type Variables = z.infer<typeof schema>;
 

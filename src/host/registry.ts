@@ -4,6 +4,7 @@ import { archiveSweep } from '../operations/archive/sweep.ts';
 import { archiveVerify } from '../operations/archive/verify.ts';
 import { deadLettersList } from '../operations/dead-letters/list.ts';
 import { deadLettersShow } from '../operations/dead-letters/show.ts';
+import { jobsList } from '../operations/jobs/list.ts';
 import { leasesList } from '../operations/leases/list.ts';
 import { modelApply } from '../operations/model/apply.ts';
 import { modelTypes } from '../operations/model/types.ts';
@@ -15,6 +16,7 @@ import { dev } from './dev/operation.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator-partitions.ts';
 import { emulatorClock, emulatorThrottle } from './dev/emulator-physics.ts';
 import { emulatorStart } from './dev/emulator-start.ts';
+import { jobsWork } from './jobs.ts';
 import { run } from './run.ts';
 
 /** Every operation of this build. Those that start something live in host, the others in operations. */
@@ -33,6 +35,8 @@ export const registry = new Registry([
   archiveList,
   archiveVerify,
   archiveRestore,
+  jobsWork,
+  jobsList,
   emulatorStart,
   emulatorSplit,
   emulatorMerge,

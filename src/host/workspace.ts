@@ -1,6 +1,8 @@
 import { join } from 'node:path';
-import { type Settings, loadSettings } from '../base/settings.ts';
+import { type Settings, loadSettings, requireJobsUrl } from '../base/settings.ts';
+import { Jobs } from '../jobs/jobs.ts';
 import type { LoadedPipeline, Services, Workspace } from '../operations/workspace.ts';
+import type { Pipeline } from '../definition/kinds.ts';
 import { loadModel, loadPipeline } from './load-pipeline.ts';
 import { pipelineFolder } from './pipeline-folder.ts';
 import { type OpenServices, openServices } from './services.ts';
@@ -21,6 +23,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
   let settings: Settings | undefined;
   let loaded: Promise<LoadedPipeline> | undefined;
   let services: Promise<OpenServices> | undefined;
+  let jobs: Promise<Jobs> | undefined;
   const workspace: Workspace = {
     directory,
     get folder() {
@@ -30,10 +33,19 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
     model: () => loadModel(join(workspace.folder, MODEL_DOCUMENT)),
     pipeline: () => (loaded ??= loadPipeline(workspace.folder)),
     services: (): Promise<Services> => (services ??= openServices(workspace.settings())),
+    jobs: () => (jobs ??= openJobs()),
     close: async () => {
+      await (await jobs?.catch(() => undefined))?.close();
       const open = await services?.catch(() => undefined);
       open?.close();
     },
   };
+  const openJobs = async (): Promise<Jobs> => {
+    const url = requireJobsUrl(workspace.settings());
+    return Jobs.open(url, jobQueue((await workspace.pipeline()).pipeline));
+  };
   return workspace;
 }
+
+/** One queue a pipeline. */
+const jobQueue = ({ name }: Pick<Pipeline, 'name'>): string => `jobs-${name}`;

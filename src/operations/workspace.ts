@@ -2,6 +2,7 @@ import type { Container, CosmosClient, Database } from '@azure/cosmos';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Settings } from '../base/settings.ts';
 import type { Pipeline } from '../definition/kinds.ts';
+import type { Jobs } from '../jobs/jobs.ts';
 import type { Model } from '../model/model.ts';
 
 /** A pipeline folder as it was loaded. */
@@ -43,5 +44,7 @@ export interface Workspace {
   model(): Promise<Model>;
   pipeline(): Promise<LoadedPipeline>;
   services(): Promise<Services>;
+  /** The pipeline's background jobs, connected. */
+  jobs(): Promise<Jobs>;
   close(): Promise<void>;
 }

@@ -1,0 +1,110 @@
+import { createPostgresBackend, createRedisBackend, Queue, runMigrations, Worker, type WorkerOptions } from 'bullmq';
+import { UsageError, messageOf } from '../base/errors.ts';
+
+/** What our keys in Redis begin with. */
+const PREFIX = 'millrace';
+/** Where BullMQ's tables lie in PostgreSQL: the one schema that it takes with a pool of ours. */
+export const SCHEMA = 'bullmq';
+const ANSWER_MS = 10_000;
+
+/** BullMQ's classes on the datastore that an address names. */
+export interface Backend {
+  queue(name: string): Queue;
+  worker(name: string, run: (job: BullJob, token: string) => Promise<unknown>, options: Partial<WorkerOptions>): Worker;
+  close(): Promise<void>;
+}
+
+/** The part of BullMQ's job that we use. */
+export interface BullJob {
+  readonly id?: string;
+  readonly name: string;
+  readonly data: unknown;
+  readonly attemptsMade: number;
+  updateProgress(progress: object): Promise<void>;
+  moveToWait(token: string): Promise<unknown>;
+}
+
+/**
+ * `redis://` and `rediss://`: Redis 6.2 or later. `postgres://` and `postgresql://`: PostgreSQL 13 or later, by BullMQ's
+ * own backend, whose tables are made at the first connection.
+ * @throws UsageError `jobs-url-invalid`, `jobs-unreachable`
+ */
+export function openBackend(url: string): Promise<Backend> {
+  const scheme = schemeOf(url);
+  if (scheme === 'redis' || scheme === 'rediss') return redis(url);
+  if (scheme === 'postgres' || scheme === 'postgresql') return postgres(url);
+  throw invalid(`has the scheme ${scheme}:`);
+}
+
+async function redis(url: string): Promise<Backend> {
+  // Commands wait for a server that is away for a while; `answered` tells one that isn't there at all.
+  const options = { connection: { url, maxRetriesPerRequest: null }, prefix: PREFIX };
+  const probe = new Queue('probe', { ...options, skipMetasUpdate: true }, createRedisBackend);
+  await answered((trouble) => {
+    probe.on('error', trouble);
+    return probe.waitUntilReady();
+  }).finally(() => void probe.disconnect().catch(() => undefined));
+  return {
+    queue: (name) => new Queue(name, options, createRedisBackend),
+    worker: (name, run, more) => new Worker(name, run as never, { ...more, ...options }, createRedisBackend),
+    close: async () => undefined,
+  };
+}
+
+async function postgres(url: string): Promise<Backend> {
+  const { Pool } = (await import('pg')).default;
+  // One connection of each worker only listens, so there must be more than workers.
+  const pool = new Pool({ connectionString: url, max: 8, keepAlive: true, options: `-c search_path=${SCHEMA}` });
+  pool.on('error', () => undefined);
+  try {
+    await answered(async () => {
+      const client = await pool.connect();
+      try {
+        await runMigrations(client, SCHEMA);
+      } finally {
+        client.release();
+      }
+    });
+  } catch (error) {
+    void pool.end().catch(() => undefined);
+    throw error;
+  }
+  const options = { connection: pool as never };
+  return {
+    queue: (name) => new Queue(name, options, createPostgresBackend as never),
+    worker: (name, run, more) =>
+      new Worker(name, run as never, { ...more, ...options }, createPostgresBackend as never),
+    close: () => pool.end(),
+  };
+}
+
+function schemeOf(url: string): string {
+  try {
+    return new URL(url).protocol.slice(0, -1);
+  } catch {
+    throw invalid('is no address');
+  }
+}
+
+/** Never repeats the value in its message: it may hold a password. */
+const invalid = (why: string): UsageError =>
+  new UsageError('jobs-url-invalid', `The setting JOBS_URL ${why}`, {
+    mend: 'Write it as redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE.',
+  });
+
+/** @throws UsageError `jobs-unreachable` */
+async function answered(ask: (trouble: (error: unknown) => void) => Promise<unknown>): Promise<void> {
+  let last: unknown;
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS / 1000} s`)), ANSWER_MS);
+  try {
+    await Promise.race([ask((error) => (last = error)), late]);
+  } catch (error) {
+    throw new UsageError('jobs-unreachable', `The jobs' datastore can't be used: ${messageOf(last ?? error)}`, {
+      cause: error,
+      mend: 'Check JOBS_URL, the network and the rights: in PostgreSQL the role must be able to create a schema, once.',
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { canonical } from '../../base/json.ts';
+import type { Context } from '../operation.ts';
+
+/** For the input of an operation that may take long. */
+export const backgroundInput = {
+  background: z.boolean().default(false).describe('leave it to `millrace jobs work`, and return at once'),
+};
+
+/** What an operation returns instead of its result when it was left to the workers. */
+export interface Enqueued {
+  readonly job: string;
+}
+
+export const isEnqueued = (value: object): value is Enqueued => 'job' in value;
+
+/** Leaves an operation to the workers; asked for twice, it is done once. */
+export async function enqueue(
+  name: string,
+  asked: Readonly<Record<string, unknown>>,
+  { workspace, actor }: Context,
+): Promise<Enqueued> {
+  const input = { ...asked, background: false };
+  const jobs = await workspace.jobs();
+  return { job: await jobs.enqueue('operation', { name, input, actor }, { dedupe: canonical([name, input]) }) };
+}
+
+export const sayEnqueued = ({ job }: Enqueued): string =>
+  `Job ${job} is waiting for a worker (\`millrace jobs work\`); \`millrace jobs list\` shows how far it is.`;

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { isObject } from '../../base/json.ts';
+import type { JobRow } from '../../jobs/jobs.ts';
+import { defineOperation } from '../operation.ts';
+import { plural, table } from '../table.ts';
+
+/** What a job is about, in a few words. */
+function subject({ name, payload }: JobRow): string {
+  if (!isObject(payload) || typeof payload['name'] !== 'string') return name;
+  const input = isObject(payload['input']) ? Object.values(payload['input']).filter((value) => value !== false) : [];
+  return [payload['name'], ...input.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))].join(
+    ' ',
+  );
+}
+
+const far = ({ done, of }: JobRow): string =>
+  done === null ? '' : of === null ? done.toLocaleString('en-US') : `${Math.floor((100 * done) / Math.max(1, of))} %`;
+
+export const jobsList = defineOperation({
+  noun: 'jobs',
+  verb: 'list',
+  summary: 'List the background jobs, newest first, with how far they are and why they failed',
+  examples: ['millrace jobs list', 'millrace jobs list --limit 10 --json'],
+  effect: 'reads',
+  input: z.object({ limit: z.int().min(1).max(1_000).default(50).describe('most jobs shown') }),
+  run: async ({ limit }, { workspace }) => (await workspace.jobs()).list(limit),
+  format: (jobs) =>
+    jobs.length === 0
+      ? 'No jobs.'
+      : `${table(
+          ['job', 'state', 'what', 'done', 'attempts', 'since', 'failure'],
+          jobs.map((job) => [
+            job.id,
+            job.state,
+            subject(job),
+            far(job),
+            job.attempts,
+            job.createdAt,
+            job.failure?.split('\n')[0] ?? '',
+          ]),
+        )}\n${plural(jobs.length, 'job')}`,
+});

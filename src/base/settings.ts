@@ -150,6 +150,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
       .filter(Boolean),
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
+    ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
   };
 }
 

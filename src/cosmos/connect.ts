@@ -7,12 +7,15 @@ import { failureOf } from './failure.ts';
 /**
  * A client as Millrace needs it: session consistency, so that a read after our own write is not older than it; no
  * retries of throttled requests by the SDK itself, which neither know the fence nor count (see retry.ts).
+ * `transport`: how requests travel, where the server is in this very process.
  */
 export async function connect(
   account: AccountSettings,
   preferredRegions: readonly string[] = [],
+  transport: Pick<CosmosClientOptions, 'httpClient'> = {},
 ): Promise<CosmosClient> {
   const options: CosmosClientOptions = {
+    ...transport,
     endpoint: account.endpoint,
     consistencyLevel: 'Session',
     connectionPolicy: {

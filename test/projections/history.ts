@@ -29,6 +29,7 @@ export interface HistoryOptions {
   /** Makes one random write at the source. */
   readonly write: (random: Random) => Promise<void>;
   readonly steps: number;
+  readonly readLagMs: number;
 }
 
 export const UNFENCED: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
@@ -42,7 +43,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   const failures: unknown[] = [];
   const deliver = async (host: number, feed: Feed, faults: boolean): Promise<boolean> => {
     const page = await feed.page(host, 1 + random.int(4));
-    if (page.changes.length === 0) return false;
+    if (page.read === 0) return false;
     const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
     const session = faults ? injected(inner, random, zombies) : inner;
     const task = (runners[host] ?? never()).apply(page.changes, session).then(
@@ -64,22 +65,32 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     else if (kind < 0.9) zombies.wakeOne(random);
     else await turn();
   }
-  // Some zombies wake while the feed is drained, the last ones after everybody else has finished.
-  for (let quiet = false; !quiet && failures.length === 0;) {
-    quiet = true;
-    for (const feed of feeds) {
-      if (await deliver(random.int(hosts.length), feed, false)) quiet = false;
-      if (random.chance(0.5)) zombies.wakeOne(random);
+  // What a delivery wrote may be a source as well, and its feed be read from a replica that lags behind.
+  const drain = async (): Promise<void> => {
+    for (let quiet = false, wroteAt = performance.now(); !quiet && failures.length === 0;) {
+      quiet = performance.now() - wroteAt > options.readLagMs;
+      for (const feed of feeds) {
+        if (await deliver(random.int(hosts.length), feed, false)) {
+          quiet = false;
+          wroteAt = performance.now();
+        }
+        if (random.chance(0.5)) zombies.wakeOne(random);
+      }
     }
-  }
+  };
+  // Some zombies wake while the feeds are drained, the last ones after everybody else has finished.
+  await drain();
   while (underway.size > 0) {
     zombies.wakeAll();
     await Promise.race([...underway, turn()]);
   }
+  await drain();
   if (failures.length > 0) throw new AggregateError(failures, `The runner failed: ${String(failures[0])}`);
 }
 
 interface FeedPage {
+  /** Documents, those of no projection included. */
+  readonly read: number;
   readonly changes: readonly Change[];
   readonly next: string;
   readonly from: string;
@@ -114,7 +125,7 @@ class Feed {
         const changes = (result ?? [])
           .map((raw) => toChange(this.#source, raw, 1))
           .filter((change) => change !== undefined);
-        return { changes, next: continuationToken, from };
+        return { read: result?.length ?? 0, changes, next: continuationToken, from };
       } catch (error) {
         if (tries > 20) throw error;
       }

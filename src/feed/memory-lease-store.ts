@@ -55,7 +55,7 @@ export class MemoryLeases {
         return this.#put({ ...own(lease), ...(position === undefined ? {} : { position }) });
       },
       ranges: () => this.#ranges(),
-      create: async (range, position) => void this.#create(range, position),
+      create: async (range, position) => this.#create(range, position),
       assertOwned: async (lease) => void own(lease),
       remove: async (lease) => {
         const stored = this.#leases.get(lease.id);

@@ -279,10 +279,10 @@ describe('a lease container', () => {
     await container.items.create({ ...v0?.document, id: 'P..0', LeaseToken: '0', FeedRange: null, partitionKey: guid });
     const a = store('a', { leases: 'other' });
     await a.prepare(go);
-    expect((await documents()).map(({ id, partitionKey }) => [id, partitionKey]).toSorted()).toEqual([
-      ['P..0', guid],
-      ['P..1', 'P..1'],
-      ['P.info', 'P.info'],
+    expect((await documents()).map(({ id, partitionKey }) => `${id} ${String(partitionKey)}`).toSorted()).toEqual([
+      `P..0 ${guid}`,
+      'P..1 P..1',
+      'P.info P.info',
     ]);
     for (const listed of await a.list()) {
       const mine = await a.renew(some(await a.acquire(listed)), '"33"');

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DIALECTS, type NewLease } from '../../../src/feed/dialects/dialect.ts';
 import { readDocument } from '../../../src/feed/dialects/read.ts';

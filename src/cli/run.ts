@@ -58,7 +58,11 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
   try {
     if (flags.dryRun && operation.plan) {
       const plan = await operation.plan(input, context);
-      const cost = plan.ru > 0 ? `\nThis takes about ${plan.ru.toLocaleString('en-US')} RU.` : '';
+      const costs = [
+        ...(plan.ru > 0 ? [`${plan.ru.toLocaleString('en-US')} RU`] : []),
+        ...(plan.seconds === undefined ? [] : [`${plan.seconds.toLocaleString('en-US')} s`]),
+      ];
+      const cost = costs.length > 0 ? `\nThis takes about ${costs.join(' and ')}.` : '';
       print(
         plan,
         plan.steps.length === 0

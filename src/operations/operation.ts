@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Clock } from '../base/clock.ts';
 import { UsageError } from '../base/errors.ts';
 import type { Screen } from './screen.ts';
 import type { Workspace } from './workspace.ts';
@@ -9,6 +10,8 @@ export interface Plan {
   readonly steps: readonly string[];
   /** Request units it would take; 0 where it is a handful. */
   readonly ru: number;
+  /** How long it would take, waits included; absent where that is nothing to speak of. */
+  readonly seconds?: number;
 }
 
 export interface Context {
@@ -19,6 +22,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** For people while it runs; the result is not printed here. */
   readonly screen: Screen;
+  /** For waits that belong to a procedure; absent: the system's. */
+  readonly clock?: Clock;
 }
 
 /** What the operation came to. `ok: false` means findings or differences: exit code 1. */

@@ -128,7 +128,7 @@ function call(one: Term, two: Term, pick: Pick): Term {
 
 /** Something that is true, false or undefined. */
 export function condition(pick: Pick, depth = 2): Term {
-  const kind = pick(depth > 0 ? 8 : 4);
+  const kind = pick(depth > 0 ? 9 : 5);
   if (kind < 2) return comparison(term(pick, depth - 1), term(pick, depth - 1), pick);
   if (kind === 2) {
     const field = { sql: 'c.n', of: ({ n }: Doc) => n };
@@ -150,8 +150,16 @@ export function condition(pick: Pick, depth = 2): Term {
       },
     };
   }
-  const one = condition(pick, depth - 1);
   if (kind === 4) {
+    const prefix = ['', 'a', 'b', 'ab', 'B'][pick(5)]!;
+    const field = ['s', 'a'][pick(2)]!;
+    return {
+      sql: pick(2) === 0 ? `STARTSWITH(c.${field}, '${prefix}')` : `c.${field} LIKE '${prefix}%'`,
+      of: (doc) => (typeof doc[field] === 'string' ? doc[field].startsWith(prefix) : undefined),
+    };
+  }
+  const one = condition(pick, depth - 1);
+  if (kind === 5) {
     return {
       sql: `NOT (${one.sql})`,
       of: (doc) => {
@@ -161,7 +169,7 @@ export function condition(pick: Pick, depth = 2): Term {
     };
   }
   const two = condition(pick, depth - 1);
-  const and = kind < 7;
+  const and = kind < 8;
   return {
     sql: `(${one.sql} ${and ? 'AND' : 'OR'} ${two.sql})`,
     of: (doc) => {

@@ -252,7 +252,24 @@ describe('restrictions', () => {
       { path: ['x'], low: 1 },
       { path: ['pk'], values: ['k'] },
     ]);
-    expect(of('c.id = "1" OR c.id = "2"')).toEqual([]);
+    expect(of('c.id = "1" OR c.id = "2"')).toEqual([{ path: ['id'], values: ['1', '2'] }]);
+    expect(of('c.a = 1 AND c.b > 2 OR c.b = 3 OR STARTSWITH(c.s, "ab")')).toEqual([
+      {
+        anyOf: [
+          [
+            { path: ['a'], values: [1] },
+            { path: ['b'], low: 2 },
+          ],
+          [{ path: ['b'], values: [3] }],
+          [{ path: ['s'], low: 'ab', high: 'ac' }],
+        ],
+      },
+    ]);
+    expect(of('c.a = 1 OR c.b != 2')).toEqual([]);
+    expect(of('c.s LIKE "a_b%"')).toEqual([{ path: ['s'], low: 'a', high: 'b' }]);
+    expect(of('c.s LIKE "%b" AND STARTSWITH(c.s, "A", true)')).toEqual([]);
+    expect(of('STARTSWITH(c.s, "a\uffff")')).toEqual([{ path: ['s'], low: 'a\uffff', high: 'b' }]);
+    expect(of('STARTSWITH(c.s, "\uffff")')).toEqual([{ path: ['s'], low: '\uffff' }]);
     expect(of('NOT c.id = "1"')).toEqual([]);
     expect(of('c.id = c.other')).toEqual([]);
   });

@@ -1,4 +1,5 @@
-import type { Restriction } from '../sql/prepare.ts';
+import { isBound } from '../sql/restrictions.ts';
+import type { Bound, Restriction } from '../sql/restrictions.ts';
 import type { Container } from './container.ts';
 import type { Item, Version } from './item.ts';
 import type { WireKey } from './keys.ts';
@@ -16,7 +17,7 @@ export function* candidates(
   restrictions: readonly Restriction[],
   view: View,
 ): Generator<Version, void> {
-  const ids = restrictions.find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
+  const ids = bounds(restrictions).find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
   const indexed = ids ? undefined : byIndex(container, target, restrictions, view);
   if (indexed) {
     for (const item of indexed) {
@@ -47,15 +48,37 @@ function byIndex(
   view: View,
 ): Item[] | undefined {
   if (view.lags || target.key || keysOf(container, restrictions)) return undefined;
-  let best: Item[] | undefined;
+  const found = lookUp(container, restrictions);
+  return found && [...found].toSorted((a, b) => a.seq - b.seq);
+}
+
+function lookUp(container: Container, restrictions: readonly Restriction[]): ReadonlySet<Item> | undefined {
+  let best: ReadonlySet<Item> | undefined;
   for (const restriction of restrictions) {
-    const plain = restriction.values?.every((value) => value === null || typeof value !== 'object') ?? true;
-    const index = plain ? container.indexOn(restriction.path) : undefined;
-    if (!index) continue;
-    const found = [...index.find(restriction)];
-    if (!best || found.length < best.length) best = found;
+    const found = isBound(restriction) ? bounded(container, restriction) : united(container, restriction.anyOf);
+    if (found && (!best || found.size < best.size)) best = found;
   }
-  return best?.toSorted((a, b) => a.seq - b.seq);
+  return best;
+}
+
+function bounded(container: Container, bound: Bound): ReadonlySet<Item> | undefined {
+  const plain = bound.values?.every((value) => value === null || typeof value !== 'object') ?? true;
+  const index = plain ? container.indexOn(bound.path) : undefined;
+  return index && new Set(index.find(bound));
+}
+
+/** What any of the alternatives finds, if each of them has an index. */
+function united(
+  container: Container,
+  alternatives: readonly (readonly Restriction[])[],
+): ReadonlySet<Item> | undefined {
+  const all = new Set<Item>();
+  for (const alternative of alternatives) {
+    const found = lookUp(container, alternative);
+    if (!found) return undefined;
+    for (const item of found) all.add(item);
+  }
+  return all;
 }
 
 function* homes(
@@ -76,11 +99,13 @@ function* homes(
   }
 }
 
+const bounds = (restrictions: readonly Restriction[]): readonly Bound[] => restrictions.filter(isBound);
+
 /** The full keys that the restrictions leave, if they name every level. */
 export function keysOf(container: Container, restrictions: readonly Restriction[]): WireKey[] | undefined {
   let keys: WireKey[] = [[]];
   for (const steps of container.keys.steps) {
-    const level = restrictions.find(
+    const level = bounds(restrictions).find(
       ({ path, values }) => values && path.length === steps.length && path.every((step, i) => step === steps[i]),
     );
     if (!level) return undefined;

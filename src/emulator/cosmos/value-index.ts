@@ -1,5 +1,5 @@
 import { compareAny } from '../sql/values.ts';
-import type { Restriction } from '../sql/prepare.ts';
+import type { Bound } from '../sql/restrictions.ts';
 import type { Item, Version } from './item.ts';
 import { valueAt } from './keys.ts';
 
@@ -41,13 +41,10 @@ export class ValueIndex {
     if (entry) this.#insert(entry);
   }
 
-  /** The items whose value can fulfil the restriction. */
-  *find({ values, low, high }: Restriction): Generator<Item, void> {
-    if (values) {
-      for (const value of values) yield* this.#between(value, value);
-      return;
-    }
-    yield* this.#between(low, high);
+  /** The items whose value can be as the bound says, each once. */
+  *find({ values, low, high }: Bound): Generator<Item, void> {
+    if (!values) yield* this.#between(low, high);
+    else for (const value of new Set(values)) yield* this.#between(value, value);
   }
 
   *#between(low: unknown, high: unknown): Generator<Item, void> {

@@ -48,6 +48,11 @@ test.each([
   ['an unknown builder', (q: object): Measure<number> => Reflect.get(q, 'median')(() => 1)],
   ['a builder without its function', (q: object): Measure<number> => Reflect.get(q, 'sum')()],
   ['something else', () => ({})],
+  ['a top of nothing', (q: object): Measure<number> => Reflect.get(q, 'top')(0, Number, Object)],
+  ['a top of too many', (q: object): Measure<number> => Reflect.get(q, 'top')(51, Number, Object)],
+  ['a top without keep', (q: object): Measure<number> => Reflect.get(q, 'top')(3, Number)],
+  ['a histogram without bounds', (q: object): Measure<number> => Reflect.get(q, 'histogram')([], Number)],
+  ['a histogram out of order', (q: object): Measure<number> => Reflect.get(q, 'histogram')([2, 1], Number)],
 ])('a measure that is %s is a finding, not a throw', (_what, cents) => {
   const declared = aggregate('a', {
     from: m.Orders.order,

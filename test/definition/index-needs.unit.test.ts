@@ -21,7 +21,11 @@ const aggregate: AggregateSpec = {
 test('only queries need an index: extremes and joined copies', () => {
   expect(indexNeeds([copy, aggregate])).toEqual(new Map([['B', new Set()]]));
   const join = { name: 'from', of: common.from, on: { id: 'a' }, missing: 'null' } as const;
-  const extremes = { worst: { kind: 'max', of: () => 1 }, 'the-least': { kind: 'min', of: () => 1 } } as const;
+  const extremes = {
+    worst: { kind: 'max', of: () => 1 },
+    'the-least': { kind: 'min', of: () => 1 },
+    best: { kind: 'top', n: 1, by: () => 1, keep: () => ({}) },
+  } as const;
   expect(
     indexNeeds([
       { ...copy, joins: [join] },
@@ -39,6 +43,7 @@ test('only queries need an index: extremes and joined copies', () => {
           '/of/?',
           '/values/m/worst/?',
           '/values/m/"the-least"/?',
+          '/values/m/best/best/?',
         ]),
       ],
     ]),

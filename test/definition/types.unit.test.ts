@@ -54,6 +54,9 @@ interface StoreDay {
   cents: number;
   largest: number | null;
   smallest?: number;
+  buyers?: number;
+  sizes?: number[];
+  best?: { productId: string; cents: number }[];
   note: string;
 }
 interface Storefront {
@@ -95,6 +98,22 @@ test('a pipeline of copies and aggregates is inferred from its model', () => {
           cents: (q) => q.avg((o) => o.totalCents),
           largest: (q) => q.max((o) => o.totalCents),
           smallest: (q) => q.min((o) => o.totalCents),
+          buyers: (q) => q.distinct((o) => o.customerId),
+          sizes: (q) => q.histogram([1_000, 10_000], (o) => o.totalCents),
+        },
+      }),
+      // Two levels: the best products by a sum.
+      aggregate('best-products', {
+        from: m.Sales.productDay,
+        into: m.Sales.storeDay,
+        groupBy: ({ storeId, day }) => ({ storeId, day }),
+        measures: {
+          best: (q) =>
+            q.top(
+              5,
+              (p) => p.cents,
+              ({ productId, cents }) => ({ productId, cents }),
+            ),
         },
       }),
       copy('summaries', {
@@ -111,6 +130,7 @@ test('a pipeline of copies and aggregates is inferred from its model', () => {
   expect(pipeline.projections.map((p) => `${p.kind} ${p.name}@${p.version}`)).toEqual([
     'aggregate product-days@1',
     'aggregate store-days@1',
+    'aggregate best-products@1',
     'copy summaries@1',
   ]);
 });
@@ -136,6 +156,14 @@ test('what contradicts the model does not compile', () => {
         groupBy: storeDay,
         // @ts-expect-error wrong measure type
         measures: { note: (q) => q.count() },
+      }),
+    () =>
+      aggregate('x', {
+        from: m.Sales.productDay,
+        into: m.Sales.storeDay,
+        groupBy: ({ storeId, day }) => ({ storeId, day }),
+        // @ts-expect-error what is kept isn't what the sink holds
+        measures: { best: (q) => q.top(5, Number, ({ productId }) => ({ productId })) },
       }),
     () =>
       aggregate('x', {
@@ -179,5 +207,5 @@ test('what contradicts the model does not compile', () => {
     // @ts-expect-error the predicate is about the source's own fields
     () => source({ of: m.Customers.customer, deleted: (c) => c.deletedAt !== undefined }),
   ];
-  expect(wrong).toHaveLength(10);
+  expect(wrong).toHaveLength(11);
 });

@@ -75,7 +75,8 @@ const change = (doc: Doc & { id: string }, more: Partial<Change> = {}): Change =
 };
 const copier = (spec: CopySpec = COPY): Runner =>
   copyRunner(spec, SINK, { stateContainer: 'millrace', sources: new Map([['Source', SOURCE]]), readLagMs: 0 });
-const aggregator = (): Runner => aggregateRunner(AGGREGATE, SINK, { stateContainer: 'millrace' });
+const aggregator = (measures: AggregateSpec['measures'] = AGGREGATE.measures): Runner =>
+  aggregateRunner({ ...AGGREGATE, measures }, SINK, { stateContainer: 'millrace' });
 
 const session = () =>
   new CosmosSession(
@@ -169,6 +170,40 @@ describe('an aggregate refuses', () => {
     ];
     const codes = await refusals(aggregator(), changes);
     expect(codes).toEqual({ g1: 'measure-not-a-number', g2: 'measure-not-a-number', g3: 'sink-key-missing' });
+  });
+
+  test('the one document with which a sum would no longer be exact', async () => {
+    const changes = [1, Number.MAX_SAFE_INTEGER, 2].map((cents, at) => change({ id: `u${at}`, group: 'sum', cents }));
+    expect(await refusals(aggregator(), changes.slice(0, 2))).toEqual({ u1: 'sum-unsafe' });
+    expect(await refusals(aggregator(), changes.slice(2))).toEqual({});
+    expect(await stored('counted|sum|k')).toMatchObject({ cents: 3 });
+  });
+
+  test('a row that keeps too much or nothing, and values that are no text or too many', async () => {
+    const keep = (row: unknown): Doc => (row as { keep: Doc }).keep;
+    const top = { best: { kind: 'top', n: 1, by: () => 1, keep } } as const;
+    const kept = [{ text: 'x'.repeat(1_000) }, 'text', undefined].map((of, at) =>
+      change({ id: `k${at}`, group: 'top', keep: of }),
+    );
+    expect(await refusals(aggregator(top), kept)).toEqual({
+      k0: 'measure-keep',
+      k1: 'measure-keep',
+      k2: 'measure-keep',
+    });
+    const text = { values: { kind: 'distinct', of: (row: unknown) => (row as { value: string }).value } } as const;
+    expect(await refusals(aggregator(text), [change({ id: 'v', group: 'v', value: 1 })])).toEqual({
+      v: 'measure-not-text',
+    });
+    const lines = (count: number): Doc[] => Array.from({ length: count }, (_, at) => ({ value: `v${at}` }));
+    const spec = { ...AGGREGATE, measures: text, each: (doc: Doc) => doc['lines'] as Doc[] };
+    const each = aggregateRunner(spec, SINK, { stateContainer: 'millrace' });
+    const many = [50, 49, 49].map((count, at) => change({ id: `w${at}`, group: 'w', lines: lines(count) }));
+    expect(await refusals(each, many)).toEqual({ w0: 'measure-too-many-values' });
+    // Three documents and their 98 values are more than a batch takes: they go by halves.
+    const others = lines(49).map(({ value }) => ({ value: `other ${String(value)}` }));
+    const changes = [...many.slice(1), change({ id: 'w3', group: 'w', lines: others })];
+    expect(await refusals(each, changes)).toEqual({});
+    expect(await stored('counted|w|k')).toMatchObject({ values: 98 });
   });
 
   test('a group whose place a document of somebody else has, which stays as it is', async () => {

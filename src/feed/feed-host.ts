@@ -141,9 +141,10 @@ export class FeedHost {
   async #end(): Promise<void> {
     this.#stop.abort();
     const over = new AbortController();
-    const deadline = this.#clock.sleep(this.#timings.stopMs, over.signal).then(() => {
+    const deadline = (async () => {
+      await this.#clock.sleep(this.#timings.stopMs, over.signal);
       for (const { session } of this.#running.values()) session.abandon('stopping took too long');
-    });
+    })();
     deadline.catch(() => undefined);
     const quiet = (async () => {
       await this.#starting?.catch(() => undefined);

@@ -165,7 +165,7 @@ export class CosmosChangeSource implements ChangeSource {
       const response = await withRetry(() => pull.readNext(), { signal, reads: true, clock: this.#clock });
       this.#assertSameContainer(response.headers);
       const next = this.#positionIn(range, response.continuationToken);
-      const first = response.result?.find((raw) => Number(raw['_ts']) >= from);
+      const first = response.result?.find((raw) => raw['_ts'] >= from);
       if (first) return positionAt(Number(first['_lsn']) - 1);
       if (next === position) return next;
       position = next;

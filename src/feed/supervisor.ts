@@ -19,7 +19,17 @@ import { type Batch, Window } from './window.ts';
  * durable or parked (or, acknowledging by hand, when all are taken on); rejects where they are to be read again. A fence
  * says until when it may act. @throws Halt to stop the host
  */
-export type Handle = (page: Page, fence: Fence, acknowledge: (changes: readonly Change[]) => void) => Promise<void>;
+export type Handle = (page: Page, fence: Fence, tenure: Tenure) => Promise<void>;
+
+/** What a handler may ask of the tenure that its changes came in. */
+export interface Tenure {
+  /** The lease's token. */
+  readonly token: string;
+  /** These are durable or parked (L2); a tenure that is over takes no notice. */
+  acknowledge(changes: readonly Change[]): void;
+  /** Resolves when the low watermark is stored as it is now. @throws LeaseLost */
+  settled(): Promise<void>;
+}
 
 /** A handler's last word: whatever reads on would only fail again. The host stops as if it had been asked to. */
 export class Halt extends MillraceError<'handler-halted'> {
@@ -151,8 +161,8 @@ export class Supervisor {
         this.#session.checkpoint(position);
         await until(this.#session.settled(), this.#interrupts);
       }
-      this.#read = position;
       this.#reopen(position);
+      this.status.position = this.#session.lease.position;
       return 'anchored';
     },
 
@@ -304,7 +314,11 @@ export class Supervisor {
       if (left.size === 0) age?.done();
       acknowledge(some);
     };
-    const work = handle({ ...page, changes }, this.#session.fence(page), acknowledged);
+    const work = handle({ ...page, changes }, this.#session.fence(page), {
+      token: this.#session.lease.token,
+      acknowledge: acknowledged,
+      settled: () => this.#session.settled(),
+    });
     await this.#watched('a handler', work);
     this.#measure(page, changes.length, since);
   }

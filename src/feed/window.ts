@@ -103,11 +103,14 @@ export class Window {
 
   #enqueue(value: string, batch: Batch): void {
     this.#batches += 1;
-    const lane = (this.#lanes.get(value) ?? Promise.resolve()).then(() => this.#run(batch));
+    const lane = this.#runAfter(this.#lanes.get(value), batch);
     this.#lanes.set(value, lane);
-    void lane.then(() => {
-      if (this.#lanes.get(value) === lane) this.#lanes.delete(value);
-    });
+    void lane.finally(() => this.#lanes.get(value) === lane && this.#lanes.delete(value));
+  }
+
+  async #runAfter(before: Promise<void> | undefined, batch: Batch): Promise<void> {
+    await before;
+    await this.#run(batch);
   }
 
   /** Never rejects. */

@@ -1,0 +1,23 @@
+// The change feed processor by itself: docs/processor.md.
+export { ChangeFeedProcessor } from './processor.ts';
+export type { ProcessorStatus } from './processor.ts';
+export type { ChangeContext, ChangeFeedProcessorOptions, FailurePolicy, StartOption } from './processor-options.ts';
+export { readChanges } from './read-changes.ts';
+export type { ChangesPage, ReadChangesOptions } from './read-changes.ts';
+export { DEFAULT_TIMINGS } from './feed-host.ts';
+export type { LeaseStatus, Timings } from './feed-host.ts';
+export { HandlerTimeout } from './handler.ts';
+export { LeaseLost } from './lease.ts';
+export { LeaseInDoubt, PageTooOld } from './lease-session.ts';
+export { Halt } from './supervisor.ts';
+export { CosmosLeaseStore, leasePrefix } from './cosmos-lease-store.ts';
+export type { CosmosLeaseStoreOptions } from './cosmos-lease-store.ts';
+export { MemoryLeases } from './memory-lease-store.ts';
+export type { Lease, LeaseStore } from './lease.ts';
+export type { Change, Identity, Key, Version } from './change.ts';
+export type { RangePosition } from './position.ts';
+export type { State } from './states.ts';
+export type { FeedRange } from '../cosmos/ranges.ts';
+export type { Clock } from '../base/clock.ts';
+export { MillraceError, UsageError } from '../base/errors.ts';
+export type { Events } from '../base/diagnostics.ts';

@@ -16,6 +16,8 @@ export interface DeadLetter extends Identity {
   readonly message: string;
   readonly mend?: string;
   readonly attempts: number;
+  /** It was never tried: an earlier change of its key is parked, and the projection keeps their order. */
+  readonly waits?: boolean;
   /** ISO 8601 UTC. */
   readonly firstAt: string;
   readonly lastAt: string;
@@ -25,8 +27,21 @@ interface Stored extends DeadLetter {
   readonly pk: string;
   readonly kind: 'dead-letter';
   readonly document: string;
+  /** The change itself, where it waits and isn't too large. */
+  readonly change?: Change;
   readonly _etag: string;
 }
+
+/** What is known of a parked document without its letter. */
+export interface Parked {
+  readonly version: Version;
+  readonly waits: boolean;
+  /** Canonical JSON of container and full key: what an ordered projection keeps its order within. */
+  readonly order: string;
+}
+
+/** Characters of JSON up to which a waiting change is kept whole: Cosmos DB takes 2 MB of UTF-8. */
+const MAX_KEPT = 500_000;
 
 const PARTITION = 'dead-letters';
 
@@ -34,7 +49,7 @@ const PARTITION = 'dead-letters';
 export class DeadLetters {
   readonly #state: Container;
   /** Parked documents by projection, as last read: a hint that spares a read a page. */
-  readonly #parked = new Map<string, Promise<Set<string>>>();
+  readonly #parked = new Map<string, Promise<Map<string, Parked>>>();
 
   constructor(state: Container) {
     this.#state = state;
@@ -49,8 +64,38 @@ export class DeadLetters {
         { code: error.code, message: error.message, ...(error.mend ? { mend: error.mend } : {}) },
         now,
       );
-      (await this.#known(projection)).add(documentId(change));
+      (await this.#known(projection)).set(documentId(change), parked(change, false));
     }
+  }
+
+  /** Stores changes that wait behind what is parked of their key; resolves when they are durable. */
+  async hold(projection: string, changes: readonly Change[], now: Date): Promise<void> {
+    const code = 'waits-behind-parked';
+    for (const change of changes) {
+      const message = `An earlier change under the key ${JSON.stringify(change.key)} is parked`;
+      await this.#park(projection, change, { code, message, waits: true }, now);
+      (await this.#known(projection)).set(documentId(change), parked(change, true));
+    }
+  }
+
+  /** What is parked of a projection by the keys it keeps the order of, as last read, each by its document. */
+  async blocked(projection: string): Promise<Map<string, Map<string, Parked>>> {
+    const keys = new Map<string, Map<string, Parked>>();
+    for (const [id, one] of await this.#known(projection)) {
+      const documents = keys.get(one.order) ?? new Map<string, Parked>();
+      keys.set(one.order, documents.set(id, one));
+    }
+    return keys;
+  }
+
+  /** The changes that wait under a key. What was too large to be kept isn't among them. */
+  async waiting(projection: string, order: string): Promise<Change[]> {
+    const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter' AND c.waits = true` };
+    const options = { partitionKey: partition(projection) };
+    const { resources } = await withRetry(() => this.#state.items.query<Stored>(query, options).fetchAll(), {
+      reads: true,
+    });
+    return resources.flatMap(({ change }) => (change && orderOf(change) === order ? [change] : []));
   }
 
   /** Takes away what newer versions, now applied, have replaced. */
@@ -88,7 +133,7 @@ export class DeadLetters {
   }
 
   /** One reading at a time: what is parked while it is under way is added to the set that it gives. */
-  #known(projection: string): Promise<Set<string>> {
+  #known(projection: string): Promise<Map<string, Parked>> {
     const known = this.#parked.get(projection);
     if (known) return known;
     const reading = this.#readIndex(projection);
@@ -97,25 +142,27 @@ export class DeadLetters {
     return reading;
   }
 
-  async #readIndex(projection: string): Promise<Set<string>> {
-    const query = { query: `SELECT VALUE c.id FROM c WHERE c.kind = 'dead-letter'` };
+  async #readIndex(projection: string): Promise<Map<string, Parked>> {
+    const query = { query: `SELECT c.id, c.container, c.key, c.version, c.waits FROM c WHERE c.kind = 'dead-letter'` };
     const options = { partitionKey: partition(projection) };
-    const { resources } = await withRetry(() => this.#state.items.query<string>(query, options).fetchAll(), {
+    const { resources } = await withRetry(() => this.#state.items.query<Stored>(query, options).fetchAll(), {
       reads: true,
     });
-    return new Set(resources);
+    return new Map(resources.map((stored) => [stored.id, parked(stored, stored.waits === true)]));
   }
 
   async #park(
     projection: string,
     change: Change,
-    reason: Pick<DeadLetter, 'code' | 'message' | 'mend'>,
+    reason: Pick<DeadLetter, 'code' | 'message' | 'mend' | 'waits'>,
     now: Date,
   ): Promise<void> {
     const id = documentId(change);
     for (;;) {
       const before = await this.#read(projection, id);
-      if (before && compareVersions(change.version, before.version) === 'older') return;
+      const order = before && compareVersions(change.version, before.version);
+      // Why a version was refused isn't replaced by that it would have to wait now.
+      if (order === 'older' || (reason.waits && order === 'same')) return;
       const at = now.toISOString();
       const letter = {
         ...reason,
@@ -129,7 +176,8 @@ export class DeadLetters {
         type: change.type,
         version: change.version,
         op: change.op,
-        attempts: before && compareVersions(change.version, before.version) === 'same' ? before.attempts + 1 : 1,
+        attempts: reason.waits ? 0 : before && order === 'same' ? before.attempts + 1 : 1,
+        ...(reason.waits && JSON.stringify(change).length <= MAX_KEPT && { change }),
         firstAt: before?.firstAt ?? at,
         lastAt: at,
       };
@@ -177,6 +225,13 @@ const isRace = (error: unknown): boolean =>
   error instanceof AmbiguousOutcome || ['precondition', 'conflict'].includes(failureOf(error).kind);
 
 const partition = (projection: string): string => `${PARTITION}|${projection}`;
+const orderOf = ({ container, key }: Pick<Identity, 'container' | 'key'>): string => canonical([container, key]);
+
+const parked = (of: Pick<DeadLetter, 'container' | 'key' | 'version'>, waits: boolean): Parked => ({
+  version: of.version,
+  waits,
+  order: orderOf(of),
+});
 const documentId = (of: Identity): string => digest(canonical([of.container, of.key, of.id]));
 
 const toDeadLetter = ({
@@ -191,6 +246,7 @@ const toDeadLetter = ({
   message,
   mend,
   attempts,
+  waits,
   firstAt,
   lastAt,
 }: Stored): DeadLetter => ({
@@ -205,6 +261,7 @@ const toDeadLetter = ({
   message,
   ...(mend ? { mend } : {}),
   attempts,
+  ...(waits ? { waits } : {}),
   firstAt,
   lastAt,
 });

@@ -23,7 +23,7 @@ export async function applyIsolating(
     }
     if (isInfrastructure(error)) throw error;
     const [only] = changes;
-    if (changes.length === 1 && only) return [{ change: only, error: asMillrace(error) }];
+    if (changes.length === 1 && only) return [{ change: only, error: asRefusal(error) }];
     const middle = changes.length >> 1;
     const left = await applyIsolating(changes.slice(0, middle), apply);
     return [...left, ...(await applyIsolating(changes.slice(middle), apply))];
@@ -40,5 +40,5 @@ export const isInfrastructure = (error: unknown): boolean =>
   // As the SDK threw it: what a runner's request was answered, whichever change it was for.
   (!(error instanceof MillraceError) && INFRASTRUCTURE.has(failureOf(error).kind));
 
-const asMillrace = (error: unknown): MillraceError =>
+export const asRefusal = (error: unknown): MillraceError =>
   error instanceof MillraceError ? error : new MillraceError('projection-threw', messageOf(error), { cause: error });

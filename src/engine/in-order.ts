@@ -1,0 +1,106 @@
+import { canonical, digest } from '../base/json.ts';
+import { type Change, type Identity, compareVersions } from '../feed/change.ts';
+import { Poison, type Refusal } from '../projections/runner.ts';
+import type { Parked } from './dead-letters.ts';
+import { asRefusal, isInfrastructure } from './isolate.ts';
+
+/** What became of changes that have an order within their keys. */
+export interface OrderedOutcome {
+  readonly applied: readonly Change[];
+  readonly refusals: readonly Refusal[];
+  /** Behind a refused or parked change of their key, in feed order. */
+  readonly held: readonly Change[];
+}
+
+export const orderOf = ({ container, key }: Pick<Identity, 'container' | 'key'>): string => canonical([container, key]);
+const documentOf = ({ container, key, id }: Identity): string => digest(canonical([container, key, id]));
+
+/**
+ * Which of a page's keys may go on although something of them is parked: those whose every refused document comes again,
+ * in the refused version or a newer one, which takes its place.
+ */
+export function reopened(
+  changes: readonly Change[],
+  blocked: ReadonlyMap<string, ReadonlyMap<string, Parked>>,
+): Set<string> {
+  const open = new Set<string>();
+  for (const [order, documents] of blocked) {
+    const again = new Map(
+      changes.filter((change) => orderOf(change) === order).map((change) => [documentOf(change), change]),
+    );
+    const settled = [...documents].every(([id, { waits, version }]) => {
+      const change = again.get(id);
+      return waits || (change !== undefined && compareVersions(change.version, version) !== 'older');
+    });
+    if (settled) open.add(order);
+  }
+  return open;
+}
+
+/** The changes that waited, with the page's: in the order of their versions, a document's older ones left out. */
+export function merged(waiting: readonly Change[], page: readonly Change[]): Change[] {
+  const coming = new Set(page.map(documentOf));
+  const kept = waiting.filter((change) => !coming.has(documentOf(change)));
+  if (kept.length === 0) return [...page];
+  const byVersion = (a: Change, b: Change): number =>
+    a.version.epoch - b.version.epoch || a.version.lsn - b.version.lsn;
+  return [...kept, ...page].toSorted(byVersion);
+}
+
+/** Applies changes so that none goes before an earlier one of its key that was refused. Infrastructure errors are thrown on. */
+export async function applyInOrder(
+  changes: readonly Change[],
+  shut: (order: string) => boolean,
+  apply: (changes: readonly Change[]) => Promise<void>,
+): Promise<OrderedOutcome> {
+  const applied: Change[] = [];
+  const refusals: Refusal[] = [];
+  const held = new Set<Change>();
+  const refusedKeys = new Set<string>();
+
+  const refuse = (refusal: Refusal): void => {
+    refusals.push(refusal);
+    refusedKeys.add(orderOf(refusal.change));
+  };
+  const attempt = async (some: readonly Change[]): Promise<void> => {
+    if (some.length === 0) return;
+    try {
+      await apply(some);
+      applied.push(...some);
+    } catch (error) {
+      if (error instanceof Poison) return leaveOut(some, error);
+      if (isInfrastructure(error)) throw error;
+      const [only] = some;
+      if (only && some.length === 1) return refuse({ change: only, error: asRefusal(error) });
+      const middle = some.length >> 1;
+      await attempt(some.slice(0, middle));
+      await attempt(open(some.slice(middle)));
+    }
+  };
+  /** The first refused change of each key is parked; what is behind it waits, what is before it is tried with the rest. */
+  const leaveOut = async (some: readonly Change[], { refusals: named }: Poison): Promise<void> => {
+    const refused = new Map(named.map((refusal) => [refusal.change, refusal]));
+    const rest: Change[] = [];
+    const cut = new Set<string>();
+    for (const change of some) {
+      const order = orderOf(change);
+      const refusal = refused.get(change);
+      if (cut.has(order)) held.add(change);
+      else if (refusal) {
+        cut.add(order);
+        refuse(refusal);
+      } else rest.push(change);
+    }
+    await attempt(rest);
+  };
+  const open = (some: readonly Change[]): Change[] =>
+    some.filter((change) => {
+      const order = orderOf(change);
+      if (!shut(order) && !refusedKeys.has(order)) return true;
+      held.add(change);
+      return false;
+    });
+
+  await attempt(open(changes));
+  return { applied, refusals, held: changes.filter((change) => held.has(change)) };
+}

@@ -1,0 +1,78 @@
+import type { EventData } from '@azure/event-hubs';
+import { canonical, digest } from '../../base/json.ts';
+import { type Doc, type PublishSpec, projectionId } from '../../definition/kinds.ts';
+import { withoutSystemFields } from '../../feed/change-mapper.ts';
+import type { Change, Identity } from '../../feed/change.ts';
+import type { HubMessage } from '../../sinks/event-hub.ts';
+
+/** Characters a partition key may have in Event Hubs (quotas: partition key length); a longer one is hashed. */
+const LONGEST_KEY = 128;
+
+/** The event of a change; undefined where `where` leaves it out. */
+export function messageOf(spec: PublishSpec, change: Change): HubMessage | undefined {
+  const { doc, before } = change;
+  const previous = before && withoutSystemFields(before);
+  const judged = doc ?? previous;
+  if (judged && spec.where && !spec.where(judged)) return undefined;
+  const partitionKey = orderKey(spec, change);
+  const content = data(spec, doc, previous);
+  const about = attributes(spec, change, partitionKey);
+  const { id } = about;
+  if (spec.format === 'raw') {
+    const event: EventData = {
+      messageId: id,
+      contentType: 'application/json',
+      properties: { ...about },
+      body: bytes(content),
+    };
+    return { partitionKey, event };
+  }
+  const event: EventData = {
+    messageId: id,
+    contentType: 'application/cloudevents+json; charset=utf-8',
+    properties: { id },
+    body: bytes({ specversion: '1.0', ...about, datacontenttype: 'application/json', data: content }),
+  };
+  return { partitionKey, event };
+}
+
+/** Canonical JSON of what an event keeps its order within: the full Cosmos DB key, and the id where that is the order. */
+export function orderKey({ order }: Pick<PublishSpec, 'order'>, { key, id }: Pick<Identity, 'key' | 'id'>): string {
+  const text = canonical(order === 'document' ? [...key, id] : key);
+  return text.length > LONGEST_KEY ? digest(text) : text;
+}
+
+/**
+ * The same for every delivery of one version of a document, whoever delivers it: consumers that keep the ids they have
+ * seen need nothing else. 43 characters, since a message id may have no more than 128.
+ */
+export const eventId = (spec: PublishSpec, { container, key, id, version }: Change): string =>
+  digest([projectionId(spec), container, key, id, version.etag]);
+
+/**
+ * Attributes of CloudEvents 1.0, with its extensions `partitionkey` and `sequence`. The sequence rises, as text, with
+ * the versions of one document, and says nothing across documents (A1).
+ */
+function attributes(spec: PublishSpec, change: Change, partitionkey: string) {
+  const { container, type, key, id, version, at, op, operation } = change;
+  return {
+    id: eventId(spec, change),
+    source: `/${encodeURIComponent(container)}`,
+    type: spec.type ?? `${container}.${type}`,
+    subject: canonical([...key, id]),
+    time: new Date(at).toISOString(),
+    partitionkey,
+    sequence: `${String(version.epoch).padStart(6, '0')}-${String(version.lsn).padStart(16, '0')}`,
+    op: operation ?? op,
+    ...(spec.schemaVersion !== undefined && { schemaversion: spec.schemaVersion }),
+  };
+}
+
+/** What the event says: the document, or what was before and after. */
+function data(spec: PublishSpec, doc: Doc | undefined, before: Doc | undefined): unknown {
+  const shaped = (of: Doc): unknown => (spec.map ? spec.map(of) : of);
+  const after = doc ? shaped(doc) : null;
+  return spec.images ? { ...(before && { before: shaped(before) }), after } : after;
+}
+
+const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value ?? null), 'utf8');

@@ -1,0 +1,156 @@
+import type { EventData, EventDataBatch, EventHubProducerClient } from '@azure/event-hubs';
+import pMap from 'p-map';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
+import { isObject } from '../base/json.ts';
+import { partitionOf } from '../base/partition-hash.ts';
+import type { Fence } from '../feed/fence.ts';
+
+/** An event and what it keeps its order within. */
+export interface HubMessage {
+  readonly partitionKey: string;
+  readonly event: EventData;
+}
+
+/** Events that no batch takes, by index. */
+export type Oversized = ReadonlyMap<number, { readonly bytes: number; readonly limit: number }>;
+
+export interface EventHubSinkOptions {
+  /** Milliseconds that the first attempt of a send may take; each further one takes twice that, up to a minute. */
+  readonly attemptMs?: number;
+  /** Milliseconds after which a send gives up, for the page to be read again. */
+  readonly patienceMs?: number;
+  readonly clock?: Clock;
+}
+
+/** Partitions sent to at once. */
+const AT_ONCE = 16;
+const LONGEST_ATTEMPT_MS = 60_000;
+
+/**
+ * Publishes to one event hub. Events of one key go to one partition, by the hub's own hash, so that a batch takes the
+ * events of many keys; a partition's batches go out one after the other, and the next only once the hub has the one
+ * before. A batch whose outcome is unknown is sent again as it is: what comes twice comes with the same message id.
+ */
+export class EventHubSink {
+  readonly hub: string;
+  readonly #open: () => Promise<EventHubProducerClient>;
+  readonly #attemptMs: number;
+  readonly #patienceMs: number;
+  readonly #clock: Clock;
+  #partitions: Promise<readonly string[]> | undefined;
+
+  constructor(hub: string, open: () => Promise<EventHubProducerClient>, options: EventHubSinkOptions = {}) {
+    this.hub = hub;
+    this.#open = open;
+    this.#attemptMs = options.attemptMs ?? 10_000;
+    this.#patienceMs = options.patienceMs ?? 60_000;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /**
+   * Resolves when the hub has every event. Where some are larger than it takes, nothing is sent, and they are returned.
+   * @throws MillraceError retryable `event-hub-missing`, `event-hub-denied`, `event-hub-unreachable`; what the fence throws
+   */
+  async publish(messages: readonly HubMessage[], fence: Fence): Promise<Oversized> {
+    const ids = await this.#partitionIds(fence);
+    const lanes = Map.groupBy(messages.entries(), ([, { partitionKey }]) => ids[partitionOf(partitionKey, ids.length)]);
+    const oversized = new Map<number, { bytes: number; limit: number }>();
+    const packed: EventDataBatch[][] = [];
+    for (const [partitionId = '0', lane] of lanes) packed.push(await this.#pack(partitionId, lane, oversized, fence));
+    if (oversized.size > 0) return oversized;
+    const failures: unknown[] = [];
+    const send = async (batches: readonly EventDataBatch[]): Promise<void> => {
+      try {
+        for (const batch of batches) await this.#attempt(fence, (producer, on) => producer.sendBatch(batch, on));
+      } catch (error) {
+        failures.push(error);
+      }
+    };
+    await pMap(packed, send, { concurrency: AT_ONCE });
+    // All have ended by now: nothing of this page is still being sent when it is read again.
+    if (failures.length > 0) throw failures[0];
+    return oversized;
+  }
+
+  /** Asked once: the hub hashes over the same number, and a change of it moves keys anyway. */
+  #partitionIds(fence: Fence): Promise<readonly string[]> {
+    const known = this.#partitions;
+    if (known) return known;
+    const asking = this.#attempt(fence, (producer, on) => producer.getPartitionIds(on));
+    this.#partitions = asking;
+    asking.catch(() => (this.#partitions = undefined));
+    return asking;
+  }
+
+  async #pack(
+    partitionId: string,
+    lane: readonly (readonly [number, HubMessage])[],
+    oversized: Map<number, { bytes: number; limit: number }>,
+    fence: Fence,
+  ): Promise<EventDataBatch[]> {
+    const open = (): Promise<EventDataBatch> =>
+      this.#attempt(fence, (producer, on) => producer.createBatch({ partitionId, ...on }));
+    let batch = await open();
+    const batches = [batch];
+    for (const [index, { event }] of lane) {
+      if (batch.tryAdd(event)) continue;
+      if (batch.count > 0) {
+        batch = await open();
+        batches.push(batch);
+        if (batch.tryAdd(event)) continue;
+      }
+      oversized.set(index, { bytes: sizeOf(event), limit: batch.maxSizeInBytes });
+    }
+    return batches.filter(({ count }) => count > 0);
+  }
+
+  /** Tries until it succeeds, the fence says stop, trying again is of no use, or patience is used up. */
+  async #attempt<T>(
+    fence: Fence,
+    run: (producer: EventHubProducerClient, on: { abortSignal: AbortSignal }) => Promise<T>,
+  ): Promise<T> {
+    const start = this.#clock.monotonic();
+    for (let tries = 0; ; tries++) {
+      fence.assert();
+      const within = Math.min(LONGEST_ATTEMPT_MS, this.#attemptMs * 2 ** Math.min(tries, 16));
+      try {
+        // A link that breaks takes the answer to what is on its way with it, and the client waits for that: it is ended.
+        return await run(await this.#open(), {
+          abortSignal: AbortSignal.any([fence.signal, AbortSignal.timeout(within)]),
+        });
+      } catch (error) {
+        if (fence.signal.aborted) throw abortReason(fence.signal);
+        const final = hubFailure(error, this.hub);
+        if (final) throw final;
+        if (this.#clock.monotonic() - start > this.#patienceMs) {
+          const why = `Event hub ${this.hub} took nothing for ${Math.round(this.#patienceMs / 1000)} s: ${messageOf(error)}`;
+          throw new MillraceError('event-hub-unreachable', why, { cause: error, retryable: true, mend: MEND });
+        }
+      }
+      await this.#clock.sleep(Math.min(5_000, 50 * 2 ** Math.min(tries, 7)) * (0.5 + Math.random()), fence.signal);
+    }
+  }
+}
+
+const MEND = 'Check that the namespace is reachable; what is to be published waits, in its order.';
+
+/** What no repetition mends, in words; undefined where another attempt may succeed. */
+export function hubFailure(error: unknown, hub: string): MillraceError | undefined {
+  const code = isObject(error) ? error['code'] : undefined;
+  if (code === 'MessagingEntityNotFoundError') {
+    const mend = 'Create the event hub (and the consumer group) in the namespace, or correct its name in the pipeline.';
+    const why = `There is no event hub or consumer group ${hub}: ${messageOf(error)}`;
+    return new MillraceError('event-hub-missing', why, { cause: error, retryable: true, mend });
+  }
+  if (code === 'UnauthorizedError') {
+    const mend =
+      'Check the key in EVENTHUBS, or give the identity the roles "Azure Event Hubs Data Sender" (publish) and "Azure Event Hubs Data Receiver" (ingest).';
+    const why = `Event hub ${hub} refused us: ${messageOf(error)}`;
+    return new MillraceError('event-hub-denied', why, { cause: error, retryable: true, mend });
+  }
+  return undefined;
+}
+
+const sizeOf = ({ body }: EventData): number =>
+  Buffer.isBuffer(body) ? body.length : Buffer.byteLength(JSON.stringify(body) ?? '');

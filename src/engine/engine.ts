@@ -7,6 +7,7 @@ import type { Fence } from '../feed/fence.ts';
 import type { Runner } from '../projections/runner.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
 import { applyIsolating } from './isolate.ts';
 
 export interface Outcome {
@@ -74,19 +75,38 @@ export class Engine {
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
     const { database, deadLetters } = this.#options;
     const session = new CosmosSession(database, fence, stats.meter);
-    const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
-    if (refusals.length > 0) {
-      await deadLetters.park(runner.id, refusals, new Date(systemClock.now()));
-      for (const { change, error } of refusals)
-        emit('engine:parked', { projection: runner.id, container: change.container, id: change.id, error });
-    }
-    const refused = new Set(refusals.map(({ change }) => change));
-    await deadLetters.settle(runner.id, refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes);
+    const { applied, refusals, held } =
+      runner.order === 'partitionKey'
+        ? await this.#applyInOrder(runner, changes, session)
+        : await applyApart(runner, changes, session);
+    const now = new Date(systemClock.now());
+    await deadLetters.park(runner.id, refusals, now);
+    await deadLetters.hold(runner.id, held, now);
+    for (const { change, error } of refusals)
+      emit('engine:parked', { projection: runner.id, container: change.container, id: change.id, error });
+    await deadLetters.settle(runner.id, applied);
     stats.changes += changes.length;
-    stats.parked += refusals.length;
+    stats.parked += refusals.length + held.length;
     stats.latest = changes.reduce((latest, { at }) => Math.max(latest, at), stats.latest);
-    return { applied: changes.length - refusals.length, parked: refusals.length };
+    return { applied: applied.length, parked: refusals.length + held.length };
   }
+
+  /** Behind a parked change of its key a change waits; once that one is replaced, what waited goes first. */
+  async #applyInOrder(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {
+    const { deadLetters } = this.#options;
+    const blocked = await deadLetters.blocked(runner.id);
+    const open = reopened(changes, blocked);
+    const waiting: Change[] = [];
+    for (const order of open) waiting.push(...(await deadLetters.waiting(runner.id, order)));
+    const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
+    return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, session));
+  }
+}
+
+async function applyApart(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {
+  const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
+  const refused = new Set(refusals.map(({ change }) => change));
+  return { applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes, refusals, held: [] };
 }
 
 const wants = ({ sources }: Runner, change: Change): boolean =>

@@ -145,6 +145,8 @@ const LOADED: { readonly pipeline: Pipeline; readonly model: Model } = {
     sources: [],
     projections: [COPY],
     archives: [COLD],
+    embeds: [],
+    effects: [],
     publishes: [],
     ingests: [],
     findings: [],

@@ -2,9 +2,19 @@
 import { isObject } from '../base/json.ts';
 import type { Container, DocumentType, Model } from '../model/model.ts';
 import { error, ref } from './declaration.ts';
-import type { ArchiveSpec, Finding, IngestSpec, Join, Pipeline, ProjectionSpec, SourceRef } from './kinds.ts';
+import type {
+  ArchiveSpec,
+  Finding,
+  IngestSpec,
+  Join,
+  Pipeline,
+  ProjectionSpec,
+  ReferenceSpec,
+  SourceRef,
+} from './kinds.ts';
 import { near } from './near.ts';
-import { feedReaders } from './pipeline.ts';
+import { checkEmbeds } from './embed-check.ts';
+import { feedReaders, sourcesOf } from './pipeline.ts';
 
 /** Findings of the pipeline's own declaration and of its comparison with the model, errors first. */
 export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
@@ -13,6 +23,13 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
   for (const projection of pipeline.projections) findings.push(...checkProjection(projection, model));
   for (const archive of pipeline.archives) findings.push(...checkArchive(archive, pipeline, model));
   for (const { name, from } of pipeline.publishes) find(model, from, `Projection ${name} publishes`, findings);
+  for (const effect of pipeline.effects)
+    for (const of of sourcesOf(effect)) find(model, of, `Projection ${effect.name} reads`, findings);
+  for (const { name, from, into } of pipeline.embeds) {
+    find(model, from, `Projection ${name} reads`, findings);
+    find(model, into, `Projection ${name} embeds into`, findings);
+  }
+  findings.push(...checkEmbeds(pipeline, model));
   for (const ingest of pipeline.ingests) findings.push(...checkIngest(ingest, pipeline, model));
   if (feedReaders(pipeline).length + pipeline.ingests.length === 0) {
     findings.push({
@@ -39,7 +56,19 @@ function checkProjection(projection: ProjectionSpec, model: Model): Finding[] {
       if (joined) findings.push(...checkJoin(projection, join, joined));
     }
   }
+  if (projection.kind === 'reference') {
+    find(model, projection.tenants, `Projection ${projection.name} lists its tenants by`, findings);
+    findings.push(...checkTenantKey(projection, sink));
+  }
   return findings;
+}
+
+/** Without a part of the key from the tenant all tenants' copies would lie in one place. */
+function checkTenantKey({ name, key }: ReferenceSpec, sink: Found | undefined): Finding[] {
+  const paths = sink?.container.partitionKey ?? [];
+  if (!sink || paths.some((path) => Object.hasOwn(key, path.slice(1)))) return [];
+  const message = `Projection ${name} takes nothing of its sink's partition key from the tenant`;
+  return [error('reference-key', message, `Let key name one of ${paths.map((path) => path.slice(1)).join(', ')}.`)];
 }
 
 /** A document that left its container is seen by nobody who reads it there. */

@@ -5,7 +5,14 @@ import type { Options } from './types.ts';
 export type Declaration<S extends DerivedSpec = DerivedSpec> = S & { readonly findings: readonly Finding[] };
 
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
-const LAG = /^\d+(\.\d+)? ?(ms|s|min|h|d)$/;
+const SPAN = /^(\d+(?:\.\d+)?) ?(ms|s|min|h|d)$/;
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A span of time such as `5 s` in milliseconds; undefined where it is none. */
+export function milliseconds(span: string): number | undefined {
+  const [, number, unit = ''] = SPAN.exec(span) ?? [];
+  return number === undefined ? undefined : Number(number) * (UNITS[unit] ?? Number.NaN);
+}
 
 export const error = (code: string, message: string, mend: string): Finding => ({
   code,
@@ -39,20 +46,14 @@ export function common(
   name: string,
   spec: Options & { from: SourceRef; into: SourceRef },
 ): { fields: Common; findings: Finding[] } {
-  const { from, into, version = 1, onDelete = 'remove', stable = false, maxLag } = spec;
+  const { from, into, version = 1, onDelete = 'remove', stable = false, maxLag, badIds } = spec;
   const findings = nameFindings(name, version);
   if (onDelete !== 'remove' && onDelete !== 'keep') {
     findings.push(error('on-delete', `Projection ${name} has onDelete ${String(onDelete)}`, 'Write remove or keep.'));
   }
-  if (maxLag !== undefined && !LAG.test(maxLag)) {
-    findings.push(
-      error(
-        'max-lag',
-        `Projection ${name} has maxLag ${JSON.stringify(maxLag)}`,
-        'Write a number with ms, s, min, h or d: 5 s.',
-      ),
-    );
-  }
+  findings.push(...lagFindings(name, maxLag));
+  if (badIds !== undefined && badIds !== 'hash' && badIds !== 'park')
+    findings.push(error('bad-ids', `Projection ${name} has badIds ${String(badIds)}`, 'Write hash or park.'));
   if (from.container === into.container && from.type === into.type) {
     findings.push(
       error(
@@ -63,10 +64,24 @@ export function common(
     );
   }
   const fields: Common = { name, version, from: plain(from), into: plain(into), onDelete, stable };
-  return { fields: maxLag === undefined ? fields : { ...fields, maxLag }, findings };
+  return {
+    fields: { ...fields, ...(maxLag !== undefined && { maxLag }), ...(badIds !== undefined && { badIds }) },
+    findings,
+  };
 }
 
-type Common = Pick<CopySpec, 'name' | 'version' | 'from' | 'into' | 'onDelete' | 'stable' | 'maxLag'>;
+type Common = Pick<CopySpec, 'name' | 'version' | 'from' | 'into' | 'onDelete' | 'stable' | 'maxLag' | 'badIds'>;
+
+export const lagFindings = (name: string, maxLag: string | undefined): Finding[] =>
+  maxLag === undefined || milliseconds(maxLag) !== undefined
+    ? []
+    : [
+        error(
+          'max-lag',
+          `Projection ${name} has maxLag ${JSON.stringify(maxLag)}`,
+          'Write a number with ms, s, min, h or d: 5 s.',
+        ),
+      ];
 
 export const ref = (of: SourceRef): string => `${of.container} (${of.type})`;
 export const plain = ({ container, type }: SourceRef): SourceRef => ({ container, type });

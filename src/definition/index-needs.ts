@@ -1,11 +1,11 @@
-import type { ProjectionSpec } from './kinds.ts';
+import type { EmbedSpec, ProjectionSpec } from './kinds.ts';
 
 /**
  * Paths of a sink container that Millrace's own queries filter or order by, as index paths. `ORDER BY` on a path without
  * an index is an error in Cosmos DB, and a filter on one is a scan; so `model apply` includes them where the document's
  * own policy leaves them out.
  */
-export function indexNeeds(projections: readonly ProjectionSpec[]): Map<string, Set<string>> {
+export function indexNeeds(projections: readonly (ProjectionSpec | EmbedSpec)[]): Map<string, Set<string>> {
   const needs = new Map<string, Set<string>>();
   for (const projection of projections) {
     const paths = needs.get(projection.into.container) ?? new Set<string>();
@@ -15,7 +15,16 @@ export function indexNeeds(projections: readonly ProjectionSpec[]): Map<string, 
   return needs;
 }
 
-function pathsOf(projection: ProjectionSpec): string[] {
+function pathsOf(projection: ProjectionSpec | EmbedSpec): string[] {
+  if (projection.kind === 'embed') {
+    // The children of a parent that changed.
+    const { on, each } = projection;
+    const elements = Object.values(each?.on ?? {}).map(
+      (field) => `/${quoted(each?.field ?? '')}/[]/${quoted(field)}/?`,
+    );
+    return ['/type/?', ...Object.values(on).map((field) => `/${quoted(field)}/?`), ...elements];
+  }
+  if (projection.kind === 'reference') return [];
   if (projection.kind === 'copy') {
     // The refresh of copies after a change of a joined document.
     const joins = projection.joins.flatMap(({ name }) => [

@@ -27,6 +27,8 @@ interface Common {
   /** Declared: sink key and group never change during a document's life, so no locator is kept. */
   readonly stable: boolean;
   readonly maxLag?: string;
+  /** What becomes of an id that Cosmos DB wouldn't take. Absent: it is hashed. */
+  readonly badIds?: 'hash' | 'park';
 }
 
 export interface CopySpec extends Common {
@@ -69,8 +71,119 @@ export interface AggregateSpec extends Common {
   readonly measures: Readonly<Record<string, MeasureSpec>>;
 }
 
+/** Reference data copied into every tenant: one sink document for each pair of a source document and a tenant. */
+export interface ReferenceSpec extends Common {
+  readonly kind: 'reference';
+  /** The documents that list the tenants. */
+  readonly tenants: SourceRef;
+  /** Sink field → tenant's field. */
+  readonly key: Readonly<Record<string, string>>;
+  where?(doc: Doc): boolean;
+  /** The sink document with its id, without its discriminator and the fields of `key`. */
+  map(doc: Doc): Doc;
+}
+
 /** What has a sink of documents that can be worked out anew. */
-export type ProjectionSpec = CopySpec | AggregateSpec;
+export type ProjectionSpec = CopySpec | AggregateSpec | ReferenceSpec;
+
+/** Fields of a document that somebody else writes, kept as a parent document says. */
+export interface EmbedSpec {
+  readonly kind: 'embed';
+  readonly name: string;
+  readonly version: number;
+  /** The parents. */
+  readonly from: SourceRef;
+  /** The children, which hold the fields. */
+  readonly into: SourceRef;
+  /** Parent's field → child's field. */
+  readonly on: Readonly<Record<string, string>>;
+  /** Where the fields lie in the elements of a list: the list, and parent's field → element's field. */
+  readonly each?: { readonly field: string; readonly on: Readonly<Record<string, string>> };
+  readonly onDelete: 'remove' | 'keep';
+  readonly maxLag?: string;
+  /** `item`: the element; without `each` the child itself. */
+  when?(item: Doc, child: Doc): boolean;
+  readonly set: Readonly<Record<string, (parent: Doc, item: Doc) => unknown>>;
+}
+
+/** What a reaction is told beside the document. */
+export interface Effect {
+  /** The same for every attempt at one change, wherever it is made: for the receiver to know it again by. */
+  readonly key: string;
+  /** From 1 on, within one delivery. */
+  readonly attempt: number;
+  /** Aborted when the attempt has lasted too long or this host may no longer act. */
+  readonly signal: AbortSignal;
+}
+
+interface EffectCommon {
+  readonly name: string;
+  readonly version: number;
+  readonly from: SourceRef;
+  readonly onDelete: 'remove' | 'keep';
+  readonly maxLag?: string;
+}
+
+/** Code of the user's that a change sets off. */
+export interface ReactSpec extends EffectCommon {
+  readonly kind: 'react';
+  /** Changes of one document, or of one partition key, are run one after another. */
+  readonly order: 'document' | 'partitionKey';
+  readonly attempts: number;
+  /** Milliseconds an attempt may last. */
+  readonly timeoutMs: number;
+  /** Whether it runs for documents that came back from the archive. */
+  readonly restored: boolean;
+  /** Whether it runs where nothing changed but what embeds of the pipeline write. */
+  readonly echoes: boolean;
+  when?(doc: Doc): boolean;
+  run(doc: Doc, effect: Effect): Promise<void>;
+}
+
+/** One document for a sink outside of Cosmos DB. */
+export interface Entry<R = unknown> {
+  /** Made of the source document's key and id: `A-Z a-z 0-9 _ . : @ - ~ |`, at most 255 characters. */
+  readonly id: string;
+  /** Sorts as text: of two entries with one id the greater is the newer. Same length for all. */
+  readonly version: string;
+  /** null: there is to be none. */
+  readonly row: R | null;
+}
+
+/**
+ * A place outside of Cosmos DB that holds one row an id: a search index, a cache. Rows come again, late, and in any
+ * order (another host may still be writing), so it must keep the newest `version` of each id, that of a removed row at
+ * least an hour; a write that is older than what it holds is to be ignored without an error.
+ */
+export interface Sink<R = unknown> {
+  /**
+   * Resolves when all entries are durable or superseded. Throws `SinkRefusal` for entries it will never take; anything
+   * else it throws means that it can't be reached: the page is read again.
+   */
+  write(entries: readonly Entry<R>[], signal: AbortSignal): Promise<void>;
+  /** What it holds, for `projections verify`; without it that kind isn't verified. */
+  rows?(signal: AbortSignal): AsyncIterable<{ readonly id: string; readonly row: R }>;
+}
+
+/** A copy outside of Cosmos DB: one row for each source document that passes `where`. */
+export interface SendSpec extends EffectCommon {
+  readonly kind: 'send';
+  readonly to: Sink;
+  where?(doc: Doc): boolean;
+  map(doc: Doc): unknown;
+}
+
+/** A runner of the user's own; its types are held where it is declared (`custom`). */
+export interface CustomSpec {
+  readonly kind: 'custom';
+  readonly name: string;
+  readonly version: number;
+  readonly sources: readonly SourceRef[];
+  apply(changes: readonly unknown[], session: unknown, fence: unknown): Promise<void>;
+}
+
+/** What works outside of the account, and is left alone while projections are rebuilt. */
+export type EffectSpec = ReactSpec | SendSpec | CustomSpec;
 
 /** Milliseconds; `text` as declared. `always`: `where` alone decides. */
 export type ArchiveRule =
@@ -111,7 +224,7 @@ export interface PublishSpec {
 }
 
 /** Everything that is declared in a pipeline's `projections`. */
-export type DerivedSpec = ProjectionSpec | ArchiveSpec | PublishSpec;
+export type DerivedSpec = ProjectionSpec | EmbedSpec | EffectSpec | ArchiveSpec | PublishSpec;
 
 /** An event as an ingest's `map` gets it. */
 export interface IngestEvent {
@@ -142,6 +255,10 @@ export interface IngestSpec {
 export interface SourceRules extends SourceRef {
   deleted?(doc: Doc): boolean;
   upcast?(old: unknown): Doc;
+  /** Field that holds the type's name, or what tells a stored document of the type. Absent: the field `type`. */
+  readonly discriminator?: string | ((stored: Doc) => boolean);
+  /** Which feed of the container is read. Absent: the latest versions. */
+  readonly feed?: 'latest' | 'all-versions';
 }
 
 export interface Finding {
@@ -160,6 +277,8 @@ export interface Pipeline {
   readonly tenant?: string;
   readonly sources: readonly SourceRules[];
   readonly projections: readonly ProjectionSpec[];
+  readonly embeds: readonly EmbedSpec[];
+  readonly effects: readonly EffectSpec[];
   readonly archives: readonly ArchiveSpec[];
   readonly publishes: readonly PublishSpec[];
   readonly ingests: readonly IngestSpec[];

@@ -1,4 +1,4 @@
-import type { ArchiveSpec, DerivedSpec, Finding, IngestSpec, Pipeline, SourceRef, SourceRules } from './kinds.ts';
+import type { ArchiveSpec, DerivedSpec, Doc, Finding, IngestSpec, Pipeline, SourceRef, SourceRules } from './kinds.ts';
 import { projectionId } from './kinds.ts';
 import { type Declaration, error, plain, ref } from './declaration.ts';
 import type { IngestDeclaration } from './ingest.ts';
@@ -10,11 +10,21 @@ export interface SourceOptions<S extends object> {
   readonly deleted?: (doc: S) => boolean;
   /** Any older shape of the document to the present one; runs before everything else. */
   readonly upcast?: (old: unknown) => S;
+  /**
+   * How a stored document of the type is told from the others of its container: the field that holds the type's name, or
+   * a predicate (`() => true` where the container has no other type). Default: the field `type`.
+   */
+  readonly discriminator?: string | ((stored: Doc) => boolean);
+  /**
+   * `all-versions`: the container's all-versions-and-deletes feed is read, which shows hard deletes and expiry. It needs
+   * continuous backup, and begins where it is first read, never at the beginning. Default `latest`.
+   */
+  readonly feed?: 'latest' | 'all-versions';
 }
 
 /** Rules for one source type; a type without rules is never deleted and never upcast. */
 export function source<S extends object>(rules: SourceOptions<S>): SourceRules;
-export function source({ of, ...rules }: Pick<SourceRules, 'deleted' | 'upcast'> & { of: SourceRef }): SourceRules {
+export function source({ of, ...rules }: Omit<SourceRules, keyof SourceRef> & { of: SourceRef }): SourceRules {
   return { ...plain(of), ...rules };
 }
 
@@ -46,6 +56,10 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     findings.push(error('source-twice', `Two source() rules are given for ${of}`, 'Join them into one.'));
   }
   findings.push(...unreadSources(sources, projections));
+  for (const of of mixedFeeds(sources)) {
+    const mend = 'Give all source() rules of the container the same feed.';
+    findings.push(error('source-feeds', `Container ${of} is to be read by both feeds`, mend));
+  }
   if (!NAME.test(name)) {
     findings.push(error('pipeline-name', `The pipeline's name ${JSON.stringify(name)} is none`, 'Use a-z, 0-9 and -.'));
   }
@@ -54,7 +68,13 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     modelFile: options.model[MODEL_FILE],
     ...(tenant !== undefined && { tenant }),
     sources,
-    projections: projections.filter((projection) => projection.kind !== 'archive' && projection.kind !== 'publish'),
+    projections: projections.filter(
+      (projection) => projection.kind === 'copy' || projection.kind === 'aggregate' || projection.kind === 'reference',
+    ),
+    embeds: projections.filter((projection) => projection.kind === 'embed'),
+    effects: projections.filter(
+      (projection) => projection.kind === 'react' || projection.kind === 'send' || projection.kind === 'custom',
+    ),
     archives: projections
       .filter((projection) => projection.kind === 'archive')
       .map((archive) => byTenant(archive, tenant)),
@@ -74,6 +94,12 @@ const byTenant = (archive: ArchiveSpec, tenant: string | undefined): ArchiveSpec
 const repeated = (names: readonly string[]): Set<string> =>
   new Set(names.filter((name, at) => names.indexOf(name) !== at));
 
+/** A container has one feed at a time, whichever of its types are read. */
+const mixedFeeds = (sources: readonly SourceRules[]): string[] =>
+  [...Map.groupBy(sources, ({ container }) => container)]
+    .filter(([, rules]) => new Set(rules.map(({ feed = 'latest' }) => feed)).size > 1)
+    .map(([container]) => container);
+
 function unreadSources(sources: readonly SourceRules[], projections: readonly DerivedSpec[]): Finding[] {
   const read = new Set(projections.flatMap(sourcesOf).map(ref));
   return sources
@@ -86,13 +112,20 @@ function unreadSources(sources: readonly SourceRules[], projections: readonly De
     }));
 }
 
-/** Every type whose feed a projection needs: its own source and, for a copy, what it joins. */
-export const sourcesOf = (projection: DerivedSpec): SourceRef[] =>
-  projection.kind === 'copy' ? [projection.from, ...projection.joins.map((join) => join.of)] : [projection.from];
-
 /** Everything of a pipeline that reads a change feed. */
-export const feedReaders = ({ projections, archives, publishes }: Pipeline): DerivedSpec[] => [
+export const feedReaders = ({ projections, embeds, effects, archives, publishes }: Pipeline): DerivedSpec[] => [
   ...projections,
+  ...embeds,
+  ...effects,
   ...archives,
   ...publishes,
 ];
+
+/** Every type whose feed a projection needs: its own source, and what it joins, lists its tenants by or embeds into. */
+export function sourcesOf(projection: DerivedSpec): SourceRef[] {
+  if (projection.kind === 'custom') return [...projection.sources];
+  const { from } = projection;
+  if (projection.kind === 'copy') return [from, ...projection.joins.map((join) => join.of)];
+  if (projection.kind === 'reference') return [from, projection.tenants];
+  return projection.kind === 'embed' ? [from, projection.into] : [from];
+}

@@ -9,6 +9,7 @@ import type {
   Join,
   MeasureSpec,
   ProjectionSpec,
+  ReferenceSpec,
   SourceRef,
   SourceRules,
 } from './kinds.ts';
@@ -57,7 +58,13 @@ export function recompute(
     return docs;
   };
   const docs = live(spec.from, spec.onDelete === 'keep');
-  const rows = spec.kind === 'copy' ? copies(spec, docs, (of) => live(of, false), refuse) : groups(spec, docs, refuse);
+  const documents = (of: SourceRef): Doc[] => live(of, false);
+  const rows =
+    spec.kind === 'copy'
+      ? copies(spec, docs, documents, refuse)
+      : spec.kind === 'reference'
+        ? perTenant(spec, docs, documents(spec.tenants), refuse)
+        : groups(spec, docs, refuse);
   const result = new Map<string, Doc>();
   for (const [row, origin] of rows) {
     const key = rowKey(row, options.keyPaths ?? []);
@@ -114,8 +121,29 @@ function* copies(
       }
       if (waiting) continue;
       const mapped = spec.map(doc, joined);
-      const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id']) : mapped['id'];
+      const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id'], spec.badIds) : mapped['id'];
       yield [visible({ ...mapped, id, type: spec.into.type }), doc];
+    } catch (cause) {
+      refuse(doc, cause);
+    }
+  }
+}
+
+function* perTenant(
+  spec: ReferenceSpec,
+  docs: readonly Doc[],
+  tenants: readonly Doc[],
+  refuse: Refuse,
+): Iterable<Origin> {
+  for (const doc of docs) {
+    try {
+      if (spec.where && !spec.where(doc)) continue;
+      const mapped = spec.map(doc);
+      const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id'], spec.badIds) : mapped['id'];
+      for (const tenant of tenants) {
+        const key = Object.fromEntries(Object.entries(spec.key).map(([field, of]) => [field, tenant[of]]));
+        yield [visible({ ...mapped, ...key, id, type: spec.into.type }), doc];
+      }
     } catch (cause) {
       refuse(doc, cause);
     }

@@ -51,6 +51,16 @@ const escape = (text: string): string =>
 const FORBIDDEN = /[/\\#?]/;
 const MOST_BYTES = 1_023;
 
-/** The id a copy is stored under: what `map` returned, or its digest where Cosmos DB wouldn't take that. */
-export const sinkDocumentId = (id: string): string =>
-  FORBIDDEN.test(id) || Buffer.byteLength(id) > MOST_BYTES ? `~~${digest(id)}` : id;
+/**
+ * The id a copy is stored under: what `map` returned, or its digest where Cosmos DB wouldn't take that.
+ * @throws MillraceError `sink-id-unfit` where such ids are to be parked
+ */
+export function sinkDocumentId(id: string, bad: 'hash' | 'park' = 'hash'): string {
+  const bytes = Buffer.byteLength(id);
+  if (!FORBIDDEN.test(id) && bytes <= MOST_BYTES) return id;
+  if (bad === 'hash') return `~~${digest(id)}`;
+  const why = bytes > MOST_BYTES ? `has ${bytes} bytes, ${MOST_BYTES} at most` : 'has one of / \\ # ?';
+  throw new MillraceError('sink-id-unfit', `The id ${JSON.stringify(id.slice(0, 60))} ${why}`, {
+    mend: "Return another id from map, or declare badIds: 'hash'.",
+  });
+}

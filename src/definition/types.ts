@@ -50,4 +50,9 @@ export interface Options {
    * is kept then, which saves a write a change; if the declaration is false, stale copies or contributions stay behind.
    */
   readonly stable?: boolean;
+  /**
+   * What becomes of a sink document whose id Cosmos DB wouldn't take: over 1,023 bytes, or with one of `/ \\ # ?`. `hash`
+   * (default): it is stored under the id's digest. `park`: the change becomes a dead letter.
+   */
+  readonly badIds?: 'hash' | 'park';
 }

@@ -9,6 +9,7 @@ import { aggregateRunner } from '../projections/aggregate/runner.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { archiveRunner } from '../projections/archive/runner.ts';
 import { copyRunner } from '../projections/copy/runner.ts';
+import { referenceRunner } from '../projections/reference/runner.ts';
 import type { Runner } from '../projections/runner.ts';
 import type { SinkContainer } from '../projections/sink-container.ts';
 
@@ -41,10 +42,11 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
 export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptions): Runner[] {
   const sources = sourceContainers(pipeline, model);
   const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
-  const runners = pipeline.projections.map((spec) => {
+  const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
     assertOwnDocumentsFit(spec, sink);
     if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...options, feeds: read.has(ref(spec.into)) });
+    if (spec.kind === 'reference') return referenceRunner(spec, sink, options);
     return copyRunner(spec, sink, { ...options, sources });
   });
   return [...runners, ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer))];

@@ -21,16 +21,18 @@ export interface ContainerDefinition {
 const TTL_ON = -1;
 
 /**
- * The containers a model describes. `sinks` are those that projections write into, with the index paths they need: they
- * get TTL switched on where the document states none, and those paths where its policy leaves them out. Throws UsageError for a container whose key the reader couldn't read.
+ * The containers a model describes. `needs` are the index paths that Millrace's own queries take, by container: they are
+ * included where a policy leaves them out. `sinks` are the containers that hold documents of Millrace's making: they get
+ * TTL switched on where the document states none; nobody else's, since documents with a `ttl` would begin to expire. Throws UsageError for a container whose key the reader couldn't read.
  */
 export const containerDefinitions = (
   model: Model,
-  sinks: ReadonlyMap<string, ReadonlySet<string>>,
+  needs: ReadonlyMap<string, ReadonlySet<string>>,
+  sinks: ReadonlySet<string> = new Set(needs.keys()),
 ): ContainerDefinition[] =>
   model.containers.map((container) => {
     const { name, partitionKey, uniqueKeys, throughput } = container;
-    const indexingPolicy = withPaths(container.indexingPolicy, sinks.get(name) ?? new Set());
+    const indexingPolicy = withPaths(container.indexingPolicy, needs.get(name) ?? new Set());
     if (partitionKey.length === 0 || partitionKey.length > 3) {
       const { file, line } = container.at;
       const why = `Container ${name} (${file}:${line}) has ${partitionKey.length === 0 ? 'no readable partition key' : 'over three key levels'}`;

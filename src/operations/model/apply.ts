@@ -30,7 +30,9 @@ export function wantedContainers(
   { pipeline, model }: { pipeline: Pipeline; model: Model },
   services: Services,
 ): { database: Database; definition: ContainerDefinition }[] {
-  const wanted = containerDefinitions(model, indexNeeds(pipeline.projections)).map((definition) => ({
+  const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
+  const sinks = new Set(pipeline.projections.map(({ into }) => into.container));
+  const wanted = containerDefinitions(model, needs, sinks).map((definition) => ({
     database: services.database,
     definition,
   }));

@@ -32,7 +32,12 @@ export const PENDING = 'millrace.pending';
 export const isCopyOf = (projection: string, found: SinkDocument): found is CopyDocument =>
   isObject(found['_mr']) && found['_mr']['by'] === projection && isObject(found['_src']);
 
-export const tombstone = (sink: SinkContainer, projection: string, place: Place, change: Change) => ({
+export const tombstone = (
+  sink: SinkContainer,
+  projection: string,
+  place: Place,
+  change: Pick<Change, 'key' | 'id' | 'version'>,
+) => ({
   ...keyFields(sink, place.key),
   id: place.id,
   type: TOMBSTONE,

@@ -44,7 +44,7 @@ function whereabouts(spec: CopySpec, sink: SinkContainer, mapped: Doc): { key: K
       mend: 'Return a non-empty string as id.',
     });
   }
-  const named = { ...mapped, id: sinkDocumentId(id) };
+  const named = { ...mapped, id: sinkDocumentId(id, spec.badIds) };
   return { key: sinkKey(sink, { ...named, type: spec.into.type }), id: named.id };
 }
 

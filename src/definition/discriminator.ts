@@ -1,0 +1,18 @@
+import type { Doc, SourceRef, SourceRules } from './kinds.ts';
+
+type Rules = Omit<SourceRules, keyof SourceRef>;
+
+/** The rules of a type; none where no `source()` names it. */
+export const typeRules = (rules: readonly SourceRules[], of: SourceRef): Rules =>
+  rules.find(({ container, type }) => container === of.container && type === of.type) ?? {};
+
+/** Whether a stored document is of a type, by the type's own discriminator. */
+export function isOfType(type: string, { discriminator = 'type' }: Rules, stored: Doc): boolean {
+  return typeof discriminator === 'string' ? stored[discriminator] === type : discriminator(stored);
+}
+
+/** The type of a stored document, by the rules of its container's types; undefined where none of them claims it. */
+export function typeOf(types: ReadonlyMap<string, Rules>, stored: Doc): string | undefined {
+  for (const [type, rules] of types) if (isOfType(type, rules, stored)) return type;
+  return undefined;
+}

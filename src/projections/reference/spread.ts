@@ -1,0 +1,79 @@
+import pMap from 'p-map';
+import { systemClock } from '../../base/clock.ts';
+import type { SinkSession } from '../../sinks/session.ts';
+import type { Refusal } from '../runner.ts';
+import type { Due, List } from './lists.ts';
+import { type Pair, type PairTarget, writePairs } from './pairs.ts';
+
+const STALE_MS = 20;
+
+export interface Spread extends PairTarget {
+  readonly lists: { readonly data: List; readonly tenants: List };
+  /** How old a read may be, milliseconds (A3). */
+  readonly readLagMs: number;
+}
+
+interface DuePair extends Pair {
+  readonly due: Due;
+}
+
+/**
+ * Writes every pair with what changed, and comes back with the changes whose pairs were refused. The other side is known
+ * by a list that may be stale: it is looked at again until a look that began 2 × the read lag after the entries were
+ * written finds nothing more to write. Of two that change at once, the later one's writer sees the other (F2).
+ */
+export async function spreadPairs(
+  spread: Spread,
+  changed: { readonly data: readonly Due[]; readonly tenants: readonly Due[] },
+  session: SinkSession,
+): Promise<Refusal[]> {
+  if (changed.data.length + changed.tenants.length === 0) return [];
+  const settledAt = systemClock.monotonic() + 2 * spread.readLagMs;
+  const done = new Set<string>();
+  const refused = new Map<Due, Refusal>();
+  for (;;) {
+    const last = systemClock.monotonic() >= settledAt;
+    const pairs = (await pairsOf(spread, changed, session)).filter((pair) => !done.has(pairId(pair)));
+    const outcome = await writePairs(spread, pairs, session);
+    for (const pair of outcome.settled) done.add(pairId(pair));
+    for (const { pair, error } of outcome.refused) {
+      done.add(pairId(pair));
+      const { due } = pair as DuePair;
+      refused.set(due, { change: due.change, error });
+    }
+    // What was listed too old is listed anew once the replicas have caught up.
+    if (pairs.length > outcome.settled.length + outcome.refused.length) await systemClock.sleep(STALE_MS);
+    if (pairs.length > 0) continue;
+    if (last) break;
+    await systemClock.sleep(Math.max(1, settledAt - systemClock.monotonic()));
+  }
+  const settle = (list: List, dues: readonly Due[]): Promise<unknown> =>
+    pMap(
+      dues.filter((due) => !refused.has(due)),
+      (due) => list.settle(due, session),
+      { concurrency: 128 },
+    );
+  await settle(spread.lists.data, changed.data);
+  await settle(spread.lists.tenants, changed.tenants);
+  return [...refused.values()];
+}
+
+async function pairsOf(
+  { lists }: Spread,
+  changed: { readonly data: readonly Due[]; readonly tenants: readonly Due[] },
+  session: SinkSession,
+): Promise<DuePair[]> {
+  const allTenants = changed.data.length > 0 ? await lists.tenants.all(session) : [];
+  const allData = changed.tenants.length > 0 ? await lists.data.all(session) : [];
+  return [
+    ...changed.data.flatMap((due) =>
+      allTenants.map((tenant) => ({ due, data: due.listed, tenant, side: 'data' as const })),
+    ),
+    ...changed.tenants.flatMap((due) =>
+      allData.map((data) => ({ due, data, tenant: due.listed, side: 'tenant' as const })),
+    ),
+  ];
+}
+
+const pairId = ({ data, tenant, side }: Pair): string =>
+  [side, data.id, data.version.etag, data.present, tenant.id, tenant.version.etag, tenant.present].join(' ');

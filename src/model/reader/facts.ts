@@ -1,7 +1,8 @@
 // A container's labelled facts: `- **Partition Key**: …` with whatever hangs on it, in any of the forms that occur.
-import type { Code, ListItem, Paragraph, RootContent } from 'mdast';
+import type { Code, ListItem, Paragraph, RootContent, Table } from 'mdast';
 import { type LabelName, labelName } from './labels.ts';
 import { lineOf } from './outline.ts';
+import { cut } from './tables.ts';
 
 export interface Fence {
   readonly text: string;
@@ -51,6 +52,17 @@ class FactReader implements Facts {
     if (node.type === 'list') for (const item of node.children) this.#item(item, holder);
     else if (node.type === 'code') this.#fence(node, holder);
     else if (node.type === 'paragraph') for (const line of this.#lines(node)) this.#open = awaiting(this.#fact(line));
+    else if (node.type === 'table') this.#table(node);
+  }
+
+  /** An overview as a table of two columns: each row is a label and its value. */
+  #table({ children: rows }: Table): void {
+    for (const { children: cells, ...row } of rows) {
+      const [label, value] = cells;
+      if (!label || !value || cells.length > 2) return;
+      const text = `**${plain(cut(label, this.#source))}**: ${cut(value, this.#source)}`;
+      this.#fact({ text, line: row.position?.start.line ?? 1 });
+    }
   }
 
   #item(item: ListItem, owner: Fact | undefined): void {

@@ -1,9 +1,10 @@
 import { isObject } from '../../base/json.ts';
+import type { StatedIndex } from '../documents.ts';
 import type { IndexingPolicy, Place } from '../model.ts';
 import type { Fact } from './facts.ts';
 import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
-import { composites, indexPaths } from './values.ts';
+import { composites, indexPaths, statedPaths } from './values.ts';
 
 type Composites = NonNullable<IndexingPolicy['compositeIndexes']>;
 
@@ -15,6 +16,12 @@ export class IndexingDraft {
   #included: string[] = [];
   #excluded: string[] = [];
   #composites: Composites = [];
+  /** As written: what follows is completed where the document leaves something open. */
+  readonly stated: { -readonly [K in keyof StatedIndex]: StatedIndex[K][number][] } = {
+    included: [],
+    excluded: [],
+    composites: [],
+  };
 
   fact(fact: Fact, findings: Findings): void {
     const contents = fact.fences.flatMap((fence) => contentOf(fence, findings) ?? []);
@@ -28,7 +35,7 @@ export class IndexingDraft {
   content(content: Content, findings: Findings): void {
     if (content.kind !== 'composites' && content.kind !== 'policy') return;
     this.at ??= findings.at(content.line);
-    if (content.kind === 'composites') this.#composites = [...this.#composites, ...content.value];
+    if (content.kind === 'composites') this.#addComposites(content.value, findings.at(content.line));
     if (content.kind === 'policy') this.#policy(content.value, content.line, findings);
   }
 
@@ -65,11 +72,14 @@ export class IndexingDraft {
     else
       findings.add('error', 'indexing-mode', line, `indexingMode ${mode} doesn't exist`, 'Write consistent or none.');
     if (typeof value['automatic'] === 'boolean') this.#automatic = value['automatic'];
+    const at = findings.at(line);
     this.#included.push(...pathsOf(value['includedPaths']));
     this.#excluded.push(...pathsOf(value['excludedPaths']));
+    this.stated.included.push(...pathsOf(value['includedPaths']).map((text) => ({ text, at })));
+    this.stated.excluded.push(...pathsOf(value['excludedPaths']).map((text) => ({ text, at })));
     if (value['compositeIndexes'] === undefined) return;
     const read = composites(value['compositeIndexes']);
-    if (read) this.#composites = [...this.#composites, ...read];
+    if (read) this.#addComposites(read, at);
     else if (JSON.stringify(value['compositeIndexes']) !== '[]') notUnderstood('compositeIndexes', line, findings);
   }
 
@@ -78,6 +88,14 @@ export class IndexingDraft {
     const paths = indexPaths(text);
     if (paths.length === 0 && !/^\s*(none|n\/a|-)?\.?\s*$/i.test(text)) notUnderstood(fact.label, fact.line, findings);
     list.push(...paths.filter((path) => !list.includes(path)));
+    const at = findings.at(fact.line);
+    const stated = list === this.#included ? this.stated.included : this.stated.excluded;
+    stated.push(...statedPaths(text).map((path) => ({ text: path, at })));
+  }
+
+  #addComposites(lists: Composites, at: Place): void {
+    this.#composites = [...this.#composites, ...lists];
+    this.stated.composites.push(...lists.map((paths) => ({ paths, at })));
   }
 
   /** `` `[(type ASC, name ASC)]` `` or `(/storeId ASC, /placedAt DESC)`. */
@@ -87,7 +105,7 @@ export class IndexingDraft {
     const groups = [...text.matchAll(/\(([^()]+)\)/g)].map((match) => inlineComposite(match[1] ?? ''));
     const read = groups.filter((group) => group.length > 1);
     if (read.length === 0) notUnderstood(fact.label, fact.line, findings);
-    this.#composites = [...this.#composites, ...read];
+    this.#addComposites(read, findings.at(fact.line));
   }
 }
 

@@ -1,36 +1,38 @@
-import { readFile } from 'node:fs/promises';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { UsageError } from '../../base/errors.ts';
+import type { StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
+import { outlineOf, skippedSections, titleOf } from './common.ts';
 import { ContainerDraft } from './container.ts';
 import { factsOf } from './facts.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
 import { normalised, sectionName } from './labels.ts';
-import { type Section, outline, within } from './outline.ts';
+import { type Section, within } from './outline.ts';
+import { readDocument } from './source.ts';
+import { sectionNameOf } from './sections.ts';
 
-/** Reads `cosmosdb_data_model.md`. Throws UsageError `model-unreadable`, and whatever `parseModel` throws. */
-export async function readModel(path: string): Promise<Model> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (cause) {
-    const mend = 'Give the path of a cosmosdb_data_model.md.';
-    throw new UsageError('model-unreadable', `The model document ${path} can't be read: ${messageOf(cause)}`, {
-      cause,
-      mend,
-    });
-  }
-  return parseModel(text, path);
-}
+/** Reads `cosmosdb_data_model.md`. Throws what `readDocument` and `parseModel` throw. */
+export const readModel = async (path: string): Promise<Model> => parseModel(await readDocument(path), path);
 
 /**
  * The text of a data-model document as a Model; `file` is only named in places. What it couldn't read is in `findings`.
- * Throws UsageError `not-a-model-document` where none of the sections occurs, and `model-without-containers`.
+ * Throws UsageError `not-a-model-document` where none of the sections occurs, `model-without-containers`, and
+ * `document-too-deep`.
  */
-export function parseModel(document: string, file: string): Model {
-  // The Markdown parser drops a byte order mark but counts offsets without it: values would be cut one off.
-  const text = document.replace(/^\uFEFF/, '');
-  const root = outline(text);
+// The Markdown parser drops a byte order mark but counts offsets without it: values would be cut one off.
+export const parseModel = (document: string, file: string): Model =>
+  readDrafts(document.replace(/^\uFEFF/, ''), file).model;
+
+export interface ReadModel {
+  readonly root: Section;
+  readonly model: Model;
+  /** By container: the index paths as they are written. */
+  readonly stated: ReadonlyMap<string, StatedIndex>;
+}
+
+/** The Model with the tree it was read from. Throws what `parseModel` throws. */
+export function readDrafts(text: string, file: string): ReadModel {
+  const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
   if (!all.some((section) => sectionName(section.title))) {
     throw new UsageError(
@@ -49,19 +51,20 @@ export function parseModel(document: string, file: string): Model {
     });
   }
   indexingElsewhere(all, drafts, text, findings);
-  for (const section of skipped(root)) {
-    findings.add('information', 'section-skipped', section.line, `The section "${section.title}" isn't read`);
-  }
+  const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
+  findings.list.push(...skippedSections(root, known, file));
   const read = drafts.map((draft) => draft.finish());
   return {
-    title: titleOf(root),
-    file,
-    containers: read,
-    findings: findings.list.toSorted((a, b) => a.at.line - b.at.line),
+    root,
+    model: {
+      title: titleOf(root),
+      file,
+      containers: read,
+      findings: findings.list.toSorted((a, b) => a.at.line - b.at.line),
+    },
+    stated: new Map(drafts.map((draft) => [draft.name, draft.indexing.stated])),
   };
 }
-
-const titleOf = (root: Section): string => root.sections.find((section) => section.depth === 1)?.title ?? '';
 
 /** Sections under "Container Designs", and any other that calls itself a container, as far as they hold a design. */
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
@@ -146,9 +149,3 @@ function nearest(
   const above = drafts.filter((draft) => draft.line < section.line);
   return parent && sectionName(parent.title) === 'containers' ? above.at(-1) : undefined;
 }
-
-/** Sections of the second level that mean nothing to this reader. */
-const skipped = (root: Section): Section[] =>
-  root.sections
-    .flatMap((section) => (section.depth === 1 ? section.sections : [section]))
-    .filter((section) => !section.struck && !sectionName(section.title) && !/\bcontainer\b/i.test(section.title));

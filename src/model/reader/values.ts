@@ -81,18 +81,17 @@ export function uniqueKeys(text: string, items: readonly string[]): Container['u
   return keys.length > 0 ? keys : undefined;
 }
 
-/** Index paths: the backticked ones, else whatever begins with a slash. `/name` means the scalar, `/name/?`. */
-export function indexPaths(text: string): string[] {
+/** Index paths as written: the backticked ones, else whatever begins with a slash. */
+export function statedPaths(text: string): string[] {
   const quoted = codes(text).join(' ');
   const found = (quoted === '' ? text : quoted).match(INDEX_PATH) ?? [];
-  return [
-    ...new Set(
-      found
-        .filter((path) => path !== '/')
-        .map((path) => (/[*?]$/.test(path) || path.includes('_etag') ? path : `${path}/?`)),
-    ),
-  ];
+  return [...new Set(found.filter((path) => path !== '/'))];
 }
+
+/** The same as Cosmos DB takes them: `/name` means the scalar, `/name/?`. */
+export const indexPaths = (text: string): string[] => [
+  ...new Set(statedPaths(text).map((path) => (/[*?]$/.test(path) || path.includes('_etag') ? path : `${path}/?`))),
+];
 
 type Composite = { readonly path: string; readonly order: 'ascending' | 'descending' };
 

@@ -1,0 +1,244 @@
+// The two documents as facts beside the Model: what the rules read. Every fact has its place.
+import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
+
+/** A piece of prose with where it begins. Backticks are kept, bold and line breaks are not. */
+export interface Text {
+  readonly text: string;
+  readonly at: Place;
+}
+
+/** A paragraph, bullet or table cell, under which heading it stands, and its bold label if it has one. */
+export interface Prose extends Text {
+  readonly label?: string;
+  /** Name of the nearest section above that the reader knows. */
+  readonly section: string | undefined;
+  /** Heading of the section it stands in. */
+  readonly heading: string;
+  readonly kind: 'paragraph' | 'bullet' | 'cell';
+}
+
+/** Requests a second. `per`: of each unit of something, so that it needs a multiplier. */
+export interface Rate {
+  readonly peak?: number;
+  readonly average?: number;
+  /** `<` and `<<` are upper bounds and count as what they name. */
+  readonly bound: boolean;
+  readonly per?: string;
+}
+
+export interface Pattern {
+  /** Number without prefix and leading zeros: `AP-03` is 3. */
+  readonly id: string;
+  readonly printed: string;
+  readonly description: string;
+  readonly rate: Rate | undefined;
+  readonly rateText: string;
+  readonly type: 'read' | 'write' | 'mixed' | undefined;
+  readonly attributes: string;
+  readonly requirements: string;
+  readonly considerations: string;
+  /** Undefined: there is no such column. */
+  readonly status: string | undefined;
+  /** Every column by its header as printed, unknown ones too. */
+  readonly cells: Readonly<Record<string, string>>;
+  readonly at: Place;
+}
+
+/** `- **User → Orders**: 1:Many (avg 5, max 1000)`. */
+export interface Relationship {
+  readonly parent: string;
+  readonly child: string;
+  readonly many: boolean;
+  readonly average?: number;
+  readonly max?: number;
+  readonly at: Place;
+}
+
+export type Decision = 'single' | 'multi' | 'separate';
+
+/** What is said of two entities that may share a document or container. */
+export interface Pair {
+  readonly parent: string;
+  readonly child: string;
+  /** Percent. */
+  readonly correlation?: number;
+  readonly only?: readonly number[];
+  readonly both?: number;
+  readonly decision: Decision | undefined;
+  readonly naturalParent: boolean;
+  readonly unbounded: boolean;
+  readonly bounded: boolean;
+  readonly independent: boolean;
+  /** Bytes, where the size constraint is written as count × size or as a maximum. */
+  readonly maxBytes?: number;
+  readonly decisionText: string;
+  readonly justification: string;
+  readonly identifying?: {
+    readonly childIndependent?: boolean;
+    readonly parentKnown?: boolean;
+    readonly crossPartition?: boolean;
+  };
+  readonly at: Place;
+  readonly places: Readonly<
+    Partial<Record<'correlation' | 'size' | 'decision' | 'justification' | 'identifying', Place>>
+  >;
+}
+
+export interface Check {
+  readonly ticked: boolean;
+  readonly text: string;
+  readonly at: Place;
+}
+
+/** `<!-- millrace-ignore B10 until 2027-01: admin only -->`: holds in the section it stands in. */
+export interface Waiver {
+  readonly rule: string;
+  /** First moment at which it holds no more, milliseconds since 1970, UTC; undefined: none is stated. */
+  readonly until: number | undefined;
+  readonly reason: string;
+  readonly at: Place;
+  /** Lines it covers, both included. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ShardMapping {
+  readonly key: string;
+  readonly shard: string;
+  readonly cells: Readonly<Record<string, string>>;
+  readonly at: Place;
+}
+
+interface Common {
+  readonly file: string;
+  readonly title: string;
+  readonly prose: readonly Prose[];
+  readonly headings: readonly { readonly text: string; readonly section: string | undefined; readonly at: Place }[];
+  readonly checks: readonly Check[];
+  readonly waivers: readonly Waiver[];
+  readonly sql: readonly Text[];
+  readonly shards: readonly ShardMapping[];
+  /** Ordered steps of a change to the shard map. */
+  readonly shardPlan: readonly Text[];
+  readonly lines: readonly string[];
+  readonly findings: readonly ModelFinding[];
+}
+
+export interface Requirements extends Common {
+  readonly patterns: readonly Pattern[];
+  readonly relationships: readonly Relationship[];
+  readonly pairs: readonly Pair[];
+}
+
+export type Operation =
+  | 'point-read'
+  | 'query'
+  | 'cross-partition'
+  | 'create'
+  | 'replace'
+  | 'patch'
+  | 'upsert'
+  | 'delete'
+  | 'batch';
+
+/** What a query in the mapping asks, by the top-level fields and paths of its container. */
+export interface Query {
+  readonly text: string;
+  readonly equal: readonly string[];
+  readonly filters: readonly string[];
+  readonly order: readonly { readonly path: string; readonly descending: boolean }[];
+}
+
+export interface Mapping {
+  readonly ids: readonly string[];
+  readonly printed: string;
+  /** Names as written; `undefined` in the parallel list of containers where none is designed. */
+  readonly containers: readonly string[];
+  readonly unknown: readonly string[];
+  readonly operations: readonly Operation[];
+  readonly operationText: string;
+  readonly queries: readonly Query[];
+  readonly notes: string;
+  /** RU of one execution, as stated. */
+  readonly ru?: number;
+  /** How many point reads one execution makes. */
+  readonly times: number;
+  readonly at: Place;
+}
+
+export interface Reference {
+  readonly container: string;
+  readonly type?: string;
+}
+
+/** A row of `## Change Feed Projections`, or the same as a heading with bullets. */
+export interface ProjectionRow {
+  readonly name: string;
+  readonly kind: string;
+  readonly source: Reference | undefined;
+  readonly joins: readonly Reference[];
+  readonly sourceText: string;
+  /** Undefined where it is no container: see `sinkText`. */
+  readonly sink: Reference | undefined;
+  readonly sinkText: string;
+  readonly keyText: string;
+  readonly keys: readonly string[];
+  readonly fieldsText: string;
+  /** `a → b` of copies. */
+  readonly pairs: readonly { readonly from: string; readonly to: string }[];
+  /** `orders = count` of aggregates; kind undefined where the row states none. */
+  readonly measures: readonly { readonly field: string; readonly kind: string | undefined }[];
+  /** The row says that it has the fields of another one. */
+  readonly as?: string;
+  readonly serves: readonly string[];
+  readonly lagMs?: number;
+  readonly lagText: string;
+  readonly deletes: string;
+  readonly start: string;
+  readonly lease?: string;
+  readonly at: Place;
+}
+
+/** A container with what its bullets say beyond the Model. */
+export interface ContainerDetail {
+  readonly container: Container;
+  readonly prose: readonly Prose[];
+  /** Bytes; `stated` false: measured on the examples. */
+  readonly size: { readonly average: number; readonly max: number; readonly stated: boolean; readonly at: Place };
+  /** GB of data. */
+  readonly data?: { readonly gb: number; readonly at: Place };
+  /** Distinct values of the partition key. */
+  readonly cardinality?: number;
+  readonly serves: { readonly ids: readonly string[]; readonly at: Place } | undefined;
+  readonly range?: { readonly low: number; readonly high: number; readonly at: Place };
+  readonly hot: readonly Text[];
+  readonly index: StatedIndex;
+  /** Whatever is derived by a projection and written by nothing else. */
+  readonly derived: boolean;
+  readonly reference: boolean;
+}
+
+/** The index paths as written, before the reader completes them. */
+export interface StatedIndex {
+  readonly included: readonly Text[];
+  readonly excluded: readonly Text[];
+  readonly composites: readonly {
+    readonly paths: NonNullable<IndexingPolicy['compositeIndexes']>[number];
+    readonly at: Place;
+  }[];
+}
+
+export interface Design extends Common {
+  readonly model: Model;
+  readonly containers: readonly ContainerDetail[];
+  readonly mapping: readonly Mapping[];
+  readonly projections: readonly ProjectionRow[];
+  /** Where the section of projections begins; undefined: there is none. */
+  readonly projectionsAt: Place | undefined;
+}
+
+/** The pair; at least one of them is there. */
+export interface Documents {
+  readonly requirements: Requirements | undefined;
+  readonly design: Design | undefined;
+}

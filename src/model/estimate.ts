@@ -1,0 +1,106 @@
+// RU, partitions and money by stated figures. Two profiles: Microsoft's published sizes (default), and the seed prompt's.
+import type { Operation } from './documents.ts';
+
+export type ProfileName = 'microsoft' | 'seed';
+
+export interface Profile {
+  readonly name: ProfileName;
+  /** RU of one operation on a document of that many bytes. */
+  read(bytes: number): number;
+  create(bytes: number): number;
+  replace(bytes: number): number;
+  remove(bytes: number): number;
+  /** Of a query in one partition, for what it returns. */
+  query(bytes: number): number;
+  /** Physical partitions for that much data and load. */
+  partitions(gb: number, ruPerSecond: number): number;
+}
+
+const kb = (bytes: number): number => Math.max(1, bytes / 1000);
+
+/**
+ * Microsoft: 1 KB reads for 1 RU and 100 KB for 10, without indexing 5 and 50 to write ("Request Units in Azure Cosmos
+ * DB"); a straight line between. A replace costs twice an insert ("Optimize request cost"). A physical partition holds 50
+ * GB and 10,000 RU/s ("Partitioning and horizontal scaling").
+ */
+const MICROSOFT: Profile = {
+  name: 'microsoft',
+  read: (bytes) => 1 + ((kb(bytes) - 1) * 9) / 99,
+  create: (bytes) => 5 + ((kb(bytes) - 1) * 45) / 99,
+  replace: (bytes) => 2 * MICROSOFT.create(bytes),
+  remove: (bytes) => MICROSOFT.create(bytes),
+  query: (bytes) => 2 + MICROSOFT.read(bytes),
+  partitions: (gb, ruPerSecond) => Math.max(1, Math.ceil(gb / 50), Math.ceil(ruPerSecond / 10_000)),
+};
+
+/** The modelling prompt: 1, 5, 7 and 5 RU a KB to read, create, update and delete; partitions by data alone. */
+const SEED: Profile = {
+  name: 'seed',
+  read: (bytes) => kb(bytes),
+  create: (bytes) => 5 * kb(bytes),
+  replace: (bytes) => 7 * kb(bytes),
+  remove: (bytes) => 5 * kb(bytes),
+  query: (bytes) => Math.max(2, kb(bytes)),
+  partitions: (gb) => Math.max(1, Math.ceil(gb / 50)),
+};
+
+export const PROFILES: Readonly<Record<ProfileName, Profile>> = { microsoft: MICROSOFT, seed: SEED };
+
+/** What an organisation sets once; every figure of a rule comes from here or from the documents. */
+export interface RuleSettings {
+  readonly profile: ProfileName;
+  /** RU that each indexed property adds to a write. */
+  readonly indexRu: number;
+  /** Price of 100 RU/s for one hour in any currency; undefined: read from the documents, else costs aren't checked. */
+  readonly price: number | undefined;
+  /** RPS from which a cross-partition read counts as frequent. */
+  readonly frequent: number;
+  /** Longest time nobody reads the change feed, milliseconds, unless the documents state one. */
+  readonly outageMs: number;
+  /** Share of the provisioned maximum that the peak may take. */
+  readonly headroom: number;
+  /** Percent overlap: single document above, several types in one container from, separate below. */
+  readonly thresholds: { readonly single: number; readonly multi: number };
+}
+
+export const DEFAULTS: RuleSettings = {
+  profile: 'microsoft',
+  indexRu: 0.5,
+  price: undefined,
+  frequent: 10,
+  outageMs: 86_400_000,
+  headroom: 0.7,
+  thresholds: { single: 90, multi: 50 },
+};
+
+export const SECONDS_PER_MONTH = 2_592_000;
+export const HOURS_PER_MONTH = SECONDS_PER_MONTH / 3600;
+
+export interface Charge {
+  readonly bytes: number;
+  readonly partitions: number;
+  readonly indexed: number;
+}
+
+/** RU of one operation on a container; the index's part for writes. */
+export function chargeOf(operation: Operation, of: Charge, { indexRu }: RuleSettings, profile: Profile): number {
+  const index = of.indexed * indexRu;
+  switch (operation) {
+    case 'point-read':
+      return profile.read(of.bytes);
+    case 'query':
+      return profile.query(of.bytes);
+    case 'cross-partition':
+      return profile.query(of.bytes) + 2.5 * of.partitions;
+    case 'create':
+      return profile.create(of.bytes) + index;
+    case 'replace':
+    case 'upsert':
+    case 'patch':
+      return profile.replace(of.bytes) + index;
+    case 'delete':
+      return profile.remove(of.bytes) + index;
+    case 'batch':
+      return profile.create(of.bytes) + index;
+  }
+}

@@ -1,0 +1,10 @@
+import { distance } from 'fastest-levenshtein';
+
+/** The name most like the wanted one, if it is like enough to be a slip: `Orders` for `orders` or `Ordres`. */
+export function near(wanted: string, names: readonly string[]): string | undefined {
+  const ranked = names
+    .map((name) => ({ name, far: distance(wanted.toLowerCase(), name.toLowerCase()) }))
+    .toSorted((a, b) => a.far - b.far);
+  const [best] = ranked;
+  return best && best.far <= Math.max(1, Math.floor(wanted.length / 3)) ? best.name : undefined;
+}

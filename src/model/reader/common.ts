@@ -1,0 +1,80 @@
+// What both documents have: prose, checks, waivers, SQL, a shard map.
+import { UsageError } from '../../base/errors.ts';
+import type { ModelFinding, Place } from '../model.ts';
+import type { ShardMapping, Text } from '../documents.ts';
+import { type Section, lineOf, outline, within } from './outline.ts';
+import { piecesOf } from './prose.ts';
+import { hasColumns, column, plainText, tablesOf } from './tables.ts';
+import { waiversOf } from './waivers.ts';
+
+/** @throws UsageError `document-too-deep` for Markdown nested so deep that no tree can be made of it */
+export function outlineOf(text: string, file: string): Section {
+  try {
+    return outline(text);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new UsageError('document-too-deep', `${file} can't be read: its lists or quotes are nested too deep`, {
+      cause,
+      mend: 'A modelling document needs three levels.',
+    });
+  }
+}
+
+export const titleOf = (root: Section): string => root.sections.find((section) => section.depth === 1)?.title ?? '';
+
+export function commonOf(root: Section, text: string, file: string) {
+  const lines = text.split(/\r\n|\r|\n/);
+  const { waivers, findings } = waiversOf(root, lines.length, file);
+  const { prose, headings, checks, sql } = piecesOf(root, text, file);
+  return {
+    file,
+    title: titleOf(root),
+    prose,
+    headings,
+    checks,
+    sql,
+    waivers,
+    lines,
+    ...shardsOf(root, text, file),
+    findings,
+  };
+}
+
+/** `Key | Shard location`, and the steps of a planned change. */
+function shardsOf(root: Section, text: string, file: string): { shards: ShardMapping[]; shardPlan: Text[] } {
+  const shards: ShardMapping[] = [];
+  const shardPlan: Text[] = [];
+  for (const section of within(root)) {
+    for (const table of tablesOf(section.blocks, text, file)) {
+      if (!hasColumns(table, ['key', 'key range', '键'], ['shard location', 'shard', '分片', '分片位置'])) continue;
+      for (const row of table.rows) {
+        if (row.struck) continue;
+        const key = column(row, ['key', 'key range', '键']) ?? '';
+        const shard = column(row, ['shard location', 'shard', '分片位置', '分片']) ?? '';
+        shards.push({ key: key.replaceAll('`', ''), shard: shard.replaceAll('`', ''), cells: row.cells, at: row.at });
+      }
+    }
+    if (!/shard.*(plan|change)|(plan|change).*shard|分片.*变更/i.test(section.title)) continue;
+    for (const block of section.blocks) {
+      if (block.type !== 'list' || block.ordered !== true) continue;
+      for (const item of block.children) {
+        const at: Place = { file, line: lineOf(item) };
+        const { start, end } = item.children[0]?.position ?? {};
+        shardPlan.push({ text: plainText(text.slice(start?.offset ?? 0, end?.offset ?? 0)), at });
+      }
+    }
+  }
+  return { shards, shardPlan };
+}
+
+/** Sections of the second level that nothing here reads. */
+export const skippedSections = (root: Section, known: (title: string) => boolean, file: string): ModelFinding[] =>
+  root.sections
+    .flatMap((section) => (section.depth === 1 ? section.sections : [section]))
+    .filter((section) => !section.struck && !known(section.title))
+    .map(({ title, line }) => ({
+      code: 'section-skipped',
+      severity: 'information',
+      message: `The section "${title}" isn't read`,
+      at: { file, line },
+    }));

@@ -1,0 +1,123 @@
+// Reads the whole of `cosmosdb_data_model.md`: the Model, and around it what the rules need.
+import type { Design, Mapping, ProjectionRow } from '../documents.ts';
+import type { ModelFinding } from '../model.ts';
+import { commonOf } from './common.ts';
+import { detailOf } from './detail.ts';
+import { isMapping, mappingRow } from './mapping.ts';
+import { type Section, within } from './outline.ts';
+import { isProjections, projectionDerivedFrom, projectionFromBullets, projectionOf } from './projections.ts';
+import { type ReadModel, readDrafts } from './read.ts';
+import { sectionNameOf } from './sections.ts';
+import { readDocument } from './source.ts';
+import { sectionsNamed } from './prose.ts';
+import { tablesOf } from './tables.ts';
+
+/** Throws what `readDocument` and `parseModel` throw. `known` are the ids that "all patterns" means. */
+export const readDesign = async (path: string, known: readonly string[] = []): Promise<Design> =>
+  parseDesign(await readDocument(path), path, known);
+
+/** Throws what `parseModel` throws. */
+export function parseDesign(document: string, file: string, known: readonly string[] = []): Design {
+  const text = document.replace(/^\uFEFF/, '');
+  const read = readDrafts(text, file);
+  const { root, model, stated } = read;
+  const common = commonOf(root, text, file);
+  const findings: ModelFinding[] = [...common.findings, ...model.findings];
+  const names = model.containers.map(({ name }) => name);
+  const { mapping, projections } = rowsOf(root, text, file, names, known, findings);
+  const section = sectionsNamed(root, 'projections')[0];
+  for (const row of bulletProjections(section, common.prose)) projections.push(row);
+  for (const container of model.containers) {
+    for (const piece of proseOf(read, container.at.line, common.prose)) {
+      if (
+        /^derived from$|^来源于$/i.test(piece.label ?? '') &&
+        !projections.some(({ sink }) => sink?.container === container.name)
+      )
+        projections.push(projectionDerivedFrom(container.name, piece.text, piece.at));
+    }
+  }
+  return {
+    ...common,
+    model,
+    containers: model.containers.map((container) =>
+      detailOf(
+        container,
+        proseOf(read, container.at.line, common.prose),
+        common,
+        stated.get(container.name) ?? { included: [], excluded: [], composites: [] },
+        projections,
+        known,
+      ),
+    ),
+    mapping,
+    projections,
+    projectionsAt: section ? { file, line: section.line } : projections[0]?.at,
+    findings: findings.toSorted((a, b) => a.at.line - b.at.line),
+  };
+}
+
+/** The prose of the section that designs a container. */
+function proseOf({ root }: ReadModel, line: number, prose: Design['prose']): Design['prose'] {
+  const all = [...within(root)];
+  const section = all.find((candidate) => candidate.line === line && candidate.depth > 0);
+  if (!section) return [];
+  const next = all.find((candidate) => candidate.line > line && candidate.depth <= section.depth);
+  return prose.filter(({ at }) => at.line > line && (!next || at.line < next.line));
+}
+
+function rowsOf(
+  root: Section,
+  text: string,
+  file: string,
+  names: readonly string[],
+  known: readonly string[],
+  findings: ModelFinding[],
+) {
+  const mapping: Mapping[] = [];
+  const projections: ProjectionRow[] = [];
+  for (const section of within(root)) {
+    for (const table of tablesOf(section.blocks, text, file)) {
+      if (isProjections(table)) projections.push(...table.rows.filter(({ struck }) => !struck).map(projectionOf));
+      else if (isMapping(table)) {
+        for (const row of table.rows) {
+          if (row.struck) continue;
+          const read = mappingRow(row, names, known);
+          if (read) mapping.push(read);
+          else
+            findings.push({
+              code: 'pattern-id',
+              severity: 'information',
+              message: 'A row of the mapping names no pattern and is passed over',
+              at: row.at,
+            });
+        }
+      } else if (
+        !/container|容器/i.test(`${section.title} ${table.headers.join(' ')}`) &&
+        !table.headers.some((header) => /shard/i.test(header)) &&
+        table.headers.length > 2
+      ) {
+        findings.push({
+          code: 'table-skipped',
+          severity: 'information',
+          message: `A table with the columns ${table.headers.join(', ')} isn't read`,
+          at: { file, line: table.line },
+        });
+      }
+    }
+  }
+  return { mapping, projections };
+}
+
+/** `### name` under the section, with bullets. */
+function bulletProjections(section: Section | undefined, prose: Design['prose']): ProjectionRow[] {
+  return (section?.sections ?? []).flatMap((child) => {
+    const next = section?.sections.find(({ line }) => line > child.line);
+    const bullets = prose.filter(
+      ({ at, heading }) => heading === child.title && at.line > child.line && (!next || at.line < next.line),
+    );
+    const name = child.code ?? child.title.replace(/^[\d.\s]+/, '');
+    return bullets.some(({ label }) => label !== undefined) && sectionNameOf(child.title) === undefined
+      ? [projectionFromBullets(name, bullets, { file: bullets[0]?.at.file ?? '', line: child.line })]
+      : [];
+  });
+}

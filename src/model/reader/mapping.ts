@@ -1,0 +1,101 @@
+// The rows of "Access Pattern Mapping".
+import type { Mapping, Operation } from '../documents.ts';
+import { patternId, patternIds } from './pattern-ids.ts';
+import { quantities } from './quantity.ts';
+import { queryOf } from './sql.ts';
+import { type Row, type Table, column, hasColumns } from './tables.ts';
+
+export const isMapping = (table: Table): boolean =>
+  hasColumns(table, ['pattern', 'id', '模式'], ['containers indexes', 'container', 'containers', '容器', '容器 索引']);
+
+/** Undefined for a row without a pattern. `names` are the designed containers, `known` all pattern ids. */
+export function mappingRow(row: Row, names: readonly string[], known: readonly string[]): Mapping | undefined {
+  const printed = column(row, ['pattern', 'pattern id', 'id', '模式']) ?? '';
+  const ids = patternIds(printed, known);
+  if (ids.length === 0 || (patternId(printed) === undefined && ids.length === 0)) return undefined;
+  const containerText =
+    column(row, ['containers indexes', 'container', 'containers', 'container index', '容器 索引', '容器']) ?? '';
+  const operationText = column(row, ['cosmos db operations', 'operations', 'operation', '操作']) ?? '';
+  const notes = column(row, ['implementation notes', 'notes', 'implementation', '实现说明', '备注']) ?? '';
+  const everything = Object.values(row.cells).join(' ');
+  const queries = [...operationText.matchAll(/`([^`]+)`/g), ...notes.matchAll(/`([^`]+)`/g)].flatMap(
+    (match) => queryOf(match[1] ?? '') ?? [],
+  );
+  const ru = statedRu(row, notes, operationText);
+  const times = /(\d+)\s+point reads/i.exec(operationText)?.[1];
+  return {
+    ids,
+    printed,
+    ...containersOf(containerText, names),
+    operations: operationsOf(operationText, `${notes} ${everything}`),
+    operationText,
+    queries,
+    notes,
+    ...(ru !== undefined && { ru }),
+    times: times === undefined ? 1 : Number(times),
+    at: row.at,
+  };
+}
+
+/** RU of one execution: a cost column, else the last figure of the notes that is neither a rate nor a sum over many. */
+function statedRu(row: Row, notes: string, operations: string): number | undefined {
+  const cost = column(row, ['ru', 'ru cost', 'rus', 'estimated ru', 'request units']);
+  for (const text of [cost, notes, operations]) {
+    if (text === undefined) continue;
+    const bare = text === cost && /^\W*[\d.,]+\W*$/.test(text);
+    const found = quantities(text).filter(
+      ({ unit, index }) => (unit === 'ru' || bare) && !/[×=+*]\s*~?$/.test(text.slice(0, index).trimEnd()),
+    );
+    const last = found.at(-1);
+    if (last) return last.high;
+  }
+  return undefined;
+}
+
+const OPERATIONS: readonly (readonly [Operation, RegExp])[] = [
+  ['point-read', /point[- ]reads?|\breaditem|read item|readmany|read many|点读/i],
+  ['query', /\bquer(y|ies)|\bselect\b|getitemqueryiterator|查询/i],
+  ['create', /\bcreates?\b|createitem|\binserts?\b|创建|插入/i],
+  ['replace', /\breplaces?\b|replaceitem|\bupdates?\b|替换|更新/i],
+  ['patch', /\bpatch/i],
+  ['upsert', /\bupserts?\b|upsertitem/i],
+  ['delete', /\bdeletes?\b|deleteitem|删除/i],
+  ['batch', /\bbatch|transactional/i],
+];
+
+function operationsOf(text: string, all: string): Operation[] {
+  // The text of a query names fields, which may be called `deleted` or `updates`.
+  const words = text
+    .replaceAll(/`[^`]*`/g, (code) => (/^`\s*select/i.test(code) ? ' SELECT ' : code))
+    .replaceAll(/\bwith deletedAt\b/gi, '');
+  const found = OPERATIONS.filter(([, pattern]) => pattern.test(words)).map(([name]) => name);
+  const crosses = /cross[- ]partition|fan[- ]?out over|all partitions|跨分区/i;
+  const denied = /\b(no|not|never|avoids?|without|instead of)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
+  return crosses.test(all) && !denied.test(all) ? [...found, 'cross-partition'] : found;
+}
+
+/** Words that begin a part of the cell and are no container. */
+const NO_CONTAINER =
+  /^(composite|index|indexes|indices|default|via|after|blob|blobs|point|primary|secondary|all|none|any|both|the|cache|archive|change|n|with|using|partition|key|by|then|or|and|no|in|on|from|range|included|selective|automatic|索引|复合)$/i;
+
+function containersOf(text: string, names: readonly string[]): { containers: string[]; unknown: string[] } {
+  const containers: string[] = [];
+  const unknown: string[] = [];
+  const parts = text.replaceAll(/\([^)]*\)/g, ' ').split(/\s*(?:,|;|\+|→|&|\/|、| and | ; )\s*/);
+  for (const [index, part] of parts.entries()) {
+    const word = /^[\s*"]*`?\s*([\p{L}_][\p{L}\p{N}_-]*)/u.exec(part)?.[1];
+    if (word === undefined) continue;
+    const known =
+      names.find((name) => name.toLowerCase() === word.toLowerCase()) ??
+      names.find((name) => part.toLowerCase().includes(name.toLowerCase()) && !/^blob/i.test(part));
+    if (known !== undefined) containers.push(known);
+    else if (
+      !NO_CONTAINER.test(word) &&
+      (index === 0 || /^`/.test(part.trim()) || /^[A-Z]/.test(word)) &&
+      !/^blob/i.test(part)
+    )
+      unknown.push(word);
+  }
+  // A part after the first names no container where one is found already, unless it is quoted or capitalised alone.
+  return { containers: [...new Set(containers)], unknown: [...new Set(unknown)] };
+}

@@ -1,0 +1,127 @@
+// The section this project adds, as a table, as headings with bullets, or as a `Derived From` bullet of a container.
+import type { ProjectionRow, Prose, Reference } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { patternIds } from './pattern-ids.ts';
+import { duration } from './quantity.ts';
+import { type Row, type Table, column, hasColumns } from './tables.ts';
+
+export const isProjections = (table: Table): boolean =>
+  hasColumns(table, ['projection', 'name', '投影'], ['source', 'source type', '来源', '源']);
+
+const CELLS = {
+  name: ['projection', 'name', '投影'],
+  kind: ['kind', 'type', '种类', '类型'],
+  source: ['source', 'source type', 'from', '来源', '源'],
+  sink: ['sink', 'sink type', 'target', 'into', '目标'],
+  key: ['key mapping', 'key', '键映射', '键'],
+  fields: ['fields measures', 'fields', 'measures', '字段'],
+  serves: ['serves', 'access patterns served', 'patterns', '服务模式'],
+  lag: ['max lag', 'lag', '最大延迟', '延迟'],
+  deletes: ['deletes', 'on delete', '删除'],
+  start: ['start', 'start from', '起点', '开始'],
+  lease: ['lease', 'leases', 'lease container', 'lease prefix', '租约'],
+} as const;
+type Cell = keyof typeof CELLS;
+
+export const projectionOf = (row: Row): ProjectionRow => build((cell) => column(row, CELLS[cell]), row.at);
+
+/** `### customer-name` with bullets Source, Sink, …; or `- **Derived From**: Orders (order) by customer-name, copy`. */
+export function projectionFromBullets(name: string, bullets: readonly Prose[], at: Place): ProjectionRow {
+  const value = (cell: Cell): string | undefined => {
+    if (cell === 'name') return name;
+    const names: readonly string[] = CELLS[cell];
+    return bullets.find(
+      ({ label }) =>
+        label !== undefined &&
+        names.some((synonym) =>
+          label
+            .toLowerCase()
+            .replaceAll(/[^\p{L}]+/gu, ' ')
+            .trim()
+            .startsWith(synonym),
+        ),
+    )?.text;
+  };
+  return build(value, at);
+}
+
+export function projectionDerivedFrom(container: string, text: string, at: Place): ProjectionRow {
+  const name =
+    /\bby (?:the )?(?:projection )?`?([a-z0-9]+(?:-[a-z0-9]+)+)`?/i.exec(text)?.[1] ?? container.toLowerCase();
+  const kind = /\b(copy|embed|aggregate|archive|react|table|publish)\b/i.exec(text)?.[1]?.toLowerCase() ?? '';
+  return build((cell) => ({ name, kind, source: text, sink: container } as Partial<Record<Cell, string>>)[cell], at);
+}
+
+const REFERENCE = /([\p{L}_][\p{L}\p{N}_-]*)\s*\(([\p{L}_][\p{L}\p{N}_-]*)\)/gu;
+
+function references(text: string): Reference[] {
+  const found = [...text.replaceAll('`', '').matchAll(REFERENCE)].map((match) => ({
+    container: match[1] ?? '',
+    type: match[2] ?? '',
+  }));
+  if (found.length > 0) return found;
+  const word = /^\W*([\p{L}_][\p{L}\p{N}_-]*)/u.exec(text)?.[1];
+  return word === undefined ? [] : [{ container: word }];
+}
+
+function build(cell: (name: Cell) => string | undefined, at: Place): ProjectionRow {
+  const [sourceText, sinkText, fieldsText] = [cell('source') ?? '', cell('sink') ?? '', cell('fields') ?? ''];
+  const kind = (cell('kind') ?? '').replaceAll('`', '').trim().toLowerCase();
+  const [source, ...joins] = references(sourceText);
+  const blob =
+    /\bblob\b/i.test(sinkText) || kind === 'archive' || kind === 'publish' || kind === 'react' || kind === 'table';
+  const lagText = cell('lag') ?? '';
+  const lagMs = duration(lagText);
+  const as = /^as ([a-z0-9]+(?:-[a-z0-9]+)*)\b/i.exec(fieldsText)?.[1];
+  const lease = cell('lease');
+  const keyText = cell('key') ?? '';
+  return {
+    name: (cell('name') ?? '').replaceAll('`', '').replace(/@\d+$/, '').trim(),
+    kind,
+    source,
+    joins,
+    sourceText,
+    sink: blob ? undefined : references(sinkText)[0],
+    sinkText,
+    keyText,
+    keys: keysOf(keyText),
+    fieldsText,
+    pairs:
+      kind === 'aggregate'
+        ? []
+        : [...fieldsText.matchAll(/([\p{L}_][\w.]*)\s*(?:→|->|=>)\s*([\p{L}_][\w.]*)/gu)].map((match) => ({
+            from: match[1] ?? '',
+            to: match[2] ?? '',
+          })),
+    measures: kind === 'aggregate' && as === undefined ? measuresOf(fieldsText) : [],
+    ...(as !== undefined && { as }),
+    serves: patternIds(cell('serves') ?? ''),
+    ...(lagMs !== undefined && { lagMs }),
+    lagText,
+    deletes: cell('deletes') ?? '',
+    start: cell('start') ?? '',
+    ...(lease !== undefined && { lease }),
+    at,
+  };
+}
+
+/** `[storeId, day]`, `storeId, sku; id = id`, `Orders.customerId = id`, `storeId/yyyy/mm`: the sink's fields that are named. */
+function keysOf(text: string): string[] {
+  const [levels = ''] = text.replaceAll(/[`[\]]/g, '').split(';');
+  return levels
+    .split(/\s*[,+]\s*/)
+    .map((part) => /^(?:[\p{L}_]\w*\.)?([\p{L}_]\w*)/u.exec(part.trim())?.[1] ?? '')
+    .filter((name) => name !== '');
+}
+
+function measuresOf(text: string): { field: string; kind: string | undefined }[] {
+  return text
+    .split(/\s*;\s*|,\s*(?![^(]*\))/)
+    .filter((part) => part.trim() !== '')
+    .flatMap((part) => {
+      const named = /^`?([\p{L}_]\w*)`?\s*=\s*`?(count|sum|avg|average|min|max|\w+)/iu.exec(part);
+      if (named) return [{ field: named[1] ?? '', kind: named[2]?.toLowerCase().replace('average', 'avg') }];
+      const bare = /^`?(count|sum|avg|min|max)\b/i.exec(part);
+      return bare ? [{ field: '', kind: bare[1]?.toLowerCase() }] : [];
+    });
+}

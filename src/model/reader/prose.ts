@@ -1,0 +1,126 @@
+// A document's text in pieces, each with its line, its heading and its bold label: what rules about wording read.
+import type { List, ListItem, Nodes, Paragraph, RootContent } from 'mdast';
+import type { Check, Prose, Text } from '../documents.ts';
+import { sectionNameOf } from './sections.ts';
+import { type Section, lineOf, within } from './outline.ts';
+import { plainText, cut } from './tables.ts';
+
+const LABEL = /^\*\*(?<bold>[^*]{1,80}?)\s*[::]?\s*\*\*\s*[::]?\s*(?<value>[^]*)$/u;
+
+export interface Pieces {
+  readonly prose: Prose[];
+  readonly headings: { text: string; section: string | undefined; at: { file: string; line: number } }[];
+  readonly checks: Check[];
+  readonly sql: Text[];
+}
+
+export function piecesOf(root: Section, source: string, file: string): Pieces {
+  const reader = new ProseReader(source, file);
+  reader.section(root, undefined);
+  return reader;
+}
+
+class ProseReader implements Pieces {
+  readonly prose: Prose[] = [];
+  readonly headings: Pieces['headings'] = [];
+  readonly checks: Check[] = [];
+  readonly sql: Text[] = [];
+  readonly #source: string;
+  readonly #file: string;
+  #name: string | undefined;
+  #heading = '';
+
+  constructor(source: string, file: string) {
+    this.#source = source;
+    this.#file = file;
+  }
+
+  section(section: Section, above: string | undefined): void {
+    if (section.struck) return;
+    const name = (section.depth > 0 ? sectionNameOf(section.title) : undefined) ?? above;
+    if (section.depth > 0)
+      this.headings.push({ text: section.title, section: name, at: { file: this.#file, line: section.line } });
+    this.#name = name;
+    this.#heading = section.title;
+    for (const block of section.blocks) this.#block(block, 'paragraph');
+    for (const child of section.sections) this.section(child, name);
+  }
+
+  #block(node: RootContent, kind: Prose['kind']): void {
+    if (node.type === 'paragraph') for (const part of this.#lines(node)) this.#add(part.text, part.line, kind);
+    else if (node.type === 'list') this.#list(node);
+    else if (node.type === 'blockquote') for (const child of node.children) this.#block(child, kind);
+    else if (node.type === 'table') {
+      for (const row of node.children.slice(1))
+        for (const cell of row.children) this.#add(cut(cell, this.#source), lineOf(row), 'cell');
+    } else if (node.type === 'code' && /^(sql|psql|postgres\w*|tsql)$/i.test(node.lang ?? '')) {
+      this.sql.push({ text: node.value, at: { file: this.#file, line: lineOf(node) + 1 } });
+    }
+  }
+
+  #list(list: List): void {
+    for (const item of list.children) this.#item(item);
+  }
+
+  /** An item's nested values belong to its text too, so that a label holds all that hangs on it. */
+  #item(item: ListItem): void {
+    const [first, ...rest] = item.children;
+    if (first?.type !== 'paragraph') {
+      for (const child of item.children) this.#block(child, 'bullet');
+      return;
+    }
+    const nested = rest.flatMap((child) =>
+      child.type === 'list' ? child.children.map((sub) => this.#slice(sub)) : [],
+    );
+    const own = this.#lines(first);
+    for (const [index, part] of own.entries()) {
+      const tail =
+        index === own.length - 1
+          ? nested.map((text) => `; ${text.replace(/^\s*(?:[-*+]|\d+[.)])\s+/, '')}`).join('')
+          : '';
+      if (item.checked !== null && item.checked !== undefined && index === 0)
+        this.checks.push({
+          ticked: item.checked,
+          text: plainText(part.text),
+          at: { file: this.#file, line: part.line },
+        });
+      this.#add(part.text + tail, part.line, 'bullet');
+    }
+    for (const child of rest) this.#block(child, 'bullet');
+  }
+
+  #add(text: string, line: number, kind: Prose['kind']): void {
+    const match = LABEL.exec(text.trim());
+    const label = match?.groups?.['bold']?.trim();
+    const value = plainText(match?.groups?.['value'] ?? text);
+    if (value === '' && label === undefined) return;
+    this.prose.push({
+      text: value,
+      ...(label !== undefined && { label: plainText(label) }),
+      at: { file: this.#file, line },
+      section: this.#name,
+      heading: this.#heading,
+      kind,
+    });
+  }
+
+  /** Bold-labelled lines of one paragraph are pieces of their own. */
+  #lines(node: Paragraph): { text: string; line: number }[] {
+    let line = lineOf(node);
+    return this.#slice(node)
+      .split(/\r\n?|\n(?=\s*\*\*)/)
+      .map((text) => {
+        const part = { text: text.trim(), line };
+        line += text.split('\n').length;
+        return part;
+      });
+  }
+
+  #slice(node: Nodes): string {
+    return this.#source.slice(node.position?.start.offset ?? 0, node.position?.end.offset ?? 0);
+  }
+}
+
+/** The tree's sections of one name, in order, each with all that stands under it and has no other name. */
+export const sectionsNamed = (root: Section, name: string): Section[] =>
+  [...within(root)].filter((section) => section.depth > 0 && sectionNameOf(section.title) === name);

@@ -1,0 +1,69 @@
+// `<!-- millrace-ignore B10 until 2027-01: admin only -->`, wherever the Markdown parser sees an HTML comment.
+import type { Nodes } from 'mdast';
+import type { Waiver } from '../documents.ts';
+import type { ModelFinding } from '../model.ts';
+import { type Section, lineOf, within } from './outline.ts';
+
+const COMMENT = /<!--\s*millrace-ignore\b([^]*?)-->/g;
+const FORM =
+  /^\s+(?<rules>[A-Z]\d{1,2}(?:\s*,\s*[A-Z]\d{1,2})*)\s*(?:until\s+(?<until>[\d-]+))?\s*(?::\s*(?<reason>[^]*?))?\s*$/i;
+const MEND = 'Write <!-- millrace-ignore B10 until 2027-01: why -->.';
+
+/** A waiver holds in the section it stands in, with what is below it; above the first heading, in the whole document. */
+export function waiversOf(
+  root: Section,
+  lastLine: number,
+  file: string,
+): { waivers: Waiver[]; findings: ModelFinding[] } {
+  const waivers: Waiver[] = [];
+  const findings: ModelFinding[] = [];
+  const sections = [...within(root)];
+  for (const [index, section] of sections.entries()) {
+    const next = sections.slice(index + 1).find(({ depth }) => depth <= section.depth);
+    const to = section.depth <= 1 || !next ? lastLine : next.line - 1;
+    const from = section.depth <= 1 ? 1 : section.line;
+    for (const { text, line } of comments(section)) {
+      for (const match of text.matchAll(COMMENT)) {
+        const at = { file, line: line + text.slice(0, match.index).split('\n').length - 1 };
+        const groups = FORM.exec(match[1] ?? '')?.groups;
+        if (!groups) {
+          findings.push({
+            code: 'waiver-malformed',
+            severity: 'warning',
+            message: 'A waiver that names no rule',
+            mend: MEND,
+            at,
+          });
+          continue;
+        }
+        const until = expiry(groups['until']);
+        const reason = groups['reason'] ?? '';
+        if (until === undefined || reason === '') {
+          const message = `The waiver of ${groups['rules']} has no ${until === undefined ? 'date' : 'reason'}, so it waives nothing`;
+          findings.push({ code: 'waiver-malformed', severity: 'warning', message, mend: MEND, at });
+          continue;
+        }
+        for (const rule of (groups['rules'] ?? '').split(/\s*,\s*/))
+          waivers.push({ rule: rule.toUpperCase(), until, reason, at, from, to });
+      }
+    }
+  }
+  return { waivers, findings };
+}
+
+/** `2027-01` holds to the end of that month, `2027-01-15` to the end of that day. */
+function expiry(text: string | undefined): number | undefined {
+  const [, year, month, day] = /^(\d{4})-(\d\d)(?:-(\d\d))?$/.exec(text ?? '') ?? [];
+  if (year === undefined || month === undefined || Number(month) < 1 || Number(month) > 12) return undefined;
+  return day === undefined
+    ? Date.UTC(Number(year), Number(month), 1)
+    : Date.UTC(Number(year), Number(month) - 1, Number(day) + 1);
+}
+
+function* comments(section: Section): Generator<{ text: string; line: number }> {
+  const walk = function* (node: Nodes): Generator<{ text: string; line: number }> {
+    if (node.type === 'html') yield { text: node.value, line: lineOf(node) };
+    if ('children' in node) for (const child of node.children) yield* walk(child);
+  };
+  for (const block of section.blocks) yield* walk(block);
+}

@@ -1,0 +1,514 @@
+// B: sizes, request units, throughput and money. Figures of Cosmos DB are in `estimate.ts`.
+import { chargeOf, HOURS_PER_MONTH } from '../estimate.ts';
+import type { ContainerDetail, Operation, Text } from '../documents.ts';
+import { quantities } from '../reader/quantity.ts';
+import { type Access, type Facts, figures, sum, written } from './facts.ts';
+import { type Rule, SOURCES, type Verdict, missing, n } from './rule.ts';
+
+const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
+const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
+const noDesign = missing('the data model (cosmosdb_data_model.md)');
+const noRu = missing('RU in the mapping’s notes');
+const kb = (bytes: number): string => `${n(bytes / 1000)} KB`;
+
+/** Accesses of one operation that state their RU. */
+const stated = (facts: Facts, operation: Operation): Access[] =>
+  facts.accesses.filter(
+    (access) => access.stated && access.row.operations[0] === operation && !access.row.operations.includes('batch'),
+  );
+
+/** Fails where less than half of the estimate is stated. */
+function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Verdict> {
+  if (!facts.design) return yield noDesign;
+  const accesses = stated(facts, operation);
+  if (accesses.length === 0) return yield noRu;
+  for (const { row, ru, detail } of accesses) {
+    const bytes = detail.size.average;
+    // The index's part is a guess; the size alone must be paid in any case.
+    const least = chargeOf(operation, { bytes, partitions: 1, indexed: 0 }, facts.settings, facts.profile) * row.times;
+    if (ru < share * least) {
+      yield {
+        message: `Row ${row.printed}: ${operation.replace('-', ' ')} of ${kb(bytes)} is given as ${n(ru)} RU; expect about ${n(least)}`,
+        at: row.at,
+        evidence: `${row.times > 1 ? `${row.times} × ` : ''}${n(least / row.times)} RU for ${kb(bytes)} by the profile ${facts.profile.name}${row.times > 1 ? ` = ${n(least)}` : ''}; ${n(ru)} < ${n(share)} × ${n(least)}`,
+        related: [detail.size.at],
+      };
+    }
+  }
+}
+
+const crossing = (facts: Facts): Access[] =>
+  facts.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));
+
+/** Regions named in the distribution section, at least one. */
+function regions({ design }: Facts): { count: number; at: Text['at'] } | undefined {
+  const setup = design?.prose.find(
+    ({ section, label }) => section === 'distribution' && /region|setup|区域/i.test(label ?? ''),
+  );
+  if (!setup) return undefined;
+  const count = /\b(one|single|1) region|no multi-region|单区域/i.test(setup.text)
+    ? 1
+    : (/(\d+) regions/i.exec(setup.text)?.[1] ??
+      ({ two: 2, three: 3, four: 4, five: 5 } as Record<string, number>)[
+        /\b(two|three|four|five) regions/i.exec(setup.text)?.[1]?.toLowerCase() ?? ''
+      ]);
+  return count === undefined ? undefined : { count: Number(count), at: setup.at };
+}
+
+const serverless = (facts: Facts): { detail: ContainerDetail; text: string; at: Text['at'] }[] =>
+  facts.containers.flatMap((detail) => {
+    const mode = facts.labelled(detail, /throughput|capacity|ru planning|吞吐量/i);
+    return mode && /serverless/i.test(mode.text) ? [{ detail, text: mode.text, at: mode.at }] : [];
+  });
+
+/** Money as `$12.50`, `€ 1,200/month`; with the RU/s it is for, where both stand in one piece of prose. */
+function costs(facts: Facts): { amount: number; ru: number; at: Text['at']; text: string }[] {
+  return (facts.design?.prose ?? []).flatMap(({ text, at }) => {
+    const money = /[$€£]\s?(\d[\d,]*(?:\.\d+)?)\s*(?:\/|per |a )\s*month/i.exec(text);
+    const ru = quantities(text).find(({ unit }) => unit === 'ru/s')?.high;
+    return money?.[1] !== undefined && ru !== undefined
+      ? [{ amount: Number(money[1].replaceAll(',', '')), ru, at, text }]
+      : [];
+  });
+}
+
+/** `$0.008 per 100 RU/s per hour`, from the settings or the documents. */
+function priceOf(facts: Facts): number | undefined {
+  if (facts.settings.price !== undefined) return facts.settings.price;
+  for (const { text } of facts.prose) {
+    const found = /[$€£]\s?(\d*\.\d+)\s*(?:\/|per )\s*100 RU\/?s?/i.exec(text);
+    if (found) return Number(found[1]);
+  }
+  return undefined;
+}
+
+export const B: readonly Rule[] = [
+  {
+    id: 'B1',
+    title: 'A document is at most 2 MB',
+    severity: 'error',
+    source: `${SOURCES.seed}; ${LIMITS}`,
+    why: 'An item may have 2 MB as UTF-8 JSON; above 1 MB the prompt’s upstream asks to split it, since every write costs RU for the whole.',
+    mend: 'Move the part that grows into documents of its own under the same partition key, or into Blob Storage.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const { container, size } of facts.containers) {
+        if (size.max > 1e6)
+          yield {
+            severity: size.max > 2e6 ? 'error' : 'warning',
+            message: `${container.name}: a document has up to ${n(size.max / 1e6)} MB; an item may have 2 MB${size.max > 2e6 ? '' : ', and is split above 1'}`,
+            at: size.at,
+            evidence: `${n(size.max)} B ${size.stated ? 'stated' : 'measured on the examples'} > ${size.max > 2e6 ? '2,000,000' : '1,000,000'} B`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B2',
+    title: 'A point read costs 1 RU a KB, and less for large documents',
+    severity: 'warning',
+    source: `${SOURCES.seed}; ${RU}: 1 KB 1 RU, 100 KB 10 RU`,
+    why: 'A point read of 1 KB costs 1 RU, of 100 KB 10. It fails where less than half of the estimate for the document’s size is stated.',
+    mend: 'Correct the RU, or the document’s size.',
+    check: (facts) => tooCheap(facts, 'point-read'),
+  },
+  {
+    id: 'B3',
+    title: 'A create costs about 5 RU a KB, and indexing on top',
+    severity: 'warning',
+    source: `${SOURCES.seed}; ${RU}: 1 KB 5 RU, 100 KB 50 RU without indexing`,
+    why: 'Each indexed property adds to it. It fails where less than half of the estimate is stated.',
+    mend: 'Correct the RU; measure it by the request charge of one create.',
+    check: (facts) => tooCheap(facts, 'create'),
+  },
+  {
+    id: 'B4',
+    title: 'An update costs more than a create',
+    severity: 'warning',
+    source: `${SOURCES.seed} (7 RU); ${SOURCES.microsoft('Optimize request cost in Azure Cosmos DB')}: twice the insert`,
+    why: 'A replace takes the old index entries out and puts new ones in: Microsoft says twice the insert, so 10 to 11 RU at 1 KB, where the prompt says 7. A patch costs about the same. It fails below half of the estimate.',
+    mend: 'Correct the RU.',
+    *check(facts) {
+      const all = (['replace', 'upsert', 'patch'] as const).flatMap((operation) => [...tooCheap(facts, operation)]);
+      const found = all.filter((verdict) => 'message' in verdict);
+      if (found.length > 0) yield* found;
+      else if (all.every((verdict) => 'missing' in verdict) && all.length === 3) yield noRu;
+    },
+  },
+  {
+    id: 'B5',
+    title: 'A delete costs about as much as a create',
+    severity: 'warning',
+    source: `${SOURCES.seed} (5 RU); Microsoft gives no number`,
+    why: 'It fails where less than half of the estimate is stated.',
+    mend: 'Correct the RU.',
+    check: (facts) => tooCheap(facts, 'delete'),
+  },
+  {
+    id: 'B6',
+    title: 'A query costs at least 2 RU',
+    severity: 'warning',
+    source: `${SOURCES.seed} (2 to 5 RU); Microsoft’s capacity planner assumes 10`,
+    why: 'A query that returns one document costs more than a point read of the same document.',
+    mend: 'Correct the RU, or make it a point read by id and key.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const queries = stated(facts, 'query');
+      if (queries.length === 0) return yield noRu;
+      for (const { row, ru } of queries) {
+        if (ru < 2)
+          yield {
+            message: `Row ${row.printed}: a query is given as ${n(ru)} RU; it costs 2 at least`,
+            at: row.at,
+            evidence: `${n(ru)} < 2`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B7',
+    title: 'Above 10 KB the RU grow with the size',
+    severity: 'warning',
+    source: SOURCES.seed,
+    why: 'The figures for 1 KB are no constants. It fails where exactly those are stated for documents above 10 KB.',
+    mend: 'Estimate with the real size.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      if (!facts.accesses.some((access) => access.stated)) return yield noRu;
+      const constants: Partial<Record<Operation, readonly number[]>> = {
+        'point-read': [1],
+        create: [5],
+        replace: [7, 10],
+        delete: [5],
+        upsert: [7, 10],
+      };
+      for (const { row, ru, detail, stated: said } of facts.accesses) {
+        const [operation] = row.operations;
+        if (said && operation && detail.size.average > 10_000 && constants[operation]?.includes(ru / row.times)) {
+          yield {
+            message: `Row ${row.printed}: ${n(ru)} RU is the figure for 1 KB; ${detail.container.name} has documents of ${kb(detail.size.average)}`,
+            at: row.at,
+            evidence: `about ${n(facts.estimate(operation, detail))} RU at ${kb(detail.size.average)}`,
+          };
+        }
+      }
+    },
+  },
+  {
+    id: 'B8',
+    title: 'A cross-partition query pays 2.5 RU for each physical partition',
+    severity: 'error',
+    source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}`,
+    why: 'Each physical partition has an index of its own that must be asked, found or not.',
+    mend: 'Add 2.5 RU × partitions, or give the query a container whose key it knows.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const accesses = crossing(facts).filter((access) => access.stated);
+      if (accesses.length === 0) return yield missing('a cross-partition query with its RU');
+      for (const { row, ru, detail } of accesses) {
+        const partitions = facts.partitions(detail);
+        const least = 2.5 * partitions;
+        if (ru < least)
+          yield {
+            message: `Row ${row.printed}: ${n(partitions)} partitions add ${n(least)} RU; ${n(ru)} are given`,
+            at: row.at,
+            evidence: `2.5 × ${n(partitions)} = ${n(least)} > ${n(ru)}`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B9',
+    title: 'Physical partitions follow from data and throughput',
+    severity: 'warning',
+    source: `${SOURCES.seed} (data alone); ${SOURCES.microsoft('Partitioning and horizontal scaling')}: data and throughput`,
+    why: 'A physical partition holds 50 GB and serves 10,000 RU/s: max(⌈GB ÷ 50⌉, ⌈RU/s ÷ 10,000⌉, 1). The prompt counts data alone.',
+    mend: 'Correct the count, or state the size and the throughput it follows from.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const said = facts.containers.flatMap((detail) => {
+        for (const { text, at } of [...detail.prose, ...detail.hot]) {
+          const count = /(\d[\d,]*)\s+physical partitions?/i.exec(text)?.[1];
+          if (count !== undefined) return [{ detail, count: Number(count.replaceAll(',', '')), at }];
+        }
+        return [];
+      });
+      if (said.length === 0) return yield missing('a stated number of physical partitions');
+      for (const { detail, count, at } of said) {
+        const [gb, max] = [detail.data?.gb, detail.container.throughput?.max];
+        if (gb === undefined && max === undefined) {
+          yield missing(`the size and throughput of ${detail.container.name}`);
+          continue;
+        }
+        const partitions = facts.partitions(detail);
+        if (partitions !== count)
+          yield {
+            message: `${detail.container.name}: ${n(count)} physical partitions are stated, ${n(partitions)} follow`,
+            at,
+            evidence: `max(⌈${n(gb ?? 0)} ÷ 50⌉, ⌈${n(max ?? 0)} ÷ 10,000⌉, 1) = ${n(partitions)}`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B10',
+    title: 'No frequent or wide cross-partition reads',
+    severity: 'error',
+    source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}: avoid above 30,000 RU/s or 100 GB`,
+    why: 'It warns where a query crosses more than one partition 10 times a second or more (a setting), and fails from 100 partitions on.',
+    mend: 'Derive a container keyed by what the query knows: a copy, kept fresh from the change feed.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      if (facts.accesses.length === 0) return yield missing('the access pattern mapping');
+      for (const { row, detail, peak } of crossing(facts)) {
+        const partitions = facts.partitions(detail);
+        if (partitions < 2) continue;
+        if (partitions >= 100)
+          yield {
+            message: `Row ${row.printed} asks ${n(partitions)} partitions`,
+            at: row.at,
+            evidence: `2.5 × ${n(partitions)} = ${n(2.5 * partitions)} RU a query`,
+          };
+        else if (peak === undefined) yield missing(`the RPS of pattern ${row.printed}`);
+        else if (peak >= facts.settings.frequent)
+          yield {
+            severity: 'warning',
+            message: `Row ${row.printed} asks ${n(partitions)} partitions ${n(peak)} times a second`,
+            at: row.at,
+            evidence: `${n(peak)}/s × 2.5 × ${n(partitions)} = ${n(peak * 2.5 * partitions)} RU/s for the crossing alone`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B11',
+    title: 'A container’s load fits its throughput',
+    severity: 'error',
+    source: SOURCES.seed,
+    why: 'The load is Σ peak RPS × RU over the patterns of the mapping, what projections write, and the reading of the feed. It fails above the declared maximum and warns above 70 % of it (a setting), where bursts are throttled.',
+    mend: 'Raise the maximum, or spread the load.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const detail of facts.containers) {
+        const max = detail.container.throughput?.max;
+        const terms = facts.load(detail);
+        if (max === undefined) {
+          if (terms.length > 0 && !serverless(facts).some((of) => of.detail === detail))
+            yield missing(`the throughput of ${detail.container.name}`);
+          continue;
+        }
+        const need = sum(terms.map(({ perSecond, ru }) => perSecond * ru));
+        const over = need > max;
+        if (!over && need <= facts.settings.headroom * max) continue;
+        yield {
+          severity: over ? 'error' : 'warning',
+          message: `${detail.container.name} needs ${n(need)} RU/s at the peak; the design allows ${n(max)}${over ? '' : `, ${n((100 * need) / max)} % of it`}`,
+          at: facts.place(detail, 'throughput'),
+          evidence: written(terms, n),
+        };
+      }
+    },
+  },
+  {
+    id: 'B12',
+    title: 'Autoscale works between a tenth and all of its maximum',
+    severity: 'error',
+    source: `${SOURCES.seed}; ${SOURCES.microsoft('Provision autoscale throughput')}`,
+    why: 'The floor of autoscale is a tenth of the maximum; the maximum is 1,000 RU/s at least, in steps of 1,000, and 10 RU/s for each GB stored.',
+    mend: 'Write the range that the service gives.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const scaled = facts.containers.filter(({ container }) => container.throughput?.kind === 'autoscale');
+      if (scaled.length === 0) return yield missing('a container with autoscale');
+      for (const detail of scaled) {
+        const max = detail.container.throughput?.max ?? 0;
+        const at = facts.place(detail, 'throughput');
+        const {
+          range,
+          data,
+          container: { name },
+        } = detail;
+        if (range && range.high === max && Math.abs(range.low - max / 10) > 0.5)
+          yield {
+            message: `${name}: autoscale ${n(range.low)}–${n(max)}: the floor of ${n(max)} is ${n(max / 10)}`,
+            at: range.at,
+            evidence: `0.1 × ${n(max)} = ${n(max / 10)}`,
+          };
+        if (max < 1000 || max % 1000 !== 0)
+          yield {
+            message: `${name}: the maximum of autoscale is ${n(max)}; it is 1,000 or more, in steps of 1,000`,
+            at,
+          };
+        if (data && data.gb > max / 10)
+          yield {
+            message: `${name}: ${n(data.gb)} GB need a maximum of ${n(data.gb * 10)} RU/s at least`,
+            at,
+            evidence: `${n(data.gb)} GB > 0.1 × ${n(max)}`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B13',
+    title: 'Manual throughput is 400 RU/s or more, in steps of 100, and 1 RU/s a GB',
+    severity: 'error',
+    source: LIMITS,
+    why: 'The service refuses anything else.',
+    mend: 'Write a value that can be set.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const manual = facts.containers.filter(({ container }) => container.throughput?.kind === 'manual');
+      if (manual.length === 0) return yield missing('a container with manual throughput');
+      for (const detail of manual) {
+        const max = detail.container.throughput?.max ?? 0;
+        const least = Math.max(400, detail.data?.gb ?? 0);
+        if (max < least || max % 100 !== 0)
+          yield {
+            message: `${detail.container.name}: ${n(max)} RU/s can't be set; it is ${n(least)} or more, in steps of 100`,
+            at: facts.place(detail, 'throughput'),
+            evidence: `max(400, ${n(detail.data?.gb ?? 0)} GB × 1) = ${n(least)}`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B14',
+    title: 'Monthly costs follow from RU/s and the price',
+    severity: 'warning',
+    source: `${SOURCES.seed}: 2,592,000 s a month; ${SOURCES.microsoft('Understand your Azure Cosmos DB bill')}: by the hour`,
+    why: 'A month is 720 hours, billed for each 100 RU/s. The price is a setting or stated in the documents, never built in. The upstream prompt’s "$0.008/RU per hour" is a hundred times too much: that is the price of 100 RU/s.',
+    mend: 'Work it out again; `millrace model cost --price` shows each term.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const { text, at } of facts.prose) {
+        if (/[$€£]\s?0\.0\d*\s*(\/|per )\s*RU\b(?!\/s)/i.test(text))
+          yield {
+            severity: 'error',
+            message: 'A price for one RU and hour is a hundred times too much: it is for 100 RU/s and an hour',
+            at,
+          };
+      }
+      const said = costs(facts);
+      if (said.length === 0) return yield missing('a monthly cost with its RU/s');
+      const price = priceOf(facts);
+      if (price === undefined) return yield missing('the price of 100 RU/s and hour (--price, or in the documents)');
+      const times = regions(facts)?.count ?? 1;
+      for (const { amount, ru, at } of said) {
+        const right = (ru / 100) * price * HOURS_PER_MONTH * times;
+        if (Math.abs(amount - right) > 0.1 * right)
+          yield {
+            message: `${n(ru)} RU/s cost ${n(right)} a month; ${n(amount)} is stated`,
+            at,
+            evidence: `${n(ru)} ÷ 100 × ${price} × ${HOURS_PER_MONTH} h${times > 1 ? ` × ${times} regions` : ''} = ${n(right)}`,
+          };
+      }
+    },
+  },
+  {
+    id: 'B15',
+    title: 'RU/s and costs are counted once for each region',
+    severity: 'error',
+    source: RU,
+    why: 'Throughput is provisioned, and billed, in every region: R RU/s in N regions are R × N.',
+    mend: 'Multiply by the number of regions.',
+    *check(facts) {
+      const where = regions(facts);
+      if (!where) return yield missing('the number of regions');
+      if (where.count < 2) return;
+      const money = (facts.design?.prose ?? []).filter(
+        ({ text, section }) => /[$€£]\s?\d|no additional RU|RU.*(replica|region)/i.test(text) && section !== undefined,
+      );
+      const counted = new RegExp(
+        String.raw`[×x*]\s*${where.count}\b|\b${where.count}\s*[×x*]|(in|for|over) (each|all|every|${where.count}) regions?|per region`,
+        'i',
+      );
+      if (!money.some(({ text }) => counted.test(text)))
+        yield {
+          message: `${where.count} regions, but nowhere are RU/s or costs multiplied by ${where.count}`,
+          at: where.at,
+        };
+      for (const { text, at } of money) {
+        if (/no additional (RU|cost)/i.test(text))
+          yield { message: 'Replicas do cost RU/s: the same again in every region', at };
+      }
+    },
+  },
+  {
+    id: 'B16',
+    title: 'Strong and bounded staleness reads cost twice the RU',
+    severity: 'warning',
+    source: SOURCES.microsoft('Consistency levels in Azure Cosmos DB'),
+    why: 'They read from two replicas.',
+    mend: 'Double the reads’ RU, or read with session consistency.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const strong = facts.containers.flatMap((detail) => {
+        const level = facts.labelled(detail, /consistency|一致性/i);
+        return level && /^\W*(strong|bounded)/i.test(level.text) ? [{ detail, at: level.at }] : [];
+      });
+      if (!facts.containers.some((detail) => facts.labelled(detail, /consistency|一致性/i)))
+        return yield missing('a consistency level');
+      for (const { detail, at } of strong) {
+        for (const { row, ru, stated: said } of facts.accesses.filter(
+          (access) => access.detail === detail && access.row.operations[0] === 'point-read',
+        )) {
+          const twice = 2 * facts.profile.read(detail.size.average) * row.times;
+          if (said && ru < 0.9 * twice)
+            yield {
+              message: `Row ${row.printed}: ${n(ru)} RU; with this consistency level a read costs ${n(twice)}`,
+              at: row.at,
+              evidence: `2 × ${n(twice / 2)} = ${n(twice)}`,
+              related: [at],
+            };
+        }
+      }
+    },
+  },
+  {
+    id: 'B17',
+    title: 'Options are compared by their whole cost',
+    severity: 'warning',
+    source: SOURCES.seed,
+    why: 'An option that makes reads cheap mostly makes writes dear. It warns where an option’s text counts only one of them.',
+    mend: 'Count reads and writes for every option.',
+    *check({ prose }) {
+      const options = prose.filter(({ label, text }) => /^option\b|^方案/i.test(label ?? text));
+      if (options.length < 2) return yield missing('two options to compare');
+      for (const { text, label, at } of options) {
+        if (figures(text, 'ru').length + figures(text, 'ru/s').length === 0) continue;
+        const [reads, writes] = [/\bread|quer|读|查询/i.test(text), /\bwrit|create|update|写/i.test(text)];
+        if (reads !== writes)
+          yield { message: `${label ?? 'The option'} counts only its ${reads ? 'reads' : 'writes'}`, at };
+      }
+    },
+  },
+  {
+    id: 'B18',
+    title: 'Serverless stays inside its limits',
+    severity: 'error',
+    source: SOURCES.microsoft('Azure Cosmos DB serverless account type'),
+    why: 'Serverless has one region, 1 TB a container, no provisioned RU/s, and 5,000 RU/s a partition that fall to 1,000 as data grows.',
+    mend: 'Provision throughput, or stay under the limits.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const found = serverless(facts);
+      if (found.length === 0) return yield missing('a serverless container');
+      for (const { detail, text, at } of found) {
+        const { name } = detail.container;
+        if ((detail.data?.gb ?? 0) > 1000)
+          yield { message: `${name}: ${n(detail.data?.gb ?? 0)} GB; a serverless container holds 1 TB`, at };
+        if ((regions(facts)?.count ?? 1) > 1) yield { message: `${name} is serverless, which has one region`, at };
+        if (/\d\s*RU\/s (max|provisioned)|autoscale|max(imum)? [\d,]+ RU\/s/i.test(text))
+          yield { message: `${name} is serverless, so no RU/s can be provisioned`, at };
+        const budget = 5000 - 4000 * Math.min(1, (detail.data?.gb ?? 0) / 250);
+        const need = facts.peak(detail);
+        if (need > budget)
+          yield {
+            message: `${name} needs ${n(need)} RU/s; serverless gives a partition ${n(budget)}`,
+            at,
+            evidence: written(facts.load(detail), n),
+          };
+      }
+    },
+  },
+];

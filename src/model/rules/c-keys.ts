@@ -1,0 +1,478 @@
+// C: partition keys, ids and uniqueness.
+import type { ContainerDetail, Prose, Text } from '../documents.ts';
+import { bytesOf, quantities } from '../reader/quantity.ts';
+import { type Facts, sum, valueAt } from './facts.ts';
+import { type Rule, SOURCES, missing, n, quoted } from './rule.ts';
+
+const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
+const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
+const noDesign = missing('the data model (cosmosdb_data_model.md)');
+const KEY = /partition key|^pk$|分区键|分片键/i;
+
+const keyText = (facts: Facts, detail: ContainerDetail): Prose | undefined => facts.labelled(detail, KEY);
+const keyPlace = (facts: Facts, detail: ContainerDetail): Text['at'] => facts.place(detail, 'partitionKey');
+const examplesOf = ({ container }: ContainerDetail) => container.types.flatMap(({ examples }) => examples);
+const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
+
+/** What is said of one container about hot keys: its entry, and its key's reasons. */
+const aboutKeys = (facts: Facts, detail: ContainerDetail): Text[] => [
+  ...detail.hot,
+  ...[keyText(facts, detail)].filter((piece) => piece !== undefined),
+];
+
+/** RU/s that are told of one key, without those named as the limit. */
+function hotRate(text: string): number | undefined {
+  const rates = quantities(text).filter(
+    ({ unit, high, index }) =>
+      unit === 'ru/s' &&
+      !(high === 10_000 && /\b(of|than|the|under|below|limit|over|above|up to)\W*(the )?$/i.test(text.slice(0, index))),
+  );
+  return rates.length === 0 ? undefined : Math.max(...rates.map(({ high }) => high));
+}
+
+const sharding =
+  /write[- ]shard|shard(?:s|ed|ing)?\b|(?:random|hash|time|calculated) suffix|suffix(?:es)?\b|分片后缀|写分片/i;
+const shardCount = (text: string): number | undefined => {
+  const found =
+    /(\d+)\s*(?:write[- ])?(?:shards|suffixes|buckets)|\bN\s*=\s*(\d+)|shards?\s*(?:0|1)\s*(?:-|–|to)\s*(\d+)|(?:hash|random)[^.;]{0,20}%\s*(\d+)/i.exec(
+      text,
+    );
+  const value = found?.slice(1).find((group) => group !== undefined);
+  return value === undefined
+    ? undefined
+    : Number(value) + (found?.[3] === undefined || /shards?\s*1/i.test(found[0]) ? 0 : 1);
+};
+
+export const C: readonly Rule[] = [
+  {
+    id: 'C1',
+    title: 'Every example has the partition key',
+    severity: 'error',
+    source: `${SOURCES.ours}; Microsoft’s migration tool checks the same`,
+    why: 'A document without the key’s field lands under an undefined key, with all others like it.',
+    mend: 'Add the field to the examples, or name the field they have.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const detail of facts.containers) {
+        const { container } = detail;
+        if (container.types.every(({ examples }) => examples.length === 0))
+          yield missing(`examples of ${container.name}`);
+        for (const path of container.partitionKey) {
+          for (const { name, examples, at } of container.types) {
+            const lacking = examples.filter((example) => valueAt(example, path) === undefined);
+            if (lacking.length === 0) continue;
+            const others = Object.keys(lacking[0] ?? {}).filter(
+              (field) => /partition|key|id$/i.test(field) && field !== 'id',
+            );
+            yield {
+              message: `${container.name}: key ${path}, but ${lacking.length} of ${examples.length} examples of ${name} have none${others.length > 0 ? ` (they have ${others.join(', ')})` : ''}`,
+              at: keyPlace(facts, detail),
+              related: [at],
+            };
+          }
+        }
+      }
+    },
+  },
+  {
+    id: 'C2',
+    title: 'A partition key has 100 values or more',
+    severity: 'error',
+    source: `${SOURCES.seed}; Microsoft says "high cardinality" and gives no number`,
+    why: 'Few values mean few partitions to spread over. It fails under 100 stated values and warns where none are stated, or where the name tells of few: status, type, country, tier, a flag.',
+    mend: 'State the number of values beside the key; put a field with more values first.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const detail of facts.containers) {
+        const { cardinality, container } = detail;
+        const at = keyPlace(facts, detail);
+        const [first = ''] = container.partitionKey;
+        if (container.partitionKey.length === 0) continue;
+        if (cardinality !== undefined && cardinality < 100)
+          yield {
+            message: `${container.name}: the key has ${n(cardinality)} values; 100 or more spread the load`,
+            at,
+            evidence: `${n(cardinality)} < 100`,
+          };
+        if (cardinality === undefined && !/high cardinality|guid|uuid|unique/i.test(keyText(facts, detail)?.text ?? ''))
+          yield {
+            severity: 'warning',
+            message: `${container.name}: how many values the key has isn't stated`,
+            at,
+            mend: 'Write it beside the key: `/storeId` - 400 values.',
+          };
+        if (
+          /\/(status|type|kind|state|country|region|tier|category|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|active|enabled|deleted|priority)$/.test(
+            first,
+          ) &&
+          !(cardinality !== undefined && cardinality >= 100)
+        )
+          yield {
+            severity: 'warning',
+            message: `${container.name}: a key that begins with ${first} has few values`,
+            at,
+          };
+      }
+    },
+  },
+  {
+    id: 'C3',
+    title: 'One logical partition holds 20 GB',
+    severity: 'error',
+    source: `${LIMITS}; the modelling prompt doesn't have it`,
+    why: 'A key that has reached 20 GB refuses every write; it can’t be split. It fails above 20 GB and warns above 10, for what is stated of the largest key, and for what follows from the largest number of children.',
+    mend: 'Add a level to the key, or bin by time.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      let known = false;
+      for (const detail of facts.containers) {
+        const { container, size } = detail;
+        for (const { text, at } of aboutKeys(facts, detail)) {
+          for (const quantity of quantities(text)) {
+            const gb = (bytesOf(quantity) ?? 0) / 1e9;
+            const clause = `${/[^,;.(]*$/.exec(text.slice(0, quantity.index))?.[0] ?? ''} ${/^[^,;.)]*/.exec(text.slice(quantity.end))?.[0] ?? ''}`;
+            const limit = quantity.high === 20 && quantity.unit === 'gb';
+            if (
+              gb === 0 ||
+              limit ||
+              !/key|logical|largest|tenant|partition|one |single|单个|最大/i.test(clause) ||
+              /physical/i.test(clause)
+            )
+              continue;
+            known = true;
+            if (gb > 10)
+              yield {
+                severity: gb > 20 ? 'error' : 'warning',
+                message: `${container.name}: ${n(gb)} GB in one key; a logical partition holds 20`,
+                at,
+                evidence: `${n(gb)} GB > ${gb > 20 ? 20 : 10} GB`,
+              };
+          }
+        }
+        const [last = ''] = container.partitionKey.slice(-1);
+        for (const { parent, child, max } of facts.requirements?.relationships ?? []) {
+          const keyed =
+            words(last.replace(/Id$/, '')) === words(parent) &&
+            container.types.some(({ name }) => words(name) === words(child));
+          if (!keyed || max === undefined) continue;
+          known = true;
+          const gb = (max * size.average) / 1e9;
+          if (gb > 10)
+            yield {
+              severity: gb > 20 ? 'error' : 'warning',
+              message: `${container.name}: the largest ${parent.toLowerCase()} has ${n(gb)} GB in one key`,
+              at: keyPlace(facts, detail),
+              evidence: `${n(max)} × ${n(size.average / 1000)} KB = ${n(gb)} GB > ${gb > 20 ? 20 : 10} GB`,
+            };
+        }
+      }
+      if (!known) yield missing('the size of the largest key');
+    },
+  },
+  {
+    id: 'C4',
+    title: 'One key takes 10,000 RU/s at most',
+    severity: 'error',
+    source: `${SOURCES.seed}; ${LIMITS}`,
+    why: 'All documents of a key lie in one physical partition. It fails where the RU/s stated for a key, or its stated share of the container’s load, are more.',
+    mend: 'Spread the key over shards, or over another level.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      let known = false;
+      for (const detail of facts.containers) {
+        for (const { text, at } of aboutKeys(facts, detail)) {
+          const rate = hotRate(text);
+          const share = quantities(text).find(({ unit, high }) => unit === '%' && high <= 100)?.high;
+          const load = facts.peak(detail);
+          const computed = share === undefined ? 0 : (share / 100) * load;
+          if (rate === undefined && share === undefined) continue;
+          known = true;
+          if (sharding.test(text)) continue;
+          if (rate !== undefined && rate > 10_000)
+            yield {
+              message: `${detail.container.name}: ${n(rate)} RU/s on one key; a partition gives 10,000`,
+              at,
+              evidence: `${n(rate)} > 10,000`,
+            };
+          else if (computed > 10_000)
+            yield {
+              message: `${detail.container.name}: ${n(share ?? 0)} % of the load are ${n(computed)} RU/s on one key; a partition gives 10,000`,
+              at,
+              evidence: `${n(share ?? 0)} % × ${n(load)} RU/s = ${n(computed)}`,
+            };
+        }
+      }
+      if (!known) yield missing('the share or RU/s of the hottest key');
+    },
+  },
+  {
+    id: 'C5',
+    title: 'Write sharding has enough shards, its readers ask all of them, and it is needed',
+    severity: 'error',
+    source: SOURCES.seed,
+    why: 'N shards are enough if N ≥ ⌈hot RU/s ÷ 10,000⌉. A reader that asks one of them sees a part; and without a hot key, sharding makes every read dearer for nothing.',
+    mend: 'State N and the hot RU/s; let readers query all N and merge in order.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const sharded = facts.containers.flatMap((detail) => {
+        const text = aboutKeys(facts, detail).find(
+          (piece) =>
+            sharding.test(piece.text) && !/would have to|no (write )?shard|not sharded|without shard/i.test(piece.text),
+        );
+        return text ? [{ detail, text }] : [];
+      });
+      if (sharded.length === 0) return yield missing('a key with write shards');
+      for (const { detail, text } of sharded) {
+        const about = aboutKeys(facts, detail);
+        const count = about.map((piece) => shardCount(piece.text)).find((value) => value !== undefined);
+        const hot = Math.max(0, ...about.map((piece) => hotRate(piece.text) ?? 0));
+        const need = Math.ceil(hot / 10_000);
+        const { name } = detail.container;
+        if (count === undefined) yield missing(`the number of shards of ${name}`);
+        else if (hot === 0) yield missing(`the hot RU/s of ${name}`);
+        else if (count < need)
+          yield {
+            message: `${name}: ${count} shards for ${n(hot)} RU/s; it takes ${need}`,
+            at: text.at,
+            evidence: `⌈${n(hot)} ÷ 10,000⌉ = ${need}`,
+          };
+        else if (need <= 1)
+          yield {
+            severity: 'warning',
+            message: `${name} is sharded, though its hottest key has ${n(hot)} RU/s`,
+            at: text.at,
+            evidence: `${n(hot)} ≤ 10,000`,
+          };
+        for (const { row, write } of facts.accesses.filter((access) => access.detail === detail)) {
+          if (
+            !write &&
+            row.operations.includes('query') &&
+            !/all shards|every shard|each shard|\bshards\b|merge|fan|parallel|所有分片/i.test(
+              `${row.operationText} ${row.notes}`,
+            )
+          )
+            yield { message: `Row ${row.printed} reads ${name} without saying that it asks all shards`, at: row.at };
+        }
+      }
+    },
+  },
+  {
+    id: 'C6',
+    title: 'A child that can’t be without its parent is keyed by it',
+    severity: 'error',
+    source: SOURCES.seed,
+    why: 'Where the child can’t exist without the parent, the parent’s id is always known, and the plan is to query across partitions, the identifying relationship gives the key: the parent’s id.',
+    mend: 'Make the parent’s id the partition key of the child.',
+    *check({ requirements, containers }) {
+      const pairs = requirements?.pairs.filter(({ identifying }) => identifying) ?? [];
+      if (pairs.length === 0) return yield missing('an identifying relationship check');
+      for (const { parent, child, identifying, at, places } of pairs) {
+        if (
+          !(
+            identifying?.childIndependent === false &&
+            identifying.parentKnown === true &&
+            identifying.crossPartition === true
+          )
+        )
+          continue;
+        const detail = containers.find(
+          ({ container }) =>
+            container.types.some(({ name }) => words(name) === words(child)) || words(container.name) === words(child),
+        );
+        const wanted = `${parent.charAt(0).toLowerCase()}${parent.slice(1).replaceAll(/\s+/g, '').replace(/s$/, '')}Id`;
+        if (!detail || !detail.container.partitionKey.includes(`/${wanted}`))
+          yield {
+            message: `${child} can't exist without ${parent}, and its parent is always known: use /${wanted}${detail ? ` instead of ${detail.container.partitionKey.join(', ')}` : ''}`,
+            at: places.identifying ?? at,
+            ...(detail && { related: [detail.container.places.partitionKey ?? detail.container.at] }),
+          };
+      }
+    },
+  },
+  {
+    id: 'C7',
+    title: 'A key that grows with time doesn’t take all writes',
+    severity: 'warning',
+    source: 'the modelling prompt’s upstream template',
+    why: 'With a date, a time or a counter as the key, everything written now goes to one partition.',
+    mend: 'Put another field first, or add a shard suffix.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const detail of facts.containers) {
+        const [first = ''] = detail.container.partitionKey;
+        const values = examplesOf(detail).map((example) => valueAt(example, first));
+        const dated =
+          /\/(date|day|month|year|hour|week|time|timestamp|created(At|On|Date)?|updatedAt|_ts|sequence|seq|number|counter)$/i.test(
+            first,
+          ) ||
+          (values.length > 0 &&
+            values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d)?/.test(value)));
+        if (
+          dated &&
+          !sharding.test(
+            aboutKeys(facts, detail)
+              .map(({ text }) => text)
+              .join(' '),
+          )
+        )
+          yield {
+            message: `${detail.container.name}: the key ${first} grows with time, so all writes go to one partition`,
+            at: keyPlace(facts, detail),
+          };
+      }
+    },
+  },
+  {
+    id: 'C8',
+    title: 'A hierarchical key has three levels, and queries use a left prefix',
+    severity: 'error',
+    source: `${SOURCES.seed}; ${HPK}`,
+    why: 'A filter that leaves the first level out asks every partition. Kind MultiHash and version 2 are what the service takes; the 20 GB then hold for the full path.',
+    mend: 'Filter by the first level, or order the levels by what queries know.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const hierarchical = facts.containers.filter(({ container }) => container.partitionKey.length > 1);
+      if (hierarchical.length === 0) return yield missing('a hierarchical key');
+      for (const detail of hierarchical) {
+        const { name, partitionKey } = detail.container;
+        if (partitionKey.length > 3)
+          yield {
+            message: `${name}: ${partitionKey.length} key levels; three is the most`,
+            at: keyPlace(facts, detail),
+          };
+        const [first = ''] = partitionKey;
+        for (const { row } of facts.accesses.filter((access) => access.detail === detail)) {
+          for (const query of row.queries) {
+            if (!query.equal.includes(first.slice(1).replaceAll('/', '.')))
+              yield {
+                message: `Row ${row.printed} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it asks every partition`,
+                at: row.at,
+              };
+          }
+        }
+        for (const { text, at } of detail.prose) {
+          const kind = /"kind"\s*:\s*"(\w+)"/.exec(text)?.[1];
+          if (kind !== undefined && kind !== 'MultiHash')
+            yield { message: `${name}: a hierarchical key has the kind MultiHash, not ${kind}`, at };
+        }
+      }
+    },
+  },
+  {
+    id: 'C9',
+    title: 'A hierarchical key and serverless',
+    severity: 'warning',
+    source: `${SOURCES.seed}; Microsoft’s list of limitations doesn't mention it`,
+    why: 'The prompt says that hierarchical keys don’t work in serverless accounts. Microsoft’s list of limitations doesn’t have it, so this is a warning.',
+    mend: 'Try it on an account, or provision throughput.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const hierarchical = facts.containers.filter(({ container }) => container.partitionKey.length > 1);
+      if (hierarchical.length === 0) return yield missing('a hierarchical key');
+      for (const detail of hierarchical) {
+        const mode = facts.labelled(detail, /throughput|capacity|吞吐量/i);
+        if (mode && /serverless/i.test(mode.text))
+          yield { message: `${detail.container.name} has a hierarchical key and is serverless`, at: mode.at };
+      }
+    },
+  },
+  {
+    id: 'C10',
+    title: 'A synthetic key was weighed against a hierarchical one',
+    severity: 'information',
+    source: SOURCES.seed,
+    why: 'A key glued together as `tenant_user` needs code everywhere; a hierarchical key does the same, and a prefix of it can be queried.',
+    mend: 'Say why the synthetic key is better here.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const detail of facts.containers) {
+        if (detail.container.partitionKey.length !== 1) continue;
+        const [path = ''] = detail.container.partitionKey;
+        const values = examplesOf(detail).map((example) => valueAt(example, path));
+        const glued =
+          /_/.test(path.slice(2)) ||
+          (values.length > 0 && values.every((value) => typeof value === 'string' && /^[^_]+_[^_]+_[^_]/.test(value)));
+        if (
+          (glued || /synthetic|合成/i.test(keyText(facts, detail)?.text ?? '')) &&
+          !detail.prose.some(({ text }) => /hierarchical|\bHPK\b|层级/i.test(text))
+        )
+          yield {
+            message: `${detail.container.name}: ${path} is a synthetic key, and nothing is said about a hierarchical one`,
+            at: keyPlace(facts, detail),
+          };
+      }
+    },
+  },
+  {
+    id: 'C11',
+    title: 'Ids and key values are what Cosmos DB takes',
+    severity: 'error',
+    source: LIMITS,
+    why: 'An id is a string of 1 to 1,023 bytes without / \\ # ?; a key value has 2,048 bytes at most.',
+    mend: 'Escape or shorten them.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      for (const detail of facts.containers) {
+        const { container } = detail;
+        for (const { name, examples, at } of container.types) {
+          for (const example of examples) {
+            const { id } = example;
+            if (typeof id === 'string' && (/[/\\#?]/.test(id) || Buffer.byteLength(id) > 1023))
+              yield {
+                message: `${container.name}: the id "${quoted(id, 40)}" of a ${name} ${/[/\\#?]/.test(id) ? 'has one of / \\ # ?' : `has ${n(Buffer.byteLength(id))} bytes`}`,
+                at,
+              };
+            else if (id !== undefined && typeof id !== 'string')
+              yield { message: `${container.name}: the id of a ${name} is a ${typeof id}; ids are strings`, at };
+            for (const path of container.partitionKey) {
+              const value = valueAt(example, path);
+              if (typeof value === 'string' && Buffer.byteLength(value) > 2048)
+                yield {
+                  message: `${container.name}: a value of ${path} has ${n(Buffer.byteLength(value))} bytes; 2,048 is the most`,
+                  at,
+                };
+              if (typeof value === 'object' && value !== null)
+                yield {
+                  message: `${container.name}: the key ${path} holds ${Array.isArray(value) ? 'a list' : 'an object'}; it is a string, number, boolean or null`,
+                  at,
+                };
+            }
+          }
+        }
+      }
+    },
+  },
+  {
+    id: 'C12',
+    title: 'Uniqueness is wanted only where it can be had',
+    severity: 'error',
+    source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
+    why: 'Id and key together are unique. Unique key policies exist too, against what the prompt says: within one logical partition, fixed at creation, a missing value counting as null, 10 constraints and 16 paths at most. Nothing is unique across partitions.',
+    mend: 'Reserve the value by a document whose key and id are the value, and write it first.',
+    *check(facts) {
+      if (!facts.design) return yield noDesign;
+      const wide =
+        /(globally|system-wide) unique|unique (globally|across|over all|over the whole|in the whole|system-wide)|全局唯一/i;
+      const reserved = facts.prose.some(({ text }) => /reserv|uniqueness document|lookup document|预留/i.test(text));
+      for (const detail of facts.containers) {
+        const { container } = detail;
+        const at = facts.place(detail, 'uniqueKeys');
+        const keys = container.uniqueKeys ?? [];
+        if (keys.length > 10) yield { message: `${container.name}: ${keys.length} unique keys; ten is the most`, at };
+        const paths = sum(keys.map((key) => key.paths.length));
+        if (keys.some((key) => key.paths.length > 16) || paths > 16)
+          yield { message: `${container.name}: ${paths} paths in unique keys; sixteen is the most`, at };
+        const text = facts.labelled(detail, /unique key|唯一键/i);
+        if (text && wide.test(text.text) && !reserved)
+          yield {
+            message: `${container.name}: a unique key holds within one partition key value, not across`,
+            at: text.at,
+          };
+      }
+      for (const { requirements, considerations, printed, at } of facts.patterns) {
+        if (wide.test(`${requirements} ${considerations}`) && !reserved)
+          yield { message: `Pattern ${printed} wants uniqueness across partitions, which nothing reserves`, at };
+      }
+    },
+  },
+];

@@ -1,0 +1,255 @@
+// What the rules ask, over both documents: patterns with their rows, containers with their load. Worked out once.
+import { near } from '../near.ts';
+import type {
+  ContainerDetail,
+  Design,
+  Documents,
+  Mapping,
+  Operation,
+  Pattern,
+  ProjectionRow,
+  Prose,
+  Reference,
+  Requirements,
+} from '../documents.ts';
+import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
+import type { DocumentType, Place } from '../model.ts';
+import { quantities } from '../reader/quantity.ts';
+
+/** One operation of one pattern on one container. */
+export interface Access {
+  readonly pattern: Pattern | undefined;
+  readonly row: Mapping;
+  readonly detail: ContainerDetail;
+  /** RU of one execution, stated or estimated. */
+  readonly ru: number;
+  readonly stated: boolean;
+  /** RPS; undefined: the pattern states none. */
+  readonly peak: number | undefined;
+  readonly average: number | undefined;
+  readonly write: boolean;
+}
+
+/** What a container's peak is made of, each term written out. */
+export interface Term {
+  readonly what: string;
+  readonly perSecond: number;
+  readonly ru: number;
+  readonly kind: 'pattern' | 'projection' | 'feed';
+  readonly ids: readonly string[];
+}
+
+const WRITES = new Set<Operation>(['create', 'replace', 'patch', 'upsert', 'delete', 'batch']);
+
+export const isWrite = (operation: Operation): boolean => WRITES.has(operation);
+
+/** RU to read one change from the feed: a page of 100 documents of 1 KB takes about 10 to 30 RU. */
+const FEED_RU = 0.3;
+
+export class Facts {
+  readonly requirements: Requirements | undefined;
+  readonly design: Design | undefined;
+  readonly settings: RuleSettings;
+  readonly profile: Profile;
+  readonly today: Date;
+  readonly accesses: readonly Access[];
+  readonly #byName: ReadonlyMap<string, ContainerDetail>;
+
+  constructor({ requirements, design }: Documents, settings: RuleSettings, today: Date) {
+    this.requirements = requirements;
+    this.design = design;
+    this.settings = settings;
+    this.profile = PROFILES[settings.profile];
+    this.today = today;
+    this.#byName = new Map((design?.containers ?? []).map((detail) => [detail.container.name.toLowerCase(), detail]));
+    this.accesses = this.#accesses();
+  }
+
+  get patterns(): readonly Pattern[] {
+    return this.requirements?.patterns ?? [];
+  }
+
+  get containers(): readonly ContainerDetail[] {
+    return this.design?.containers ?? [];
+  }
+
+  get rows(): readonly ProjectionRow[] {
+    return this.design?.projections ?? [];
+  }
+
+  /** Prose of both documents. */
+  get prose(): readonly Prose[] {
+    return [...(this.requirements?.prose ?? []), ...(this.design?.prose ?? [])];
+  }
+
+  pattern(id: string): Pattern | undefined {
+    return this.patterns.find((pattern) => pattern.id === id);
+  }
+
+  detail(name: string | undefined): ContainerDetail | undefined {
+    return name === undefined ? undefined : this.#byName.get(name.toLowerCase());
+  }
+
+  type(of: Reference | undefined): DocumentType | undefined {
+    const types = this.detail(of?.container)?.container.types;
+    return of?.type === undefined
+      ? types?.length === 1
+        ? types[0]
+        : undefined
+      : types?.find(({ name }) => name === of.type);
+  }
+
+  /** "Did you mean …?" for a container, or the list of what there is. */
+  suggest(wanted: string): string {
+    const names = this.containers.map(({ container }) => container.name);
+    const best = near(wanted, names);
+    return best === undefined ? `There are: ${names.join(', ')}.` : `Did you mean ${best}?`;
+  }
+
+  /** Where a container states one of its facts, or where it begins. */
+  place({ container }: ContainerDetail, fact?: keyof ContainerDetail['container']['places']): Place {
+    return (fact && container.places[fact]) ?? container.at;
+  }
+
+  labelled(detail: ContainerDetail, label: RegExp): Prose | undefined {
+    return detail.prose.find((piece) => piece.label !== undefined && label.test(piece.label));
+  }
+
+  charge(detail: ContainerDetail): Charge {
+    return { bytes: detail.size.average, partitions: this.partitions(detail), indexed: indexedOf(detail) };
+  }
+
+  estimate(operation: Operation, detail: ContainerDetail): number {
+    return chargeOf(operation, this.charge(detail), this.settings, this.profile);
+  }
+
+  partitions(detail: ContainerDetail): number {
+    return this.profile.partitions(detail.data?.gb ?? 0, detail.container.throughput?.max ?? 0);
+  }
+
+  /** Changes a second at the peak that writes by patterns make to a container, creates among them. */
+  writesTo(detail: ContainerDetail): number {
+    return sum(this.accesses.filter((access) => access.write && access.detail === detail).map(({ peak }) => peak ?? 0));
+  }
+
+  /** The terms of a container's peak: patterns, what projections write into it, and the feed that is read from it. */
+  load(detail: ContainerDetail): Term[] {
+    const patterns = this.accesses
+      .filter((access) => access.detail === detail && access.peak !== undefined)
+      .map(({ row, ru, peak = 0 }): Term => ({
+        what: `pattern ${row.printed}`,
+        perSecond: peak,
+        ru,
+        kind: 'pattern',
+        ids: row.ids,
+      }));
+    const name = detail.container.name.toLowerCase();
+    const projections = this.rows.flatMap((row): Term[] => {
+      const source = this.detail(row.source?.container);
+      const changes = source ? this.writesTo(source) : 0;
+      if (row.sink?.container.toLowerCase() === name && changes === 0) return [];
+      if (row.sink?.container.toLowerCase() === name) {
+        const once = this.estimate('replace', detail);
+        // An aggregate writes the contribution of the document and the group in one batch.
+        const ru = row.kind === 'aggregate' ? once + this.estimate('create', detail) : once;
+        return [{ what: `projection ${row.name}`, perSecond: changes, ru, kind: 'projection', ids: row.serves }];
+      }
+      const read = [row.source, ...row.joins].some((of) => of?.container.toLowerCase() === name);
+      const own = this.writesTo(detail);
+      return read && own > 0
+        ? [{ what: `feed of ${row.name}`, perSecond: own, ru: FEED_RU, kind: 'feed', ids: [] }]
+        : [];
+    });
+    // One lease is read for all projections of a container.
+    const feed = projections.filter(({ kind }) => kind === 'feed').slice(0, 1);
+    return [...patterns, ...projections.filter(({ kind }) => kind === 'projection'), ...feed];
+  }
+
+  /** RU/s at the peak. */
+  peak(detail: ContainerDetail): number {
+    return sum(this.load(detail).map(({ perSecond, ru }) => perSecond * ru));
+  }
+
+  /** The multi-tenant field, if the documents name one: a bullet Tenancy, or `the tenant` beside the first key level. */
+  get tenant(): { readonly field: string; readonly at: Place } | undefined {
+    const fields = new Set(
+      this.containers.flatMap(({ container }) =>
+        container.types.flatMap(({ examples }) => examples.flatMap((example) => Object.keys(example))),
+      ),
+    );
+    for (const { label, text, at } of this.prose) {
+      if (!/^(multi-)?tenan(cy|t)( id| field| key)?s?$|^租户/i.test(label ?? '')) continue;
+      const field = text.match(/[\p{L}_]\w*/gu)?.find((word) => fields.has(word));
+      if (field !== undefined) return { field, at };
+    }
+    for (const detail of this.containers) {
+      const key = this.labelled(detail, /partition key|分区键/i);
+      const [first] = detail.container.partitionKey;
+      if (key && first !== undefined && /\b(the|by|is a|per) tenant\b/i.test(key.text))
+        return { field: first.slice(1), at: key.at };
+    }
+    return undefined;
+  }
+
+  #accesses(): Access[] {
+    return (this.design?.mapping ?? []).flatMap((row) =>
+      row.containers.flatMap((name, index) => {
+        const detail = this.detail(name);
+        // A row of several containers costs what it states once, on the first.
+        if (!detail || index > 0) return [];
+        return row.ids.map((id): Access => {
+          const pattern = this.pattern(id);
+          const estimated = sum(
+            (row.operations.length > 0 ? row.operations : ([pattern?.type === 'write' ? 'replace' : 'query'] as const))
+              .slice(0, 1)
+              .map((operation) =>
+                this.estimate(row.operations.includes('cross-partition') ? 'cross-partition' : operation, detail),
+              ),
+          );
+          return {
+            pattern,
+            row,
+            detail,
+            ru: row.ru ?? estimated * row.times,
+            stated: row.ru !== undefined,
+            peak: pattern?.rate?.per === undefined ? pattern?.rate?.peak : undefined,
+            average: pattern?.rate?.average,
+            write: row.operations.some(isWrite) || (row.operations.length === 0 && pattern?.type === 'write'),
+          };
+        });
+      }),
+    );
+  }
+}
+
+/** Properties that a write has to index: the included ones, or all but the excluded. */
+function indexedOf({ container, index }: ContainerDetail): number {
+  const fields = Math.max(
+    0,
+    ...container.types.flatMap(({ examples }) => examples.map((example) => Object.keys(example).length)),
+  );
+  const all = index.included.length === 0 || index.included.some(({ text }) => text === '/*');
+  return all
+    ? Math.max(0, fields - index.excluded.filter(({ text }) => text !== '/*' && !text.includes('_etag')).length)
+    : index.included.length;
+}
+
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** Figures of one unit in a text. */
+export const figures = (text: string, unit: string): number[] =>
+  quantities(text).flatMap((quantity) => (quantity.unit === unit ? [quantity.high] : []));
+
+/** `3,500 + 2 × 9 = 3,518`: terms as a sum. */
+export const written = (terms: readonly Term[], format: (value: number) => string): string =>
+  `${terms.map(({ what, perSecond, ru }) => `${what} ${format(perSecond)}/s × ${format(ru)} RU`).join(' + ')} = ${format(sum(terms.map(({ perSecond, ru }) => perSecond * ru)))} RU/s`;
+
+/** A field of an example by its path `/a/b`. */
+export function valueAt(example: unknown, path: string): unknown {
+  let step: unknown = example;
+  for (const name of path.split(/[/.]/).filter(Boolean)) {
+    if (typeof step !== 'object' || step === null) return undefined;
+    step = (step as Record<string, unknown>)[name];
+  }
+  return step;
+}

@@ -1,0 +1,205 @@
+// H: tenants, in containers and in relational copies.
+import type { Place } from '../model.ts';
+import { addedColumns, joinsIn, type SqlTable, tablesIn } from './ddl.ts';
+import { type Facts, valueAt } from './facts.ts';
+import { type Rule, SOURCES, type Verdict, missing, n } from './rule.ts';
+
+const noTenant = missing('a tenant field (a bullet "Tenancy", or a key said to be the tenant)');
+const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const sql = (facts: Facts) => [...(facts.requirements?.sql ?? []), ...(facts.design?.sql ?? [])];
+
+/** Runs where a tenant is named; SQL names it `tenant_id` for `tenantId`. */
+function* tenants(
+  facts: Facts,
+  rule: (field: string, is: (column: string) => boolean, at: Place) => Iterable<Verdict>,
+): Iterable<Verdict> {
+  const { tenant } = facts;
+  if (!tenant) return yield noTenant;
+  yield* rule(tenant.field, (column) => column === tenant.field || column === snake(tenant.field), tenant.at);
+}
+
+/** Every container but those of reference data. */
+const tenanted = (facts: Facts) => facts.containers.filter(({ reference }) => !reference);
+const lacksKey = ({ keys }: SqlTable, is: (column: string) => boolean) =>
+  keys.filter(({ columns }) => !columns.some(is));
+
+export const H: readonly Rule[] = [
+  {
+    id: 'H1',
+    title: 'The tenant is the first level of every key',
+    severity: 'error',
+    source: SOURCES.tenancy,
+    why: 'Then a tenant can be read, moved, measured and deleted alone. In a relational copy it is the distribution column.',
+    mend: 'Put the tenant first; reference data is exempt.',
+    check: (facts) =>
+      tenants(facts, function* (field, is) {
+        for (const detail of tenanted(facts)) {
+          const { name, partitionKey } = detail.container;
+          if (partitionKey.length > 0 && partitionKey[0] !== `/${field}`)
+            yield {
+              message: `${name}: the first level of the key is ${partitionKey[0] ?? ''}, not /${field}`,
+              at: facts.place(detail, 'partitionKey'),
+            };
+        }
+        for (const { name, distribution, at } of tablesIn(sql(facts))) {
+          if (distribution !== undefined && !is(distribution))
+            yield { message: `Table ${name} is distributed by ${distribution}, not by the tenant`, at };
+        }
+      }),
+  },
+  {
+    id: 'H2',
+    title: 'Every document but reference data carries the tenant',
+    severity: 'error',
+    source: SOURCES.tenancy,
+    why: 'A document without it belongs to nobody.',
+    mend: 'Add the field to the examples.',
+    check: (facts) =>
+      tenants(facts, function* (field, is) {
+        for (const { container } of tenanted(facts)) {
+          for (const { name, examples, at } of container.types) {
+            const lacking = examples.filter((example) => valueAt(example, field) === undefined).length;
+            if (lacking > 0)
+              yield {
+                message: `${container.name}: ${lacking} of ${examples.length} examples of ${name} have no ${field}`,
+                at,
+              };
+          }
+        }
+        for (const { name, columns, reference, at } of tablesIn(sql(facts))) {
+          if (!reference && !columns.some(is)) yield { message: `Table ${name} has no tenant column`, at };
+        }
+      }),
+  },
+  {
+    id: 'H3',
+    title: 'Reference data needs no tenant, and is seldom written',
+    severity: 'information',
+    source: SOURCES.tenancy,
+    why: 'What all tenants share is copied everywhere; written often, it is no reference data.',
+    mend: 'Give it a tenant, or write it less.',
+    check: (facts) =>
+      tenants(facts, function* () {
+        for (const detail of facts.containers.filter(({ reference }) => reference)) {
+          const writes = facts.writesTo(detail);
+          if (writes >= 10)
+            yield {
+              message: `${detail.container.name} is reference data, and written ${n(writes)} times a second`,
+              at: facts.place(detail),
+            };
+        }
+      }),
+  },
+  {
+    id: 'H4',
+    title: 'Primary, unique and foreign keys include the tenant',
+    severity: 'error',
+    source: SOURCES.tenancy,
+    why: 'A key over all tenants can’t be enforced where they lie apart. Cosmos DB’s unique keys hold within one partition key value, so there it warns where that key has no tenant.',
+    mend: 'Make the keys composite, tenant first; reference tables are exempt.',
+    check: (facts) =>
+      tenants(facts, function* (field, is) {
+        const tables = tablesIn(sql(facts));
+        const unique = tenanted(facts).filter(({ container }) => container.uniqueKeys);
+        if (tables.length + unique.length === 0) return yield missing('unique keys or a relational copy (SQL)');
+        for (const detail of unique) {
+          if (!detail.container.partitionKey.includes(`/${field}`))
+            yield {
+              severity: 'warning',
+              message: `${detail.container.name}: its unique keys hold within a key that has no ${field}`,
+              at: facts.place(detail, 'uniqueKeys'),
+            };
+        }
+        for (const table of tables.filter(({ reference }) => !reference)) {
+          for (const { kind, columns } of lacksKey(table, is))
+            yield { message: `Table ${table.name}: ${kind} (${columns.join(', ')}) lacks the tenant`, at: table.at };
+        }
+      }),
+  },
+  {
+    id: 'H5',
+    title: 'Every query filters by the tenant',
+    severity: 'error',
+    source: SOURCES.tenancy,
+    why: 'Even where another filter is unique: without the tenant the query asks every partition, and a mistake shows another tenant’s data.',
+    mend: 'Add the tenant to the WHERE.',
+    check: (facts) =>
+      tenants(facts, function* (field) {
+        const asked = facts.accesses
+          .filter(({ detail }) => !detail.reference)
+          .flatMap(({ row, detail }) => row.queries.map((query) => ({ row, detail, query })));
+        if (asked.length === 0) return yield missing('a query in the mapping');
+        for (const { row, detail, query } of asked) {
+          if (!query.equal.includes(field))
+            yield { message: `Row ${row.printed} asks ${detail.container.name} without ${field}`, at: row.at };
+        }
+      }),
+  },
+  {
+    id: 'H6',
+    title: 'Joins equate the tenant on both sides',
+    severity: 'error',
+    source: SOURCES.tenancy,
+    why: 'Only then can a join run where the tenant lies; tables are colocated with their root.',
+    mend: 'Add `AND a.tenant_id = b.tenant_id`.',
+    check: (facts) =>
+      tenants(facts, function* (_field, is) {
+        const joins = joinsIn(sql(facts));
+        if (joins.length === 0) return yield missing('a join of a relational copy (SQL)');
+        const reference = tablesIn(sql(facts))
+          .filter((table) => table.reference)
+          .map(({ name }) => name);
+        for (const { text, equal, at } of joins) {
+          if (!equal.some(is) && !reference.some((name) => new RegExp(String.raw`\bjoin\s+${name}\b`, 'i').test(text)))
+            yield { message: `A join without the tenant: ${text}`, at };
+        }
+      }),
+  },
+  {
+    id: 'H7',
+    title: 'A tenant column that is added is filled',
+    severity: 'warning',
+    source: SOURCES.tenancy,
+    why: 'Rows that were there before have none.',
+    mend: 'Say how old rows get it: a backfill before the column becomes mandatory.',
+    check: (facts) =>
+      tenants(facts, function* (_field, is) {
+        const added = addedColumns(sql(facts)).filter(({ column }) => is(column));
+        const migrated = facts.prose.filter(({ text }) => /add(s|ed|ing)? (the |a )?tenant/i.test(text));
+        if (added.length + migrated.length === 0) return yield missing('a tenant that is added later');
+        const filled =
+          facts.prose.some(({ text }) => /backfill|fill(s|ed)? (in )?(the )?(missing|old)|回填/i.test(text)) ||
+          sql(facts).some(({ text }) => /\bupdate\b[^;]*\bset\b/i.test(text));
+        if (filled) return;
+        for (const { table, at } of added)
+          yield { message: `Table ${table} gets the tenant, and nothing fills it for old rows`, at };
+        for (const { at } of migrated)
+          yield { message: 'The tenant is added, and nothing fills it for old documents', at };
+      }),
+  },
+  {
+    id: 'H8',
+    title: 'A projection never mixes tenants',
+    severity: 'error',
+    source: SOURCES.ours,
+    why: 'A group or document of several tenants leaks from one to another and can’t be moved with either. Where it is meant, the pattern says cross-tenant.',
+    mend: 'Put the tenant into the key mapping.',
+    check: (facts) =>
+      tenants(facts, function* (field) {
+        if (facts.rows.length === 0) return yield missing('projections (section "Change Feed Projections")');
+        for (const row of facts.rows) {
+          const reference = facts.detail(row.source?.container)?.reference ?? false;
+          const meant = row.serves.some((id) =>
+            /cross[- ]tenant|all (tenants|stores)|跨租户/i.test(
+              Object.values(facts.pattern(id)?.cells ?? {}).join(' '),
+            ),
+          );
+          if (!row.keys.includes(field) && !reference && !meant && row.sinkText !== '')
+            yield {
+              message: `${row.name} groups by ${row.keys.join(', ') || 'nothing'}, without ${field}`,
+              at: row.at,
+            };
+        }
+      }),
+  },
+];

@@ -1,0 +1,354 @@
+// I: shard maps, `Key | Shard location`, and the steps of a change to one.
+import type { ShardMapping, Text } from '../documents.ts';
+import type { Facts } from './facts.ts';
+import { type Rule, SOURCES, type Verdict, missing, n, quoted } from './rule.ts';
+
+const noMap = missing('a shard map (a table Key | Shard location)');
+const noPlan = missing('the steps of a change (a numbered list under "Shard map change plan")');
+
+interface Range {
+  readonly low: number;
+  readonly high: number;
+}
+
+const shards = (facts: Facts): readonly ShardMapping[] => [
+  ...(facts.design?.shards ?? []),
+  ...(facts.requirements?.shards ?? []),
+];
+const plan = (facts: Facts): readonly Text[] => [
+  ...(facts.design?.shardPlan ?? []),
+  ...(facts.requirements?.shardPlan ?? []),
+];
+
+const isRange = (key: string): boolean => /^[[({]|\.\.|,.*[\])]$/.test(key.trim());
+const bound = (text: string): number => {
+  const word = text.trim();
+  if (/^(-∞|min|-inf)/i.test(word)) return -Infinity;
+  if (/^(\+?∞|max|inf)/i.test(word)) return Infinity;
+  return /^-?[\d_]+(\.\d+)?$/.test(word) ? Number(word.replaceAll('_', '')) : Date.parse(word);
+};
+function rangeOf(key: string): Range | undefined {
+  const [, low, high] = /^\[\s*([^,]+?)\s*,\s*([^,]+?)\s*\)$/.exec(key.trim()) ?? [];
+  if (low === undefined || high === undefined) return undefined;
+  const range = { low: bound(low), high: bound(high) };
+  return Number.isNaN(range.low) || Number.isNaN(range.high) ? undefined : range;
+}
+
+/** The kind of value a key is; `text` is none that a map takes. */
+function typeOf(key: string): string {
+  const value = (/^[[(]\s*([^,]+)/.exec(key.trim())?.[1] ?? key).trim();
+  if (/^(-?∞|min|max|[-+]?inf\w*)$/i.test(value)) return 'any';
+  if (/^-?\d+$/.test(value)) return 'integer';
+  if (/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(value)) return 'guid';
+  if (/^0x[0-9a-f]+$/i.test(value)) return 'bytes';
+  if (/^\d{4}-\d\d-\d\d([T ][\d:.]+)?[+-]\d\d:?\d\d$/.test(value)) return 'datetimeoffset';
+  if (/^\d{4}-\d\d-\d\d([T ][\d:.]+Z?)?$/.test(value)) return 'datetime';
+  if (/^(\d+\.)?\d\d:\d\d(:\d\d)?$|^P(\d|T)/.test(value)) return 'timespan';
+  return 'text';
+}
+
+/** Runs over the plan's steps where there is one. */
+function* steps(facts: Facts, rule: (list: readonly Text[]) => Iterable<Verdict>): Iterable<Verdict> {
+  const list = plan(facts);
+  if (list.length === 0) return yield noPlan;
+  yield* rule(list);
+}
+
+const offline = /\boffline\b|离线/i;
+const online = /\bonline\b|上线/i;
+const before = (list: readonly Text[], step: Text, pattern: RegExp, undone?: RegExp): boolean => {
+  const earlier = list.slice(0, list.indexOf(step));
+  const at = earlier.findLastIndex(({ text }) => pattern.test(text));
+  return at >= 0 && !(undone && earlier.slice(at + 1).some(({ text }) => undone.test(text)));
+};
+const shardNames = (text: string): string[] =>
+  [...text.matchAll(/\bshard[\s-]*([A-Za-z0-9_]+)|\b(db[-_]?\w+)/gi)]
+    .map((match) => (match[1] ?? match[2] ?? '').toLowerCase())
+    .filter((name) => !/^(map|s|and|on|to|with|the|is|database)$/.test(name));
+
+export const I: readonly Rule[] = [
+  {
+    id: 'I1',
+    title: 'A range is [low, high): low in, high out',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'With other brackets the bound between two ranges belongs to both or to none.',
+    mend: 'Write `[1,50)`.',
+    *check(facts) {
+      const ranges = shards(facts).filter(({ key }) => isRange(key));
+      if (ranges.length === 0) return yield shards(facts).length === 0 ? noMap : missing('a range mapping');
+      for (const { key, at } of ranges) {
+        const range = rangeOf(key);
+        if (!/^\[.*\)$/.test(key.trim())) yield { message: `${key} isn't of the form [low, high)`, at };
+        else if (range && range.low >= range.high)
+          yield { message: `${key} is empty: its low isn't below its high`, at };
+      }
+    },
+  },
+  {
+    id: 'I2',
+    title: 'Ranges don’t overlap',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'A key in two ranges has two homes. Gaps are legal: those keys have no shard, which is told as information.',
+    mend: 'Cut one of them.',
+    *check(facts) {
+      const ranges = shards(facts).flatMap(({ key, at }) => {
+        const range = rangeOf(key);
+        return range && range.low < range.high ? [{ key, at, ...range }] : [];
+      });
+      if (ranges.length === 0) return yield shards(facts).length === 0 ? noMap : missing('a range mapping');
+      const sorted = ranges.toSorted((a, b) => a.low - b.low);
+      for (const [index, range] of sorted.entries()) {
+        const next = sorted[index + 1];
+        if (next && next.low < range.high)
+          yield { message: `${range.key} and ${next.key} overlap`, at: next.at, related: [range.at] };
+        if (next && next.low > range.high)
+          yield { severity: 'information', message: `[${n(range.high)},${n(next.low)}) has no shard`, at: next.at };
+      }
+    },
+  },
+  {
+    id: 'I3',
+    title: 'Keys of a list map are distinct',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'Many keys may share a shard; one key has one.',
+    mend: 'Remove one of the rows.',
+    *check(facts) {
+      const keys = shards(facts).filter(({ key }) => !isRange(key));
+      if (keys.length === 0) return yield shards(facts).length === 0 ? noMap : missing('a list mapping');
+      for (const [index, { key, at }] of keys.entries()) {
+        const first = keys.slice(0, index).find((other) => other.key.trim() === key.trim());
+        if (first) yield { message: `Key ${key} is mapped twice, in line ${first.at.line} too`, at };
+      }
+    },
+  },
+  {
+    id: 'I4',
+    title: 'A map is a list or ranges, of one type of key',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'A map is made for one kind of mapping and one type.',
+    mend: 'Make two maps.',
+    *check(facts) {
+      const all = shards(facts);
+      const [first] = all;
+      if (!first) return yield noMap;
+      for (const { key, at } of all.slice(1)) {
+        const [a, b] = [typeOf(first.key), typeOf(key)];
+        if (isRange(key) !== isRange(first.key))
+          yield { message: `${key} is a ${isRange(key) ? 'range' : 'single key'}, ${first.key} isn't`, at };
+        else if (a !== b && a !== 'any' && b !== 'any')
+          yield { message: `${key} is of type ${b}, ${first.key} of type ${a}`, at };
+      }
+    },
+  },
+  {
+    id: 'I5',
+    title: 'Keys are integers, guids, bytes, times or durations',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'Those are ordered the same way everywhere; text isn’t.',
+    mend: 'Map a number or a guid of the tenant instead of its name.',
+    *check(facts) {
+      if (shards(facts).length === 0) return yield noMap;
+      for (const { key, at } of shards(facts)) {
+        if (typeOf(key) === 'text') yield { message: `A key of a shard map can't be text: ${quoted(key, 40)}`, at };
+      }
+    },
+  },
+  {
+    id: 'I6',
+    title: 'A mapping is updated or deleted only while offline',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'Otherwise requests go to the old place while the map says the new.',
+    mend: 'Take it offline first, online last.',
+    check: (facts) =>
+      steps(facts, function* (list) {
+        for (const step of list) {
+          if (
+            /\b(update|delete|remove|repoint)\w*\b[^.]*\bmapping/i.test(step.text) &&
+            !offline.test(step.text) &&
+            !before(list, step, offline, online)
+          )
+            yield { message: `A mapping is changed while online: ${quoted(step.text)}`, at: step.at };
+        }
+      }),
+  },
+  {
+    id: 'I7',
+    title: 'Going offline is planned with what it kills',
+    severity: 'warning',
+    source: SOURCES.shards,
+    why: 'Look-ups in an offline mapping fail, and connections to its shard are killed.',
+    mend: 'Add a step that drains or warns: stop writers, wait for open work.',
+    check: (facts) =>
+      steps(facts, function* (list) {
+        for (const step of list) {
+          if (
+            offline.test(step.text) &&
+            !/drain|stop|wait|pause|quiesce/i.test(step.text) &&
+            !before(list, step, /drain|stop|wait|pause|quiesce|announce|排空/i)
+          )
+            yield { message: `Nothing is drained before: ${quoted(step.text)}`, at: step.at };
+        }
+      }),
+  },
+  {
+    id: 'I8',
+    title: 'A split leaves both halves where they are',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'Splitting cuts the mapping; moving a half is another step.',
+    mend: 'Split first, then move one half.',
+    check: (facts) =>
+      steps(facts, function* (list) {
+        for (const step of list) {
+          if (
+            /\bsplit/i.test(step.text) &&
+            (new Set(shardNames(step.text)).size > 1 || /\bmov(e|ing)\b/i.test(step.text))
+          )
+            yield { message: `A split changes no shard: ${quoted(step.text)}`, at: step.at };
+        }
+      }),
+  },
+  {
+    id: 'I9',
+    title: 'Only adjacent ranges of one shard are merged',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'A merged range is one mapping, so it has one shard and no gap.',
+    mend: 'Move one to the other’s shard first.',
+    check: (facts) =>
+      steps(facts, function* (list) {
+        const known = shards(facts);
+        for (const step of list) {
+          const ranges = [...step.text.matchAll(/\[[^\])]*\)/g)].flatMap((match) => rangeOf(match[0]) ?? []);
+          const [a, b] = ranges.toSorted((one, other) => one.low - other.low);
+          if (!/\bmerg/i.test(step.text) || !a || !b) continue;
+          const homes = new Set([a, b].map((range) => known.find(({ key }) => rangeOf(key)?.low === range.low)?.shard));
+          if (a.high !== b.low)
+            yield { message: `Ranges that aren't adjacent are merged: ${quoted(step.text)}`, at: step.at };
+          else if (homes.size > 1 && !before(list, step, /\bmov(e|ing)\b/i))
+            yield { message: `Ranges of two shards are merged: ${quoted(step.text)}`, at: step.at };
+        }
+      }),
+  },
+  {
+    id: 'I10',
+    title: 'A move is data and mapping',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'The map never moves data. One without the other sends requests to where nothing is.',
+    mend: 'Copy the data, then update the mapping.',
+    check: (facts) =>
+      steps(facts, function* (list) {
+        const data = list.find(({ text }) =>
+          /\b(mov|copy|migrat)\w*\b[^.]*\b(data|documents|rows)\b|迁移数据/i.test(text),
+        );
+        const mapping = list.find(({ text }) => /\b(update|repoint|change)\w*\b[^.]*\bmapping\b/i.test(text));
+        if (data && !mapping) yield { message: 'Data is moved, and no step updates the mapping', at: data.at };
+        if (mapping && !data) yield { message: 'The mapping is updated, and no step moves the data', at: mapping.at };
+      }),
+  },
+  {
+    id: 'I11',
+    title: 'A mapping that was changed isn’t used again',
+    severity: 'error',
+    source: SOURCES.shards,
+    why: 'Mappings are values: each change returns a new one, and the old ones are void.',
+    mend: 'Go on with what the last step returned.',
+    check: (facts) =>
+      steps(facts, function* (list) {
+        let newest = 0;
+        const versioned = list.filter(({ text }) => /\bv(ersion )?\d+\b/i.test(text));
+        if (versioned.length === 0) return yield missing('versions of mappings in the steps');
+        for (const { text, at } of versioned) {
+          const versions = [...text.matchAll(/\bv(?:ersion )?(\d+)\b/gi)].map((match) => Number(match[1]));
+          if (Math.min(...versions) < newest)
+            yield { message: `v${Math.min(...versions)} is used after v${newest} came of it: ${quoted(text)}`, at };
+          newest = Math.max(newest, ...versions);
+        }
+      }),
+  },
+  {
+    id: 'I12',
+    title: 'A shard’s database is there before it is added, and goes when no mapping points at it',
+    severity: 'error',
+    source: `${SOURCES.shards}; the second half: ${SOURCES.ours}`,
+    why: 'A mapping to a database that isn’t there fails every request.',
+    mend: 'Create, then add; repoint, then delete.',
+    check: (facts) =>
+      steps(facts, function* (list) {
+        for (const step of list) {
+          const [name] = shardNames(step.text);
+          if (name === undefined) continue;
+          if (
+            /\badd\b[^.]*\bshard\b/i.test(step.text) &&
+            list.some(
+              (other) => /\bcreate\b[^.]*\bdatabase\b/i.test(other.text) && list.indexOf(other) > list.indexOf(step),
+            )
+          )
+            yield { message: `Shard ${name} is added before its database is created`, at: step.at };
+          const used = shards(facts).some(({ shard }) => shard.toLowerCase().includes(name));
+          if (
+            /\b(delete|drop|remove)\b[^.]*\b(database|shard)\b/i.test(step.text) &&
+            !/mapping/i.test(step.text) &&
+            used &&
+            !before(list, step, /\b(update|delete|remove|repoint)\w*\b[^.]*\bmapping/i)
+          )
+            yield { message: `Shard ${name} is deleted while mappings point at it`, at: step.at };
+        }
+      }),
+  },
+  {
+    id: 'I13',
+    title: 'The map’s store holds the map alone, and a process has one manager',
+    severity: 'warning',
+    source: SOURCES.shards,
+    why: 'Every request depends on the store; each manager has caches and connections of its own.',
+    mend: 'Give the map its own database, and make the manager once.',
+    *check({ prose }) {
+      const about = prose.filter(
+        ({ section, text, label }) => section === 'shards' || /shard map|分片映射/i.test(`${label ?? ''} ${text}`),
+      );
+      if (about.length === 0) return yield missing('what is said of the shard map');
+      for (const { text, label, at } of about) {
+        const all = `${label ?? ''} ${text}`;
+        if (/shard map[^.;]{0,40}\b(same database|together with|shared with|also holds|alongside)\b/i.test(all))
+          yield { message: 'The shard map shares its store with other data', at };
+        if (
+          /\b(manager|map)\b[^.;]{0,30}\b(per|each|every) (request|call|connection)\b|new shard map manager[^.;]{0,30}(per|each|every)/i.test(
+            all,
+          )
+        )
+          yield { message: 'A shard map manager is made for each request; one a process is enough', at };
+      }
+    },
+  },
+  {
+    id: 'I14',
+    title: 'Routing reads with one credential, administration writes with another',
+    severity: 'warning',
+    source: SOURCES.shards,
+    why: 'Who routes requests needs no right to change the map.',
+    mend: 'Use two principals.',
+    *check({ prose }) {
+      const of = (pattern: RegExp) => prose.find(({ label }) => pattern.test(label ?? ''));
+      const [routing, admin] = [
+        of(/routing.*(credential|principal|identity|login)|路由凭据/i),
+        of(/(admin|management).*(credential|principal|identity|login)|管理凭据/i),
+      ];
+      if (!routing || !admin) return yield missing('routing and administration credentials');
+      const who = (text: string): string => /`([^`]+)`/.exec(text)?.[1] ?? text.split(/[\s,;(]/)[0] ?? '';
+      if (who(routing.text) === who(admin.text))
+        yield {
+          message: `Routing and administration both use ${who(routing.text)}`,
+          at: routing.at,
+          related: [admin.at],
+        };
+    },
+  },
+];

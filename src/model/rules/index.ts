@@ -1,0 +1,129 @@
+// Runs rules over the documents: findings, what couldn't be checked, what is waived.
+import type { Documents, Waiver } from '../documents.ts';
+import { DEFAULTS, type RuleSettings } from '../estimate.ts';
+import type { ModelFinding } from '../model.ts';
+import { A } from './a-completeness.ts';
+import { B } from './b-cost.ts';
+import { C } from './c-keys.ts';
+import { D } from './d-aggregates.ts';
+import { E } from './e-index.ts';
+import { F } from './f-feed.ts';
+import { Facts } from './facts.ts';
+import { H } from './h-tenancy.ts';
+import { I } from './i-shards.ts';
+import type { Rule, RuleFinding, RuleId } from './rule.ts';
+
+/** All rules over the documents alone; those of the contract (G) need the pipeline and are in the definition. */
+export const MODEL_RULES: readonly Rule[] = [...A, ...B, ...C, ...D, ...E, ...F, ...H, ...I];
+
+export interface NotChecked {
+  readonly rule: RuleId;
+  readonly missing: string;
+}
+
+export interface Waived {
+  readonly finding: RuleFinding;
+  readonly waiver: Waiver;
+}
+
+export interface Report {
+  readonly findings: readonly RuleFinding[];
+  readonly notChecked: readonly NotChecked[];
+  readonly waived: readonly Waived[];
+  /** What the reader forgave and skipped, and waivers that expired or waive nothing. */
+  readonly reading: readonly ModelFinding[];
+}
+
+export interface CheckOptions {
+  readonly settings?: Partial<RuleSettings>;
+  /** Decides which waivers have expired. */
+  readonly today?: Date;
+}
+
+/** A9 looks at what the others found, so it comes last. */
+const order = (rules: readonly Rule[]): Rule[] => [
+  ...rules.filter(({ id }) => id !== 'A9'),
+  ...rules.filter(({ id }) => id === 'A9'),
+];
+
+export const factsOf = (documents: Documents, { settings, today = new Date() }: CheckOptions = {}): Facts =>
+  new Facts(documents, { ...DEFAULTS, ...settings }, today);
+
+/** Pure: the same documents, rules and day give the same report. */
+export function checkDocuments(
+  documents: Documents,
+  rules: readonly Rule[] = MODEL_RULES,
+  options: CheckOptions = {},
+): Report {
+  const facts = factsOf(documents, options);
+  const all: RuleFinding[] = [];
+  const notChecked: NotChecked[] = [];
+  for (const rule of order(rules)) {
+    const missing = new Set<string>();
+    for (const verdict of rule.check(facts, all)) {
+      if ('missing' in verdict) missing.add(verdict.missing);
+      else
+        all.push({
+          ...verdict,
+          rule: rule.id,
+          severity: verdict.severity ?? rule.severity,
+          mend: verdict.mend ?? rule.mend,
+        });
+    }
+    notChecked.push(...[...missing].map((what) => ({ rule: rule.id, missing: what })));
+  }
+  const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);
+  const waived: Waived[] = [];
+  const findings: RuleFinding[] = [];
+  for (const finding of all) {
+    const waiver = waivers.find((candidate) => covers(candidate, finding) && !expired(candidate, facts.today));
+    if (waiver) waived.push({ finding, waiver });
+    else findings.push(finding);
+  }
+  return {
+    findings: findings.toSorted(byPlace),
+    notChecked: notChecked.toSorted((a, b) => compareIds(a.rule, b.rule)),
+    waived,
+    reading: [
+      ...(documents.requirements?.findings ?? []),
+      ...(documents.design?.findings ?? []),
+      ...waivers.flatMap((waiver) => waiverFinding(waiver, waived, facts.today)),
+    ],
+  };
+}
+
+const covers = ({ rule, at, from, to }: Waiver, finding: RuleFinding): boolean =>
+  rule === finding.rule && at.file === finding.at.file && finding.at.line >= from && finding.at.line <= to;
+
+const expired = ({ until }: Waiver, today: Date): boolean => until === undefined || today.getTime() >= until;
+
+function waiverFinding(waiver: Waiver, waived: readonly Waived[], today: Date): ModelFinding[] {
+  const { rule, at } = waiver;
+  if (expired(waiver, today))
+    return [
+      {
+        code: 'waiver-expired',
+        severity: 'warning',
+        message: `The waiver of ${rule} has expired`,
+        mend: 'Mend what it waives, or give it another date.',
+        at,
+      },
+    ];
+  if (waived.some((entry) => entry.waiver === waiver)) return [];
+  return [
+    {
+      code: 'waiver-unused',
+      severity: 'information',
+      message: `The waiver of ${rule} waives nothing in its section`,
+      mend: 'Remove it.',
+      at,
+    },
+  ];
+}
+
+/** A2 before A10. */
+export const compareIds = (a: string, b: string): number =>
+  a.charCodeAt(0) - b.charCodeAt(0) || Number(a.slice(1)) - Number(b.slice(1));
+
+const byPlace = (a: RuleFinding, b: RuleFinding): number =>
+  compareIds(a.rule, b.rule) || a.at.file.localeCompare(b.at.file) || a.at.line - b.at.line;

@@ -1,0 +1,64 @@
+import type { Place } from '../model.ts';
+import type { Facts } from './facts.ts';
+
+export type Severity = 'error' | 'warning' | 'information';
+export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I'}${number}`;
+
+/** What a rule found, at a line. */
+export interface Found {
+  /** The rule's own where it is absent. */
+  readonly severity?: Severity;
+  readonly message: string;
+  readonly at: Place;
+  /** The arithmetic, written out. */
+  readonly evidence?: string;
+  readonly mend?: string;
+  /** Where the other half stands: the pipeline, the other document. */
+  readonly related?: readonly Place[];
+}
+
+/** An input the rule needs isn't there: never a silent pass. */
+export interface Missing {
+  readonly missing: string;
+}
+export type Verdict = Found | Missing;
+
+export interface Rule {
+  readonly id: RuleId;
+  /** What must hold, as a sentence without its full stop. */
+  readonly title: string;
+  readonly severity: Severity;
+  /** Who says so. */
+  readonly source: string;
+  /** Why it matters and when it fails, for the rule's page. */
+  readonly why: string;
+  readonly mend: string;
+  /** `earlier` is what the rules before this one found. */
+  check(facts: Facts, earlier: readonly RuleFinding[]): Iterable<Verdict>;
+}
+
+export interface RuleFinding extends Found {
+  readonly rule: RuleId;
+  readonly severity: Severity;
+}
+
+export const missing = (what: string): Missing => ({ missing: what });
+
+/** `1,234.5` */
+export const n = (value: number): string =>
+  value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 1000 ? 1 : 0 });
+
+/** `7 "Read an order"`, short enough for a line. */
+export const quoted = (text: string, length = 60): string => {
+  const plain = text.replaceAll('`', '').replaceAll('"', '’');
+  return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
+};
+
+export const SOURCES = {
+  seed: 'the modelling prompt (cosmosdb-datamodeling 1.0)',
+  feed: 'the change feed’s contract, as Microsoft documents it',
+  tenancy: 'multi-tenant PostgreSQL guidance (Citus), by analogy for Cosmos DB',
+  shards: 'the Elastic Database shard map manager’s documentation',
+  ours: 'Millrace',
+  microsoft: (page: string): string => `Microsoft Learn, "${page}"`,
+} as const;

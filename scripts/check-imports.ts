@@ -11,6 +11,7 @@ const ORDER = [
   'host',
   'operations',
   'archive',
+  'ingest',
   'engine',
   'projections',
   'sinks',

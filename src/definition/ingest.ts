@@ -9,6 +9,8 @@ export interface IngestOptions<T extends { readonly id: string }> {
   readonly from: string;
   /** Default `$Default`. Whoever else reads the hub needs a consumer group of their own. */
   readonly consumerGroup?: string;
+  /** `json` (default): an event that is no JSON is a dead letter. `raw`: `map` gets the bytes. */
+  readonly format?: 'json' | 'raw';
   readonly into: Type<T>;
   /**
    * The document of an event, or null where there is none. Pure. Its `id` tells an event from every other under its key:
@@ -21,7 +23,7 @@ export interface IngestOptions<T extends { readonly id: string }> {
 }
 
 /** The same as the implementation sees it. */
-interface Untyped extends Pick<IngestOptions<never>, 'from' | 'consumerGroup' | 'version'> {
+interface Untyped extends Pick<IngestOptions<never>, 'from' | 'consumerGroup' | 'format' | 'version'> {
   readonly into: SourceRef;
   readonly map: (event: IngestEvent) => Doc | null;
 }
@@ -31,11 +33,14 @@ export type IngestDeclaration = IngestSpec & { readonly findings: readonly Findi
 /** The events of an event hub as documents of a container, each once, however often it is delivered. */
 export function ingest<T extends { readonly id: string }>(name: string, spec: IngestOptions<T>): IngestDeclaration;
 export function ingest(name: string, spec: Untyped): IngestDeclaration {
-  const { from, consumerGroup = '$Default', into, map, version = 1 } = spec;
+  const { from, consumerGroup = '$Default', format = 'json', into, map, version = 1 } = spec;
   const findings = [...nameFindings(name, version), ...hubFindings(`Ingest ${name}`, from, consumerGroup)];
   if (typeof map !== 'function') {
     const mend = 'Give it map: event => ({ id: …, … }).';
     findings.push(error('ingest-map', `Ingest ${name} has no map`, mend));
   }
-  return { kind: 'ingest', name, version, from, consumerGroup, into: plain(into), map, findings };
+  if (!['json', 'raw'].includes(format)) {
+    findings.push(error('ingest-format', `Ingest ${name} has format ${JSON.stringify(format)}`, 'Write json or raw.'));
+  }
+  return { kind: 'ingest', name, version, from, consumerGroup, format, into: plain(into), map, findings };
 }

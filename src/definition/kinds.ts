@@ -228,7 +228,7 @@ export type DerivedSpec = ProjectionSpec | EmbedSpec | EffectSpec | ArchiveSpec 
 
 /** An event as an ingest's `map` gets it. */
 export interface IngestEvent {
-  /** Parsed where it is JSON; else its text, or its bytes where it is no UTF-8. */
+  /** Parsed JSON, or the bytes where the ingest's format is `raw`. */
   readonly body: unknown;
   /** Application properties. */
   readonly properties: Readonly<Record<string, unknown>>;
@@ -247,6 +247,7 @@ export interface IngestSpec {
   /** Name of the event hub. */
   readonly from: string;
   readonly consumerGroup: string;
+  readonly format: 'json' | 'raw';
   readonly into: SourceRef;
   /** The document without its discriminator; null: the event becomes none. */
   map(event: IngestEvent): Doc | null;

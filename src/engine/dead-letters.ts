@@ -27,7 +27,7 @@ interface Stored extends DeadLetter {
   readonly pk: string;
   readonly kind: 'dead-letter';
   readonly document: string;
-  /** The change itself, where it waits and isn't too large. */
+  /** The change itself, where it waits or was an event, and isn't too large. */
   readonly change?: Change;
   readonly _etag: string;
 }
@@ -40,7 +40,7 @@ export interface Parked {
   readonly order: string;
 }
 
-/** Characters of JSON up to which a waiting change is kept whole: Cosmos DB takes 2 MB of UTF-8. */
+/** Characters of JSON up to which a change is kept whole: Cosmos DB takes 2 MB of UTF-8. */
 const MAX_KEPT = 500_000;
 
 const PARTITION = 'dead-letters';
@@ -55,14 +55,23 @@ export class DeadLetters {
     this.#state = state;
   }
 
-  /** Stores what was refused; resolves when it is durable, so that the checkpoint may pass it (L2). */
-  async park(projection: string, refusals: readonly Refusal[], now: Date): Promise<void> {
+  /**
+   * Stores what was refused; resolves when it is durable, so that the checkpoint may pass it (L2). `whole`: with the
+   * change itself, since nobody could be asked for it again.
+   */
+  async park(
+    projection: string,
+    refusals: readonly Refusal[],
+    now: Date,
+    { whole = false }: { readonly whole?: boolean } = {},
+  ): Promise<void> {
     for (const { change, error } of refusals) {
       await this.#park(
         projection,
         change,
         { code: error.code, message: error.message, ...(error.mend ? { mend: error.mend } : {}) },
         now,
+        whole,
       );
       (await this.#known(projection)).set(documentId(change), parked(change, false));
     }
@@ -73,7 +82,7 @@ export class DeadLetters {
     const code = 'waits-behind-parked';
     for (const change of changes) {
       const message = `An earlier change under the key ${JSON.stringify(change.key)} is parked`;
-      await this.#park(projection, change, { code, message, waits: true }, now);
+      await this.#park(projection, change, { code, message, waits: true }, now, true);
       (await this.#known(projection)).set(documentId(change), parked(change, true));
     }
   }
@@ -156,6 +165,7 @@ export class DeadLetters {
     change: Change,
     reason: Pick<DeadLetter, 'code' | 'message' | 'mend' | 'waits'>,
     now: Date,
+    whole: boolean,
   ): Promise<void> {
     const id = documentId(change);
     for (;;) {
@@ -177,7 +187,7 @@ export class DeadLetters {
         version: change.version,
         op: change.op,
         attempts: reason.waits ? 0 : before && order === 'same' ? before.attempts + 1 : 1,
-        ...(reason.waits && JSON.stringify(change).length <= MAX_KEPT && { change }),
+        ...(whole && JSON.stringify(change).length <= MAX_KEPT && { change }),
         firstAt: before?.firstAt ?? at,
         lastAt: at,
       };

@@ -1,0 +1,104 @@
+import type { CheckpointStore, EventHubClientOptions, EventHubProducerClient } from '@azure/event-hubs';
+import { UsageError, messageOf } from '../base/errors.ts';
+import { type Settings, requireEventHubs } from '../base/settings.ts';
+import { hubFailure } from '../sinks/event-hub.ts';
+import type { HubClients } from '../sinks/hub-clients.ts';
+import { blobContainer } from './blob-container.ts';
+
+export interface OpenHubClients extends HubClients {
+  close(): Promise<void>;
+}
+
+/** Publishing tries again by itself: it knows what its fence allows. */
+const ONCE: EventHubClientOptions = { retryOptions: { maxRetries: 0, timeoutInMs: 60_000 } };
+
+/**
+ * The namespace of the settings; nothing is read before the first call.
+ * Every method throws UsageError `setting-missing`, `setting-invalid`.
+ */
+export function eventHubs(settings: Settings): OpenHubClients {
+  const producers = new Map<string, Promise<EventHubProducerClient>>();
+  let store: Promise<CheckpointStore> | undefined;
+
+  const producer = (hub: string): Promise<EventHubProducerClient> => {
+    const known = producers.get(hub) ?? openProducer(settings, hub);
+    producers.set(hub, known);
+    known.catch(() => producers.delete(hub));
+    return known;
+  };
+  return {
+    producer,
+    check: async (hub) => {
+      const client = await producer(hub);
+      try {
+        await client.getPartitionIds();
+      } catch (error) {
+        throw explained(error, hub);
+      }
+    },
+    consumer: async (hub, group, host) => {
+      store ??= checkpointStore(settings);
+      store.catch(() => (store = undefined));
+      const { EventHubConsumerClient } = await import('@azure/event-hubs');
+      const options = {
+        identifier: host,
+        loadBalancingOptions: { strategy: 'greedy' as const },
+        retryOptions: { maxRetries: 3 },
+      };
+      const checkpoints = await store;
+      const { account } = requireEventHubs(settings);
+      const client =
+        account.kind === 'key'
+          ? new EventHubConsumerClient(group, account.connectionString, hub, checkpoints, options)
+          : new EventHubConsumerClient(group, account.namespace, hub, await credential(), checkpoints, options);
+      return { client, store: checkpoints };
+    },
+    close: async () => {
+      for (const opened of producers.values()) {
+        const client = await opened.catch(() => undefined);
+        await client?.close().catch(() => undefined);
+      }
+      producers.clear();
+    },
+  };
+}
+
+async function openProducer(settings: Settings, hub: string): Promise<EventHubProducerClient> {
+  const { account } = requireEventHubs(settings);
+  // Imported here and not above: only a pipeline with an event hub needs the client.
+  const { EventHubProducerClient: Producer } = await import('@azure/event-hubs');
+  return account.kind === 'key'
+    ? new Producer(account.connectionString, hub, ONCE)
+    : new Producer(account.namespace, hub, await credential(), ONCE);
+}
+
+async function credential() {
+  const { DefaultAzureCredential } = await import('@azure/identity');
+  return new DefaultAzureCredential();
+}
+
+async function checkpointStore(settings: Settings): Promise<CheckpointStore> {
+  const { checkpoints } = requireEventHubs(settings);
+  const container = await blobContainer(settings, { container: checkpoints, attempts: 4 });
+  try {
+    await container.createIfNotExists();
+  } catch (cause) {
+    const mend = 'Check STORAGE, and give the identity the role "Storage Blob Data Contributor".';
+    const why = `The blob container ${checkpoints}, for the positions of ingests, can't be had: ${messageOf(cause)}`;
+    throw new UsageError('checkpoints-unavailable', why, { cause, mend });
+  }
+  const { BlobCheckpointStore } = await import('@azure/eventhubs-checkpointstore-blob');
+  return new BlobCheckpointStore(container);
+}
+
+function explained(error: unknown, hub: string): UsageError {
+  const known = hubFailure(error, hub);
+  if (known)
+    return new UsageError(known.code, known.message, {
+      cause: error,
+      ...(known.mend === undefined ? {} : { mend: known.mend }),
+    });
+  const mend = 'Check EVENTHUBS or EVENTHUBS__fullyQualifiedNamespace, and that port 5671 is open to the namespace.';
+  const why = `The Event Hubs namespace can't be reached: ${messageOf(error)}`;
+  return new UsageError('event-hubs-unreachable', why, { cause: error, mend });
+}

@@ -1,0 +1,20 @@
+import type { CheckpointStore, EventHubConsumerClient, EventHubProducerClient } from '@azure/event-hubs';
+
+/** The Event Hubs namespace of the settings. Nothing is connected before it is asked for. */
+export interface HubClients {
+  /** The one producer of a hub. */
+  producer(hub: string): Promise<EventHubProducerClient>;
+  /** A consumer that shares a hub's partitions with the others of its group; the caller closes it. */
+  consumer(hub: string, group: string, host: string): Promise<HubConsumer>;
+  /**
+   * Asks for a hub, so that a wrong name or key is one clear message before anything starts.
+   * @throws UsageError `event-hub-missing`, `event-hub-denied`, `event-hubs-unreachable`
+   */
+  check(hub: string): Promise<void>;
+}
+
+export interface HubConsumer {
+  readonly client: EventHubConsumerClient;
+  /** Where it keeps how far it is. */
+  readonly store: CheckpointStore;
+}

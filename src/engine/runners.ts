@@ -1,4 +1,4 @@
-import { UsageError } from '../base/errors.ts';
+import { MillraceError, UsageError } from '../base/errors.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
 import { ref } from '../definition/declaration.ts';
@@ -10,8 +10,10 @@ import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { archiveRunner } from '../projections/archive/runner.ts';
 import { copyRunner } from '../projections/copy/runner.ts';
 import { referenceRunner } from '../projections/reference/runner.ts';
+import { publishRunner } from '../projections/publish/runner.ts';
 import type { Runner } from '../projections/runner.ts';
 import type { SinkContainer } from '../projections/sink-container.ts';
+import type { EventHubSink } from '../sinks/event-hub.ts';
 
 export interface RunnerOptions {
   readonly stateContainer: string;
@@ -19,6 +21,8 @@ export interface RunnerOptions {
   readonly readLagMs: number;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
+  /** The sink of an event hub; a pipeline that publishes needs it. */
+  readonly hub?: ((name: string) => EventHubSink) | undefined;
 }
 
 /** The containers whose feeds a pipeline reads, with the rules of the types it wants of them. */
@@ -49,10 +53,24 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
     if (spec.kind === 'reference') return referenceRunner(spec, sink, options);
     return copyRunner(spec, sink, { ...options, sources });
   });
-  return [...runners, ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer))];
+  return [
+    ...runners,
+    ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer)),
+    ...publishers(pipeline, options),
+  ];
 }
 
-function sinkContainer(name: string, model: Model): { name: string; keyPaths: string[][] } {
+function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateContainer }: RunnerOptions): Runner[] {
+  return publishes.map((spec) => {
+    if (!hub)
+      throw new MillraceError('hubs-missing', `${projectionId(spec)} publishes, and no event hub was handed in`);
+    const echoes = [...projections, ...embeds].some(({ into }) => ref(into) === ref(spec.from));
+    return publishRunner(spec, { sink: hub(spec.to), echoes, stateContainer });
+  });
+}
+
+/** A container of the model with its key paths. */
+export function sinkContainer(name: string, model: Model): { name: string; keyPaths: string[][] } {
   const found = model.containers.find((container) => container.name === name);
   if (!found) {
     throw new UsageError('container-unknown', `Container ${name} is not in ${model.file}`, {

@@ -5,11 +5,12 @@ import { withRetry } from '../cosmos/retry.ts';
 import { Meter } from '../cosmos/meter.ts';
 import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
-import { sourceContainers } from '../engine/runners.ts';
+import { sinkContainer, sourceContainers } from '../engine/runners.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/cosmos-lease-store.ts';
 import { currentEpoch, raiseEpoch } from '../feed/epochs.ts';
 import { FeedHost, type LeaseStatus, type Timings } from '../feed/feed-host.ts';
 import { CosmosChangeSource, type Start } from '../feed/source.ts';
+import { Ingestor } from '../ingest/ingestor.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import { type DerivationOptions, derivation } from './derivation.ts';
 
@@ -40,11 +41,16 @@ export interface App {
   start(): Promise<void>;
   /** Finishes what is in hand, writes checkpoints, offers the leases. */
   stop(): Promise<void>;
-  /** Resolves once all ranges of all sources were read to their end, derived sources included; only with all leases here. */
+  /**
+   * Resolves once all that event hubs held is taken, and all ranges of all sources were read to their end, derived
+   * sources included; only with all leases here.
+   */
   drained(signal: AbortSignal): Promise<void>;
   stats(): readonly ProjectionStats[];
   sources(): readonly SourceStatus[];
 }
+
+const INGEST_POLL_MS = 100;
 
 /** Puts a pipeline together on the services of a workspace. Nothing runs before `start`. */
 export async function compose(options: ComposeOptions): Promise<App> {
@@ -91,6 +97,19 @@ export async function compose(options: ComposeOptions): Promise<App> {
     }),
   );
 
+  const { ingests, publishes } = loaded.pipeline;
+  const ingestors = ingests.map(
+    (spec) =>
+      new Ingestor({
+        spec,
+        target: sinkContainer(spec.into.container, loaded.model),
+        hubs: services.hubs,
+        database,
+        deadLetters,
+        host: options.host,
+      }),
+  );
+
   const sources = (): SourceStatus[] =>
     processors.map(({ container, processor, meter }) => ({ container, meter, ...processor.status() }));
 
@@ -98,14 +117,18 @@ export async function compose(options: ComposeOptions): Promise<App> {
     engine,
     deadLetters,
     sources,
-    stats: () => engine.stats,
+    stats: () => [...ingestors.map(({ stats }) => stats), ...engine.stats],
     start: async () => {
+      for (const hub of new Set(publishes.map(({ to }) => to))) await services.hubs.check(hub);
       for (const { processor } of processors) await processor.start();
+      for (const ingestor of ingestors) await ingestor.start();
     },
     stop: async () => {
-      await Promise.all(processors.map(({ processor }) => processor.stop()));
+      await Promise.all([...ingestors, ...processors.map(({ processor }) => processor)].map((part) => part.stop()));
     },
     drained: async (signal) => {
+      for (const ingestor of ingestors)
+        while (!(await ingestor.caughtUp())) await delay(INGEST_POLL_MS, undefined, { signal });
       for (const since = performance.now(); !readToTheEnd(sources(), since);) await delay(20, undefined, { signal });
     },
   };

@@ -3,6 +3,7 @@ import { checkAccount, connect } from '../cosmos/connect.ts';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Services } from '../operations/workspace.ts';
 import { blobContainer } from './blob-container.ts';
+import { eventHubs } from './event-hubs.ts';
 
 export interface OpenServices extends Services {
   /** Gives the clients' connections back. */
@@ -23,6 +24,7 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
   const main = cosmos.database(database);
   const leaseDatabase = apart || leases.database !== database ? leaseClient.database(leases.database) : main;
   let blobs: Promise<ContainerClient> | undefined;
+  const hubs = eventHubs(settings);
   return {
     cosmos,
     database: main,
@@ -30,7 +32,9 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
     leases: leaseDatabase.container(leases.container),
     state: main.container(stateContainer),
     blobs: () => (blobs ??= blobContainer(settings)),
+    hubs,
     close: () => {
+      void hubs.close();
       cosmos.dispose();
       if (apart) leaseClient.dispose();
     },

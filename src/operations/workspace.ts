@@ -4,6 +4,7 @@ import type { Settings } from '../base/settings.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { Model } from '../model/model.ts';
+import type { HubClients } from '../sinks/hub-clients.ts';
 
 /** A pipeline folder as it was loaded. */
 export interface LoadedPipeline {
@@ -28,6 +29,8 @@ export interface Services {
    * @throws UsageError naming the setting that is missing or wrong
    */
   blobs(): Promise<ContainerClient>;
+  /** The Event Hubs namespace; nobody has asked yet whether it is there. */
+  readonly hubs: HubClients;
 }
 
 /**

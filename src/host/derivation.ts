@@ -5,6 +5,7 @@ import { DeadLetters } from '../engine/dead-letters.ts';
 import { Engine } from '../engine/engine.ts';
 import { runnersOf } from '../engine/runners.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
+import { EventHubSink } from '../sinks/event-hub.ts';
 
 export interface DerivationOptions {
   readonly settings: Settings;
@@ -23,7 +24,12 @@ export interface Derivation {
 export function derivation({ settings, services, loaded, readLagMs = 5_000 }: DerivationOptions): Derivation {
   const { stateContainer } = settings;
   const cold = coldReader(async () => new AzureBlobStore(await services.blobs()), stateContainer);
-  const runners = runnersOf(loaded.pipeline, loaded.model, { stateContainer, readLagMs, cold });
+  const runners = runnersOf(loaded.pipeline, loaded.model, {
+    stateContainer,
+    readLagMs,
+    cold,
+    hub: (hub) => new EventHubSink(hub, () => services.hubs.producer(hub)),
+  });
   const deadLetters = new DeadLetters(services.state);
   return { engine: new Engine({ database: services.database, runners, deadLetters }), deadLetters };
 }

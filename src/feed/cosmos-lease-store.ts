@@ -35,6 +35,9 @@ const MOST_ATTEMPTS = 5;
 export const leasePrefix = (name: string, endpoint: string, databaseRid: string, containerRid: string): string =>
   `${name}${new URL(endpoint).hostname}_${databaseRid}_${containerRid}`;
 
+/** Where a range begins whose lease is made before anybody has read it. */
+type Begin = Parameters<LeaseStore['prepare']>[1];
+
 export class CosmosLeaseStore implements LeaseStore {
   readonly #options: CosmosLeaseStoreOptions;
   readonly #mode: FeedMode;
@@ -56,7 +59,7 @@ export class CosmosLeaseStore implements LeaseStore {
   /**
    * @throws UsageError `lease-container-missing`, `lease-container-denied`, `lease-container-key`, `lease-mode-mismatch`
    */
-  async prepare(signal: AbortSignal): Promise<void> {
+  async prepare(signal: AbortSignal, begin?: Begin): Promise<void> {
     const { prefix } = this.#options;
     await this.#loadPartitions();
     const lock = { id: `${prefix}.lock`, ttl: LOCK_SECONDS };
@@ -64,7 +67,7 @@ export class CosmosLeaseStore implements LeaseStore {
       signal.throwIfAborted();
       if (await this.#read({ id: `${prefix}.info` })) break;
       if (await this.#create(lock)) {
-        await this.#createMissing();
+        await this.#createMissing(begin);
         await this.#create({ id: `${prefix}.info` });
         await this.#unlock(lock);
         break;
@@ -248,14 +251,14 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   /** A lease for each part of the container that none covers. */
-  async #createMissing(): Promise<void> {
+  async #createMissing(begin?: Begin): Promise<void> {
     const covered = await this.list();
     for (const physical of this.#partitions.ranges) {
       const gaps = covered.reduce<FeedRange[]>(
         (left, { range }) => left.flatMap((one) => without(one, range)),
         [physical],
       );
-      for (const gap of gaps) await this.create(gap, undefined);
+      for (const gap of gaps) await this.create(gap, await begin?.(gap));
     }
   }
 

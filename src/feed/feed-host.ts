@@ -8,7 +8,7 @@ import type { Lease, LeaseStore } from './lease.ts';
 import { LeaseSession } from './lease-session.ts';
 import { intersection } from './position.ts';
 import type { ReadBudget } from './read-budget.ts';
-import type { ChangeSource, FeedMode, Start } from './source.ts';
+import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from './source.ts';
 import type { Decision, Sighting, Terminal } from './states.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
 import { Halt, type Handle, Supervisor, type SupervisorStatus } from './supervisor.ts';
@@ -122,12 +122,23 @@ export class FeedHost {
   }
 
   async #start(): Promise<void> {
-    const { leases, mode } = this.#options;
+    const { leases, mode, start } = this.#options;
+    // The leases are made at their positions: what is written from now on is delivered, whichever host takes them (L4).
+    await leases.prepare(this.#stop.signal, start === 'beginning' ? undefined : (range) => this.#begin(range, start));
     // Nothing can be asked of the all-versions feed but the present.
     if (mode !== 'all-versions') this.#startedBefore = await leases.initializedAt?.();
-    await leases.prepare(this.#stop.signal);
     await this.#balance(true);
     void this.#keepBalancing();
+  }
+
+  /** A range that is split at just this moment begins when its parts are first read, by the time. */
+  async #begin(range: FeedRange, start: Exclude<Start, 'beginning'>): Promise<string | undefined> {
+    try {
+      return (await anchor(this.#options.source, range, start, undefined, this.#stop.signal)) || undefined;
+    } catch (error) {
+      if (error instanceof RangeGone) return undefined;
+      throw error;
+    }
   }
 
   /**

@@ -19,8 +19,11 @@ export interface Lease {
  * the lease belongs to someone else now, and infrastructure errors otherwise.
  */
 export interface LeaseStore {
-  /** Creates what is missing, once for all hosts. Resolves when the store may be listed. */
-  prepare(signal: AbortSignal): Promise<void>;
+  /**
+   * Creates what is missing, once for all hosts; with `begin`, each lease at the position that it resolves to (L4), which
+   * is asked for before the store counts as prepared. Resolves when the store may be listed.
+   */
+  prepare(signal: AbortSignal, begin?: (range: FeedRange) => Promise<string | undefined>): Promise<void>;
   /**
    * When the store was first prepared; undefined where it never was. A range whose lease has no position, as it vanished
    * or its first owner did, begins here where a start from now was asked for. A store that can't tell leaves it out.

@@ -29,7 +29,7 @@ export class MemoryLeases {
       return stored;
     };
     return {
-      prepare: async (signal) => {
+      prepare: async (signal, begin) => {
         const physical = await this.#ranges();
         signal.throwIfAborted();
         const covered = [...this.#leases.values()];
@@ -38,7 +38,7 @@ export class MemoryLeases {
             (left, of) => left.flatMap((one) => without(one, of.range)),
             [range],
           );
-          for (const gap of gaps) this.#create(gap, undefined);
+          for (const gap of gaps) this.#create(gap, this.#preparedAt ? undefined : await begin?.(gap));
         }
         this.#preparedAt ??= new Date();
       },

@@ -28,8 +28,12 @@ export class CutStore implements LeaseStore {
     this.#inner = inner;
   }
 
-  prepare(signal: AbortSignal): Promise<void> {
-    return this.#through(() => this.#inner.prepare(signal));
+  prepare(signal: AbortSignal, begin?: (range: FeedRange) => Promise<string | undefined>): Promise<void> {
+    return this.#through(() => this.#inner.prepare(signal, begin));
+  }
+
+  initializedAt(): Promise<Date | undefined> {
+    return this.#through(async () => this.#inner.initializedAt?.());
   }
 
   list(): Promise<Lease[]> {

@@ -206,7 +206,8 @@ class History {
       return lease;
     };
     return {
-      prepare: (signal) => inner.prepare(signal),
+      prepare: (signal, begin) => inner.prepare(signal, begin),
+      initializedAt: () => inner.initializedAt(),
       list: () => inner.list(),
       release: (lease) => inner.release(lease),
       ranges: () => inner.ranges(),

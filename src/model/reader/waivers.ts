@@ -9,7 +9,10 @@ const FORM =
   /^\s+(?<rules>[A-Z]\d{1,2}(?:\s*,\s*[A-Z]\d{1,2})*)\s*(?:until\s+(?<until>[\d-]+))?\s*(?::\s*(?<reason>[^]*?))?\s*$/i;
 const MEND = 'Write <!-- millrace-ignore B10 until 2027-01: why -->.';
 
-/** A waiver holds in the section it stands in, with what is below it; above the first heading, in the whole document. */
+/**
+ * A waiver inside a table row or a list item holds for that; elsewhere in the section it stands in, with what is below;
+ * above the first heading of the second level, in the whole document.
+ */
 export function waiversOf(
   root: Section,
   lastLine: number,
@@ -22,7 +25,7 @@ export function waiversOf(
     const next = sections.slice(index + 1).find(({ depth }) => depth <= section.depth);
     const to = section.depth <= 1 || !next ? lastLine : next.line - 1;
     const from = section.depth <= 1 ? 1 : section.line;
-    for (const { text, line } of comments(section)) {
+    for (const { text, line, own } of comments(section)) {
       for (const match of text.matchAll(COMMENT)) {
         const at = { file, line: line + text.slice(0, match.index).split('\n').length - 1 };
         const groups = FORM.exec(match[1] ?? '')?.groups;
@@ -44,7 +47,7 @@ export function waiversOf(
           continue;
         }
         for (const rule of (groups['rules'] ?? '').split(/\s*,\s*/))
-          waivers.push({ rule: rule.toUpperCase(), until, reason, at, from, to });
+          waivers.push({ rule: rule.toUpperCase(), until, reason, at, ...(own ?? { from, to }) });
       }
     }
   }
@@ -60,10 +63,19 @@ function expiry(text: string | undefined): number | undefined {
     : Date.UTC(Number(year), Number(month) - 1, Number(day) + 1);
 }
 
-function* comments(section: Section): Generator<{ text: string; line: number }> {
-  const walk = function* (node: Nodes): Generator<{ text: string; line: number }> {
-    if (node.type === 'html') yield { text: node.value, line: lineOf(node) };
-    if ('children' in node) for (const child of node.children) yield* walk(child);
+interface Comment {
+  readonly text: string;
+  readonly line: number;
+  /** Lines of the row or item it stands in. */
+  readonly own: { readonly from: number; readonly to: number } | undefined;
+}
+
+function* comments(section: Section): Generator<Comment> {
+  const walk = function* (node: Nodes, own: Comment['own']): Generator<Comment> {
+    if (node.type === 'html') yield { text: node.value, line: lineOf(node), own };
+    const inner = node.type === 'tableRow' || node.type === 'listItem';
+    const lines = inner ? { from: lineOf(node), to: node.position?.end.line ?? lineOf(node) } : own;
+    if ('children' in node) for (const child of node.children) yield* walk(child, lines);
   };
-  for (const block of section.blocks) yield* walk(block);
+  for (const block of section.blocks) yield* walk(block, undefined);
 }

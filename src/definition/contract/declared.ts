@@ -1,0 +1,80 @@
+// Everything a pipeline derives, in one form, each with its line in pipeline.ts.
+import type { Place } from '../../model/model.ts';
+import type { DerivedSpec, Pipeline, SourceRef } from '../kinds.ts';
+import { feedReaders } from '../pipeline.ts';
+
+/** The text of pipeline.ts, for lines. */
+export interface PipelineSource {
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface Declared {
+  readonly name: string;
+  readonly kind: DerivedSpec['kind'];
+  readonly spec: DerivedSpec;
+  readonly from: SourceRef | undefined;
+  /** Joined types, parents of an embed apart. */
+  readonly joins: readonly SourceRef[];
+  readonly into: SourceRef | undefined;
+  readonly maxLag: string | undefined;
+  readonly onDelete: 'remove' | 'keep' | undefined;
+  readonly at: Place;
+}
+
+export class Contract {
+  readonly pipeline: Pipeline | undefined;
+  readonly declared: readonly Declared[];
+  readonly #source: PipelineSource | undefined;
+
+  constructor(pipeline: Pipeline | undefined, source: PipelineSource | undefined) {
+    this.pipeline = pipeline;
+    this.#source = source;
+    this.declared = pipeline ? feedReaders(pipeline).map((spec) => this.#declare(spec)) : [];
+  }
+
+  named(name: string): Declared | undefined {
+    return this.declared.find((declared) => declared.name === name);
+  }
+
+  /** The line of a field inside a projection's declaration, or of the declaration. */
+  at({ name, at }: Declared, field?: string): Place {
+    if (!this.#source || field === undefined) return at;
+    const lines = this.#source.text.split('\n');
+    const next = this.declared
+      .filter((other) => other.name !== name && other.at.line > at.line)
+      .map((other) => other.at.line)
+      .toSorted((a, b) => a - b)[0];
+    for (let line = at.line; line < Math.min(next ?? Infinity, lines.length + 1); line++) {
+      const text = lines[line - 1] ?? '';
+      for (let from = text.indexOf(field); from >= 0; from = text.indexOf(field, from + 1)) {
+        const around = `${text[from - 1] ?? ' '}${text[from + field.length] ?? ' '}`;
+        if (!/[\w$]/.test(around)) return { file: at.file, line };
+      }
+    }
+    return at;
+  }
+
+  #declare(spec: DerivedSpec): Declared {
+    return {
+      name: spec.name,
+      kind: spec.kind,
+      spec,
+      from: spec.kind === 'custom' ? spec.sources[0] : spec.from,
+      joins: spec.kind === 'copy' ? spec.joins.map(({ of }) => of) : spec.kind === 'reference' ? [spec.tenants] : [],
+      into: 'into' in spec ? spec.into : undefined,
+      maxLag: 'maxLag' in spec ? spec.maxLag : undefined,
+      onDelete: 'onDelete' in spec ? spec.onDelete : undefined,
+      at: this.#place(spec.name),
+    };
+  }
+
+  /** Where the name stands as a string of its own: names are unique in a pipeline. */
+  #place(name: string): Place {
+    const { file = 'pipeline.ts', text = '' } = this.#source ?? {};
+    const at =
+      [`'${name}'`, `"${name}"`, `\`${name}\``].map((literal) => text.indexOf(literal)).find((index) => index >= 0) ??
+      0;
+    return { file, line: text.slice(0, at).split('\n').length };
+  }
+}

@@ -8,6 +8,7 @@ import { parseSync } from 'oxc-parser';
 const ORDER = [
   'functions',
   'cli',
+  'testing',
   'host',
   'operations',
   'archive',
@@ -23,7 +24,7 @@ const ORDER = [
 /** Pure rooms: what each of them may import; every room but base may import them. */
 const PURE: Readonly<Record<string, readonly string[]>> = { model: ['base'], definition: ['model', 'base'] };
 const EMULATOR_MAY = ['src/cosmos/epk.ts', 'src/cosmos/murmur.ts', 'src/cosmos/ranges.ts'];
-const STARTS_EMULATOR = /^src\/(host\/dev|cli\/)/;
+const STARTS_EMULATOR = /^src\/(host\/dev|cli\/|testing\/)/;
 
 interface Import {
   readonly from: string;
@@ -80,7 +81,7 @@ function objection({ from, to, line, kind }: Import): string[] {
   if (below === above && below !== undefined) return [];
   if (below === 'emulator') {
     if (!STARTS_EMULATOR.test(from))
-      return [`${at}: only host/dev* and cli may start the emulator. Take what you need from a lower room.`];
+      return [`${at}: only host/dev*, cli and testing may start the emulator. Take what you need from a lower room.`];
     return kind === 'static'
       ? [`${at}: the emulator reaches no deployment. Import it dynamically, or its types alone.`]
       : [];

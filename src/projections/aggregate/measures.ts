@@ -37,28 +37,16 @@ export function valuesOf(measures: AggregateSpec['measures'], rows: readonly unk
 }
 
 function partOf(field: string, measure: MeasureSpec, rows: readonly unknown[]): Part | undefined {
-  switch (measure.kind) {
-    case 'count':
-      return undefined;
-    case 'sum':
-    case 'avg':
-      return rows.reduce<number>((sum, row) => sum + finite(field, measure.of(row)), 0);
-    case 'min':
-    case 'max':
-      return extreme(
-        measure.kind,
-        rows.map((row) => finite(field, measure.of(row))),
-      );
-    case 'histogram':
-      return countByBucket(field, measure, rows);
-    case 'distinct':
-      return differentValues(
-        field,
-        rows.map((row) => measure.of(row)),
-      );
-    case 'top':
-      return bestRows(field, measure, rows);
+  if (measure.kind === 'count') return undefined;
+  if (measure.kind === 'histogram') return countByBucket(field, measure, rows);
+  if (measure.kind === 'top') return bestRows(field, measure, rows);
+  if (measure.kind === 'distinct') {
+    const values = rows.map((row) => measure.of(row));
+    return differentValues(field, values);
   }
+  const numbers = rows.map((row) => finite(field, measure.of(row)));
+  if (measure.kind === 'min' || measure.kind === 'max') return extreme(measure.kind, numbers);
+  return numbers.reduce((sum, number) => sum + number, 0);
 }
 
 /** The best of several values, by the measure's own order. */
@@ -72,10 +60,11 @@ export const byRank = (a: TopRow, b: TopRow): number => {
   return left < right ? -1 : Number(left > right);
 };
 
-function countByBucket(field: string, { bounds, of }: HistogramSpec, rows: readonly unknown[]): number[] {
+function countByBucket(field: string, measure: HistogramSpec, rows: readonly unknown[]): number[] {
+  const { bounds } = measure;
   const counts = Array.from({ length: bounds.length + 1 }, () => 0);
   for (const row of rows) {
-    const value = finite(field, of(row));
+    const value = finite(field, measure.of(row));
     const above = bounds.findIndex((bound) => value < bound);
     const bucket = above === -1 ? bounds.length : above;
     counts[bucket] = (counts[bucket] ?? 0) + 1;
@@ -100,9 +89,11 @@ function differentValues(field: string, values: readonly unknown[]): string[] {
   });
 }
 
-function bestRows(field: string, { n, by, keep }: TopSpec, rows: readonly unknown[]): TopPart {
-  const ranked = rows.map((row) => ({ by: finite(field, by(row)), keep: kept(field, keep(row)) })).toSorted(byRank);
-  return { best: ranked[0]?.by ?? 0, rows: ranked.slice(0, n) };
+function bestRows(field: string, top: TopSpec, rows: readonly unknown[]): TopPart {
+  const ranked = rows
+    .map((row) => ({ by: finite(field, top.by(row)), keep: kept(field, top.keep(row)) }))
+    .toSorted(byRank);
+  return { best: ranked[0]?.by ?? 0, rows: ranked.slice(0, top.n) };
 }
 
 /** As it will be stored: plain JSON, so that it equals what is read back. */

@@ -1,0 +1,29 @@
+/** Decisions that a seed repeats (the generator is mulberry32). */
+export class Dice {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = Math.imul(seed + 1, 2_654_435_761) | 0;
+  }
+
+  /** In [0, 1). */
+  unit(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let t = this.#state;
+    t = Math.imul(t ^ (t >>> 15), 1 | t);
+    t ^= t + Math.imul(t ^ (t >>> 7), 61 | t);
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  }
+
+  chance = (probability: number): boolean => this.unit() < probability;
+
+  shuffle<T>(of: readonly T[]): T[] {
+    const ranked = of.map((one) => [this.unit(), one] as const);
+    return ranked.toSorted(([a], [b]) => a - b).map(([, one]) => one);
+  }
+
+  /** Of a list that has at least one. */
+  pick<T>(of: readonly T[]): T {
+    return of[Math.floor(this.unit() * of.length)] as T;
+  }
+}

@@ -1,0 +1,12 @@
+import type { Doc } from '../definition/kinds.ts';
+import { ownFields } from '../definition/recompute.ts';
+import { canonical } from '../base/json.ts';
+
+/** Documents by container, each with its `id` and `type`. */
+export type Documents = Readonly<Record<string, readonly object[]>>;
+
+/** As they were written, in an order of their own: without what Cosmos DB and Millrace add. */
+export const comparable = (documents: readonly object[]): Doc[] =>
+  documents
+    .map((document) => ownFields(JSON.parse(JSON.stringify(document)) as Doc))
+    .toSorted((a, b) => (canonical([a['type'], a['id'], a]) < canonical([b['type'], b['id'], b]) ? -1 : 1));

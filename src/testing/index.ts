@@ -1,0 +1,6 @@
+// millrace/testing: scenarios for a pipeline's own tests, on the embedded server. Needs no test runner in particular.
+export { testPipeline, type TestPipeline } from './test-pipeline.ts';
+export type { Result, Scenario } from './scenario.ts';
+export type { Adversity } from './delivery.ts';
+export type { Documents } from './documents.ts';
+export type { LikeOptions } from './documents-like.ts';

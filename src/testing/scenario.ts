@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { UsageError } from '../base/errors.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import type { Doc } from '../definition/kinds.ts';
+import { isEmptied } from '../definition/emptied.ts';
+import { DeadLetters } from '../engine/dead-letters.ts';
+import { Engine } from '../engine/engine.ts';
+import { runnersOf, sourceContainers } from '../engine/runners.ts';
+import { formatVerification, verify } from '../operations/projections/verify.ts';
+import { fetchAll } from '../operations/fetch-all.ts';
+import type { LoadedPipeline, Services } from '../operations/workspace.ts';
+import { type Adversity, Delivery } from './delivery.ts';
+import { Dice } from './dice.ts';
+import { type Documents, comparable } from './documents.ts';
+
+export interface Ground {
+  readonly loaded: LoadedPipeline;
+  readonly services: Services;
+  readonly prepare: () => Promise<void>;
+  /** Lets reads lag behind, or not. */
+  readonly lag: (on: boolean) => void;
+  readonly lagMs: number;
+}
+
+/** What a scenario left behind. */
+export interface Result {
+  /** What projections wrote, by container. */
+  readonly documents: Readonly<Record<string, readonly Doc[]>>;
+  /** Changes that were parked as dead letters, as `projection: container/id: why`. */
+  readonly parked: readonly string[];
+}
+
+const SILENT = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
+const NEVER = new AbortController().signal;
+
+/** given: what was there. `when`: what is written then. `expect`: what must be derived in the end. */
+export class Scenario {
+  readonly #ground: Ground;
+  readonly #given: Documents;
+  readonly #steps: { readonly changes: Documents; readonly adversity: Adversity }[] = [];
+
+  constructor(ground: Ground, given: Documents) {
+    this.#ground = ground;
+    this.#given = given;
+  }
+
+  /** Writes documents, container by container in their order; several versions of one id are several changes. */
+  when(changes: Documents, adversity: Adversity = {}): this {
+    this.#steps.push({ changes, adversity });
+    return this;
+  }
+
+  /**
+   * Runs it. The sinks must hold what all source documents, worked out anew by code that shares nothing with the
+   * running one, give; and where `documents` names a container, exactly these there.
+   * @throws AssertionError with the difference
+   */
+  async expect(documents: Documents = {}): Promise<Result> {
+    const result = await this.run();
+    for (const [container, expected] of Object.entries(documents)) {
+      const found = result.documents[container];
+      if (!found) throw unknownContainer(container, Object.keys(result.documents), 'no projection writes');
+      assert.deepStrictEqual(comparable(found), comparable(expected), `What is derived in ${container} is different`);
+    }
+    return result;
+  }
+
+  /** The same without expectations of one's own. */
+  async run(): Promise<Result> {
+    const { loaded, services, prepare, lag } = this.#ground;
+    await prepare();
+    const deadLetters = new DeadLetters(services.state);
+    const deliveries = await this.#deliveries(deadLetters);
+    await this.#step(this.#given, {}, deliveries);
+    for (const { changes, adversity } of this.#steps) await this.#step(changes, adversity, deliveries);
+    lag(false);
+    const verification = await verify(loaded, services, { signal: NEVER, screen: SILENT, readLagMs: 0 });
+    if (verification.different > 0) {
+      const message = `What was derived is not what its sources give.\n${formatVerification(verification)}`;
+      const sides = { actual: verification.differences.map(({ found }) => found ?? null) };
+      const expected = verification.differences.map((difference) => difference.expected ?? null);
+      throw new assert.AssertionError({ message, ...sides, expected, operator: 'deepStrictEqual' });
+    }
+    const parked = (await deadLetters.list()).map(
+      ({ projection, container, id, message }) => `${projection}: ${container}/${id}: ${message}`,
+    );
+    return { documents: await this.#derived(), parked };
+  }
+
+  async #deliveries(deadLetters: DeadLetters): Promise<Delivery[]> {
+    const { loaded, services, lagMs } = this.#ground;
+    const { pipeline, model } = loaded;
+    const runners = runnersOf(pipeline, model, { stateContainer: services.state.id, readLagMs: lagMs });
+    const engine = new Engine({ database: services.database, runners, deadLetters });
+    const deliveries: Delivery[] = [];
+    for (const source of sourceContainers(pipeline, model).values()) {
+      const { resource } = await services.database.container(source.name).read();
+      const at = { database: services.database, rid: resource?._rid ?? '', source };
+      deliveries.push(new Delivery(engine, at));
+    }
+    return deliveries;
+  }
+
+  async #step(changes: Documents, adversity: Adversity, deliveries: readonly Delivery[]): Promise<void> {
+    const dice = new Dice(adversity.seed ?? 1);
+    for (const delivery of deliveries) delivery.begin(adversity, dice);
+    this.#ground.lag(adversity.stale === true);
+    const writes = this.#writes(changes);
+    const adverse = Object.values(adversity).includes(true);
+    // Delivery goes on between the writes, so that the feed shows more than the last version of each.
+    for (const write of writes) {
+      await write();
+      if (adverse && dice.chance(0.6)) await dice.pick(deliveries).step();
+    }
+    for (let left = adverse ? 2 * writes.length : 0; left > 0; left--) await dice.pick(deliveries).step();
+    await this.#finish(deliveries);
+  }
+
+  /** Until every feed is read to its end, for longer than a read may lag. */
+  async #finish(deliveries: readonly Delivery[]): Promise<void> {
+    for (let movedAt = performance.now(), quiet = false; !quiet;) {
+      quiet = performance.now() - movedAt > this.#ground.lagMs;
+      for (const delivery of deliveries) {
+        if (!(await delivery.finish())) continue;
+        movedAt = performance.now();
+        quiet = false;
+      }
+      await turn();
+    }
+  }
+
+  #writes(changes: Documents): (() => Promise<unknown>)[] {
+    const { loaded, services } = this.#ground;
+    const known = loaded.model.containers.map(({ name }) => name);
+    return Object.entries(changes).flatMap(([container, documents]) => {
+      if (!known.includes(container)) throw unknownContainer(container, known, 'the model does not have');
+      return documents.map(
+        (document) => () =>
+          withRetry(() => services.database.container(container).items.upsert(document), { reads: true }),
+      );
+    });
+  }
+
+  async #derived(): Promise<Record<string, Doc[]>> {
+    const { loaded, services } = this.#ground;
+    const sinks = Map.groupBy(loaded.pipeline.projections, ({ into }) => into.container);
+    const documents: Record<string, Doc[]> = {};
+    for (const [container, projections] of sinks) {
+      const types = new Set(projections.map(({ into }) => into.type));
+      const stored = services.database.container(container);
+      documents[container] = [];
+      for await (const doc of fetchAll<Doc>(stored, 'SELECT * FROM c', NEVER))
+        if (types.has(String(doc['type'])) && !isEmptied(doc)) documents[container].push(doc);
+      documents[container] = comparable(documents[container]);
+    }
+    return documents;
+  }
+}
+
+const unknownContainer = (name: string, known: readonly string[], why: string): UsageError =>
+  new UsageError('container-unknown', `The scenario names container ${name}, which ${why}`, {
+    mend: `There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ')}.`,
+  });

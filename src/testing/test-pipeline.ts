@@ -1,0 +1,78 @@
+import { CosmosClient, type Database } from '@azure/cosmos';
+import type { Model } from '../model/model.ts';
+import type { Doc, Pipeline } from '../definition/kinds.ts';
+import { loadPipeline } from '../host/load-pipeline.ts';
+import { planModel } from '../operations/model/apply.ts';
+import type { Services } from '../operations/workspace.ts';
+import { UsageError } from '../base/errors.ts';
+import { Scenario } from './scenario.ts';
+import type { Documents } from './documents.ts';
+import { type LikeOptions, documentsLike } from './documents-like.ts';
+
+/** A pipeline on an embedded server of its own, for as many scenarios as a test file has. */
+export interface TestPipeline extends AsyncDisposable {
+  readonly pipeline: Pipeline;
+  readonly model: Model;
+  /** Documents that are there already, with all that is derived from them; every scenario begins in an empty account. */
+  given(documents?: Documents): Scenario;
+  /**
+   * Documents made up after the examples of a type, for properties that must hold whatever is written.
+   * @throws UsageError where the model has no such type
+   */
+  like(container: string, type: string, options?: LikeOptions): Doc[];
+  close(): Promise<void>;
+}
+
+const LAG_MS = 10;
+
+/**
+ * Opens the pipeline of a folder for tests: its containers as the data-model document says, in memory, in this process.
+ * @throws UsageError for whatever doesn't fit, as `millrace dev` would
+ */
+export async function testPipeline(folder: string): Promise<TestPipeline> {
+  const { pipeline, modelFile, model } = await loadPipeline(folder);
+  const { startEmulator } = await import('../emulator/index.ts');
+  const emulator = await startEmulator();
+  const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
+  // A projection is tested on what is hot: nothing is swept here.
+  const loaded = { folder, modelFile, model, pipeline: { ...pipeline, archives: [] } };
+  let scenarios = 0;
+  const close = async (): Promise<void> => {
+    client.dispose();
+    await emulator.close();
+  };
+  return {
+    pipeline,
+    model,
+    given: (documents = {}) => {
+      scenarios += 1;
+      const services = servicesOn(client, client.database(`scenario-${scenarios}`));
+      const prepare = async (): Promise<void> => {
+        for (const step of await planModel(loaded, services)) await step.apply();
+      };
+      const lag = (on: boolean): void => emulator.faults(on ? { replicaLagMs: LAG_MS / 2 } : {});
+      return new Scenario({ loaded, services, prepare, lag, lagMs: LAG_MS }, documents);
+    },
+    like: (container, type, options) => {
+      const of = model.containers.find(({ name }) => name === container);
+      const found = of?.types.find(({ name }) => name === type);
+      if (of && found) return documentsLike(of, found, options);
+      const mend = 'Name a container and a type of the data-model document.';
+      throw new UsageError('type-unknown', `${modelFile} has no example of ${container}/${type}`, { mend });
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
+  cosmos,
+  database,
+  leaseDatabase: database,
+  leases: database.container('leases'),
+  state: database.container('millrace'),
+  blobs: () => {
+    const mend = 'Test archives with `millrace dev`, which brings Azurite.';
+    throw new UsageError('no-storage', 'A test pipeline has no blob storage', { mend });
+  },
+});

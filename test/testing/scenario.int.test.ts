@@ -1,0 +1,111 @@
+import { AssertionError } from 'node:assert/strict';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestPipeline, testPipeline } from 'millrace/testing';
+import { suiteSeed } from '../support/seed.ts';
+
+const SEED = suiteSeed();
+const EVERYTHING = { redeliver: true, reorder: true, crash: true, stale: true };
+const open = (folder: string): Promise<TestPipeline> => testPipeline(join(import.meta.dirname, folder));
+
+const order = (id: string, cents: number, more: object = {}) => ({
+  id,
+  type: 'order',
+  storeId: 's1',
+  customerId: 'c1',
+  placedAt: '2026-03-01T10:00:00.000Z',
+  cents,
+  ...more,
+});
+const customer = (id: string, name: string) => ({ id, type: 'customer', storeId: 's1', name });
+const day = (orders: number, cents: number) => ({
+  id: 'day|2026-03-01|s1',
+  type: 'day',
+  storeId: 's1',
+  day: '2026-03-01',
+  orders,
+  cents,
+});
+
+describe('the shop', () => {
+  let shop: TestPipeline;
+  beforeAll(async () => {
+    shop = await open('../fixtures/shop');
+  });
+  afterAll(() => shop.close());
+
+  test('derives from what is given, and from what comes then', async () => {
+    const { parked } = await shop
+      .given({ Customers: [customer('c1', 'Ada')], Orders: [order('o1', 100)] })
+      .when({ Orders: [order('o2', 50), order('o1', 70)] })
+      .expect({ Days: [day(2, 120)] });
+    expect(parked).toEqual([]);
+  });
+
+  test('begins each scenario with nothing', async () => {
+    const { documents, parked } = await shop.given().expect({ Days: [], Summaries: [] });
+    expect({ documents, parked }).toEqual({ documents: { Days: [], Summaries: [] }, parked: [] });
+  });
+
+  test('says what is different', async () => {
+    const run = shop.given({ Orders: [order('o1', 100)] }).expect({ Days: [day(1, 99)] });
+    const error = await run.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AssertionError);
+    expect(error).toMatchObject({ actual: [{ cents: 100 }], expected: [{ cents: 99 }] });
+    expect(String(error)).toContain('What is derived in Days is different');
+  });
+
+  test('tells what was parked, and why', async () => {
+    const { parked } = await shop.given({ Orders: [order('bad', 1, { cents: 'many' })] }).run();
+    expect(parked).toEqual([expect.stringMatching(/^days@1: Orders\/bad: .*cents.*not a finite number/)]);
+  });
+
+  test('names a container that isn’t there', async () => {
+    await expect(shop.given({ Order: [] }).run()).rejects.toMatchObject({ code: 'container-unknown' });
+    await expect(shop.given().expect({ Orders: [] })).rejects.toMatchObject({
+      code: 'container-unknown',
+      mend: 'There are: Summaries, Days.',
+    });
+    expect(() => shop.like('Orders', 'invoice')).toThrow(expect.objectContaining({ code: 'type-unknown' }));
+  });
+
+  test.each(Array.from({ length: 12 }, (_, at) => SEED + at))(
+    'is exact whatever is written and whatever befalls it (seed %i)',
+    async (seed) => {
+      const drawn = { seed, count: 30, ids: 4 };
+      const { parked } = await shop
+        .given({ Customers: shop.like('Customers', 'customer', drawn), Orders: shop.like('Orders', 'order', drawn) })
+        .when({ Orders: shop.like('Orders', 'order', { ...drawn, seed: seed + 1_000 }) }, { ...EVERYTHING, seed })
+        .when({ Customers: shop.like('Customers', 'customer', { ...drawn, count: 5 }) }, { ...EVERYTHING, seed })
+        .expect();
+      expect(parked).toEqual([]);
+    },
+  );
+});
+
+test('a pipeline that claims what isn’t so is found', async () => {
+  await using shop = await open('../fixtures/unstable');
+  const run = shop
+    .given({ Orders: [order('o1', 100)] })
+    .when({ Orders: [order('o1', 100, { placedAt: '2026-03-02T10:00:00.000Z' })] });
+  const error = await run.expect().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(AssertionError);
+  expect(String(error)).toContain('What was derived is not what its sources give');
+  expect(String(error)).toContain('unexpected: Days ["s1","day|2026-03-01|s1"]');
+});
+
+test('what is made up after the examples is the same for a seed, and has the type’s keys', async () => {
+  await using shop = await open('../fixtures/shop');
+  const once = shop.like('Orders', 'order', { seed: SEED, count: 200, ids: 8 });
+  expect(shop.like('Orders', 'order', { seed: SEED, count: 200, ids: 8 })).toEqual(once);
+  expect(new Set(once.map(({ id }) => id)).size).toBe(8);
+  const keys = Map.groupBy(once, ({ id }) => id);
+  for (const versions of keys.values()) expect(new Set(versions.map(({ storeId }) => storeId)).size).toBe(1);
+  const kinds = once.map(({ id, storeId, placedAt, cents, cancelled }) =>
+    [id, storeId, placedAt, cents, cancelled].map((value) => typeof value).join(' '),
+  );
+  expect([...new Set(kinds)].toSorted()).toEqual([
+    'string string string number boolean',
+    'string string string number undefined',
+  ]);
+});

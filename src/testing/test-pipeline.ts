@@ -34,8 +34,8 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
   const { startEmulator } = await import('../emulator/index.ts');
   const emulator = await startEmulator();
   const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
-  // A projection is tested on what is hot: nothing is swept here.
-  const loaded = { folder, modelFile, model, pipeline: { ...pipeline, archives: [] } };
+  // What is written to a container is tested, on what is hot: nothing is swept or sent here.
+  const loaded = { folder, modelFile, model, pipeline: { ...pipeline, archives: [], publishes: [], ingests: [] } };
   let scenarios = 0;
   const close = async (): Promise<void> => {
     client.dispose();
@@ -71,8 +71,14 @@ const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
   leaseDatabase: database,
   leases: database.container('leases'),
   state: database.container('millrace'),
-  blobs: () => {
-    const mend = 'Test archives with `millrace dev`, which brings Azurite.';
-    throw new UsageError('no-storage', 'A test pipeline has no blob storage', { mend });
+  blobs: () => absent('blob storage'),
+  hubs: {
+    producer: () => absent('event hubs'),
+    consumer: () => absent('event hubs'),
+    check: () => absent('event hubs'),
   },
 });
+
+const absent = (what: string): never => {
+  throw new UsageError('not-in-tests', `A test pipeline has no ${what}`, { mend: 'Use `millrace dev`, which has.' });
+};

@@ -26,4 +26,4 @@ export type {
   PublishSpec,
   SourceRules,
 } from './definition/kinds.ts';
-export type { Load, LoadOptions, Step } from './definition/workload.ts';
+export type { EventStep, Load, LoadOptions, Step } from './definition/workload.ts';

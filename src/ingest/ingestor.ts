@@ -141,6 +141,6 @@ const rawEvent = (event: ReceivedEventData, partition: string): RawEvent => ({
   ...(event.partitionKey ? { partitionKey: event.partitionKey } : {}),
   partition,
   sequence: event.sequenceNumber,
-  offset: String(event.offset),
+  offset: event.offset,
   enqueuedAt: event.enqueuedTimeUtc,
 });

@@ -137,7 +137,8 @@ describe('an event', () => {
     await publishing(async () => producer).consume(change([long, 'b', 3], 'a', 1));
     await publishing(async () => producer, { order: 'document' }).consume(change(['k'], 'a', 1));
     const keys = bodies(hubs.hubs.events('telemetry')).map(({ partitionkey }) => partitionkey);
-    expect(keys.toSorted()).toEqual([expect.stringMatching(/^[\w-]{43}$/), '["k","a"]'].toSorted());
+    expect(keys).toHaveLength(2);
+    expect(keys).toEqual(expect.arrayContaining([expect.stringMatching(/^[\w-]{43}$/), '["k","a"]']));
   });
 });
 
@@ -175,7 +176,8 @@ describe('bad input', () => {
     expect(outcome).toEqual({ applied: 2, parked: 2 });
     await consume(change(['k1'], 'a', 5), change(['k2'], 'c', 6));
     const ids = (): unknown[] => bodies(hubs.hubs.events('telemetry')).map(({ data }) => (data as { id: string }).id);
-    expect(ids().toSorted()).toEqual(['a', 'c', 'c']);
+    expect(ids()).toHaveLength(3);
+    expect(ids()).toEqual(expect.arrayContaining(['a', 'c', 'c']));
     expect(await letters()).toMatchObject([
       { id: 'big', code: 'event-too-large', message: expect.stringContaining('telemetry takes 20,000') },
       { id: 'b', code: 'waits-behind-parked', waits: true },
@@ -273,6 +275,7 @@ describe('a hundred thousand changes', () => {
       if (page === 0 || random.chance(0.05)) await deliver();
     }
     const seen = new Map<string, string>();
+    const differing: string[] = [];
     const published = bodies(hubs.hubs.events('telemetry'));
     const found = new Map<string, number[]>();
     for (const event of published) {
@@ -280,14 +283,15 @@ describe('a hundred thousand changes', () => {
       const id = String(event['id']);
       const before = seen.get(id);
       seen.set(id, text);
-      if (before !== undefined) expect(text).toBe(before);
-      else {
+      if (before !== undefined && before !== text) differing.push(id);
+      if (before === undefined) {
         const key = String(event['partitionkey']);
         const own = found.get(key) ?? [];
         found.set(key, own);
         own.push((event['data'] as { lsn: number }).lsn);
       }
     }
+    expect(differing).toEqual([]);
     expect(published.length).toBeGreaterThan(100_000);
     expect(seen.size).toBe(100_000);
     expect(found).toEqual(expected);

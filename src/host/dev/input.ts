@@ -7,7 +7,7 @@ import { UsageError, messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { parseDate } from '../../definition/date.ts';
 import type { SourceRef } from '../../definition/kinds.ts';
-import type { Load, Step } from '../../definition/workload.ts';
+import type { EventStep, Load, Step } from '../../definition/workload.ts';
 
 /** One piece of input. `at` counts from 1: the line of a file, the step of a workload. */
 export interface InputItem {
@@ -15,7 +15,7 @@ export interface InputItem {
   /** What it came from, to be kept where it is rejected. */
   readonly text: () => string;
   /** The step it is, or why it is none. */
-  readonly step: Step | string;
+  readonly step: Step | EventStep | string;
 }
 
 export interface Input {

@@ -6,7 +6,10 @@ import { failureOf, kindOfStatus } from '../../cosmos/failure.ts';
 import type { KeyPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/session.ts';
+import type { EventStep } from '../../definition/workload.ts';
+import type { HubClients } from '../../sinks/hub-clients.ts';
 import { type Admitted, admit } from './admit.ts';
+import { admitEvent, sendEvents } from './hubs.ts';
 import type { Input } from './input.ts';
 import { Marker, type Progress } from './marker.ts';
 import { type Reject, RejectsFile } from './rejects.ts';
@@ -16,6 +19,8 @@ export interface LoaderOptions {
   readonly state: Container;
   /** Key paths by container of the model. */
   readonly containers: ReadonlyMap<string, readonly KeyPath[]>;
+  /** Event hubs that events may be sent to; without them, an event is rejected. */
+  readonly eventHubs?: { readonly names: ReadonlySet<string>; readonly clients: HubClients };
   readonly input: Input;
   /** Where the rejects file goes. */
   readonly directory: string;
@@ -60,11 +65,12 @@ export async function load(options: LoaderOptions): Promise<Loaded> {
     if (chunk.items === 0) return;
     await pace.wait(chunk.items, signal);
     await write(options, chunk.admitted);
+    if (options.eventHubs) await sendEvents(chunk.events, options.eventHubs.clients, signal);
     await rejects.add(chunk.rejects);
     for (const reject of chunk.rejects) options.onReject?.(reject);
     progress = {
       at: chunk.at,
-      loaded: progress.loaded + chunk.admitted.length,
+      loaded: progress.loaded + chunk.admitted.length + chunk.events.length,
       rejected: progress.rejected + chunk.rejects.length,
     };
     await marker.write(progress);
@@ -78,9 +84,16 @@ export async function load(options: LoaderOptions): Promise<Loaded> {
       skipped += 1;
       continue;
     }
-    const result = typeof item.step === 'string' ? item.step : admit(item.step, options.containers);
-    if (typeof result === 'string') chunk.reject(item.at, result, item.text());
-    else chunk.admit(item.at, result);
+    const { step } = item;
+    if (typeof step !== 'string' && 'hub' in step) {
+      const refused = admitEvent(step, options.eventHubs?.names ?? new Set());
+      if (refused === undefined) chunk.send(item.at, step);
+      else chunk.reject(item.at, refused, item.text());
+    } else {
+      const result = typeof step === 'string' ? step : admit(step, options.containers);
+      if (typeof result === 'string') chunk.reject(item.at, result, item.text());
+      else chunk.admit(item.at, result);
+    }
     if (chunk.items >= size || chunk.bytes >= CHUNK_BYTES) await flush();
   }
   await flush();
@@ -89,18 +102,25 @@ export async function load(options: LoaderOptions): Promise<Loaded> {
 
 class Chunk {
   readonly admitted: Admitted[] = [];
+  readonly events: EventStep[] = [];
   readonly rejects: Reject[] = [];
   at = 0;
   bytes = 0;
 
   get items(): number {
-    return this.admitted.length + this.rejects.length;
+    return this.admitted.length + this.events.length + this.rejects.length;
   }
 
   admit(at: number, admitted: Admitted): void {
     this.at = at;
     this.bytes += admitted.bytes;
     this.admitted.push(admitted);
+  }
+
+  send(at: number, step: EventStep): void {
+    this.at = at;
+    this.bytes += JSON.stringify(step).length;
+    this.events.push(step);
   }
 
   reject(line: number, why: string, text: string): void {

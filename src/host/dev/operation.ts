@@ -104,6 +104,7 @@ async function play(
       database: services.database,
       state: services.state,
       containers: new Map(loaded.model.containers.map(({ name, partitionKey }) => [name, partitionKey.map(splitPath)])),
+      eventHubs: { names: hubNames(loaded), clients: services.hubs },
       input: source,
       directory: options.data ?? context.workspace.directory,
       ...(options.rate === undefined ? {} : { rate: options.rate }),
@@ -171,6 +172,9 @@ async function resting(
     });
   }
 }
+
+const hubNames = ({ pipeline: { publishes, ingests } }: LoadedPipeline): ReadonlySet<string> =>
+  new Set([...publishes.map(({ to }) => to), ...ingests.map(({ from }) => from)]);
 
 async function inputOf(
   { input: file, into, seed }: DevInput,

@@ -4,6 +4,7 @@ import type { Context } from '../../operations/operation.ts';
 import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
 import { openServices } from '../services.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
+import { startHubs } from './hubs.ts';
 import { startAzurite } from './storage.ts';
 
 export interface StageInput extends EmbeddedInput {
@@ -35,15 +36,22 @@ export async function openStage(
   }
   const { data } = options;
   const server = await startBeside(options.port, options);
-  const blobs =
-    pipeline.archives.length > 0 ? { folder: data === undefined ? undefined : join(data, 'blob') } : undefined;
-  const storage = blobs && (await startAzurite(blobs).catch((error: unknown) => abandon(server, error)));
+  const folderOf = (name: string): string | undefined => (data === undefined ? undefined : join(data, name));
+  // An archive lies in blobs, and so does how far an ingest is.
+  const wantsBlobs = pipeline.archives.length + pipeline.ingests.length > 0;
+  const storage = wantsBlobs
+    ? await startAzurite({ folder: folderOf('blob') }).catch((error: unknown) => abandon(error, server))
+    : undefined;
+  const hubs = await startHubs(pipeline, folderOf('event-hubs')).catch((error: unknown) =>
+    abandon(error, storage, server),
+  );
   const database = basename(folder);
   if (!options.once) {
     screen.line(
       `Cosmos DB listens at ${server.endpoint}; COSMOS_DATABASE=${database} COSMOS='${server.connectionString}'`,
     );
-    if (storage) screen.line(`Its archive goes to Azurite; STORAGE='${storage.connectionString}'`);
+    if (storage) screen.line(`Azurite keeps its blobs; STORAGE='${storage.connectionString}'`);
+    if (hubs) screen.line(`A stand-in for Event Hubs listens; EVENTHUBS='${hubs.connectionString}'`);
   }
   const account = { kind: 'key', endpoint: server.endpoint, key: server.key } as const;
   const settings: Settings = {
@@ -55,6 +63,9 @@ export async function openStage(
     ...(storage && {
       storage: { account: { kind: 'key', connectionString: storage.connectionString }, container: 'archive' },
     }),
+    ...(hubs && {
+      eventHubs: { account: { kind: 'key', connectionString: hubs.connectionString }, checkpoints: 'checkpoints' },
+    }),
   };
   const services = await openServices(settings);
   return {
@@ -63,13 +74,14 @@ export async function openStage(
     ended: storage ? AbortSignal.any([server.ended, storage.ended]) : server.ended,
     [Symbol.asyncDispose]: async () => {
       services.close();
+      await hubs?.close();
       await storage?.close();
       await server.close();
     },
   };
 }
 
-async function abandon(server: Beside, error: unknown): Promise<never> {
-  await server.close();
+async function abandon(error: unknown, ...started: (Pick<Beside, 'close'> | undefined)[]): Promise<never> {
+  for (const server of started) await server?.close();
   throw error;
 }

@@ -1,0 +1,42 @@
+import type { EventHubs } from '../../emulator/index.ts';
+import type { EventStep } from '../../definition/workload.ts';
+import type { Pipeline } from '../../definition/kinds.ts';
+import type { Fence } from '../../feed/fence.ts';
+import { EventHubSink } from '../../sinks/event-hub.ts';
+import type { HubClients } from '../../sinks/hub-clients.ts';
+
+/** Starts a stand-in with the event hubs that a pipeline publishes to and ingests from; undefined where it has none. */
+export async function startHubs(
+  { publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>,
+  folder: string | undefined,
+): Promise<EventHubs | undefined> {
+  const groups = new Map<string, string[]>(publishes.map(({ to }) => [to, []]));
+  for (const { from, consumerGroup } of ingests) groups.set(from, [...(groups.get(from) ?? []), consumerGroup]);
+  if (groups.size === 0) return undefined;
+  const hubs = Object.fromEntries([...groups].map(([name, consumerGroups]) => [name, { consumerGroups }]));
+  // Imported here and not above: the stand-in reaches no deployment.
+  const { startEventHubs } = await import('../../emulator/eventhubs/index.ts');
+  return startEventHubs({ hubs, ...(folder === undefined ? {} : { data: folder }) });
+}
+
+/** What a message of an event hub may have, less room for what goes around a body (quotas: publication size). */
+const MAX_EVENT = 1_000_000;
+
+/** Checks an event at the edge; text: why it is refused. */
+export function admitEvent({ hub, send }: EventStep, known: ReadonlySet<string>): string | undefined {
+  if (!known.has(hub)) return `there is no event hub ${hub} in the pipeline`;
+  const bytes = Buffer.byteLength(JSON.stringify(send.body) ?? '');
+  return bytes > MAX_EVENT ? `its body has ${bytes.toLocaleString('en-US')} bytes, over what a hub takes` : undefined;
+}
+
+/** Sends events to their hubs, each key in order; resolves when the hubs have them. */
+export async function sendEvents(steps: readonly EventStep[], hubs: HubClients, signal: AbortSignal): Promise<void> {
+  const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+  for (const [hub, own] of Map.groupBy(steps, (step) => step.hub)) {
+    const messages = own.map(({ send: { body, partitionKey, messageId } }) => ({
+      partitionKey,
+      event: { body, contentType: 'application/json', ...(messageId === undefined ? {} : { messageId }) },
+    }));
+    await new EventHubSink(hub, () => hubs.producer(hub)).publish(messages, fence);
+  }
+}

@@ -2,14 +2,23 @@ import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
 import type { Controls } from './controls.ts';
+import type { Faults } from './cosmos/account.ts';
+import type { EmulatorStats } from './cosmos/stats.ts';
+import { ImportError } from './cosmos/transfer.ts';
+import type { Importer } from './cosmos/transfer.ts';
 import { badRequest, header, parseObject, WireError } from './cosmos/wire.ts';
 import type { Call, Reply } from './cosmos/wire.ts';
 
 /** What the endpoint can do beyond the controls. */
 export interface Server extends Controls {
+  faults(faults: Faults | 'adverse'): void;
   stall(ms: number): void;
-  restart(): Promise<void>;
+  restart(downMs?: number): Promise<void>;
   now(): number;
+  stats(): EmulatorStats;
+  /** Everything, as JSON lines. */
+  export(): Iterable<string>;
+  importer(into: string | undefined): Importer;
 }
 
 type Command = (server: Server, body: unknown) => object;
@@ -62,10 +71,26 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     server.stall(ms);
     return { ms };
   }),
-  crash: command(z.strictObject({}), (server) => {
+  crash: command(z.strictObject({ downMs: z.number().min(0).default(0) }), (server, { downMs }) => {
     // The answer first, as there will be nobody to give it.
-    setImmediate(() => void server.restart());
+    setImmediate(() => void server.restart(downMs));
+    return { downMs };
+  }),
+  restore: command(
+    z.strictObject({ container: container.optional(), agoMs: z.number().min(0).default(0) }),
+    (server, { container: of, agoMs }) => ({ items: server.restore(of, agoMs) }),
+  ),
+  // Checked by whoever sets them, so that they are refused alike over HTTP and in the process.
+  faults: (server, body) => {
+    const { preset, ...faults } = body as Faults & { preset?: unknown };
+    server.faults(preset === 'adverse' ? preset : faults);
     return {};
+  },
+  stats: command(z.strictObject({}), (server) => server.stats()),
+  import: command(z.strictObject({ lines: z.string(), into: z.string().optional() }), (server, { lines, into }) => {
+    const importer = server.importer(into);
+    for (const line of lines.split('\n')) importer.take(line);
+    return { items: importer.items, into: importer.into };
   }),
 };
 
@@ -77,11 +102,14 @@ export function admin(server: Server, key: string): (from: string | undefined, c
     try {
       allow(from, call, key);
       const [, name = '', ...rest] = call.segments;
-      const run = call.method === 'POST' && rest.length === 0 && Object.hasOwn(COMMANDS, name) && COMMANDS[name];
-      if (!run) throw new WireError(404, `There is no such command: POST ${Object.keys(COMMANDS).join(', ')}.`);
+      const posted = call.method === 'POST' && rest.length === 0;
+      if (posted && name === 'export') return { status: 200, headers: {}, lines: server.export() };
+      const run = posted && Object.hasOwn(COMMANDS, name) && COMMANDS[name];
+      if (!run) throw new WireError(404, `There is no such command: POST ${Object.keys(COMMANDS).join(', ')}, export.`);
       return { status: 200, headers: {}, text: JSON.stringify(run(server, parseObject(call.body))) };
     } catch (error) {
       if (error instanceof WireError) return error.reply();
+      if (error instanceof ImportError) return badRequest(error.message).reply();
       if (error instanceof UsageError) return badRequest(`${error.message} ${error.mend ?? ''}`.trim()).reply();
       throw error;
     }

@@ -3,7 +3,10 @@ import type { Account } from './cosmos/account.ts';
 import type { Container } from './cosmos/container.ts';
 import { purge } from './cosmos/expiry.ts';
 import { failover } from './cosmos/failover.ts';
+import { throughputFor } from './cosmos/offers.ts';
 import { merge, partitionOf, split } from './cosmos/repartition.ts';
+import { dropContainer } from './cosmos/resources.ts';
+import { restore } from './cosmos/restore.ts';
 import { WireError } from './cosmos/wire.ts';
 
 /** What a running server can be told to do. Containers are named `database/container`. All throw UsageError. */
@@ -29,20 +32,19 @@ export interface Controls {
    * the faults to have been at least that long. Returns how many items are other than before.
    */
   failover(container: string, lossMs: number): number;
+  /**
+   * Brings a container (all of them, if none is named) back to what it was `agoMs` ago, or just before it was dropped:
+   * with a new resource id, and lsns that begin again. Needs `historyMs` among the faults to have been at least that
+   * long, unless it exists and nothing is taken back. Returns the number of items.
+   */
+  restore(container?: string, agoMs?: number): number;
 }
 
 export function controls(account: () => Account): Controls {
   const on = <T>(name: string, work: (container: Container) => T): T => {
     const [database = '', id = '', ...rest] = name.split('/');
     const container = account().databases.get(database)?.containers.get(id);
-    if (!container || rest.length > 0) {
-      const known = [...account().databases.values()].flatMap(({ id: of, containers }) =>
-        [...containers.keys()].map((each) => `${of}/${each}`),
-      );
-      throw new UsageError('emulator-container-unknown', `There is no container '${name}'.`, {
-        mend: known.length === 0 ? 'Create one first.' : `Name one of ${known.join(', ')}.`,
-      });
-    }
+    if (!container || rest.length > 0) throw unknown(account(), name);
     try {
       return work(container);
     } catch (error) {
@@ -70,20 +72,48 @@ export function controls(account: () => Account): Controls {
     freeze: (stop) => (stop ? account().clock.freeze() : account().clock.thaw()),
     purge: () => purge(account()),
     failover: (name, lossMs) =>
-      on(name, (container) => {
-        const { historyMs = 0 } = account().faults;
-        if (atLeast(0, lossMs, 'The loss') > historyMs) {
-          throw new UsageError(
-            'emulator-no-history',
-            `The last ${lossMs} ms can't be lost: ${historyMs} ms are kept.`,
-            {
-              mend: "Set the fault 'historyMs' to at least as much before the writes are made.",
-            },
-          );
-        }
-        return failover(account(), container, lossMs);
-      }),
+      on(name, (container) => failover(account(), container, kept(account(), atLeast(0, lossMs, 'The loss')))),
+    restore: (name, agoMs = 0) => {
+      const time = account().now() - kept(account(), atLeast(0, agoMs, 'The time to go back'));
+      const names = name === undefined ? namesIn(account()) : [name];
+      return names.reduce((items, each) => items + restoreOne(account(), each, time), 0);
+    },
   };
+}
+
+/** @throws UsageError where the past isn't kept for that long */
+function kept(account: Account, ms: number): number {
+  const { historyMs = 0 } = account.faults;
+  if (ms <= historyMs) return ms;
+  throw new UsageError('emulator-no-history', `The last ${ms} ms can't be taken back: ${historyMs} ms are kept.`, {
+    mend: "Set the fault 'historyMs' to at least as much before the writes are made.",
+  });
+}
+
+function restoreOne(account: Account, name: string, time: number): number {
+  const [database = '', id = ''] = name.split('/');
+  const home = account.databases.get(database);
+  const standing = home?.containers.get(id);
+  if (home && standing) {
+    const throughput = throughputFor(account, standing.rid);
+    dropContainer(account, home, standing);
+    return restore(account, home, standing, throughput, time);
+  }
+  const dropped = account.dropped.get(name);
+  if (!home || !dropped) throw unknown(account, name);
+  return restore(account, home, dropped.container, dropped.throughput, time);
+}
+
+const namesIn = (account: Account): string[] =>
+  [...account.databases.values()].flatMap(({ id: of, containers }) =>
+    [...containers.keys()].map((id) => `${of}/${id}`),
+  );
+
+function unknown(account: Account, name: string): UsageError {
+  const known = namesIn(account);
+  return new UsageError('emulator-container-unknown', `There is no container '${name}'.`, {
+    mend: known.length === 0 ? 'Create one first.' : `Name one of ${known.join(', ')}.`,
+  });
 }
 
 function atLeast(least: number, value: number, what: string): number {

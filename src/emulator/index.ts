@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CosmosClientOptions } from '@azure/cosmos';
 import { UsageError } from '../base/errors.ts';
 import { admin } from './admin.ts';
@@ -13,10 +14,21 @@ import { seeded } from './cosmos/random.ts';
 import { restart as restartRules } from './cosmos/rules.ts';
 import { CosmosServer } from './cosmos/server.ts';
 import { Service } from './cosmos/service.ts';
+import type { Identity } from './cosmos/service.ts';
 import type { EmulatorStats } from './cosmos/stats.ts';
-import { exportTo, importFrom } from './cosmos/transfer.ts';
+import { exportTo, Importer, importFrom, lines } from './cosmos/transfer.ts';
+import { permit } from './entra/access.ts';
+import type { Principals } from './entra/access.ts';
+import { Issuer, TENANT } from './entra/issuer.ts';
+import { faultsOf } from './fault-input.ts';
+import { checkOptions, listenRefusal } from './options.ts';
+import type { EmulatorOptions } from './options.ts';
+import { newCertificate } from './tls.ts';
 
 export type { Controls } from './controls.ts';
+export type { Assignment, Principals, Role } from './entra/access.ts';
+export { ADVERSE } from './fault-input.ts';
+export type { EmulatorOptions } from './options.ts';
 export type { Faults } from './cosmos/account.ts';
 export type { Rule } from './cosmos/rules.ts';
 export type { EmulatorStats } from './cosmos/stats.ts';
@@ -27,24 +39,10 @@ export type { EventHubFaults, EventHubs, EventHubsOptions, HubOptions, Published
 export const EMULATOR_KEY = 'C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==';
 
 const PURGE_INTERVAL_MS = 1000;
+const ROLES: Principals = { reader: 'reader', contributor: 'contributor' };
 
-export interface EmulatorOptions {
-  /** 0, the default, takes any free port. */
-  readonly port?: number;
-  /** Default 127.0.0.1: nobody but this machine. Any other name needs `allowRemote`. */
-  readonly host?: string;
-  /** Lets other machines in, who then need nothing but the key, and see everything unencrypted. */
-  readonly allowRemote?: boolean;
-  /** A folder to keep everything in; without it, everything is gone at the end. */
-  readonly data?: string;
-  /** Base64; default the published emulator key. */
-  readonly key?: string;
-  /** Makes faults and the order inside an lsn repeatable. */
-  readonly seed?: number;
-  readonly faults?: Faults;
-  /** Whether the all-versions feed brings what a document was before. */
-  readonly previousImages?: boolean;
-}
+/** What the client takes as `aadCredentials`. */
+export type Credential = NonNullable<CosmosClientOptions['aadCredentials']>;
 
 export interface Emulator extends Controls {
   readonly endpoint: string;
@@ -55,15 +53,20 @@ export interface Emulator extends Controls {
    * needs no sockets, about twice as fast, and meets the same faults, broken connections among them.
    */
   readonly clientOptions: Required<Pick<CosmosClientOptions, 'endpoint' | 'key' | 'httpClient'>>;
-  /** Replaces the faults from here on. */
-  faults(faults: Faults): void;
+  /** PEM, only with `tls`: what clients over sockets have to trust, by NODE_EXTRA_CA_CERTS or an agent's `ca`. */
+  readonly certificate: string | undefined;
+  /** For `aadCredentials`, only with `tls`: tokens for one of the principals. Throws UsageError for a name there isn't. */
+  credential(principal: string): Credential;
+  /** Replaces the faults from here on. Throws UsageError for what is none. */
+  faults(faults: Faults | 'adverse'): void;
   /** Stops the world: nothing is answered for so long, and then everything. */
   stall(ms: number): void;
   /**
    * As if the process were killed and started again on the same port: connections break without answers, queries under
    * way are lost, and what isn't on disk is gone, where there is a disk; a server in memory keeps its memory.
+   * @param downMs how long nothing listens in between
    */
-  restart(): Promise<void>;
+  restart(downMs?: number): Promise<void>;
   /** Writes every database, container and item to a file, one JSON value a line; returns the number of items. */
   exportTo(path: string): Promise<number>;
   /** Reads such a file, beside what is there already; returns the number of items. Throws UsageError with the line. */
@@ -73,64 +76,73 @@ export interface Emulator extends Controls {
 }
 
 /**
- * Starts a Cosmos DB server inside this process that the unmodified `@azure/cosmos` client can use over plain HTTP.
- * Throws UsageError where the port is taken, the key isn't Base64 or the data folder can't be used.
+ * Starts a Cosmos DB server inside this process that the unmodified `@azure/cosmos` client can use over HTTP or HTTPS on
+ * the loopback interface, or without any of it by `clientOptions`.
+ * Throws UsageError where the port is taken, the data folder can't be used, or an option makes no sense.
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
-  const { port = 0, host = '127.0.0.1', key = EMULATOR_KEY, allowRemote = false } = options;
-  const seed = options.seed ?? Math.floor(Math.random() * 2 ** 32);
-  checkKey(key);
-  checkHost(host, allowRemote);
-  const random = seeded(seed);
+  checkOptions(options);
+  const { port = 0, host = '127.0.0.1', key = EMULATOR_KEY, principals = ROLES } = options;
+  const random = seeded(options.seed ?? Math.floor(Math.random() * 2 ** 32));
+  const certificate = options.tls === true ? await newCertificate(host) : undefined;
+  let endpoint = '';
   let { account, journal } = open(options, random);
-  const commands = controls(() => account);
-  const stall = (ms: number): void => {
-    service.stalledUntil = Date.now() + ms;
-  };
   const now = (): number => account.now();
-  const serve = (): Service => new Service(account, key, admin({ ...commands, stall, restart, now }, key));
+  const issuer = certificate && (await Issuer.create(principals, key, () => endpoint, now));
+  const orders = {
+    ...controls(() => account),
+    faults: (next: Faults | 'adverse'): void => {
+      const checked = faultsOf(next);
+      restartRules(checked.rules ?? []);
+      account.faults = checked;
+    },
+    stall: (ms: number): void => {
+      service.stalledUntil = Date.now() + ms;
+    },
+    restart: (downMs = 0): Promise<void> => (restarting ??= again(downMs).finally(() => (restarting = undefined))),
+    stats: (): EmulatorStats => service.stats.snapshot(),
+  };
+  const commands = admin(
+    { ...orders, now, export: () => lines(account), importer: (into) => new Importer(account, into) },
+    key,
+  );
+  const serve = (): Service => new Service(account, key, commands, issuer && identityOf(issuer));
   let service = serve();
-  let server = new CosmosServer(service);
+  let server = new CosmosServer(service, certificate);
   const bound = await server.listen(port, host).catch((error: unknown) => {
     journal?.close();
-    throw refusal(error, port, host);
+    throw listenRefusal(error, port, host);
   });
+  endpoint = `${certificate ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}/`;
   const sweeping = setInterval(() => sweep(account), PURGE_INTERVAL_MS).unref();
-  const endpoint = `http://${host.includes(':') ? `[${host}]` : host}:${bound}/`;
+  let restarting: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
-  let restarting: Promise<void> | undefined;
-  function restart(): Promise<void> {
-    return (restarting ??= again().finally(() => (restarting = undefined)));
-  }
-  async function again(): Promise<void> {
+  async function again(downMs: number): Promise<void> {
     const stopped = server.close();
     journal?.crash();
     if (journal) ({ account, journal } = open({ ...options, faults: account.faults }, random, account.clock));
     await stopped;
+    if (downMs > 0) await delay(downMs, undefined, { ref: false });
+    if (closing) return;
     const { stats } = service;
     const next = serve();
     next.stats = stats;
-    server = new CosmosServer(next);
+    server = new CosmosServer(next, certificate);
     await server.listen(bound, host);
     service = next;
   }
 
   return {
-    ...commands,
+    ...orders,
     endpoint,
     key,
     connectionString: `AccountEndpoint=${endpoint};AccountKey=${key};`,
+    certificate: certificate?.cert,
+    credential: (name) => credentialOf(issuer, name),
     clientOptions: { endpoint, key, httpClient: inProcess(() => service) },
-    faults: (next) => {
-      restartRules(next.rules ?? []);
-      account.faults = next;
-    },
-    stall,
-    restart,
     exportTo: (path) => exportTo(account, path),
     importFrom: (path) => importFrom(account, path),
-    stats: () => service.stats.snapshot(),
     close: () =>
       (closing ??= (async () => {
         clearInterval(sweeping);
@@ -147,43 +159,39 @@ function open(
   clock?: Clock,
 ): { account: Account; journal: Journal | undefined } {
   const journal = data === undefined ? undefined : new Journal(data);
-  const account = newAccount(journal, journal?.boot ?? 0, random, faults, clock);
+  const account = newAccount(journal, journal?.boot ?? 0, random, faultsOf(faults), clock);
   account.previousImages = previousImages;
   journal?.load(account);
   return { account, journal };
 }
 
-function checkHost(host: string, allowRemote: boolean): void {
-  if (/^(?:127\.|::1$|localhost$)/.test(host)) return;
-  if (!allowRemote) {
-    throw new UsageError('emulator-host-not-local', `The host ${host} lets other machines in.`, {
-      mend: 'Leave the host out, or set `allowRemote` if they shall have every document here.',
+const identityOf = (issuer: Issuer): Identity => ({
+  tenant: TENANT,
+  authorize: async (token, call) => permit(await issuer.verify(token), call),
+  answer: (call) => issuer.answer(call),
+});
+
+/** Throws UsageError where there are no tokens, or none for that name. */
+function credentialOf(issuer: Issuer | undefined, name: string): Credential {
+  if (!issuer) {
+    throw new UsageError(
+      'emulator-without-tokens',
+      'This server hands out no tokens: the client sends them over TLS only.',
+      {
+        mend: 'Start it with `tls: true`.',
+      },
+    );
+  }
+  if (!issuer.names.includes(name)) {
+    throw new UsageError('emulator-principal-unknown', `There is no principal '${name}'.`, {
+      mend: `Name one of ${issuer.names.join(', ')}.`,
     });
   }
-  process.emitWarning(`The embedded Cosmos DB server listens on ${host}: other machines can reach it, unencrypted.`);
-}
-
-function checkKey(key: string): void {
-  if (/^[A-Za-z0-9+/]+={0,2}$/.test(key) && key.length % 4 === 0) return;
-  throw new UsageError('emulator-key-invalid', 'The emulator key is not Base64.', {
-    mend: 'Leave the key out to use the published emulator key.',
-  });
-}
-
-function refusal(error: unknown, port: number, host: string): unknown {
-  const code = (error as { code?: string }).code;
-  if (code === 'EADDRINUSE') {
-    return new UsageError('emulator-port-in-use', `Port ${port} on ${host} is already in use.`, {
-      cause: error,
-      mend: 'Stop what is listening there, name another port, or name port 0 for any free one.',
-    });
-  }
-  return new UsageError(
-    'emulator-cannot-listen',
-    `The emulator can't listen on ${host}:${port} (${code ?? 'unknown reason'}).`,
-    {
-      cause: error,
-      mend: 'Name another host or port.',
+  return {
+    getToken: async (scopes) => {
+      const [scope = ''] = typeof scopes === 'string' ? [scopes] : scopes;
+      const { token, expiresAt } = await issuer.token(name, scope.replace(/\/\.default$/, ''));
+      return { token, expiresOnTimestamp: expiresAt };
     },
-  );
+  };
 }

@@ -20,6 +20,14 @@ test('commands come over HTTP, with the key', async () => {
   expect((await command('failover', { container: 'd/c', lossMs: 0 }))[0]).toBe(200);
   expect((await command('stall', { ms: 0 }))[0]).toBe(200);
 
+  expect(await command('restore', { container: 'd/c' })).toEqual([200, { items: 0 }]);
+  expect(await command('restore', { agoMs: 1 })).toMatchObject([400, { message: /historyMs/ }]);
+  expect(await command('faults', { latencyMs: 1, rules: [{ status: 503, operation: 'read' }] })).toEqual([200, {}]);
+  expect(await command('faults', { preset: 'adverse' })).toEqual([200, {}]);
+  expect(await command('faults', { latency: 1 })).toMatchObject([400, { message: /latency/ }]);
+  expect((await command('faults', {}))[0]).toBe(200);
+  expect(await command('stats', {})).toMatchObject([200, { requests: {}, faults: 0 }]);
+
   expect((await command('split', { container: 'd/c' }, 'x'))[0]).toBe(401);
   expect((await command('nonsense', {}))[0]).toBe(404);
   expect((await command('constructor', {}))[0]).toBe(404);

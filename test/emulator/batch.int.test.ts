@@ -105,3 +105,15 @@ test('bulk operations stand each for itself, over all ranges', async () => {
   const again = await container.items.executeBulkOperations([{ operationType: 'Read', id: '3', partitionKey: 'k3' }]);
   expect(again[0]?.response?.statusCode).toBe(200);
 });
+
+test('a batch that would take more than five seconds is broken off then, and has had no effect', async () => {
+  const { container, emulator } = await emulate();
+  const create: OperationInput = { operationType: 'Create', resourceBody: { id: '1', pk: 'a' } };
+  emulator.faults({ latencyMs: 600_000 });
+  const began = performance.now();
+  expect((await refusal(container.items.batch([create], 'a'))).message).toContain('exceeded the alloted time');
+  expect(performance.now() - began).toBeGreaterThan(4990);
+  expect(emulator.stats().statuses['408']).toBe(1);
+  emulator.faults({});
+  expect((await container.item('1', 'a').read()).statusCode).toBe(404);
+});

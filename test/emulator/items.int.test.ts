@@ -41,13 +41,13 @@ describe('items', () => {
     const readable = ['a?b', ' a', 'a b', 'ü鱀', 'x,=.:~+-@()^${}[]!_&;', 'x'.repeat(1023)];
     for (const id of readable) {
       await container.items.create({ id, pk: id });
-      expect((await container.item(id, id).read()).resource, id).toMatchObject({ id });
+      expect((await container.item(id, id).read()).resource).toMatchObject({ id });
       expect((await container.item(id, id).delete()).statusCode).toBe(204);
     }
     for (const id of ['a ', 'a%20', 'a%E9%B1%80']) {
       expect((await container.items.create({ id, pk: id })).statusCode).toBe(201);
-      expect(await refusal(container.item(id, id).read()), id).toMatchObject({ code: 401 });
-      expect(await refusal(container.item(id, id).delete()), id).toMatchObject({ code: 401 });
+      expect(await refusal(container.item(id, id).read())).toMatchObject({ code: 401 });
+      expect(await refusal(container.item(id, id).delete())).toMatchObject({ code: 401 });
     }
   });
 

@@ -138,6 +138,60 @@ test('latency holds answers back, a stalled world all of them', async () => {
   expect(performance.now() - stopped).toBeGreaterThan(55);
 });
 
+test('what is under way is held back by a stall too', async () => {
+  const { emulator, container } = await emulate({}, { faults: { latencyMs: 20 } });
+  const stopped = performance.now();
+  const created = container.items.create({ id: '1', pk: 'a' });
+  await expect.poll(() => emulator.stats().requests.create, { interval: 1 }).toBe(1);
+  emulator.stall(150);
+  await created;
+  expect(performance.now() - stopped).toBeGreaterThan(145);
+});
+
+test('a crash can take its time: until then nobody is there', async () => {
+  const { emulator, container } = await emulate();
+  const back = emulator.restart(150);
+  // A second order while one is carried out is the same one.
+  expect(emulator.restart()).toBe(back);
+  const connect = () => refusal(container.items.create({ id: '1', pk: 'a' }));
+  await expect.poll(async () => (await connect()).code).toBe('ECONNREFUSED');
+  await back;
+  expect((await container.items.create({ id: '1', pk: 'a' })).statusCode).toBe(201);
+});
+
+test('more RU/s than the partitions can carry split them; fewer merge none', async () => {
+  const { container } = await emulate({ throughput: 400 });
+  for (let i = 0; i < 40; i++) await container.items.create({ id: `${i}`, pk: `k${i}` });
+  const ranges = async () => (await container.readPartitionKeyRanges().fetchAll()).resources.length;
+  const set = async (offerThroughput: number) => {
+    const { resource, offer } = await container.readOffer();
+    await offer?.replace({ ...resource, content: { offerThroughput, offerIsRUPerMinuteThroughputEnabled: false } });
+  };
+  for (const [throughput, count] of [
+    [10_000, 1],
+    [10_100, 2],
+    [40_000, 4],
+    [400, 4],
+  ] as const) {
+    await set(throughput);
+    expect([throughput, await ranges()]).toEqual([throughput, count]);
+  }
+  expect((await container.items.readAll().fetchAll()).resources).toHaveLength(40);
+  const { resources } = await container.readPartitionKeyRanges().fetchAll();
+  // Each was split as often as the others.
+  expect(new Set(resources.map(({ parents }) => parents.length))).toEqual(new Set([2]));
+});
+
+test('faults that are none are refused, and named', async () => {
+  const { emulator } = await emulate();
+  const bad = { replicaLag: 5 } as unknown as Parameters<typeof emulator.faults>[0];
+  expect(() => emulator.faults(bad)).toThrow(/replicaLag/);
+  expect(() => emulator.faults({ throttle: 2 })).toThrow(/throttle/);
+  expect(() => emulator.faults({ rules: [{ status: 200 }] })).toThrow(/status/);
+  await expect(emulate({}, { faults: { latencyMs: -1 } })).rejects.toThrow(/latencyMs/);
+  emulator.faults('adverse');
+});
+
 test('a restart breaks connections and keeps what was answered', async () => {
   const { emulator, container } = await emulate({}, { faults: { latencyMs: 200 } });
   const cut = refusal(container.items.create({ id: '1', pk: 'a' }));

@@ -64,7 +64,7 @@ test('the client makes of its plan what the server makes of the query', async ()
   ]) {
     const direct = await container.items.query(query).fetchAll();
     const planned = await container.items.query(query, { forceQueryPlan: true, maxItemCount: 2 }).fetchAll();
-    expect(planned.resources, query).toEqual(direct.resources);
+    expect({ query, found: planned.resources }).toEqual({ query, found: direct.resources });
   }
   const { resources } = await container.items.query('SELECT DISTINCT TOP 8 c.n FROM c ORDER BY c.n DESC').fetchAll();
   expect(resources).toEqual([9, 8, 7, 6, 5, 4, 3, 2].map((n) => ({ n })));

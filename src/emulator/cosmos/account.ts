@@ -1,5 +1,6 @@
 import { Clock } from './clock.ts';
 import type { Container } from './container.ts';
+import type { Throughput } from './definition.ts';
 import type { Journal } from './journal.ts';
 import type { Rule } from './rules.ts';
 import type { Doc } from './wire.ts';
@@ -25,7 +26,7 @@ export interface Faults {
   readonly purge?: boolean;
   /** COUNT includes what has expired and isn't purged yet. */
   readonly countExpired?: boolean;
-  /** How far back a failover may lose writes. */
+  /** How far back a failover may lose writes, and a restore may reach. */
   readonly historyMs?: number;
   /** Entries of one lsn come in a random order (default true), as the service promises none. */
   readonly shuffleInLsn?: boolean;
@@ -44,10 +45,20 @@ export interface Offer {
   readonly definition: Doc;
 }
 
+/** A container that was dropped a while ago. */
+export interface Dropped {
+  readonly container: Container;
+  readonly throughput: Throughput | undefined;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
 /** Everything one server holds. All handlers run to their end without yielding, so each sees and leaves a whole state. */
 export interface Account {
   readonly databases: Map<string, Database>;
   readonly offers: Map<string, Offer>;
+  /** By `database/container`; empty unless a past is kept. */
+  readonly dropped: Map<string, Dropped>;
   readonly journal: Journal | undefined;
   readonly random: () => number;
   /** Counts the starts on one data folder: part of every etag, so that none comes twice. */
@@ -80,6 +91,7 @@ export function newAccount(
   return {
     databases: new Map(),
     offers: new Map(),
+    dropped: new Map(),
     journal,
     random,
     boot,

@@ -42,7 +42,7 @@ export class Queries {
       body === undefined ? { text: 'SELECT * FROM c', params: new Map<string, unknown>() } : parseBody(body);
     const target = targetOf(call, container);
     const token = header(call.headers, 'x-ms-session-token');
-    const position = parseContinuation(header(call.headers, 'x-ms-continuation'));
+    const position = parseContinuation(header(call.headers, 'x-ms-continuation'), container.rid);
     const size = pageSize(call, CHOSEN_PAGE_SIZE);
     const prepared = asWire(() => prepare(text, params));
     checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
@@ -107,7 +107,7 @@ export class Queries {
     const id = (++this.#count).toString(36);
     if (this.#cursors.size >= MAX_CURSORS) this.#cursors.delete(this.#cursors.keys().next().value!);
     this.#cursors.set(`${rid}/${id}/${delivered}`, cursor);
-    return JSON.stringify({ c: id, n: delivered });
+    return JSON.stringify({ r: rid, c: id, n: delivered });
   }
 }
 
@@ -116,11 +116,11 @@ interface Position {
   readonly delivered: number;
 }
 
-function parseContinuation(text: string | undefined): Position | undefined {
+function parseContinuation(text: string | undefined, rid: string): Position | undefined {
   if (text === undefined || text === '') return undefined;
-  const [, cursor, delivered] = /^\{"c":"([0-9a-z]+)","n":(\d+)\}$/.exec(text) ?? [];
-  if (cursor === undefined) {
-    throw badRequest('Invalid Continuation Token: it was not made by this server for this query.');
+  const [, of, cursor, delivered] = /^\{"r":"([^"]+)","c":"([0-9a-z]+)","n":(\d+)\}$/.exec(text) ?? [];
+  if (of !== rid || cursor === undefined) {
+    throw badRequest('Invalid Continuation Token: it was not made by this server for a query of this container.');
   }
   return { cursor, delivered: Number(delivered) };
 }

@@ -53,17 +53,19 @@ export function merge(account: Account, container: Container, rangeIds: readonly
   return child.id;
 }
 
-/** The partition named; without a name the fullest. */
+/** The partition named; without a name the fullest, or of several as full the one that was split least. */
 export function partitionOf(container: Container, rangeId: string | undefined): PhysicalPartition {
   const found =
     rangeId === undefined
-      ? container.ranges.reduce((a, b) => (b.log.length > a.log.length ? b : a))
+      ? container.ranges.reduce((a, b) => ((weight(b) - weight(a) || a.parents.length - b.parents.length) > 0 ? b : a))
       : container.ranges.find(({ id }) => id === rangeId);
   if (found) return found;
   throw badRequest(
     `Container ${container.id} has no partition key range '${rangeId}': it has ${container.ranges.map(({ id }) => id).join(', ')}.`,
   );
 }
+
+const weight = ({ log }: PhysicalPartition): number => log.length;
 
 function cut(container: Container, { range: { min, max }, id }: PhysicalPartition): string {
   const inside = (epk: string): boolean => epk > min && epk < max;

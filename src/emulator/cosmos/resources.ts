@@ -1,21 +1,22 @@
 import { containerRid, databaseRid } from './account.ts';
-import type { Account, Database, Offer } from './account.ts';
+import type { Account, Database } from './account.ts';
 import { beginChanges } from './changes.ts';
 import { Container, newRanges } from './container.ts';
-import { checkName, containerDefinition, offerContent, throughputIn, throughputOf } from './definition.ts';
+import { checkName, containerDefinition, throughputOf } from './definition.ts';
 import type { Throughput } from './definition.ts';
 import { deleteByKey } from './key-delete.ts';
 import type { KeyDefinition } from './keys.ts';
-import { queryDefinitions } from './query.ts';
+import { addOffer, dropOffer, offers, throughputFor } from './offers.ts';
 import { containerHeaders, reply } from './reply.ts';
+import { isQuery, list, notAllowed, one, stamp } from './resource.ts';
 import { conflict, header, notFound, parseObject, preconditionFailed, WireError } from './wire.ts';
 import type { Call, Doc, Reply } from './wire.ts';
 
 const DEFAULT_THROUGHPUT: Throughput = { maximum: 400, autoscale: false };
 
 /** `GET /`. The id must not be `localhost` and the lists must not be empty, or the client asks again before every call. */
-export function accountInfo(call: Call): Reply {
-  const endpoint = `http://${call.headers.host ?? 'localhost'}/`;
+export function accountInfo(call: Call, scheme: string): Reply {
+  const endpoint = `${scheme}://${call.headers.host ?? 'localhost'}/`;
   const locations = [{ name: 'Embedded', databaseAccountEndpoint: endpoint }];
   const info = {
     id: 'millrace-emulator',
@@ -65,37 +66,11 @@ export function resources(account: Account, call: Call): Reply {
   throw unsupported(segments[4]);
 }
 
-const isQuery = (call: Call): boolean => header(call.headers, 'x-ms-documentdb-isquery')?.toLowerCase() === 'true';
-
 const unsupported = (what: string | undefined): WireError =>
   new WireError(
     501,
     `The embedded server offers no '${String(what)}': only databases, containers, items, ranges and offers.`,
   );
-
-const notAllowed = (call: Call): WireError => new WireError(405, `The method ${call.method} is not allowed here.`);
-
-function list(call: Call, name: string, found: readonly { definition: Doc }[], rid: string): Reply {
-  const definitions = found.map(({ definition }) => definition);
-  const texts = isQuery(call)
-    ? queryDefinitions(call.body, definitions)
-    : definitions.map((each) => JSON.stringify(each));
-  const headers = { 'x-ms-item-count': String(texts.length) };
-  return reply(200, 2, headers, `{"_rid":"${rid}","${name}":[${texts.join(',')}],"_count":${texts.length}}`);
-}
-
-function stamp(account: Account, definition: Doc, rid: string, self: string): Doc {
-  return { ...definition, _rid: rid, _self: self, _etag: account.etag(), _ts: Math.floor(account.now() / 1000) };
-}
-
-function one(status: number, definition: Doc, headers: Record<string, string> = {}): Reply {
-  return reply(
-    status,
-    status === 200 ? 1 : 5,
-    { ...headers, etag: String(definition._etag) },
-    JSON.stringify(definition),
-  );
-}
 
 function createDatabase(account: Account, call: Call): Reply {
   const body = parseObject(call.body);
@@ -126,8 +101,20 @@ function createContainer(account: Account, call: Call, database: Database): Repl
   const body = containerDefinition(withoutKey(call, parseObject(call.body)));
   const id = body.id as string;
   if (database.containers.has(id)) throw conflict();
-  const shared = [...account.offers.values()].some(({ definition }) => definition.offerResourceId === database.rid);
+  const shared = throughputFor(account, database.rid) !== undefined;
   const throughput = throughputOf(call) ?? (shared ? undefined : DEFAULT_THROUGHPUT);
+  const container = addContainer(account, database, body, throughput);
+  return one(201, container.definition, containerHeaders(container));
+}
+
+/** Makes a container, empty and with a resource id of its own. */
+export function addContainer(
+  account: Account,
+  database: Database,
+  body: Doc,
+  throughput: Throughput | undefined,
+): Container {
+  const id = body.id as string;
   const rid = containerRid(database.rid, account.nextRid++);
   const self = `dbs/${database.rid}/colls/${rid}/`;
   const definition = withLinks(stamp(account, body, rid, self));
@@ -136,7 +123,7 @@ function createContainer(account: Account, call: Call, database: Database): Repl
   database.containers.set(id, container);
   account.journal?.container(database, container);
   if (throughput) addOffer(account, rid, self, throughput);
-  return one(201, definition, containerHeaders(container));
+  return container;
 }
 
 /** Before the API version of late 2018 containers needed no key; today's service gives those a system key. */
@@ -198,7 +185,15 @@ const withLinks = (definition: Doc): Doc => ({
   _conflicts: 'conflicts/',
 });
 
-function dropContainer(account: Account, database: Database, container: Container): void {
+/** What is left of it is kept for as long as the past is, so that it can be restored. */
+export function dropContainer(account: Account, database: Database, container: Container): void {
+  const { historyMs = 0 } = account.faults;
+  const at = account.now();
+  for (const [name, dropped] of account.dropped) if (dropped.at < at - historyMs) account.dropped.delete(name);
+  if (historyMs > 0) {
+    const throughput = throughputFor(account, container.rid);
+    account.dropped.set(`${database.id}/${container.id}`, { container, throughput, at });
+  }
   database.containers.delete(container.id);
   dropOffer(account, container.rid);
   account.journal?.dropContainer(container);
@@ -231,48 +226,4 @@ function ranges(container: Container): Reply {
     headers,
     `{"_rid":"${container.rid}","PartitionKeyRanges":[${texts.join(',')}],"_count":${texts.length}}`,
   );
-}
-
-function addOffer(account: Account, resourceRid: string, resource: string, throughput: Throughput): void {
-  const n = account.nextRid++;
-  const id = `of${n.toString(36).padStart(4, '0')}`;
-  const definition = stamp(
-    account,
-    {
-      id,
-      offerVersion: 'V2',
-      offerType: 'Invalid',
-      resource,
-      offerResourceId: resourceRid,
-      content: offerContent(throughput),
-    },
-    id,
-    `offers/${id}/`,
-  );
-  const offer: Offer = { id, definition };
-  account.offers.set(id, offer);
-  account.journal?.offer(offer);
-}
-
-function dropOffer(account: Account, resourceRid: string): void {
-  for (const offer of account.offers.values()) {
-    if (offer.definition.offerResourceId !== resourceRid) continue;
-    account.offers.delete(offer.id);
-    account.journal?.dropOffer(offer);
-  }
-}
-
-function offers(account: Account, call: Call): Reply {
-  const id = call.segments[1];
-  if (id === undefined) return list(call, 'Offers', [...account.offers.values()], '');
-  const offer = account.offers.get(id);
-  if (!offer) throw notFound('Offer');
-  if (call.method === 'GET') return one(200, offer.definition);
-  if (call.method !== 'PUT') throw notAllowed(call);
-  const throughput = throughputIn(parseObject(call.body).content);
-  const definition = stamp(account, { ...offer.definition, content: offerContent(throughput) }, id, `offers/${id}/`);
-  const replaced = { id, definition };
-  account.offers.set(id, replaced);
-  account.journal?.offer(replaced);
-  return one(200, definition);
 }

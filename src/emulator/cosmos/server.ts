@@ -1,5 +1,8 @@
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { pipeline, Readable } from 'node:stream';
+import type { Certificate } from '../tls.ts';
 import type { Service } from './service.ts';
 import type { Reply } from './wire.ts';
 
@@ -11,12 +14,14 @@ export class CosmosServer {
   readonly #service: Service;
   readonly #http: Server;
 
-  constructor(service: Service) {
+  /** @param certificate makes it HTTPS */
+  constructor(service: Service, certificate?: Certificate) {
     this.#service = service;
-    this.#http = createServer(
-      { keepAliveTimeout: 120_000, requestTimeout: 0, maxHeaderSize: 65_536 },
-      (request, response) => this.#receive(request, response),
-    );
+    const settings = { keepAliveTimeout: 120_000, requestTimeout: 0, maxHeaderSize: 65_536 };
+    const receive = (request: IncomingMessage, response: ServerResponse): void => this.#receive(request, response);
+    this.#http = certificate
+      ? createSecureServer({ ...settings, ...certificate }, receive)
+      : createServer(settings, receive);
   }
 
   /** Resolves to the port; rejects with Node's own error. */
@@ -67,10 +72,23 @@ export class CosmosServer {
   }
 }
 
-function send(response: ServerResponse, { status, headers, text, bytes = Buffer.from(text ?? '') }: Reply): void {
+function send(
+  response: ServerResponse,
+  { status, headers, text, lines, bytes = Buffer.from(text ?? '') }: Reply,
+): void {
   if (response.destroyed) return;
+  if (lines) {
+    response.writeHead(status, { ...headers, 'content-type': 'application/jsonl' });
+    // A client that breaks off has no use for the rest.
+    pipeline(Readable.from(ended(lines)), response, () => {});
+    return;
+  }
   if (bytes.length > 0) headers['content-type'] = 'application/json';
   if (status !== 204 && status !== 304) headers['content-length'] = String(bytes.length);
   response.writeHead(status, headers);
   response.end(status === 204 || status === 304 ? undefined : bytes);
+}
+
+function* ended(lines: Iterable<string>): Generator<string, void> {
+  for (const line of lines) yield `${line}\n`;
 }

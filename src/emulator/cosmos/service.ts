@@ -11,14 +11,26 @@ import { Queries } from './query.ts';
 import { accountInfo, resources } from './resources.ts';
 import { Stats } from './stats.ts';
 import { metered } from './throughput.ts';
-import { badRequest, notFound, tooLarge, WireError } from './wire.ts';
+import { badRequest, header, notFound, tooLarge, WireError } from './wire.ts';
 import type { Call, Reply } from './wire.ts';
 
 /** Where commands to the server itself go; no database may be called so, as those live under `dbs`. */
 export const ADMIN = '_millrace';
 
+/** The longest a transactional batch may run ("Transactional batch operations"). */
+const TRANSACTION_MS = 5000;
+
 /** Answers a command to the server itself. */
 export type Admin = (from: string | undefined, call: Call) => Reply;
+
+/** Who comes with a token instead of the account's key. */
+export interface Identity {
+  /** The first part of the paths that are its own. */
+  readonly tenant: string;
+  /** Rejects with WireError where the token isn't good, or good for something else. */
+  authorize(token: string, call: Call): Promise<void>;
+  answer(call: Call): Promise<Reply>;
+}
 
 /** A request as it came, its body read; undefined where that was too large to be kept. */
 export interface Incoming {
@@ -49,13 +61,15 @@ export class Service {
   readonly #signer: Signer;
   readonly #queries: Queries;
   readonly #admin: Admin;
+  readonly #identity: Identity | undefined;
   readonly #waiting = new Set<Caller>();
   #closed = false;
   #activity = 0;
 
-  constructor(account: Account, key: string, admin: Admin) {
+  constructor(account: Account, key: string, admin: Admin, identity?: Identity) {
     this.account = account;
     this.#admin = admin;
+    this.#identity = identity;
     this.#signer = signer(Buffer.from(key, 'base64'));
     this.#queries = new Queries(account);
   }
@@ -73,37 +87,70 @@ export class Service {
 
   handle(incoming: Incoming, caller: Caller): void {
     this.#waiting.add(caller);
-    let call: Call;
-    let fate: Fate;
     try {
-      call = callOf(incoming);
-      if (call.segments[0] === ADMIN) {
-        this.#send(caller, this.#admin(caller.address, call));
-        return;
-      }
-      const kind = kindOf(call);
-      this.stats.request(kind);
-      authorize(call, this.#signer);
-      if (!incoming.body) throw tooLarge();
-      fate = this.#fate(call, kind);
+      const call = callOf(incoming);
+      const identity = this.#identity;
+      if (call.segments[0] === ADMIN) this.#send(caller, this.#admin(caller.address, call));
+      else if (identity && call.segments[0] === identity.tenant) this.#later(caller, identity.answer(call));
+      else this.#admit(call, incoming.body !== undefined, caller);
     } catch (error) {
       this.#answer(caller, 'normal', refusal(error));
+    }
+  }
+
+  /** Lets in who has the account's key, or a token; throws WireError for others. */
+  #admit(call: Call, whole: boolean, caller: Caller): void {
+    const kind = kindOf(call);
+    this.stats.request(kind);
+    const go = (): void => {
+      if (!whole) throw tooLarge();
+      this.#perform(call, this.#fate(call, kind), caller);
+    };
+    const token = tokenOf(call);
+    if (token === undefined) {
+      authorize(call, this.#signer);
+      go();
       return;
     }
+    if (!this.#identity) throw new WireError(401, 'This server takes no tokens: it was started without TLS.', 5002);
+    this.#identity
+      .authorize(token, call)
+      .then(go)
+      .catch((error: unknown) => this.#answer(caller, 'normal', refusal(error)));
+  }
+
+  #later(caller: Caller, reply: Promise<Reply>): void {
+    reply.then(
+      (made) => this.#send(caller, made),
+      (error: unknown) => this.#send(caller, refusal(error)),
+    );
+  }
+
+  #perform(call: Call, fate: Fate, caller: Caller): void {
     if (fate === 'reset-before') {
       this.#cut(caller);
       return;
     }
-    const wait = this.#delay(call);
-    if (wait === 0) {
-      this.#answer(caller, fate, this.#run(call));
+    const latency = this.#latency(call);
+    if (latency > TRANSACTION_MS && isTransaction(call)) {
+      this.#after(TRANSACTION_MS, () => this.#answer(caller, 'normal', timedOut().reply()));
       return;
     }
-    setTimeout(() => {
-      if (this.#closed) return;
+    this.#after(latency / 2, () => {
       const reply = this.#run(call);
-      setTimeout(() => this.#answer(caller, fate, reply), wait / 2);
-    }, wait / 2);
+      this.#after(latency / 2, () => this.#answer(caller, fate, reply));
+    });
+  }
+
+  /** At once where there is nothing to wait for; never while the world stands still. */
+  #after(ms: number, work: () => void): void {
+    const wait = Math.max(ms, this.stalledUntil - Date.now());
+    if (wait <= 0) work();
+    else {
+      setTimeout(() => {
+        if (!this.#closed) this.#after(0, work);
+      }, wait);
+    }
   }
 
   #run(call: Call): Reply {
@@ -114,12 +161,11 @@ export class Service {
     }
   }
 
-  /** What this request has to wait for latency and for the world to go on, in milliseconds. */
-  #delay({ segments }: Call): number {
-    const stalled = Math.max(0, this.stalledUntil - Date.now());
+  /** How long a request takes, in milliseconds. */
+  #latency({ segments }: Call): number {
     const { latencyMs = 0, jitterMs = 0 } = this.account.faults;
-    if (segments[4] !== 'docs' || latencyMs + jitterMs === 0) return 2 * stalled;
-    return 2 * stalled + latencyMs + (jitterMs > 0 ? this.account.random() * jitterMs : 0);
+    if (segments[4] !== 'docs' || latencyMs + jitterMs === 0) return 0;
+    return latencyMs + (jitterMs > 0 ? this.account.random() * jitterMs : 0);
   }
 
   #answer(caller: Caller, fate: Fate, made: Reply): void {
@@ -148,7 +194,7 @@ export class Service {
 
   #route(call: Call): Reply {
     const { segments } = call;
-    if (segments.length === 0) return accountInfo(call);
+    if (segments.length === 0) return accountInfo(call, this.#identity ? 'https' : 'http');
     if (segments[4] !== 'docs') return resources(this.account, call);
     if (segments[0] !== 'dbs' || segments[2] !== 'colls' || segments.length > 6) throw notFound('Resource');
     const container = this.account.databases.get(segments[1]!)?.containers.get(segments[3]!);
@@ -186,6 +232,17 @@ function segmentsOf(url: string): string[] {
     throw badRequest('The request path is not well-formed: it holds a broken percent escape.');
   }
 }
+
+/** The token of `type=aad&ver=1.0&sig=…`, which the client sends as it is and others may encode. */
+function tokenOf({ headers }: Call): string | undefined {
+  return /^type(?:=|%3d)aad(?:&|%26)ver(?:=|%3d)1\.0(?:&|%26)sig(?:=|%3d)(.*)$/i.exec(headers.authorization ?? '')?.[1];
+}
+
+const isTransaction = ({ headers }: Call): boolean =>
+  header(headers, 'x-ms-cosmos-batch-atomic')?.toLowerCase() === 'true';
+
+const timedOut = (): WireError =>
+  new WireError(408, 'The requested operation exceeded the alloted time. Nothing of the batch was done.');
 
 function refusal(error: unknown): Reply {
   if (error instanceof WireError) return error.reply();

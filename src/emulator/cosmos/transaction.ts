@@ -31,11 +31,12 @@ export class Transaction {
   readonly #staged = new Map<string, Staged | undefined>();
   readonly #unique = new Map<string, string | undefined>();
 
-  constructor(account: Account, container: Container, home: LogicalPartition) {
+  /** @param now when it is, or was: milliseconds since 1970 */
+  constructor(account: Account, container: Container, home: LogicalPartition, now = account.now()) {
     this.account = account;
     this.container = container;
     this.home = home;
-    this.now = account.now();
+    this.now = now;
   }
 
   /** The item as this transaction sees it. Staged states come as versions that aren't in any log. */

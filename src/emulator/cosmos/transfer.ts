@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
-import { messageOf, UsageError } from '../../base/errors.ts';
+import { messageOf, MillraceError, UsageError } from '../../base/errors.ts';
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
-import { throughputIn } from './definition.ts';
+import { throughputFor } from './offers.ts';
 import { perform } from './operations.ts';
 import { resources } from './resources.ts';
 import { Transaction } from './transaction.ts';
@@ -47,7 +47,8 @@ export async function exportTo(account: Account, path: string): Promise<number> 
   }
 }
 
-function* lines(account: Account): Generator<string, void> {
+/** The account as it is, a value at a time; what is written meanwhile may or may not be among it. */
+export function* lines(account: Account): Generator<string, void> {
   const now = account.now();
   for (const { definition, containers } of account.databases.values()) {
     yield JSON.stringify({ database: plain(definition) });
@@ -65,12 +66,10 @@ function* lines(account: Account): Generator<string, void> {
 const plain = (doc: Doc): Doc => Object.fromEntries(Object.entries(doc).filter(([name]) => !SYSTEM.test(name)));
 
 function throughputOf(account: Account, { rid }: Container): Doc {
-  for (const { definition } of account.offers.values()) {
-    if (definition.offerResourceId !== rid) continue;
-    const { maximum, autoscale } = throughputIn(definition.content);
-    return { throughput: maximum, ...(autoscale ? { autoscale } : {}) };
-  }
-  return {};
+  const throughput = throughputFor(account, rid);
+  if (!throughput) return {};
+  const { maximum, autoscale } = throughput;
+  return { throughput: maximum, ...(autoscale ? { autoscale } : {}) };
 }
 
 /**
@@ -82,40 +81,78 @@ export async function importFrom(account: Account, path: string): Promise<number
   const file = await open(path).catch((cause: unknown) => {
     throw unusable(path, messageOf(cause), cause);
   });
-  let number = 0;
-  let items = 0;
-  let database = '';
-  let container: Container | undefined;
+  const importer = new Importer(account);
   try {
-    for await (const text of file.readLines()) {
-      number++;
-      if (text.trim() === '') continue;
-      const next = lineOf(text);
-      if ('database' in next) {
-        create(account, ['dbs'], next.database, {});
-        database = next.database.id;
-        container = undefined;
-      } else if ('container' in next) {
-        const { throughput, autoscale = false } = next;
-        create(account, ['dbs', database, 'colls'], next.container, headersOf(throughput, autoscale));
-        container = account.databases.get(database)?.containers.get(next.container.id);
-      } else {
-        if (!container) throw new UsageError('import-invalid', 'An item stands before any container.');
-        const tx = new Transaction(account, container, container.open(container.keys.of(next.item)));
-        perform(tx, { type: 'Create', body: next.item });
-        tx.commit();
-        items++;
-      }
-    }
-    return items;
+    for await (const text of file.readLines()) importer.take(text);
+    return importer.items;
   } catch (cause) {
-    throw unusable(
-      path,
-      `line ${number}: ${cause instanceof z.ZodError ? 'it is of no known form' : messageOf(cause)}`,
-      cause,
-    );
+    throw cause instanceof ImportError ? unusable(path, cause.message, cause) : cause;
   } finally {
     await file.close();
+  }
+}
+
+/** What is wrong with which line. */
+export class ImportError extends MillraceError<'import-invalid'> {
+  constructor(message: string, cause?: unknown) {
+    super('import-invalid', message, { cause });
+  }
+}
+
+/** Takes lines in their order, and does what each says at once. */
+export class Importer {
+  readonly #account: Account;
+  #database: string | undefined;
+  #container: Container | undefined;
+  #number = 0;
+  items = 0;
+
+  /** @param into where items go that come before any container: `database/container` */
+  constructor(account: Account, into?: string) {
+    this.#account = account;
+    const [database, container] = into?.split('/') ?? [];
+    this.#database = database;
+    if (database !== undefined && container !== undefined) {
+      this.#container = account.databases.get(database)?.containers.get(container);
+    }
+  }
+
+  /** Where the next item goes; undefined before any database. */
+  get into(): string | undefined {
+    return this.#container ? `${this.#database}/${this.#container.id}` : this.#database;
+  }
+
+  /** Throws ImportError. */
+  take(text: string): void {
+    this.#number++;
+    if (text.trim() === '') return;
+    try {
+      this.#do(lineOf(text));
+    } catch (cause) {
+      const why = cause instanceof z.ZodError ? 'it is of no known form' : messageOf(cause);
+      throw new ImportError(`line ${this.#number}: ${why}`, cause);
+    }
+  }
+
+  #do(next: z.output<typeof line>): void {
+    const account = this.#account;
+    if ('database' in next) {
+      create(account, ['dbs'], next.database, {});
+      this.#database = next.database.id;
+      this.#container = undefined;
+    } else if ('container' in next) {
+      if (this.#database === undefined) throw new ImportError('A container stands before any database.');
+      const { throughput, autoscale = false } = next;
+      create(account, ['dbs', this.#database, 'colls'], next.container, headersOf(throughput, autoscale));
+      this.#container = account.databases.get(this.#database)?.containers.get(next.container.id);
+    } else {
+      if (!this.#container) throw new ImportError('An item stands before any container.');
+      const home = this.#container.open(this.#container.keys.of(next.item));
+      const tx = new Transaction(account, this.#container, home);
+      perform(tx, { type: 'Create', body: next.item });
+      tx.commit();
+      this.items++;
+    }
   }
 }
 

@@ -12,12 +12,14 @@ export interface Call {
   readonly body: Buffer;
 }
 
-/** One answer; its body is JSON, as text or encoded already. Header values are ASCII. */
+/** One answer; its body is JSON, as text or encoded already, or lines of such. Header values are ASCII. */
 export interface Reply {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly text?: string;
   readonly bytes?: Buffer;
+  /** Made as they are sent. */
+  readonly lines?: Iterable<string>;
 }
 
 const CODES: Record<number, string> = {

@@ -1,0 +1,73 @@
+import type { Account, Offer } from './account.ts';
+import type { Container } from './container.ts';
+import { offerContent, throughputIn } from './definition.ts';
+import type { Throughput } from './definition.ts';
+import { split } from './repartition.ts';
+import { list, notAllowed, one, stamp } from './resource.ts';
+import { notFound, parseObject } from './wire.ts';
+import type { Call, Reply } from './wire.ts';
+
+/** What one physical partition carries at most ("Service quotas"). */
+const RU_PER_PARTITION = 10_000;
+
+export function addOffer(account: Account, resourceRid: string, resource: string, throughput: Throughput): void {
+  const n = account.nextRid++;
+  const id = `of${n.toString(36).padStart(4, '0')}`;
+  const definition = stamp(
+    account,
+    {
+      id,
+      offerVersion: 'V2',
+      offerType: 'Invalid',
+      resource,
+      offerResourceId: resourceRid,
+      content: offerContent(throughput),
+    },
+    id,
+    `offers/${id}/`,
+  );
+  const offer: Offer = { id, definition };
+  account.offers.set(id, offer);
+  account.journal?.offer(offer);
+}
+
+export function dropOffer(account: Account, resourceRid: string): void {
+  for (const offer of account.offers.values()) {
+    if (offer.definition.offerResourceId !== resourceRid) continue;
+    account.offers.delete(offer.id);
+    account.journal?.dropOffer(offer);
+  }
+}
+
+export function offers(account: Account, call: Call): Reply {
+  const id = call.segments[1];
+  if (id === undefined) return list(call, 'Offers', [...account.offers.values()], '');
+  const offer = account.offers.get(id);
+  if (!offer) throw notFound('Offer');
+  if (call.method === 'GET') return one(200, offer.definition);
+  if (call.method !== 'PUT') throw notAllowed(call);
+  const throughput = throughputIn(parseObject(call.body).content);
+  const definition = stamp(account, { ...offer.definition, content: offerContent(throughput) }, id, `offers/${id}/`);
+  const replaced = { id, definition };
+  account.offers.set(id, replaced);
+  account.journal?.offer(replaced);
+  for (const { containers } of account.databases.values()) {
+    for (const container of containers.values()) {
+      if (container.rid === definition.offerResourceId) spread(account, container, throughput);
+    }
+  }
+  return one(200, definition);
+}
+
+/** The throughput that a container or a database has of its own. */
+export function throughputFor(account: Account, rid: string): Throughput | undefined {
+  for (const { definition } of account.offers.values()) {
+    if (definition.offerResourceId === rid) return throughputIn(definition.content);
+  }
+  return undefined;
+}
+
+/** Splits physical partitions until they can carry the throughput, the fullest first. Fewer RU/s merge none. */
+function spread(account: Account, container: Container, { maximum }: Throughput): void {
+  while (container.ranges.length * RU_PER_PARTITION < maximum) split(account, container, undefined);
+}

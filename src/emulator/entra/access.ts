@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
+import { kindOf } from '../cosmos/kind.ts';
+import { header, parseJson, textOf, WireError } from '../cosmos/wire.ts';
+import type { Call } from '../cosmos/wire.ts';
+
+// Role-based access to the data plane, with the service's two built-in roles. Managing resources, their throughput
+// included, is none of the data plane's business whatever the role ("Data plane role-based access control").
+
+/** The service's `Cosmos DB Built-in Data Reader` and `Cosmos DB Built-in Data Contributor`. */
+export type Role = 'reader' | 'contributor';
+
+export interface Assignment {
+  readonly role: Role;
+  /** `database` or `database/container`; absent: the account. */
+  readonly scope?: string;
+}
+
+/** Who there is, by name, and what each may do. A role alone is for the whole account. */
+export type Principals = Readonly<Record<string, Role | readonly Assignment[]>>;
+
+export interface Principal {
+  readonly name: string;
+  /** The object id that messages name. */
+  readonly id: string;
+  readonly assignments: readonly Assignment[];
+}
+
+const role = z.enum(['reader', 'contributor']);
+const principals = z.record(
+  z.string().regex(/^[\w.-]+$/, 'a name is made of letters, digits, ., - and _'),
+  z.union([
+    role,
+    z.array(
+      z.strictObject({
+        role,
+        scope: z
+          .string()
+          .regex(/^[^/]+(?:\/[^/]+)?$/)
+          .optional(),
+      }),
+    ),
+  ]),
+);
+
+/** Throws UsageError. */
+export function checkPrincipals(given: Principals): void {
+  const { success, error } = principals.safeParse(given);
+  if (success) return;
+  throw new UsageError('emulator-principals-invalid', `These principals can't be had: ${z.prettifyError(error)}`, {
+    mend: "Give each a role, 'reader' or 'contributor', or an array of such as { role: 'reader', scope: 'database/container' }.",
+  });
+}
+
+const PREFIX = 'Microsoft.DocumentDB/databaseAccounts/';
+const METADATA = 'readMetadata';
+const CONTAINERS = 'sqlDatabases/containers/';
+const READS: readonly string[] = [
+  METADATA,
+  `${CONTAINERS}executeQuery`,
+  `${CONTAINERS}readChangeFeed`,
+  `${CONTAINERS}items/read`,
+];
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  query: 'executeQuery',
+  'query-plan': 'executeQuery',
+  'read-feed': 'executeQuery',
+  'change-feed': 'readChangeFeed',
+  read: 'items/read',
+  create: 'items/create',
+  upsert: 'items/upsert',
+  replace: 'items/replace',
+  patch: 'items/replace',
+  delete: 'items/delete',
+  'partitionkeydelete.post': 'items/delete',
+};
+
+/** @throws WireError 403/5300 for what no role can allow, 403/5301 for what none of the principal's does */
+export function permit(principal: Principal, call: Call): void {
+  const { segments } = call;
+  // The account itself may be looked at by whoever may look at anything: the client does so first.
+  if (segments.length === 0 && principal.assignments.length > 0) return;
+  const scope = [segments[1], segments[3]].filter((part) => part !== undefined).join('/');
+  for (const action of actionsOf(call)) {
+    if (principal.assignments.some((assigned) => allows(assigned, action, scope))) continue;
+    throw new WireError(
+      403,
+      blocked(
+        `Request is blocked because principal [${principal.id}] does not have required RBAC permissions to perform action [${PREFIX}${action}] on resource [${scope === '' ? '/' : scope}]. Learn more: https://aka.ms/cosmos-native-rbac.`,
+      ),
+      5301,
+    );
+  }
+}
+
+/** As the service begins all its refusals of tokens. */
+export const blocked = (why: string): string => `Request blocked by Auth millrace-emulator : ${why}`;
+
+function allows({ role: given, scope: within }: Assignment, action: string, scope: string): boolean {
+  if (given === 'reader' && !READS.includes(action)) return false;
+  return within === undefined || scope === within || scope.startsWith(`${within}/`);
+}
+
+function actionsOf(call: Call): string[] {
+  const { method, segments, headers } = call;
+  const kind = kindOf(call);
+  if (kind === 'batch') {
+    const operations = parseJson(textOf(call.body)) as { operationType?: unknown }[];
+    if (!Array.isArray(operations)) return [`${CONTAINERS}items/create`];
+    return [...new Set(operations.map((each) => String(each?.operationType).toLowerCase()))].map(
+      (type) => `${CONTAINERS}${ACTIONS[type] ?? 'items/create'}`,
+    );
+  }
+  const action = ACTIONS[kind];
+  if (action !== undefined) return [`${CONTAINERS}${action}`];
+  const reads = method === 'GET' || header(headers, 'x-ms-documentdb-isquery') !== undefined;
+  if (reads && segments[0] !== 'offers') return [METADATA];
+  throw new WireError(
+    403,
+    blocked(
+      `The given request [${method} /${segments.join('/')}] cannot be authorized by AAD token in data plane. Learn more: https://aka.ms/cosmos-native-rbac.`,
+    ),
+    5300,
+  );
+}

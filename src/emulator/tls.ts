@@ -1,0 +1,29 @@
+import { generate } from 'selfsigned';
+
+/** What a TLS listener needs, in PEM form; `cert` is also what its clients have to trust. */
+export interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** A certificate for this machine and `host`, signed by itself and good for a year. */
+export async function newCertificate(host: string): Promise<Certificate> {
+  const names = new Set(['localhost', '127.0.0.1', '::1', host]);
+  const made = await generate([{ name: 'commonName', value: 'millrace-emulator' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    notAfterDate: new Date(Date.now() + 365 * 24 * 3600 * 1000),
+    extensions: [
+      { name: 'basicConstraints', cA: true, critical: true },
+      { name: 'keyUsage', digitalSignature: true, keyCertSign: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: [...names].map((name) =>
+          /^[\d.]+$|:/.test(name) ? { type: 7 as const, ip: name } : { type: 2 as const, value: name },
+        ),
+      },
+    ],
+  });
+  return { key: made.private, cert: made.cert };
+}

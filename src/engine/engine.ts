@@ -9,6 +9,7 @@ import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
 import { applyIsolating } from './isolate.ts';
+import type { ViewControl } from './view-control.ts';
 
 export interface Outcome {
   /** Changes applied, counted once a projection. */
@@ -30,6 +31,13 @@ export interface EngineOptions {
   readonly database: Database;
   readonly runners: readonly Runner[];
   readonly deadLetters: DeadLetters;
+  /** Which versions apply a page, and when it has to wait; without it all runners apply every page at once. */
+  readonly control?: ViewControl;
+}
+
+export interface ConsumeOptions {
+  /** Only the runner with this id, whatever is current, staged or paused: for redriving. */
+  readonly only?: string;
 }
 
 /** The only entrance to the projections: a page in, durable effects out. */
@@ -51,13 +59,15 @@ export class Engine {
   }
 
   /** Resolves when every change of the page is durable or parked in every projection; rejects for infrastructure alone. */
-  async consume(page: Page, fence: Fence): Promise<Outcome> {
+  async consume(page: Page, fence: Fence, { only }: ConsumeOptions = {}): Promise<Outcome> {
+    const idle = only === undefined ? await this.#options.control?.admit(page, fence) : undefined;
     if (!this.#tenures.has(fence.signal)) {
       this.#tenures.add(fence.signal);
       // Another host may have parked or settled changes of this range since.
       this.#options.deadLetters.refresh();
     }
-    const outcomes = await Promise.allSettled(this.#options.runners.map((runner) => this.#run(runner, page, fence)));
+    const runners = this.#options.runners.filter(({ id }) => (only === undefined ? !idle?.has(id) : id === only));
+    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, page, fence)));
     let applied = 0;
     let parked = 0;
     for (const outcome of outcomes) {

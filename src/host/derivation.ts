@@ -3,7 +3,10 @@ import { coldReader } from '../archive/cold-reader.ts';
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { DeadLetters } from '../engine/dead-letters.ts';
 import { Engine } from '../engine/engine.ts';
+import { ViewControl } from '../engine/view-control.ts';
+import { Views } from '../engine/views.ts';
 import { runnersOf } from '../engine/runners.ts';
+import type { Runner } from '../projections/runner.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 import { EventHubSink } from '../sinks/event-hub.ts';
 
@@ -13,6 +16,10 @@ export interface DerivationOptions {
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   /** How old a read may be, milliseconds (A3). Default 5,000. */
   readonly readLagMs?: number;
+  /** How old what a host knows of the views may be, milliseconds. Default 2,000. */
+  readonly viewsRefreshMs?: number;
+  /** What stands in for a runner, for who has to keep it from working. */
+  readonly adapt?: (runner: Runner) => Runner;
 }
 
 export interface Derivation {
@@ -21,15 +28,29 @@ export interface Derivation {
 }
 
 /** The engine of a pipeline with its runners: the same whether our processor or the Functions host reads the feeds. */
-export function derivation({ settings, services, loaded, readLagMs = 5_000 }: DerivationOptions): Derivation {
+export function derivation({
+  settings,
+  services,
+  loaded,
+  readLagMs = 5_000,
+  viewsRefreshMs,
+  adapt,
+}: DerivationOptions): Derivation {
   const { stateContainer } = settings;
   const cold = coldReader(async () => new AzureBlobStore(await services.blobs()), stateContainer);
-  const runners = runnersOf(loaded.pipeline, loaded.model, {
+  const declared = runnersOf(loaded.pipeline, loaded.model, {
     stateContainer,
     readLagMs,
     cold,
     hub: (hub) => new EventHubSink(hub, () => services.hubs.producer(hub)),
   });
+  const runners = adapt ? declared.map(adapt) : declared;
   const deadLetters = new DeadLetters(services.state);
-  return { engine: new Engine({ database: services.database, runners, deadLetters }), deadLetters };
+  const { name, projections } = loaded.pipeline;
+  const control = new ViewControl(
+    new Views(services.state, name),
+    projections,
+    viewsRefreshMs === undefined ? {} : { refreshMs: viewsRefreshMs },
+  );
+  return { engine: new Engine({ database: services.database, runners, deadLetters, control }), deadLetters };
 }

@@ -5,10 +5,26 @@ import { archiveVerify } from '../operations/archive/verify.ts';
 import { deadLettersList } from '../operations/dead-letters/list.ts';
 import { deadLettersShow } from '../operations/dead-letters/show.ts';
 import { jobsList } from '../operations/jobs/list.ts';
+import { auditList } from '../operations/audit/list.ts';
+import { checkpointsDelete } from '../operations/checkpoints/delete.ts';
+import { checkpointsList } from '../operations/checkpoints/list.ts';
+import { checkpointsRestore } from '../operations/checkpoints/restore.ts';
+import { checkpointsSave } from '../operations/checkpoints/save.ts';
+import { leasesAdopt } from '../operations/leases/adopt.ts';
+import { leasesCheck } from '../operations/leases/check.ts';
+import { leasesExport } from '../operations/leases/export.ts';
+import { leasesHandback } from '../operations/leases/handback.ts';
+import { leasesImport } from '../operations/leases/import.ts';
 import { leasesList } from '../operations/leases/list.ts';
+import { leasesRewind } from '../operations/leases/rewind.ts';
 import { modelApply } from '../operations/model/apply.ts';
 import { modelTypes } from '../operations/model/types.ts';
+import { projectionsDrop } from '../operations/projections/drop.ts';
 import { projectionsList } from '../operations/projections/list.ts';
+import { projectionsPause, projectionsResume } from '../operations/projections/pause.ts';
+import { projectionsPromote } from '../operations/projections/promote.ts';
+import { projectionsRebuild } from '../operations/projections/rebuild.ts';
+import { projectionsShow } from '../operations/projections/show.ts';
 import { projectionsVerify } from '../operations/projections/verify.ts';
 import { Registry } from '../operations/registry.ts';
 import { status } from '../operations/status.ts';
@@ -17,6 +33,7 @@ import { emulatorMerge, emulatorSplit } from './dev/emulator-partitions.ts';
 import { emulatorClock, emulatorThrottle } from './dev/emulator-physics.ts';
 import { emulatorStart } from './dev/emulator-start.ts';
 import { jobsWork } from './jobs.ts';
+import { functionsStart } from './local-host/start.ts';
 import { run } from './run.ts';
 
 /** Every operation of this build. Those that start something live in host, the others in operations. */
@@ -27,8 +44,25 @@ export const registry = new Registry([
   modelTypes,
   modelApply,
   projectionsList,
+  projectionsShow,
+  projectionsRebuild,
+  projectionsPromote,
+  projectionsDrop,
+  projectionsPause,
+  projectionsResume,
   projectionsVerify,
   leasesList,
+  leasesCheck,
+  leasesRewind,
+  leasesAdopt,
+  leasesHandback,
+  leasesExport,
+  leasesImport,
+  checkpointsSave,
+  checkpointsList,
+  checkpointsRestore,
+  checkpointsDelete,
+  auditList,
   deadLettersList,
   deadLettersShow,
   archiveSweep,
@@ -37,6 +71,7 @@ export const registry = new Registry([
   archiveRestore,
   jobsWork,
   jobsList,
+  functionsStart,
   emulatorStart,
   emulatorSplit,
   emulatorMerge,

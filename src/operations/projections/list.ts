@@ -1,7 +1,11 @@
 import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import { NO_VIEW, Views, type ViewsByName } from '../../engine/views.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
+import type { Workspace } from '../workspace.ts';
 
 export interface ProjectionRow {
   readonly id: string;
@@ -11,16 +15,38 @@ export interface ProjectionRow {
   /** Types joined in, as `name: Container/type`. */
   readonly with: readonly string[];
   readonly onDelete: 'remove' | 'keep';
+  /** `unknown`: there is no account to ask, or no host has run yet. */
+  readonly state: 'current' | 'filling' | 'filled' | 'frozen' | 'replaced' | 'not built' | 'idle' | 'unknown';
 }
 
-const rowOf = (spec: ProjectionSpec): ProjectionRow => ({
+const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow => ({
   id: projectionId(spec),
   kind: spec.kind,
   from: `${spec.from.container}/${spec.from.type}`,
   into: `${spec.into.container}/${spec.into.type}`,
   with: spec.kind === 'copy' ? spec.joins.map(({ name, of }) => `${name}: ${of.container}/${of.type}`) : [],
   onDelete: spec.onDelete,
+  state: stateOf(spec, views),
 });
+
+function stateOf({ name, version }: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow['state'] {
+  if (!views) return 'unknown';
+  const { current, staged, previous } = views[name] ?? NO_VIEW;
+  if (current?.version === version) return 'current';
+  if (staged?.version === version) return staged.phase;
+  if (previous?.version === version) return 'replaced';
+  return current ? 'idle' : 'not built';
+}
+
+/** The list of what is declared is of use without an account as well. */
+async function readViews(workspace: Workspace, pipeline: string): Promise<ViewsByName | undefined> {
+  try {
+    return await new Views((await workspace.services()).state, pipeline).read();
+  } catch (error) {
+    if (error instanceof UsageError || failureOf(error).kind === 'not-found') return undefined;
+    throw error;
+  }
+}
 
 export const projectionsList = defineOperation({
   noun: 'projections',
@@ -29,10 +55,14 @@ export const projectionsList = defineOperation({
   examples: ['millrace projections list', 'millrace projections list --pipeline examples/flights --json'],
   effect: 'reads',
   input: z.object({}),
-  run: async (_, { workspace }) => (await workspace.pipeline()).pipeline.projections.map(rowOf),
+  run: async (_, { workspace }) => {
+    const { pipeline } = await workspace.pipeline();
+    const views = await readViews(workspace, pipeline.name);
+    return pipeline.projections.map((spec) => rowOf(spec, views));
+  },
   format: (rows) =>
     `${table(
-      ['projection', 'kind', 'from', 'into', 'with', 'on delete'],
-      rows.map((row) => [row.id, row.kind, row.from, row.into, row.with.join(', '), row.onDelete]),
+      ['projection', 'kind', 'from', 'into', 'with', 'on delete', 'state'],
+      rows.map((row) => [row.id, row.kind, row.from, row.into, row.with.join(', '), row.onDelete, row.state]),
     )}\n${plural(rows.length, 'projection')}`,
 });

@@ -1,0 +1,50 @@
+import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import type { Page } from '../../feed/change.ts';
+import { lsnOf } from '../../feed/position.ts';
+import type { ChangeSource } from '../../feed/source.ts';
+
+/** While nobody asks. */
+const KEPT = 100;
+
+/**
+ * A feed that remembers which reads reached its end. A container that is written to all the time never answers with an
+ * empty page; a page after which, by the session token of the same answer, the partition has nothing newer is as good.
+ */
+export class FeedEnds implements ChangeSource {
+  readonly #source: ChangeSource;
+  readonly #ends = new Map<string, { readonly readAt: number; readonly end: number }[]>();
+
+  constructor(source: ChangeSource) {
+    this.#source = source;
+  }
+
+  async read(...asked: Parameters<ChangeSource['read']>): Promise<Page & { next: string }> {
+    const page = await this.#source.read(...asked);
+    const end = lsnOf(page.next);
+    const newest = newestLsn(page.session);
+    if (newest === undefined || end < newest) return page;
+    const ends = this.#ends.get(rangeId(asked[0])) ?? [];
+    this.#ends.set(rangeId(asked[0]), ends);
+    ends.push({ readAt: page.readAt, end });
+    if (ends.length > KEPT) ends.splice(1, 1);
+    return page;
+  }
+
+  resolve(...asked: Parameters<ChangeSource['resolve']>): Promise<string> {
+    return this.#source.resolve(...asked);
+  }
+
+  /** The end that the first read begun after `since` reached; undefined where none did. Later calls ask for later ones. */
+  since(range: FeedRange, since: number): number | undefined {
+    const ends = this.#ends.get(rangeId(range)) ?? [];
+    while (ends[0] && ends[0].readAt <= since) ends.shift();
+    return ends[0]?.end;
+  }
+}
+
+/** The global lsn of a session token: `range:version#lsn#region=lsn…`, or `range:lsn`; the highest of several. */
+function newestLsn(token: string | undefined): number | undefined {
+  const lsns = (token ?? '').split(',').map((one) => /^[^:]*:(?:-?\d+#)?(\d+)/.exec(one)?.[1]);
+  const found = lsns.filter((lsn) => lsn !== undefined).map(Number);
+  return found.length === 0 ? undefined : Math.max(...found);
+}

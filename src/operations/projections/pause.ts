@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
+import { Views } from '../../engine/views.ts';
+import { audited } from '../audit/record.ts';
+import { type Context, defineOperation } from '../operation.ts';
+import { chooseProjection } from './choose.ts';
+
+const input = z.object({ name: z.string().describe('the projection') });
+
+async function open(name: string, { workspace }: Context) {
+  const { pipeline } = await workspace.pipeline();
+  const { state } = await workspace.services();
+  const spec = chooseProjection(pipeline, name);
+  const views = new Views(state, pipeline.name);
+  await views.adopt(pipeline.projections);
+  return { pipeline, spec, views };
+}
+
+/** Who else waits: what reads the same types shares the leases, and a position can't pass what one of them hasn't applied. */
+const others = (spec: ProjectionSpec, all: readonly ProjectionSpec[]): string[] => {
+  const reads = new Set(sourcesOf(spec).map(({ container }) => container));
+  return all
+    .filter((of) => of.name !== spec.name && sourcesOf(of).some(({ container }) => reads.has(container)))
+    .map(projectionId);
+};
+
+export const projectionsPause = defineOperation({
+  noun: 'projections',
+  verb: 'pause',
+  summary: 'Hold back the changes of what a projection reads, on all hosts and function apps, until `resume`',
+  examples: [
+    'millrace projections pause summaries --reason "throttled since 3:10"',
+    'millrace projections resume summaries',
+  ],
+  effect: 'changes',
+  argument: 'name',
+  input: input.extend({ reason: z.string().default('').describe('why; shown by status and to whoever has to wait') }),
+  plan: async ({ name }, context) => {
+    const { spec, pipeline } = await open(name, context);
+    const also = others(spec, pipeline.projections);
+    return {
+      steps: [
+        `hold back changes of ${[...new Set(sourcesOf(spec).map(({ container }) => container))].join(', ')}`,
+        ...(also.length > 0 ? [`which ${also.join(', ')} ${also.length === 1 ? 'waits' : 'wait'} for as well`] : []),
+      ],
+      ru: 0,
+    };
+  },
+  run: async ({ name, reason }, context) => {
+    const { spec, pipeline, views } = await open(name, context);
+    return audited(context, 'projections pause', { name, reason }, async () => {
+      const paused = { since: new Date().toISOString(), by: context.actor, reason };
+      const view = await views.change(spec.name, (of) => {
+        if (!of.paused) return { ...of, paused };
+        throw new UsageError('already-paused', `${spec.name} is paused since ${of.paused.since} by ${of.paused.by}`, {
+          mend: `\`millrace projections resume ${spec.name}\` lets it go on.`,
+        });
+      });
+      return { projection: spec.name, ...view.paused, alsoWaiting: others(spec, pipeline.projections) };
+    });
+  },
+  format: ({ projection, alsoWaiting }) =>
+    `${projection} is paused: hosts stop within seconds, and nothing is lost.${alsoWaiting.length > 0 ? ` ${alsoWaiting.join(', ')} shares its feed and waits too.` : ''}`,
+});
+
+export const projectionsResume = defineOperation({
+  noun: 'projections',
+  verb: 'resume',
+  summary: 'Let a paused projection go on where it stopped',
+  examples: ['millrace projections resume summaries'],
+  effect: 'changes',
+  argument: 'name',
+  input,
+  plan: async ({ name }, context) => {
+    const { spec, views } = await open(name, context);
+    const paused = (await views.read())?.[spec.name]?.paused;
+    return { steps: paused ? [`let ${spec.name} go on, paused since ${paused.since} by ${paused.by}`] : [], ru: 0 };
+  },
+  run: async ({ name }, context) => {
+    const { spec, views } = await open(name, context);
+    return audited(context, 'projections resume', { name }, async () => {
+      let since: string | null = null;
+      await views.change(spec.name, (of) => {
+        since = of.paused?.since ?? null;
+        return of.paused ? { ...of, paused: null } : undefined;
+      });
+      return { projection: spec.name, pausedSince: since as string | null };
+    });
+  },
+  format: ({ projection, pausedSince }) =>
+    pausedSince === null
+      ? `${projection} was not paused.`
+      : `${projection} goes on; it was paused since ${pausedSince}.`,
+});

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { projectionId } from '../../definition/kinds.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
+import { NO_VIEW, Views } from '../../engine/views.ts';
+import { readDeadLetters } from '../dead-letters/list.ts';
+import { defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { chooseProjection } from './choose.ts';
+
+export const projectionsShow = defineOperation({
+  noun: 'projections',
+  verb: 'show',
+  summary: 'Show one projection: its versions, which of them is current, what is being built, what is parked',
+  examples: ['millrace projections show summaries', 'millrace projections show summaries --json'],
+  effect: 'reads',
+  argument: 'name',
+  input: z.object({ name: z.string().describe('the projection') }),
+  run: async ({ name }, { workspace }) => {
+    const { pipeline } = await workspace.pipeline();
+    const services = await workspace.services();
+    const spec = chooseProjection(pipeline, name);
+    const recorded = await new Views(services.state, pipeline.name).read();
+    const letters = await readDeadLetters(services);
+    const view = recorded?.[spec.name] ?? NO_VIEW;
+    return {
+      name: spec.name,
+      kind: spec.kind,
+      reads: sourcesOf(spec).map(({ container, type }) => `${container}/${type}`),
+      /** False: no host has run yet. */
+      recorded: recorded !== undefined,
+      ...view,
+      declared: pipeline.projections
+        .filter((of) => of.name === spec.name)
+        .map((of) => ({
+          id: projectionId(of),
+          into: `${of.into.container}/${of.into.type}`,
+          parked: letters.filter(({ projection }) => projection === projectionId(of)).length,
+        })),
+    };
+  },
+  format: ({ name, kind, reads, recorded, current, staged, previous, paused, declared }) =>
+    [
+      `${name}: ${kind} of ${reads.join(', ')}`,
+      current
+        ? `  current: version ${current.version}, in ${current.container}/${current.type}`
+        : recorded
+          ? `  never built: \`millrace projections rebuild ${name}\``
+          : '  no host has run yet; the first one makes the lowest version current',
+      ...(staged
+        ? [
+            `  ${staged.phase}: version ${staged.version}, into ${staged.container}/${staged.type}, since ${staged.since}`,
+          ]
+        : []),
+      ...(previous
+        ? [
+            `  before: version ${previous.version}, in ${previous.container}/${previous.type}, readable until ${previous.readableUntil}`,
+          ]
+        : []),
+      ...(paused
+        ? [`  paused since ${paused.since} by ${paused.by}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
+        : []),
+      ...declared.map(({ id, into, parked }) => `  declared: ${id} into ${into}, ${plural(parked, 'change')} parked`),
+    ].join('\n'),
+});

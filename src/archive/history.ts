@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock.ts';
 import { digest } from '../base/json.ts';
+import { typeOf } from '../definition/discriminator.ts';
 import { type SourceContainer, toChange } from '../feed/change-mapper.ts';
 import type { Change, Identity } from '../feed/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
@@ -92,7 +93,7 @@ async function settle(
   for (;;) {
     const [before] = await entries.read([identity], session);
     const [found] = await session.read(identity.container, identity.key, [identity.id]);
-    if (found && found['type'] !== RESTORING) return source.types.has(String(found['type'])) ? 'hot' : 'gone';
+    if (found && found['type'] !== RESTORING) return typeOf(source.types, found) === undefined ? 'gone' : 'hot';
     const [entry] = await entries.read([identity], session);
     if (entry?.etag !== before?.etag) continue;
     if (entry?.state !== 'archived' || !entry.blob) return 'gone';

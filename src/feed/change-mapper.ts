@@ -1,6 +1,7 @@
 import { isObject } from '../base/json.ts';
 import { MillraceError } from '../base/errors.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
+import { typeOf } from '../definition/discriminator.ts';
 import { isEmptied } from '../definition/emptied.ts';
 import type { Change, Key } from './change.ts';
 import { isRestored } from './restored.ts';
@@ -19,6 +20,8 @@ export interface SourceContainer {
 export interface TypeRules {
   deleted?(document: Record<string, unknown>): boolean;
   upcast?(old: unknown): Record<string, unknown>;
+  /** Field that holds the type's name, or what tells a stored document of the type. Default: the field `type`. */
+  readonly discriminator?: string | ((stored: Record<string, unknown>) => boolean);
 }
 
 /**
@@ -28,10 +31,9 @@ export interface TypeRules {
 export function toChange(source: SourceContainer, raw: unknown, epoch: number): Change | undefined {
   if (!isObject(raw))
     throw new MillraceError('malformed-change', `The feed of ${source.name} delivered something that is no document`);
-  const type = raw['type'];
-  if (typeof type !== 'string' || type.startsWith(OWN_TYPE)) return undefined;
-  const rules = source.types.get(type);
-  if (!rules) return undefined;
+  const type = ownType(raw) ? undefined : typeOf(source.types, raw);
+  const rules = type === undefined ? undefined : source.types.get(type);
+  if (type === undefined || !rules) return undefined;
   const lsn = Number(raw['_lsn']);
   const etag = raw['_etag'];
   const id = raw['id'];
@@ -57,6 +59,8 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     return { ...change, op: 'upsert', doc, failed: error };
   }
 }
+
+const ownType = ({ type }: Record<string, unknown>): boolean => typeof type === 'string' && type.startsWith(OWN_TYPE);
 
 /** A container that is read for its own sake: every document, whatever its type. */
 export type AnySource = Pick<SourceContainer, 'name' | 'keyPaths'>;
@@ -132,7 +136,8 @@ export function withoutSystemFields(raw: Record<string, unknown>): Record<string
 
 /** A document read from the source (not from its feed), as its projections see it; null where it counts as deleted. */
 export function toDocument(source: SourceContainer, raw: Record<string, unknown>): Record<string, unknown> | null {
-  const rules = source.types.get(String(raw['type']));
+  const type = typeOf(source.types, raw);
+  const rules = type === undefined ? undefined : source.types.get(type);
   if (!rules || isEmptied(raw)) return null;
   const doc = withoutSystemFields(raw);
   const current = rules.upcast ? rules.upcast(doc) : doc;

@@ -1,5 +1,5 @@
 import { MillraceError, messageOf } from '../base/errors.ts';
-import type { ProjectionSpec, SourceRef } from '../definition/kinds.ts';
+import type { SourceRef } from '../definition/kinds.ts';
 import type { Change } from '../feed/change.ts';
 import type { SinkSession } from '../sinks/session.ts';
 
@@ -14,6 +14,11 @@ export interface Runner {
   /** The document types whose changes it wants. */
   readonly sources: readonly SourceRef[];
   apply(changes: readonly Change[], sink: SinkSession): Promise<void>;
+  /**
+   * Goes on for a while with what changes have left to be done after their page; called now and then, also when no
+   * changes come. `idle`: nothing is left, as far as this host knows.
+   */
+  resume?(sink: SinkSession): Promise<{ readonly idle: boolean; readonly refusals: readonly Refusal[] }>;
 }
 
 export interface Refusal {
@@ -63,7 +68,7 @@ export function lastOfEach(changes: readonly Change[]): Change[] {
  * What a state projection looks at: the last change of each document, no archive removals (they retract nothing), and
  * where deletions are to be kept, a deletion as the document it leaves behind.
  */
-export function wantedChanges(changes: readonly Change[], spec: Pick<ProjectionSpec, 'onDelete'>): Change[] {
+export function wantedChanges(changes: readonly Change[], spec: { readonly onDelete: 'remove' | 'keep' }): Change[] {
   const wanted: Change[] = [];
   for (const change of lastOfEach(changes)) {
     if (change.op === 'upsert' || (change.op === 'delete' && spec.onDelete === 'remove')) wanted.push(change);

@@ -58,7 +58,7 @@ export class CosmosSession implements SinkSession {
   async query<T>(
     container: string,
     sql: string,
-    parameters: Readonly<Record<string, string | number>>,
+    parameters: Readonly<Record<string, Key[number]>>,
     key?: Key,
   ): Promise<T[]> {
     const spec: SqlQuerySpec = {
@@ -166,7 +166,10 @@ function operation(write: Write): OperationInput {
   const { id } = write;
   if (write.op === 'create') return { operationType: 'Create', resourceBody: write.body as never };
   if (write.op === 'patch') {
-    return { operationType: 'Patch', id, resourceBody: { condition: write.where, operations: write.operations } };
+    const { operations } = write;
+    return 'where' in write
+      ? { operationType: 'Patch', id, resourceBody: { condition: write.where, operations } }
+      : { operationType: 'Patch', id, resourceBody: { operations }, ifMatch: write.ifMatch };
   }
   const { ifMatch } = write;
   if (write.op === 'replace') return { operationType: 'Replace', id, resourceBody: write.body as never, ifMatch };

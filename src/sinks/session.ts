@@ -12,7 +12,8 @@ export type Write =
   | { readonly op: 'create'; readonly id: string; readonly body: object }
   | { readonly op: 'replace'; readonly id: string; readonly body: object; readonly ifMatch: string }
   | { readonly op: 'delete'; readonly id: string; readonly ifMatch: string }
-  | { readonly op: 'patch'; readonly id: string; readonly operations: PatchOperation[]; readonly where: string };
+  | { readonly op: 'patch'; readonly id: string; readonly operations: PatchOperation[]; readonly where: string }
+  | { readonly op: 'patch'; readonly id: string; readonly operations: PatchOperation[]; readonly ifMatch: string };
 
 /**
  * - `done`: the new ETags, in the order of the writes (empty for deletes)
@@ -36,12 +37,7 @@ export interface SinkSession {
   /** At most MAX_BATCH writes of one full key, together below MAX_BATCH_BYTES. */
   commit(container: string, key: Key, writes: readonly Write[]): Promise<CommitResult>;
   /** Parameterised SQL; within one key when `key` is given, else across partitions. */
-  query<T>(
-    container: string,
-    sql: string,
-    parameters: Readonly<Record<string, string | number>>,
-    key?: Key,
-  ): Promise<T[]>;
+  query<T>(container: string, sql: string, parameters: Readonly<Record<string, Key[number]>>, key?: Key): Promise<T[]>;
 }
 
 /** Operations and bytes a transactional batch takes (A5), the bytes with room for the envelope. */

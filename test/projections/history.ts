@@ -57,9 +57,26 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     if (!faults) await tracked;
     return true;
   };
+  const resume = async (host: number, faults: boolean): Promise<boolean> => {
+    const runner = runners[host] ?? never();
+    if (!runner.resume) return true;
+    const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+    let idle = true;
+    const task = runner.resume(faults ? injected(inner, random, zombies) : inner).then(
+      (outcome) => void (idle = outcome.idle),
+      (error: unknown) => {
+        if (!(error instanceof Crash)) failures.push(error);
+      },
+    );
+    const tracked = task.finally(() => underway.delete(tracked));
+    underway.add(tracked);
+    if (!faults) await tracked;
+    return idle;
+  };
   for (let step = 0; step < steps; step++) {
     const kind = random.unit();
-    if (kind < 0.4) await options.write(random);
+    if (runners[0]?.resume && random.chance(0.1)) await resume(random.int(hosts.length), true);
+    else if (kind < 0.4) await options.write(random);
     else if (kind < 0.75) await deliver(random.int(hosts.length), random.pick(feeds), true);
     else if (kind < 0.8) random.pick(feeds).rewind(random);
     else if (kind < 0.9) zombies.wakeOne(random);
@@ -75,6 +92,11 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
           wroteAt = performance.now();
         }
         if (random.chance(0.5)) zombies.wakeOne(random);
+      }
+      for (const host of hosts.keys()) {
+        if (await resume(host, false)) continue;
+        quiet = false;
+        wroteAt = performance.now();
       }
     }
   };

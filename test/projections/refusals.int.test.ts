@@ -133,7 +133,9 @@ describe('a copy is refused', () => {
   });
 
   test('when it is larger than Cosmos DB takes', async () => {
-    expect(await refusals(copier(), [change({ id: 'd', text: 'x'.repeat(2_200_000) })])).toEqual({ d: 'sink-refused' });
+    expect(await refusals(copier(), [change({ id: 'd', text: 'x'.repeat(2_200_000) })])).toEqual({
+      d: 'sink-too-large',
+    });
   });
 
   test('when its place depends on a joined document', async () => {

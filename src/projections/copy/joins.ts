@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
+import { typeOf } from '../../definition/discriminator.ts';
 import type { Doc, Join } from '../../definition/kinds.ts';
 import { type Change, type Identity, type Key, type Version, compareVersions } from '../../feed/change.ts';
 import { type SourceContainer, toDocument } from '../../feed/change-mapper.ts';
@@ -184,7 +185,7 @@ export class JoinStates {
   async #fromSource(pk: string, parent: Identity, sink: SinkSession): Promise<StateDocument> {
     const [found] = await sink.read(parent.container, parent.key, [parent.id]);
     // Its feed will say whether it is there, and in which version; until then the read is as good as any.
-    const doc = found && found['type'] === this.join.of.type ? toDocument(this.#source, found) : null;
+    const doc = found && typeOf(this.#source.types, found) === this.join.of.type ? toDocument(this.#source, found) : null;
     const mark = doc && found ? digest(found._etag) : NONE;
     const made = { mark, version: null, doc, replaced: false };
     return { id: STATE_ID, pk, type: 'millrace.join', projection: this.#projection, parent, ...made };

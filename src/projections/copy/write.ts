@@ -2,6 +2,7 @@ import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
 import { type CopySpec, projectionId } from '../../definition/kinds.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
+import { refusalOf } from '../../sinks/size.ts';
 import { untilDone } from '../conflict.ts';
 import type { Guess } from '../guess.ts';
 import { placeId } from '../locator.ts';
@@ -66,7 +67,7 @@ async function writeCopy(
       ? { op: 'replace', id: one.id, body, ifMatch: found._etag }
       : { op: 'create', id: one.id, body };
     const answer = await session.commit(sink.name, one.key, [write]);
-    if (answer.kind === 'refused') outcome = new MillraceError('sink-refused', answer.why);
+    if (answer.kind === 'refused') outcome = refusalOf(sink.name, body, answer.why);
     return answer.kind !== 'conflict';
   });
   return outcome;

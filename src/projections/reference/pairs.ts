@@ -4,6 +4,7 @@ import { canonical, digest } from '../../base/json.ts';
 import { type ReferenceSpec, projectionId } from '../../definition/kinds.ts';
 import { type Key, type Version, compareVersions } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
+import { refusalOf } from '../../sinks/size.ts';
 import { chunksOf } from '../chunks.ts';
 import { untilDone } from '../conflict.ts';
 import { TOMBSTONE, isCopyOf, tombstone } from '../copy/documents.ts';
@@ -108,7 +109,10 @@ async function writeChunk(target: PairTarget, chunk: readonly Placed[], session:
     if (answer.kind === 'done') settled.push(...due.map(({ pair }) => pair));
     const culprit = answer.kind === 'refused' ? due[answer.index] : undefined;
     if (answer.kind === 'refused' && culprit) {
-      refused = [...refused, { pair: culprit.pair, error: new MillraceError('sink-refused', answer.why) }];
+      refused = [
+        ...refused,
+        { pair: culprit.pair, error: refusalOf(sink.name, documentOf(target, culprit), answer.why) },
+      ];
       rest = rest.filter((one) => one !== culprit);
     }
     return answer.kind === 'done';

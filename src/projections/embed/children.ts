@@ -1,0 +1,129 @@
+import type { PatchOperation } from '@azure/cosmos';
+import { systemClock } from '../../base/clock.ts';
+import { MillraceError, messageOf } from '../../base/errors.ts';
+import { isObject } from '../../base/json.ts';
+import { fullKey } from '../../cosmos/paths.ts';
+import { type Doc, type EmbedSpec, projectionId } from '../../definition/kinds.ts';
+import type { Key } from '../../feed/change.ts';
+import { type SourceContainer, toDocument, withoutSystemFields } from '../../feed/change-mapper.ts';
+import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
+import { refusalOf } from '../../sinks/size.ts';
+import {
+  type Guard,
+  type Match,
+  type ParentState,
+  fieldsDue,
+  guardOf,
+  hashOf,
+  isOlder,
+  matchesOf,
+  orderOf,
+} from './fields.ts';
+
+/** Where an embed writes. */
+export interface ChildTarget {
+  readonly spec: EmbedSpec;
+  readonly parents: SourceContainer;
+  readonly children: SourceContainer;
+  /** Seconds after which the container's documents expire that don't say so themselves; undefined: never. */
+  readonly childTtl?: number | undefined;
+}
+
+/** A patch takes ten operations. */
+const MOST_OPERATIONS = 10;
+/** What a patch's path can name without escaping. */
+const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** What is to be written to one stored child. */
+export interface ChildWrite {
+  readonly key: Key;
+  readonly write: Write;
+  /** The whole document as it will be. */
+  readonly body: Doc;
+}
+
+/**
+ * What brings the fields of one stored child up to date, on the condition that it is still as it was read; the rest of
+ * it stays its writer's. undefined: it is as it should be, or isn't this projection's business. Throws what the user's
+ * functions throw, and nothing else.
+ */
+export function childWrite(
+  target: ChildTarget,
+  raw: SinkDocument,
+  states: ReadonlyMap<string, ParentState>,
+): ChildWrite | undefined {
+  const { spec, parents, children } = target;
+  const child = toDocument(children, raw);
+  if (!child) return undefined;
+  const name = projectionId(spec);
+  const own = isObject(raw['_mr']) ? raw['_mr'] : {};
+  const guard = own[name] as Guard | undefined;
+  const matches = matchesOf(spec, parents, child);
+  const due = fieldsDue(spec, matches, states, child, guard);
+  if (Object.keys(due).length === 0 || isOwnEcho(raw, guard, matches, states)) return undefined;
+  const ttl = remaining(target, raw);
+  if (ttl !== undefined && ttl <= 0) return undefined;
+  const content = defined({ ...withoutSystemFields(raw), ...due });
+  const mark = { ...own, [name]: guardOf(matches, states, content, guard) };
+  const fields = { ...due, ...(ttl !== undefined && { ttl }), _mr: mark };
+  const keyed = fullKey(raw, children.keyPaths);
+  const key = 'key' in keyed ? keyed.key : [];
+  return { key, write: writeOf(raw, fields), body: { ...content, _mr: mark } };
+}
+
+/** What the user's functions throw is that child's trouble: the others are to be written all the same. */
+export function attempt<T>(plan: () => T): T | MillraceError {
+  try {
+    return plan();
+  } catch (cause) {
+    return cause instanceof MillraceError ? cause : new MillraceError('projection-threw', messageOf(cause), { cause });
+  }
+}
+
+/** As this projection left it, for the parents in hand: functions that don't always return the same must not go on for ever. */
+function isOwnEcho(
+  raw: SinkDocument,
+  guard: Guard | undefined,
+  matches: readonly Match[],
+  states: ReadonlyMap<string, ParentState>,
+): boolean {
+  if (!guard || guard.hash !== hashOf(withoutSystemFields(raw))) return false;
+  return matches.every(({ ref }) => {
+    const state = states.get(ref);
+    const before = guard.parents[ref];
+    return !state || (before !== undefined && !isOlder(before, orderOf(state.version)));
+  });
+}
+
+/** `conflict`: it has changed since it was read. */
+export async function commitChild(
+  { children }: ChildTarget,
+  { key, write, body }: ChildWrite,
+  session: SinkSession,
+): Promise<'written' | 'conflict' | MillraceError> {
+  const answer = await session.commit(children.name, key, [write]);
+  if (answer.kind === 'done') return 'written';
+  return answer.kind === 'conflict' ? 'conflict' : refusalOf(children.name, body, answer.why);
+}
+
+/** Undefined fields are taken away. */
+function writeOf(raw: SinkDocument, fields: Doc): Write {
+  const entries = Object.entries(fields);
+  if (entries.length <= MOST_OPERATIONS && entries.every(([field]) => PLAIN.test(field))) {
+    const operations = entries.map(([field, value]): PatchOperation =>
+      value === undefined ? { op: 'remove', path: `/${field}` } : { op: 'set', path: `/${field}`, value },
+    );
+    return { op: 'patch', id: raw.id, operations, ifMatch: raw._etag };
+  }
+  const { _rid, _self, _etag, _attachments, _ts, _lsn, ...stored } = raw as Doc;
+  return { op: 'replace', id: raw.id, body: defined({ ...stored, ...fields }), ifMatch: raw._etag };
+}
+
+const defined = (doc: Doc): Doc => Object.fromEntries(Object.entries(doc).filter(([, value]) => value !== undefined));
+
+/** Our write would count as its last one: what is left of its time to live, in seconds; undefined where it has none. */
+function remaining({ childTtl }: ChildTarget, raw: SinkDocument): number | undefined {
+  const declared = typeof raw['ttl'] === 'number' ? raw['ttl'] : childTtl;
+  if (declared === undefined || declared < 0) return undefined;
+  return Math.min(declared, declared - Math.floor(systemClock.now() / 1000 - Number(raw['_ts'])));
+}

@@ -1,0 +1,268 @@
+// Embeds under random histories against their oracle: parents change, are deleted and come back; children are born,
+// move, are written back as they once were, expire; hosts crash, sleep and read stale replicas.
+import type { CosmosClient, Database } from '@azure/cosmos';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import pMap from 'p-map';
+import { canonical } from '../../src/base/json.ts';
+import { connect } from '../../src/cosmos/connect.ts';
+import type { Doc, EmbedSpec, SourceRef, SourceRules } from '../../src/definition/kinds.ts';
+import { recomputeEmbeds } from '../../src/definition/recompute-embeds.ts';
+import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
+import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import { embedRunner } from '../../src/projections/embed/runner.ts';
+import type { Runner } from '../../src/projections/runner.ts';
+import { Random } from '../support/random.ts';
+import { suiteSeed } from '../support/seed.ts';
+import { runHistory } from './history.ts';
+
+const SEED = suiteSeed();
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
+const READ_LAG_MS = 8;
+
+const PRODUCTS: SourceRef = { container: 'Products', type: 'product' };
+const BRANDS: SourceRef = { container: 'Products', type: 'brand' };
+const ORDERS: SourceRef = { container: 'Orders', type: 'order' };
+const deleted = (doc: Doc): boolean => doc['deletedAt'] !== undefined;
+const RULES: SourceRules[] = [PRODUCTS, BRANDS, ORDERS].map((of) => ({ ...of, deleted }));
+const source = (container: string): SourceContainer => ({
+  name: container,
+  keyPaths: [['tenant']],
+  types: new Map(RULES.filter((rule) => rule.container === container).map((rule) => [rule.type, rule])),
+});
+const SOURCES = new Map(['Products', 'Orders'].map((name) => [name, source(name)]));
+
+const NAME: EmbedSpec = {
+  kind: 'embed',
+  name: 'name',
+  version: 1,
+  from: PRODUCTS,
+  into: ORDERS,
+  on: { tenant: 'tenant', id: 'product' },
+  onDelete: 'keep',
+  set: {
+    productName: ({ name }) => name,
+    label: ({ name, price }, child) => ({ text: `${String(name)} × ${String(child['count'])}`, price }),
+  },
+};
+const LINES: EmbedSpec = {
+  ...NAME,
+  name: 'lines',
+  on: { tenant: 'tenant' },
+  each: { field: 'lines', on: { id: 'product' } },
+  onDelete: 'remove',
+  when: (item) => item['locked'] !== true,
+  set: { name: ({ name }) => name, price: ({ price }) => price },
+};
+/** Another parent of the same children, and one that is the child of a third in turn. */
+const BRAND: EmbedSpec = {
+  ...NAME,
+  name: 'brand',
+  from: BRANDS,
+  on: { tenant: 'tenant', id: 'brand' },
+  onDelete: 'remove',
+  set: { brandName: ({ name }) => name },
+};
+const BRAND_OF_LINES: EmbedSpec = {
+  ...LINES,
+  name: 'line-brands',
+  from: BRANDS,
+  each: { field: 'lines', on: { id: 'brand' } },
+  set: { brandName: ({ name }) => name },
+};
+
+let emulator: Emulator;
+let clients: CosmosClient[];
+let databases: Database[];
+
+beforeAll(async () => {
+  emulator = await startEmulator({ seed: SEED });
+  const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
+  const { httpClient } = emulator.clientOptions;
+  clients = await Promise.all([1, 2, 3].map(() => connect(account, [], { httpClient })));
+  const [admin] = clients;
+  await admin?.databases.create({ id: 'model' });
+  databases = clients.map((client) => client.database('model'));
+  for (const [id, path] of [
+    ['Products', '/tenant'],
+    ['Orders', '/tenant'],
+    ['millrace', '/pk'],
+  ])
+    await databases[0]?.containers.create({ id: id ?? '', partitionKey: { paths: [path ?? ''] }, defaultTtl: -1 });
+});
+
+afterAll(async () => {
+  for (const client of clients) client.dispose();
+  await emulator.close();
+});
+
+const runnerOf = (spec: EmbedSpec): Runner =>
+  embedRunner(spec, { stateContainer: 'millrace', sources: SOURCES, readLagMs: READ_LAG_MS });
+
+/** Several embeds at once, as an engine runs them. */
+function together(specs: readonly EmbedSpec[]): Runner {
+  const runners = specs.map(runnerOf);
+  const [first] = runners;
+  if (!first) throw new Error('No embed');
+  return {
+    ...first,
+    sources: runners.flatMap(({ sources }) => sources),
+    apply: async (changes, session) => {
+      const wanted = ({ sources }: Runner) =>
+        changes.filter(({ container, type }) => sources.some((of) => of.container === container && of.type === type));
+      await Promise.all(runners.map((runner) => runner.apply(wanted(runner), session)));
+    },
+    resume: async (session) => {
+      const outcomes = await Promise.all(runners.map((runner) => runner.resume?.(session)));
+      return {
+        idle: outcomes.every((outcome) => outcome?.idle),
+        refusals: outcomes.flatMap((one) => one?.refusals ?? []),
+      };
+    },
+  };
+}
+
+it.each([
+  ['of a field', [NAME]],
+  ['of the elements of a list', [LINES]],
+  ['of several parents in one child', [NAME, BRAND, LINES, BRAND_OF_LINES]],
+] as const)(`after any history an embed %s is what the oracle says (seed ${SEED})`, async (_what, specs) => {
+  emulator.faults({ replicaLagMs: READ_LAG_MS / 2, failAfterEffect: 0.01, throttle: 0.005 });
+  const seeds = Array.from({ length: HISTORIES }, (_, index) => SEED + index);
+  const written = new Map<string, Doc>();
+  const prefix = specs.map(({ name }) => name).join('-');
+  await pMap(
+    seeds,
+    async (seed) => {
+      const tenant = `${prefix}-${seed}`;
+      const hosts = databases.slice(1).map((database) => ({ database }));
+      await runHistory({
+        random: new Random(seed),
+        tenant,
+        hosts,
+        runners: hosts.map(() => together(specs)),
+        write: (random) => (random.chance(0.4) ? writeParent(random, tenant) : writeChild(random, tenant, written)),
+        steps: 40,
+        readLagMs: READ_LAG_MS,
+        sources: [...SOURCES.values()],
+      });
+    },
+    { concurrency: 12 },
+  );
+  emulator.faults({});
+  await pMap(seeds, (seed) => compare(specs, `${prefix}-${seed}`, seed, written), { concurrency: 12 });
+});
+
+async function writeParent(random: Random, tenant: string): Promise<void> {
+  const parents = Array.from({ length: random.chance(0.2) ? 2 : 1 }, () => ({
+    id: `p${random.int(3)}`,
+    tenant,
+    type: random.chance(0.6) ? 'product' : 'brand',
+    name: `n${random.int(4)}`,
+    price: random.int(3),
+    note: random.int(100),
+    ...(random.chance(0.1) ? { deletedAt: 'now' } : {}),
+  })).map((parent) => ({ ...parent, id: parent.type === 'brand' ? `b${parent.id}` : parent.id }));
+  const [first, second] = parents;
+  await atSource('Products', tenant, second && first?.id !== second.id ? parents : parents.slice(0, 1));
+}
+
+/** The application's own fields, which no embed may touch. */
+const OWN = ['id', 'tenant', 'type', 'product', 'brand', 'count', 'deletedAt'];
+
+async function writeChild(random: Random, tenant: string, written: Map<string, Doc>): Promise<void> {
+  const id = `o${random.int(4)}`;
+  const container = databases[0]?.container('Orders');
+  const line = () => ({
+    product: `p${random.int(3)}`,
+    brand: `bp${random.int(3)}`,
+    ...(random.chance(0.3) ? { name: 'old' } : {}),
+    ...(random.chance(0.1) ? { locked: true } : {}),
+  });
+  let order: Doc = {
+    id,
+    tenant,
+    type: 'order',
+    product: `p${random.int(3)}`,
+    brand: `bp${random.int(3)}`,
+    count: random.int(3),
+    lines: Array.from({ length: random.int(4) }, line),
+    ...(random.chance(0.3) ? { productName: `n${random.int(4)}` } : {}),
+    ...(random.chance(0.1) ? { deletedAt: 'now' } : {}),
+    ...(random.chance(0.2) ? { ttl: 1_000 } : {}),
+  };
+  // Written back as it was read some time ago, embedded fields, marks and all; or with one field changed.
+  const before = await retried(async () => (await container?.item(id, tenant).read<Doc>())?.resource);
+  if (before && random.chance(0.4)) order = { ...before, ...(random.chance(0.5) ? { count: random.int(3) } : {}) };
+  if (random.chance(0.3)) {
+    const memory = written.get(`old ${tenant} ${id}`);
+    if (before) written.set(`old ${tenant} ${id}`, before);
+    if (memory) order = memory;
+  }
+  await atSource('Orders', tenant, [order]);
+  written.set(`${tenant} ${id}`, order);
+}
+
+async function retried<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch {
+      // Throttled, or the answer was lost.
+    }
+  }
+}
+
+/** The application's own write: repeated until it is known to have happened. */
+const atSource = (container: string, tenant: string, documents: readonly Doc[]): Promise<void> =>
+  retried(async () => {
+    const operations = documents.map((resourceBody) => ({
+      operationType: 'Upsert' as const,
+      resourceBody: resourceBody as never,
+    }));
+    const answer = await databases[0]?.container(container).items.batch(operations, tenant);
+    if (answer?.code !== 200) throw new Error('again');
+  });
+
+async function compare(
+  specs: readonly EmbedSpec[],
+  tenant: string,
+  seed: number,
+  written: ReadonlyMap<string, Doc>,
+): Promise<void> {
+  const present = new Map<string, Doc[]>();
+  for (const of of RULES) present.set(of.type, await documents(of, tenant));
+  const children = [
+    ...recomputeEmbeds(
+      specs,
+      (of) => present.get(of.type) ?? [],
+      RULES,
+      (_spec, _child, cause) => {
+        throw cause;
+      },
+    ),
+  ];
+  const say = `${tenant}: MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`;
+  expect(
+    children.map(({ found }) => canonical(found)),
+    say,
+  ).toEqual(children.map(({ expected }) => canonical(expected)));
+  for (const { found } of children) {
+    const own = written.get(`${tenant} ${String(found['id'])}`) ?? {};
+    const own2 = (doc: Doc): Doc => Object.fromEntries(OWN.map((field) => [field, doc[field]]));
+    expect(canonical(own2(found)), `${say}: the application's own fields`).toBe(canonical(own2(own)));
+  }
+}
+
+async function documents({ container, type }: SourceRef, tenant: string): Promise<Doc[]> {
+  const found = await databases[0]
+    ?.container(container)
+    .items.query<Doc>({
+      query: 'SELECT * FROM c WHERE c.tenant = @tenant AND c.type = @type',
+      parameters: [
+        { name: '@tenant', value: tenant },
+        { name: '@type', value: type },
+      ],
+    })
+    .fetchAll();
+  return found?.resources ?? [];
+}

@@ -11,7 +11,6 @@ import { workloadInput } from '../../src/host/dev/input.ts';
 import { load } from '../../src/host/dev/loader.ts';
 import { loadPipeline } from '../../src/host/load-pipeline.ts';
 import { type OpenServices, openServices } from '../../src/host/services.ts';
-import { readLeases } from '../../src/operations/leases/list.ts';
 import { planModel } from '../../src/operations/model/apply.ts';
 import type { Verification } from '../../src/operations/projections/verify.ts';
 import type { LoadedPipeline } from '../../src/operations/workspace.ts';
@@ -63,8 +62,11 @@ async function loadFlights(signal: AbortSignal): Promise<void> {
   expect(count).toBe(23_376);
 }
 
-const owners = async (): Promise<(string | null)[]> =>
-  (await readLeases(services, new AbortController().signal)).map(({ owner }) => owner);
+const owners = async (): Promise<(string | null)[]> => {
+  const query = 'SELECT VALUE c.Owner FROM c WHERE IS_DEFINED(c.LeaseToken)';
+  return (await withRetry(() => services.leases.items.query<string | null>(query).fetchAll(), { reads: true }))
+    .resources;
+};
 
 async function arrivals(): Promise<number> {
   const { items } = services.database.container('FlightsByDestination');

@@ -1,62 +1,117 @@
 import { z } from 'zod';
-import { type LeaseDocument, parseLease } from '../../feed/lease-document.ts';
-import { fetchAll } from '../fetch-all.ts';
-import { defineOperation } from '../operation.ts';
+import type { Lag } from '../../feed/estimator.ts';
+import { type Context, defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
-import type { Services } from '../workspace.ts';
+import { type LeaseGroup, chooseGroups, openLeases } from './groups.ts';
+import { expiration } from './inputs.ts';
+import { lagText, lagsOf } from './lags.ts';
+import { type LeaseState, stateOf } from './state.ts';
 
 export interface LeaseRow {
   /** What comes before `..` in the document's id: processor, account, database and container. */
   readonly prefix: string;
+  /** The monitored container; null where it is not in this database. */
+  readonly container: string | null;
   readonly token: string;
-  readonly range: string;
+  readonly range: string | null;
+  readonly dialect: string | null;
   readonly owner: string | null;
   /** Quoted LSN; null: nothing was checkpointed yet. */
   readonly position: string | null;
   /** Seconds since the lease was written last, by the service's clock (`_ts`) and ours. */
-  readonly age: number;
+  readonly age: number | null;
+  readonly lag: Lag;
+  /** `unexplained`: a document that no dialect explains; it is shown and left alone. */
+  readonly state: LeaseState | 'unexplained';
+  readonly why: string;
 }
 
-/** Every lease document of the lease container, ours and others', by prefix and token. */
-export async function readLeases(services: Services, signal: AbortSignal, now = Date.now()): Promise<LeaseRow[]> {
-  const rows: LeaseRow[] = [];
-  for await (const raw of fetchAll<LeaseDocument & { _ts?: number }>(services.leases, 'SELECT * FROM c', signal)) {
-    const lease = parseLease(raw, () => undefined);
-    if (!lease) continue;
-    rows.push({
-      prefix: lease.id.split('..')[0] ?? lease.id,
-      token: lease.token,
-      range: `${lease.range.min || '00'}-${lease.range.max}`,
-      owner: lease.owner,
-      position: lease.position ?? null,
-      age: Math.max(0, Math.round(now / 1000 - (raw._ts ?? 0))),
-    });
-  }
-  return rows.toSorted((a, b) =>
-    `${a.prefix} ${a.token}`.localeCompare(`${b.prefix} ${b.token}`, 'en', { numeric: true }),
-  );
+export interface RowOptions {
+  readonly expirationMs: number;
+  /** An owned lease whose oldest change waits for longer is stuck, milliseconds. */
+  readonly stuckMs: number;
 }
+
+/** Every lease of the groups, ours and others', how far behind it is, its state and why. */
+export async function leaseRows(
+  groups: readonly LeaseGroup[],
+  options: RowOptions,
+  now = Date.now(),
+): Promise<LeaseRow[]> {
+  const lags = await lagsOf(groups);
+  return groups.flatMap((group): LeaseRow[] => {
+    const { prefix, monitored, leases, unexplained } = group;
+    const container = monitored?.container.id ?? null;
+    const nothing = { range: null, dialect: null, owner: null, position: null, age: null } as const;
+    return [
+      ...leases.map((lease): LeaseRow => {
+        const lag = lags.get(lease) ?? { known: false, why: 'it was not asked for' };
+        const { token, range, dialect, owner, position, storedAt } = lease;
+        return {
+          prefix,
+          container,
+          token,
+          range: range ? `${range.min || '00'}-${range.max}` : null,
+          dialect,
+          owner,
+          position: position ?? null,
+          age: Math.max(0, Math.round((now - storedAt) / 1000)),
+          lag,
+          ...stateOf(lease, group, lag, { ...options, now }),
+        };
+      }),
+      ...unexplained.map(({ id, why }): LeaseRow => {
+        const lag = { known: false, why: 'its position can’t be read' } as const;
+        return { prefix, container, token: id, ...nothing, lag, state: 'unexplained', why };
+      }),
+    ];
+  });
+}
+
+export const STUCK_MS = 300_000;
 
 export const leasesList = defineOperation({
   noun: 'leases',
   verb: 'list',
-  summary: 'Show who reads which feed range, and how far',
-  examples: ['millrace leases list', 'millrace leases list --env production --json'],
+  summary: 'Show who reads which feed range, how far behind, in what state and why',
+  examples: [
+    'millrace leases list',
+    'millrace leases list billingacc.documents.azure.com_dbRid==_collRid=',
+    'millrace leases list --env production --json',
+  ],
   effect: 'reads',
-  input: z.object({}),
-  run: async (_, { workspace, signal }) => readLeases(await workspace.services(), signal),
-  format: (leases) =>
-    leases.length === 0
-      ? 'No leases yet: no processor has started.'
-      : `${table(
-          ['prefix', 'token', 'range', 'owner', 'position', 'written'],
-          leases.map((lease) => [
-            lease.prefix,
-            lease.token,
-            lease.range,
-            lease.owner ?? '(free)',
-            lease.position ?? '(none)',
-            `${lease.age} s ago`,
+  argument: 'prefix',
+  input: z.object({
+    prefix: z.string().min(1).optional().describe('only these leases, by their whole prefix; all if absent'),
+    leaseExpiration: expiration,
+  }),
+  run: async ({ prefix, leaseExpiration }, context: Context) => {
+    const room = await openLeases(context);
+    const groups = prefix === undefined ? room.groups : chooseGroups(room, prefix);
+    return leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS });
+  },
+  format: (rows) => {
+    if (rows.length === 0) return 'No leases yet: no processor has started.';
+    const blocks = [...Map.groupBy(rows, ({ prefix }) => prefix)].map(([prefix, of]) => {
+      const unknown = new Set(of.flatMap(({ lag, state }) => (lag.known || state === 'unexplained' ? [] : [lag.why])));
+      return [
+        `${prefix}  (${of[0]?.container ?? 'container not in this database'})`,
+        table(
+          ['token', 'range', 'owner', 'position', 'written', 'lag', 'state', 'why'],
+          of.map((row) => [
+            row.token,
+            row.range ?? '(unknown)',
+            row.owner ?? (row.state === 'unexplained' ? '' : '(free)'),
+            row.position ?? '(none)',
+            row.age === null ? '' : `${row.age} s ago`,
+            lagText(row.lag),
+            row.state,
+            row.why,
           ]),
-        )}\n${plural(leases.length, 'lease')}`,
+        ),
+        ...[...unknown].map((why) => `lag unknown: ${why}`),
+      ].join('\n');
+    });
+    return `${blocks.join('\n\n')}\n${plural(rows.length, 'lease')}`;
+  },
 });

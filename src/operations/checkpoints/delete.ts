@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { audited } from '../audit/record.ts';
+import { type Plan, defineOperation } from '../operation.ts';
+import { readCheckpoint } from './store.ts';
+
+export const checkpointsDelete = defineOperation({
+  noun: 'checkpoints',
+  verb: 'delete',
+  summary: 'Forget a saved checkpoint; leases stay as they are',
+  examples: ['millrace checkpoints delete before-release --yes'],
+  effect: 'destroys',
+  argument: 'name',
+  input: z.object({ name: z.string().min(1).describe('which') }),
+  plan: async ({ name }, { workspace, signal }): Promise<Plan> => {
+    const { at } = await readCheckpoint(await workspace.services(), name, signal);
+    return { steps: [`forget checkpoint ${name} of ${at}`], ru: 6 };
+  },
+  run: async ({ name }, context) => {
+    const services = await context.workspace.services();
+    const checkpoint = await readCheckpoint(services, name, context.signal);
+    return audited(context, 'checkpoints delete', { name }, async () => {
+      const item = services.state.item(name, 'checkpoints');
+      await withRetry(() => item.delete(), { reads: true }).catch((error: unknown) => {
+        if (failureOf(error).kind !== 'not-found') throw error;
+      });
+      return checkpoint;
+    });
+  },
+  format: ({ id, at }) => `Checkpoint ${id} of ${at} is forgotten.`,
+});

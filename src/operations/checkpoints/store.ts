@@ -1,0 +1,49 @@
+import { UsageError } from '../../base/errors.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import type { RangePosition } from '../../feed/position.ts';
+import { explain, fetchAll } from '../fetch-all.ts';
+import { suggestion } from '../suggest.ts';
+import type { Services } from '../workspace.ts';
+
+/** Positions of one prefix's leases at one time. */
+export interface SavedSet {
+  readonly prefix: string;
+  readonly container: string;
+  /** The container's `_rid`: positions mean nothing in another container of the same name. */
+  readonly rid: string;
+  readonly positions: readonly RangePosition[];
+}
+
+/** Positions under a name, a document of the state container. */
+export interface Checkpoint {
+  readonly id: string;
+  readonly pk: 'checkpoints';
+  readonly type: 'millrace.checkpoint';
+  /** ISO 8601 UTC. */
+  readonly at: string;
+  readonly actor: string;
+  readonly sets: readonly SavedSet[];
+}
+
+export async function listCheckpoints({ state }: Services, signal: AbortSignal): Promise<Checkpoint[]> {
+  const found: Checkpoint[] = [];
+  const query = "SELECT * FROM c WHERE c.pk = 'checkpoints'";
+  for await (const one of fetchAll<Checkpoint>(state, query, signal, { partitionKey: 'checkpoints' })) found.push(one);
+  return found.toSorted((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+/** @throws UsageError `checkpoint-unknown`, with a name that is near */
+export async function readCheckpoint(services: Services, name: string, signal: AbortSignal): Promise<Checkpoint> {
+  const item = services.state.item(name, 'checkpoints');
+  const { resource } = await withRetry(() => item.read<Checkpoint>(), { reads: true, signal }).catch(
+    (error: unknown) => {
+      throw failureOf(error).kind === 'not-found' ? explain(error, services.state) : error;
+    },
+  );
+  if (resource) return resource;
+  const names = (await listCheckpoints(services, signal)).map(({ id }) => id);
+  throw new UsageError('checkpoint-unknown', `There is no checkpoint ${name}${suggestion(name, names)}`, {
+    mend: names.length === 0 ? 'Save one by `millrace checkpoints save NAME`.' : `There are: ${names.join(', ')}.`,
+  });
+}

@@ -1,0 +1,27 @@
+import pMap from 'p-map';
+import { type Lag, LagEstimator } from '../../feed/estimator.ts';
+import type { LeaseGroup, StoredLease } from './groups.ts';
+
+/** How far each lease of the groups is behind its feed. Ours begin at the beginning; where others do, only they know. */
+export async function lagsOf(groups: readonly LeaseGroup[]): Promise<ReadonlyMap<StoredLease, Lag>> {
+  const all = groups.flatMap((group) => group.leases.map((lease) => ({ group, lease })));
+  const lags = await pMap(all, async ({ group, lease }) => [lease, await lagOf(group, lease)] as const, {
+    concurrency: 8,
+  });
+  return new Map(lags);
+}
+
+async function lagOf({ monitored, own }: LeaseGroup, { range, position, mode }: StoredLease): Promise<Lag> {
+  if (!monitored) return { known: false, why: 'its container is not in this database' };
+  if (!range) return { known: false, why: 'its range is not known' };
+  const { container, rid } = monitored;
+  const start = own ? { start: 'beginning' as const } : {};
+  return new LagEstimator({ container, rid, mode, ...start }).lagOf({ range, position });
+}
+
+/** For a table: `0`, `at most 1,204, 35 s`, `unknown`. */
+export function lagText(lag: Lag): string {
+  if (!lag.known) return 'unknown';
+  if (lag.changes === 0) return '0';
+  return `${lag.changes.toLocaleString('en-US')}, ${Math.round(lag.ageMs / 1000)} s`;
+}

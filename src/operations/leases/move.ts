@@ -1,0 +1,121 @@
+import { systemClock } from '../../base/clock.ts';
+import { UsageError } from '../../base/errors.ts';
+import { currentEpoch, raiseEpoch } from '../../feed/epochs.ts';
+import type { LeaseDocument } from '../../feed/dialects/dialect.ts';
+import { javaState } from '../../feed/dialects/java-token.ts';
+import type { LeaseContainer } from '../../feed/lease-container.ts';
+import { lsnOf } from '../../feed/position.ts';
+import type { Context } from '../operation.ts';
+import type { LeaseGroup, StoredLease } from './groups.ts';
+import { looksDuring, untilQuiet } from './quiet.ts';
+import { createDocument, deleteLease, deleteMarker, replaceLease } from './write.ts';
+
+/** A lease, and where it is to be read on: a quoted lsn, or the beginning, for which it is deleted. */
+export interface Move {
+  readonly group: LeaseGroup;
+  readonly lease: StoredLease;
+  readonly to: string | 'beginning';
+}
+
+/** True where changes that were acknowledged would be delivered again. */
+export const goesBack = ({ lease, to }: Move): boolean =>
+  lease.position !== undefined && (to === 'beginning' || lsnOf(to) < lsnOf(lease.position));
+
+/** As people and records read it: `Orders 0: "120" → "57"`. */
+export const moveText = ({ group, lease, to }: Move): string =>
+  `${group.monitored?.container.id ?? group.prefix} ${lease.token}: ${lease.position ?? '(none)'} → ${to}`;
+
+/** A position in the lease's own dialect. */
+export function positionFields(lease: StoredLease, rid: string, position: string): Partial<LeaseDocument> {
+  if (lease.dialect !== 'java-epk') return { ContinuationToken: position };
+  if (!lease.range) throw new UsageError('lease-unresolved', `The range of lease ${lease.id} is not known`);
+  return { ContinuationToken: javaState(rid, lease.range, lease.mode, position) };
+}
+
+const NOTHING_YET = 'Nothing was overwritten.';
+const DONE_ALREADY =
+  'The positions had been written by then, and it may overwrite them with its own, which are the old ones.';
+
+export interface Procedure {
+  readonly prefixes: readonly string[];
+  readonly expirationMs: number;
+}
+
+/**
+ * The waits around a change of leases that hosts which we don't control may hold (protocols §1): none of them is written
+ * for two expirations before, nor for one after. In between, `act`, whose writes are all conditional.
+ */
+export async function whileStopped<T>(
+  container: LeaseContainer,
+  { prefixes, expirationMs }: Procedure,
+  { clock = systemClock, screen, signal }: Pick<Context, 'clock' | 'screen' | 'signal'>,
+  act: () => Promise<T>,
+): Promise<T> {
+  const wait = { prefixes, clock, screen, signal };
+  const before = 'Waiting to see that nobody writes the leases (s)';
+  await untilQuiet(container, { ...wait, forMs: 2 * expirationMs, what: before, sofar: NOTHING_YET });
+  const result = await act();
+  const after = 'Waiting to see that nobody takes them up with an old position (s)';
+  await untilQuiet(container, { ...wait, forMs: expirationMs, what: after, sofar: DONE_ALREADY });
+  return result;
+}
+
+/** Request units and seconds of the procedure, for `--dry-run`: a replace 10.5 RU, a look 3 RU. */
+export const costOf = (leases: number, { prefixes, expirationMs }: Procedure): { ru: number; seconds: number } => ({
+  ru: Math.ceil(leases * 2 * 10.5 + 3 * prefixes.length * (looksDuring(2 * expirationMs) + looksDuring(expirationMs))),
+  seconds: Math.ceil((3 * expirationMs) / 1000),
+});
+
+/**
+ * Moves leases, all of them or none: first each is written as it is, without an owner, which shows that nobody holds it;
+ * then each gets its position. Where somebody comes in between, what was moved already is put back.
+ * @throws HostRuns (412), with every position as it was, or saying which could not be put back
+ */
+export async function moveLeases(
+  container: LeaseContainer,
+  moves: readonly Move[],
+  beforeWriting: () => Promise<void> = async () => {},
+): Promise<void> {
+  const claimed: { move: Move; stored: StoredLease['document'] }[] = [];
+  for (const move of moves)
+    claimed.push({ move, stored: await replaceLease(container, move.lease.document, { Owner: null }, NOTHING_YET) });
+  await beforeWriting();
+  // Without the marker hosts make what is missing anew; with it they would wait for ever for a lease that is gone.
+  for (const prefix of new Set(moves.filter(({ to }) => to === 'beginning').map(({ group }) => group.prefix)))
+    await deleteMarker(container, prefix);
+  const undo: (() => Promise<void>)[] = [];
+  try {
+    for (const { move, stored } of claimed) {
+      const { group, lease, to } = move;
+      if (to === 'beginning') {
+        await deleteLease(container, stored, NOTHING_YET);
+        undo.push(() => createDocument(container, stored));
+      } else {
+        const fields = positionFields(lease, group.monitored?.rid ?? '', to);
+        const written = await replaceLease(container, stored, fields, NOTHING_YET);
+        const { ContinuationToken } = stored;
+        undo.push(async () => void (await replaceLease(container, written, { ContinuationToken }, NOTHING_YET)));
+      }
+    }
+  } catch (error) {
+    const put = await Promise.allSettled(undo.map((back) => back()));
+    const lost = put.filter(({ status }) => status === 'rejected').length;
+    if (lost === 0) throw error;
+    throw new UsageError(
+      'leases-half-moved',
+      `A host woke up while leases were moved: ${lost} of ${moves.length} have their new position, and it has them`,
+      { cause: error, mend: 'Stop it, look at `millrace leases list`, and say this again.' },
+    );
+  }
+}
+
+/** Raises the epoch of the pipeline's own containers whose leases go back: their versions are counted anew (L3). */
+export async function raiseEpochs({ workspace }: Pick<Context, 'workspace'>, moves: readonly Move[]): Promise<void> {
+  const { state } = await workspace.services();
+  const back = moves.filter((move) => move.group.own && goesBack(move));
+  const containers = new Map(back.map(({ group }) => [group.monitored?.container.id, group.monitored?.rid]));
+  for (const [name, rid] of containers) {
+    if (name === undefined || rid === undefined) continue;
+    await raiseEpoch(state, name, rid, await currentEpoch(state, name, rid));
+  }
+}

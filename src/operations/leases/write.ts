@@ -1,0 +1,82 @@
+import { failureOf } from '../../cosmos/failure.ts';
+import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
+import type { LeaseDocument } from '../../feed/dialects/dialect.ts';
+import { type LeaseContainer, explainLeases } from '../../feed/lease-container.ts';
+import { HostRuns } from './quiet.ts';
+
+type Stored = LeaseDocument & { readonly _etag: string };
+
+/**
+ * Replaces a lease as it was read, or throws HostRuns where somebody wrote it since. Every write gets a timestamp of its
+ * own, so an unknown outcome is known by reading.
+ */
+export async function replaceLease(
+  container: LeaseContainer,
+  stored: Stored,
+  changed: Partial<LeaseDocument>,
+  sofar: string,
+): Promise<Stored> {
+  const wanted = { ...stored, ...changed, timestamp: new Date().toISOString() };
+  const condition = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
+  for (;;) {
+    try {
+      const { etag } = await withRetry(() => container.item(stored).replace(wanted, condition), { reads: false });
+      return { ...wanted, _etag: etag };
+    } catch (error) {
+      const { kind } = failureOf(error);
+      if (!(error instanceof AmbiguousOutcome) && kind !== 'precondition' && kind !== 'not-found')
+        throw explainLeases(error, container.container);
+      const now = await read(container, stored);
+      if (now && now.timestamp === wanted.timestamp && now.ContinuationToken === wanted.ContinuationToken) return now;
+      if (error instanceof AmbiguousOutcome && now?._etag === stored._etag) continue;
+      throw new HostRuns(stored.id, now?.Owner ?? stored.Owner, sofar, error);
+    }
+  }
+}
+
+/** Deletes a lease as it was read, or throws HostRuns where somebody wrote it since. Gone already is as well. */
+export async function deleteLease(container: LeaseContainer, stored: Stored, sofar: string): Promise<void> {
+  const condition = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
+  for (;;) {
+    try {
+      await withRetry(() => container.item(stored).delete(condition), { reads: false });
+      return;
+    } catch (error) {
+      const { kind } = failureOf(error);
+      if (kind === 'not-found') return;
+      if (!(error instanceof AmbiguousOutcome) && kind !== 'precondition')
+        throw explainLeases(error, container.container);
+      const now = await read(container, stored);
+      if (!now) return;
+      if (now._etag !== stored._etag) throw new HostRuns(stored.id, now.Owner, sofar, error);
+    }
+  }
+}
+
+/** Creates a document, unless it is there. */
+export async function createDocument(
+  container: LeaseContainer,
+  document: { id: string } & Record<string, unknown>,
+): Promise<void> {
+  for (;;) {
+    try {
+      await withRetry(() => container.container.items.create(container.stamped(document)), { reads: false });
+      return;
+    } catch (error) {
+      if (error instanceof AmbiguousOutcome) continue;
+      if (failureOf(error).kind === 'conflict') return;
+      throw explainLeases(error, container.container);
+    }
+  }
+}
+
+/** Deletes a marker, which nobody writes twice. */
+export async function deleteMarker(container: LeaseContainer, prefix: string): Promise<void> {
+  await withRetry(() => container.item({ id: `${prefix}.info` }).delete(), { reads: true }).catch((error: unknown) => {
+    if (failureOf(error).kind !== 'not-found') throw explainLeases(error, container.container);
+  });
+}
+
+async function read(container: LeaseContainer, stored: Stored): Promise<Stored | undefined> {
+  return (await withRetry(() => container.item(stored).read<Stored>(), { reads: true })).resource;
+}

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
-import { UsageError, messageOf } from '../base/errors.ts';
+import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
 import type { Change } from './change.ts';
@@ -12,6 +12,7 @@ import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from 
 import type { Decision, Sighting, Terminal } from './states.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
 import { Halt, type Handle, Supervisor, type SupervisorStatus } from './supervisor.ts';
+import { until } from './until.ts';
 
 /** Milliseconds; those that .NET and Functions have too have their defaults. */
 export interface Timings {
@@ -186,15 +187,32 @@ export class FeedHost {
 
   /** One balance after the other. */
   #balance(starting: boolean): Promise<void> {
-    const turn = this.#balancing.then(() => this.#balanceOnce(starting));
+    const turn = this.#balancing.then(() =>
+      this.#bounded('balancing', (signal) => this.#balanceOnce(starting, (call) => until(call, signal))),
+    );
     this.#balancing = turn.catch(() => undefined);
     return turn;
   }
 
-  async #balanceOnce(starting: boolean): Promise<void> {
+  /** Requests of the SDK end by themselves; those of another store may not. What hangs is left behind, and tried again. */
+  async #bounded<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { stallMs } = this.#timings;
+    const [over, late] = [new AbortController(), new AbortController()];
+    void this.#clock.sleep(stallMs, over.signal).then(
+      () => late.abort(new MillraceError('lease-store-hangs', `${what} has taken more than ${stallMs / 1000} s`)),
+      () => undefined,
+    );
+    try {
+      return await until(work(late.signal), late.signal);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #balanceOnce(starting: boolean, within: <T>(call: Promise<T>) => Promise<T>): Promise<void> {
     const { host, leases, minLeases: least, maxLeases: most } = this.#options;
     if (this.#stop.signal.aborted) return;
-    const listed = await leases.list();
+    const listed = await within(leases.list());
     this.#leases = listed.length;
     const supervised = new Set(this.#running.keys());
     const verdicts = balance(listed, { host, supervised, expired: this.#observe(listed), starting, least, most });
@@ -205,13 +223,13 @@ export class FeedHost {
       if (decision === 'keep' && isHalfSplit(lease, listed)) this.#running.get(lease.id)?.split.abort();
       if (decision !== 'take' && decision !== 'steal') continue;
       const sentAt = this.#clock.monotonic();
-      const taken = await leases.acquire(lease, decision === 'steal' ? 'owner' : 'nobody');
+      const taken = await within(leases.acquire(lease, decision === 'steal' ? 'owner' : 'nobody'));
       if (!taken) continue;
       if (!isHalfSplit(taken, listed)) this.#run(taken, sentAt);
       // The parts may be had by the next balance, which needn't wait for its time.
-      else if (await this.#split(taken)) void this.#balance(false).catch(() => undefined);
+      else if (await within(this.#split(taken))) void this.#balance(false).catch(() => undefined);
     }
-    await this.#fillGaps(listed);
+    await within(this.#fillGaps(listed));
   }
 
   /** Which leases were not written for longer than the expiration while this host watched. */
@@ -326,7 +344,7 @@ export class FeedHost {
   async #split(lease: Lease): Promise<boolean> {
     const { leases } = this.#options;
     const sentAt = this.#clock.monotonic();
-    const kept = await splitLease(leases, lease);
+    const kept = await this.#bounded('splitting a lease', () => splitLease(leases, lease));
     if (!kept) return true;
     this.#running.delete(kept.id);
     if (this.#stop.signal.aborted) await leases.release(kept);

@@ -50,6 +50,7 @@ export class LeaseSession {
   #writing: Promise<void> | undefined;
   /** A checkpoint waits that is to be written as soon as the write under way has ended. */
   #urgent = false;
+  #offering = false;
   #renewedAt: number;
   #timerAt: number;
   #graceUntil = -Infinity;
@@ -123,13 +124,17 @@ export class LeaseSession {
   /** Ends the tenure; with `release`, what waits is written and the lease offered to others. */
   async end(release: boolean): Promise<void> {
     if (release && !this.#ended.signal.aborted) {
-      const { signal } = this.#ended;
-      const { store } = this.#options;
       // Still under the clock: what can't be written is given up when the lease expires, or when it is abandoned.
-      const offered = this.settled().then(() => until(store.release(this.#lease), signal));
-      await offered.catch(() => undefined);
+      await this.#offer().catch(() => undefined);
     }
     this.#ended.abort(new LeaseLost(this.#lease.id, 'this host gave it up'));
+  }
+
+  async #offer(): Promise<void> {
+    await this.settled();
+    // A renewal beside it would make its ETag the older one.
+    this.#offering = true;
+    await until(this.#options.store.release(this.#lease), this.#ended.signal);
   }
 
   async #keep(): Promise<void> {
@@ -164,7 +169,7 @@ export class LeaseSession {
   }
 
   #write(): void {
-    if (this.#writing || this.#ended.signal.aborted) return;
+    if (this.#writing || this.#offering || this.#ended.signal.aborted) return;
     this.#urgent = false;
     this.#writing = this.#renew().finally(() => {
       this.#writing = undefined;

@@ -199,12 +199,15 @@ export class Supervisor {
 
     idle: async () => {
       const { clock, pollMs } = this.#options;
-      const wait = new AbortController();
-      const slept = clock.sleep(pollMs, AbortSignal.any([this.#interrupts, wait.signal]));
-      slept.catch(() => undefined);
-      const done = this.#window.empty().then(() => 'done' as const);
-      const first = await until(Promise.race([slept, done]), this.#interrupts).finally(() => wait.abort());
-      if (first !== 'done') return 'due';
+      if (!this.#window.isEmpty) {
+        // Idle is only who has nothing in hand; what comes meanwhile is read all the same.
+        const over = new AbortController();
+        const signal = AbortSignal.any([this.#interrupts, over.signal]);
+        const slept = clock.sleep(pollMs, signal);
+        slept.catch(() => undefined);
+        await until(Promise.race([slept, this.#window.empty()]), this.#interrupts).finally(() => over.abort());
+        if (!this.#window.isEmpty) return 'due';
+      }
       this.#failures = 0;
       this.status.failure = undefined;
       this.status.idleSince ??= clock.monotonic();

@@ -69,9 +69,14 @@ export class Window {
     return this.#until(() => this.#unacknowledged.size < most && (orderOf !== undefined || this.#batches === 0));
   }
 
-  /** Resolves when everything offered is acknowledged. */
+  /** Whether everything offered is acknowledged. */
+  get isEmpty(): boolean {
+    return this.#unacknowledged.size === 0 && this.#batches === 0;
+  }
+
+  /** Resolves when it is. */
   empty(): Promise<void> {
-    return this.#until(() => this.#unacknowledged.size === 0 && this.#batches === 0);
+    return this.#until(() => this.isEmpty);
   }
 
   /** Begins nothing more, and resolves when what runs has ended. */

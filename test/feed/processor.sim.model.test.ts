@@ -1,0 +1,46 @@
+// Thousands of random histories of the real processor in virtual time: see sim/history.ts. Every history is judged by
+// L1 to L12 (sim/oracle.ts). MILLRACE_SEED and MILLRACE_HISTORIES repeat a failure.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Events } from '../../src/base/diagnostics.ts';
+import { suiteSeed } from '../support/seed.ts';
+import { History } from './sim/history.ts';
+
+const SEED = suiteSeed();
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 2_000);
+const EVENTS = [
+  'lease:acquired',
+  'lease:released',
+  'lease:state',
+  'balancer:decided',
+  'feed:page',
+  'feed:failed',
+] as const satisfies (keyof Events)[];
+
+let running: { readonly seed: number; readonly history: History } | undefined;
+const listeners = EVENTS.map((name) => ({
+  channel: `millrace:${name}`,
+  listen: (event: unknown) => {
+    // A killed host of an earlier history may still wake up.
+    const { container } = event as { container: string };
+    if (running && container.startsWith(`c/sim${running.seed}/`))
+      running.history.event(name, event as Events[typeof name]);
+  },
+}));
+
+beforeAll(() => {
+  for (const { channel, listen } of listeners) subscribe(channel, listen);
+});
+afterAll(() => {
+  for (const { channel, listen } of listeners) unsubscribe(channel, listen);
+});
+
+it(`L1 to L12 hold in ${HISTORIES} histories (seed ${SEED})`, async () => {
+  const failures: string[] = [];
+  for (let seed = SEED; seed < SEED + HISTORIES && failures.length < 10; seed++) {
+    const history = new History(seed);
+    running = { seed, history };
+    for (const said of await history.run()) failures.push(`${said} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`);
+  }
+  expect(failures).toEqual([]);
+});

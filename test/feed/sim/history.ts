@@ -1,0 +1,250 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Events } from '../../../src/base/diagnostics.ts';
+import type { Change, Page } from '../../../src/feed/change.ts';
+import { FeedHost, type Timings } from '../../../src/feed/feed-host.ts';
+import type { Fence } from '../../../src/feed/fence.ts';
+import type { LeaseStore } from '../../../src/feed/lease.ts';
+import type { Tenure } from '../../../src/feed/supervisor.ts';
+import { Random } from '../../support/random.ts';
+import { Container, SimSource } from './feed.ts';
+import { Leases } from './leases.ts';
+import { Oracle } from './oracle.ts';
+import { type Faults, NO_FAULTS, Process, World, remote } from './world.ts';
+
+const TIMINGS: Timings = {
+  acquireMs: 3_000,
+  expirationMs: 14_000,
+  renewMs: 4_000,
+  pollMs: 2_500,
+  stallMs: 30_000,
+  unacknowledgedMs: 25_000,
+  stopMs: 10_000,
+};
+const NAMES = ['a', 'b', 'c'];
+const DOCUMENTS = 16;
+const MOST_UNACKNOWLEDGED = 6;
+const PAGE = 4;
+const ACTIVE_MS = 70_000;
+const STEPS = 60;
+/** Long enough for what hangs to be given up, to expire, to be taken, and to be balanced. */
+const CALM_MS = 110_000;
+
+const ORDERS: readonly (((change: Change) => string) | undefined)[] = [
+  undefined,
+  ({ key }) => String(key[0]),
+  ({ id }) => id,
+];
+
+interface Host {
+  readonly process: Process;
+  readonly feed: FeedHost;
+  leaving?: boolean;
+}
+
+/**
+ * One random history: the real feed host, supervisors, sessions, balancer and splits, on a service that lags, throttles,
+ * fails and forgets to answer; hosts with wrong clocks that come, go, die and stand still; splits, merges, and people who
+ * delete and double leases.
+ */
+export class History {
+  readonly #name: string;
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #faults: Faults = { ...NO_FAULTS };
+  readonly #container: Container;
+  readonly #leases: Leases;
+  readonly #oracle: Oracle;
+  readonly #hosts = new Map<string, Host>();
+  readonly #hanging: { readonly signal: AbortSignal; readonly process: Process }[] = [];
+  readonly #order: ((change: Change) => string) | undefined;
+  readonly #manual: boolean;
+  readonly #start: 'beginning' | 'now';
+  #calm = false;
+
+  constructor(seed: number) {
+    const random = new Random(seed);
+    this.#random = random;
+    this.#name = `sim${seed}`;
+    this.#world = new World(random);
+    this.#order = ORDERS[random.int(ORDERS.length)];
+    this.#manual = random.chance(0.25);
+    this.#start = random.chance(0.5) ? 'now' : 'beginning';
+    this.#container = new Container(this.#world, random.pick([1, 2, 4]));
+    const rules = { ...TIMINGS, window: MOST_UNACKNOWLEDGED + PAGE, start: this.#start };
+    this.#oracle = new Oracle(this.#world, this.#container, rules, () => this.#leases.documents.values());
+    this.#leases = new Leases(this.#world, this.#container, this.#oracle);
+  }
+
+  /** Published events carry the container's name; it tells the history and the life of the host. */
+  event<N extends keyof Events>(name: N, event: Events[N]): void {
+    const [, , host = ''] = String((event as { container?: string }).container).split('/');
+    this.#oracle.event(name, event, host);
+  }
+
+  /** Resolves to what went wrong. */
+  async run(): Promise<string[]> {
+    const random = this.#random;
+    for (let n = random.int(10); n > 0; n--) this.#write();
+    const strength = random.pick([0, 0.5, 1, 2]);
+    Object.assign(this.#faults, {
+      throttle: 0.03 * strength,
+      failBefore: 0.02 * strength,
+      loseAnswer: 0.02 * strength,
+      hang: 0.002 * strength,
+    });
+    this.#begin('a');
+    for (let step = 0; step < STEPS; step++) {
+      this.#step();
+      await this.#world.pass(random.int((2 * ACTIVE_MS) / STEPS));
+    }
+    this.#calm = true;
+    Object.assign(this.#faults, NO_FAULTS);
+    for (const { process } of this.#hosts.values()) process.resume();
+    await this.#world.pass(2 * TIMINGS.stopMs);
+    if (this.#hosts.size === 0) this.#begin('a');
+    await this.#world.pass(CALM_MS);
+    for (const { signal, process } of this.#hanging)
+      if (process.state === 'running') this.#oracle.hung(signal, 'a handler');
+    this.#oracle.atRest([...this.#hosts.keys()]);
+    const stopped = Promise.all([...this.#hosts.values()].map(({ feed }) => feed.stop()));
+    await this.#world.pass(TIMINGS.stopMs + 1_000);
+    await Promise.race([stopped, turn().then(() => this.#oracle.failures.push('L7: stop() does not end'))]);
+    this.#oracle.stopped();
+    return this.#oracle.failures;
+  }
+
+  #step(): void {
+    const random = this.#random;
+    const kind = random.unit();
+    const name = random.pick(NAMES);
+    const host = this.#hosts.get(name);
+    if (kind < 0.5) this.#write();
+    else if (kind < 0.62) this.#begin(name);
+    else if (kind < 0.66) this.#end(name, 'stop');
+    else if (kind < 0.71) this.#end(name, 'kill');
+    else if (kind < 0.8 && host) {
+      host.process.state = 'paused';
+      this.#world.in(random.int(2 * TIMINGS.expirationMs), () => host.process.resume());
+    } else if (kind < 0.86) this.#container.split();
+    else if (kind < 0.89) this.#container.merge();
+    else if (kind < 0.91 && this.#leases.documents.size > 0) {
+      const one = random.pick([...this.#leases.documents.values()]);
+      this.#leases.delete(one.id);
+    } else if (kind < 0.92 && this.#leases.documents.size > 0) {
+      const { range, position } = random.pick([...this.#leases.documents.values()]);
+      this.#leases.create(range, position, 'x');
+    }
+  }
+
+  #write(): void {
+    const n = this.#random.int(DOCUMENTS);
+    this.#container.write(this.#random.chance(0.3) ? [n, (n + 8) % DOCUMENTS] : [n]);
+  }
+
+  #begin(name: string): void {
+    if (this.#hosts.has(name)) return;
+    const random = this.#random;
+    const process = new Process(this.#world, random.int(180_001) - 90_000, random.int(1_000_000));
+    const feed = new FeedHost({
+      container: `c/${this.#name}/${name}`,
+      host: name,
+      source: new SimSource(process, this.#container, this.#faults, 1 + random.int(PAGE)),
+      leases: this.#watched(name, process),
+      start: this.#start,
+      order: this.#order,
+      concurrency: 3,
+      mostUnacknowledged: MOST_UNACKNOWLEDGED,
+      manual: this.#manual,
+      handle: (page, fence, tenure) => this.#handle(page, fence, tenure, name, process),
+      timings: TIMINGS,
+      clock: process.clock,
+    });
+    this.#hosts.set(name, { process, feed });
+    const again = (): void => {
+      if (this.#hosts.get(name)?.feed !== feed || this.#hosts.get(name)?.leaving) return;
+      this.#gone(name);
+      this.#world.in(1_000, () => this.#begin(name));
+    };
+    let started = false;
+    // A host whose start fails, or hangs, is started again by whoever looks after it.
+    this.#world.in(20_000, () => !started && again());
+    feed.start().then(() => {
+      started = true;
+      this.#oracle.preparedAt = Math.min(this.#oracle.preparedAt, this.#leases.preparedAt ?? Infinity);
+    }, again);
+  }
+
+  /** A stopping host keeps its name until it is gone: two of one name are not allowed for. */
+  #end(name: string, how: 'stop' | 'kill'): void {
+    const host = this.#hosts.get(name);
+    if (!host || host.process.state === 'paused') return;
+    const gone = (): void => {
+      if (this.#hosts.get(name) === host) this.#gone(name);
+    };
+    if (how === 'kill') return gone();
+    host.leaving = true;
+    void host.feed.stop().then(gone);
+    this.#world.in(TIMINGS.stopMs + 2_000, gone);
+  }
+
+  #gone(name: string): void {
+    const host = this.#hosts.get(name);
+    if (!host) return;
+    host.process.state = 'dead';
+    this.#hosts.delete(name);
+    this.#oracle.forget(name);
+  }
+
+  #watched(host: string, process: Process): LeaseStore {
+    const store = this.#leases.store(process, host, this.#faults);
+    return {
+      ...store,
+      list: () => {
+        this.#oracle.listed(host);
+        return store.list();
+      },
+      renew: (lease, position) => {
+        const done = this.#oracle.writing(host, lease.id, position);
+        return store.renew(lease, position).finally(done);
+      },
+    };
+  }
+
+  async #handle(page: Page, fence: Fence, tenure: Tenure, host: string, process: Process): Promise<void> {
+    const random = this.#random;
+    const { changes } = page;
+    const order = this.#order ?? (() => 'page');
+    const seen = this.#oracle.begins(host, `P..${tenure.token}`, fence.signal, changes, order);
+    try {
+      for (const change of changes) {
+        await process.clock.sleep(random.chance(0.1) ? random.int(4_000) : random.int(100));
+        if (!this.#calm && random.chance(0.03)) throw new Error('The sink is not there');
+        if (!this.#calm && random.chance(0.004)) {
+          this.#hanging.push({ signal: fence.signal, process });
+          await new Promise(() => undefined);
+        }
+        // It computes: nothing else happens in its process meanwhile.
+        if (random.chance(0.01)) await this.#compute(process);
+        fence.assert();
+        this.#oracle.acts(seen);
+        const { id, version } = change;
+        await remote(process, NO_FAULTS, () => this.#oracle.durable(id, version.lsn));
+        if (this.#manual) this.#acknowledgeLater(process, tenure, change);
+      }
+    } finally {
+      this.#oracle.ends(seen, changes, order);
+    }
+  }
+
+  async #compute(process: Process): Promise<void> {
+    if (process.state !== 'running') return;
+    process.state = 'paused';
+    this.#world.in(this.#random.int(2 * TIMINGS.expirationMs), () => process.resume());
+    await process.clock.sleep(0);
+  }
+
+  #acknowledgeLater(process: Process, tenure: Tenure, change: Change): void {
+    if (!this.#calm && this.#random.chance(0.01)) return;
+    process.in(this.#random.int(2_000), () => tenure.acknowledge([change]));
+  }
+}

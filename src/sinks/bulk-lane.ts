@@ -3,6 +3,9 @@ import { landingSignal } from '../cosmos/connect.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import type { Meter } from '../cosmos/meter.ts';
+import type { Grant } from '../cosmos/budget.ts';
+import type { Spending } from '../cosmos/spending.ts';
+import type { Key } from '../feed/change.ts';
 
 /** What became of one operation; `lost` means that its outcome is unknown. */
 export type LaneResult = OperationResponse | 'lost';
@@ -27,14 +30,16 @@ export class BulkLane {
   readonly #container: Container;
   readonly #meter: Meter;
   readonly #options: RetryOptions;
+  readonly #spending: Spending | undefined;
   #waiting: Waiting[] = [];
   #scheduled = false;
   #underway = 0;
 
-  constructor(container: Container, meter: Meter, options: RetryOptions) {
+  constructor(container: Container, meter: Meter, options: RetryOptions, spending?: Spending) {
     this.#container = container;
     this.#meter = meter;
     this.#options = options;
+    this.#spending = spending;
   }
 
   submit(operation: OperationInput): Promise<LaneResult> {
@@ -65,11 +70,19 @@ export class BulkLane {
     let rest = some;
     try {
       await withRetry(async () => {
-        const results = await this.#container.items.bulk(
-          rest.map(({ operation }) => operation),
-          { continueOnError: true },
-          { contentResponseOnWriteEnabled: this.#options.reads, abortSignal: landingSignal() },
-        );
+        const grants = await this.#grants(rest);
+        let results: readonly (OperationResponse | undefined)[] = [];
+        try {
+          this.#options.before?.();
+          results = await this.#container.items.bulk(
+            rest.map(({ operation }) => operation),
+            { continueOnError: true },
+            { contentResponseOnWriteEnabled: this.#options.reads, abortSignal: landingSignal() },
+          );
+        } finally {
+          for (const [index, grant] of grants.entries())
+            grant.settle(results[index]?.requestCharge ?? 0, results[index]?.statusCode === 429);
+        }
         this.#meter.count(results.reduce((sum, result) => sum + (result?.requestCharge ?? 0), 0));
         const throttled: Waiting[] = [];
         for (const [index, one] of rest.entries()) {
@@ -83,6 +96,15 @@ export class BulkLane {
     } catch (error) {
       await this.#settle(rest, error);
     }
+  }
+
+  /** One for each, in the order of their partitions' turns. */
+  async #grants(some: readonly Waiting[]): Promise<Grant[]> {
+    const spending = this.#spending;
+    if (!spending) return [];
+    return Promise.all(
+      some.map(({ operation }) => spending.take(this.#container.id, keyOf(operation), this.#options.signal)),
+    );
   }
 
   /** A request that failed as a whole says nothing of its operations. */
@@ -101,3 +123,6 @@ export class BulkLane {
     }
   }
 }
+
+/** As the session gave it: an array, one value a level. */
+const keyOf = ({ partitionKey }: OperationInput): Key => partitionKey as unknown as Key;

@@ -4,6 +4,7 @@ import { landingSignal } from '../cosmos/connect.ts';
 import { failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
+import type { Spending } from '../cosmos/spending.ts';
 import type { Key } from '../feed/change.ts';
 import type { Fence } from '../feed/fence.ts';
 import { BulkLane } from './bulk-lane.ts';
@@ -18,11 +19,14 @@ export class CosmosSession implements SinkSession {
   readonly #database: Database;
   readonly #meter: Meter;
   readonly #lanes = new Map<string, BulkLane>();
+  readonly #spending: Spending | undefined;
 
-  constructor(database: Database, fence: Fence, meter: Meter) {
+  /** `spending`: a budget that its requests keep to; without one they go as fast as they are answered. */
+  constructor(database: Database, fence: Fence, meter: Meter, spending?: Spending) {
     this.#database = database;
     this.fence = fence;
     this.#meter = meter;
+    this.#spending = spending;
   }
 
   async read(container: string, key: Key, ids: readonly string[]): Promise<(SinkDocument | undefined)[]> {
@@ -66,8 +70,9 @@ export class CosmosSession implements SinkSession {
       parameters: Object.entries(parameters).map(([name, value]) => ({ name: `@${name}`, value })),
     };
     const options = key ? { partitionKey: partitionKey(key), maxItemCount: -1 } : { maxItemCount: -1 };
+    const ask = () => this.#container(container).items.query<T>(spec, options).fetchAll();
     const answer = await withRetry(
-      () => this.#container(container).items.query<T>(spec, options).fetchAll(),
+      () => (key ? this.#spend(container, key, ask, ({ requestCharge }) => requestCharge) : ask()),
       this.#options(true),
     );
     this.#meter.count(answer.requestCharge);
@@ -79,9 +84,10 @@ export class CosmosSession implements SinkSession {
     if (only && writes.length === 1) return this.#commitOne(container, key, only);
     let results;
     try {
-      const answer = await withRetry(() => this.#batch(container, key, writes), this.#options(false));
+      const send = () => this.#batch(container, key, writes);
+      const answer = await withRetry(() => this.#spend(container, key, send, batchCharge), this.#options(false));
       results = answer.result ?? [];
-      this.#meter.count(Number(answer.headers?.['x-ms-request-charge'] ?? 0), answer.code === 200 ? writes.length : 0);
+      this.#meter.count(batchCharge(answer), answer.code === 200 ? writes.length : 0);
       if (answer.code === 200) return { kind: 'done', etags: results.map((result) => result.eTag ?? '') };
     } catch (error) {
       if (error instanceof AmbiguousOutcome) return { kind: 'conflict' };
@@ -119,6 +125,16 @@ export class CosmosSession implements SinkSession {
     return answer;
   }
 
+  #spend<T>(container: string, key: Key, call: () => Promise<T>, chargeOf: (answer: T) => number): Promise<T> {
+    if (!this.#spending) return call();
+    // The wait may have been long.
+    const inTime = (): Promise<T> => {
+      this.fence.assert();
+      return call();
+    };
+    return this.#spending.spend(container, key, inTime, chargeOf, this.fence.signal);
+  }
+
   #container(name: string): Container {
     return this.#database.container(name);
   }
@@ -127,7 +143,8 @@ export class CosmosSession implements SinkSession {
   #lane(container: string, kind: 'read' | 'write'): BulkLane {
     const name = `${kind} ${container}`;
     const lane =
-      this.#lanes.get(name) ?? new BulkLane(this.#container(container), this.#meter, this.#options(kind === 'read'));
+      this.#lanes.get(name) ??
+      new BulkLane(this.#container(container), this.#meter, this.#options(kind === 'read'), this.#spending);
     this.#lanes.set(name, lane);
     return lane;
   }
@@ -159,6 +176,9 @@ function failed(container: string, results: readonly { statusCode: number }[], w
   }
   throw new MillraceError('batch-failed', `A batch on ${container} failed with ${status}`, { retryable: true });
 }
+
+const batchCharge = ({ headers }: { headers?: Record<string, unknown> }): number =>
+  Number(headers?.['x-ms-request-charge'] ?? 0);
 
 const partitionKey = (key: Key): PartitionKey => [...key] as PartitionKey;
 

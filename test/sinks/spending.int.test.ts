@@ -1,0 +1,75 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { Budget } from '../../src/cosmos/budget.ts';
+import { Meter } from '../../src/cosmos/meter.ts';
+import { Spending } from '../../src/cosmos/spending.ts';
+import type { Fence } from '../../src/feed/fence.ts';
+import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
+import type { Write } from '../../src/sinks/session.ts';
+import { emulate } from '../emulator/emulate.ts';
+import { ManualClock } from '../support/clock.ts';
+
+const OPEN: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
+const create = (id: string, pk: string): Write => ({ op: 'create', id, body: { id, pk } });
+
+/** A session that may spend `ruPerSecond` of each partition; 4 of them, and keys by the partition they fall into. */
+async function spender(ruPerSecond: number, fence: Fence = OPEN) {
+  const stage = await emulate({ throughput: 40_000 });
+  const clock = new ManualClock();
+  const spending = new Spending(stage.database, new Budget(ruPerSecond, clock), 'live', clock);
+  const keys = new Map<string, string>();
+  for (let n = 0; n < 100; n++) keys.set(await spending.partitionOf('c', [`k${n}`]), `k${n}`);
+  const session = new CosmosSession(stage.database, fence, new Meter(), spending);
+  return { ...stage, clock, spending, session, keys: [...keys.values()] };
+}
+
+/** Whether it has ended by the time everything else stands still. */
+async function settled(of: Promise<unknown>): Promise<boolean> {
+  let done = false;
+  void of.finally(() => (done = true)).catch(() => undefined);
+  for (let turns = 0; turns < 200 && !done; turns++) await turn();
+  return done;
+}
+
+test('a write of either kind waits for its partition’s budget, and for no other’s', async () => {
+  const { session, keys, clock } = await spender(10);
+  const [one = '', other = ''] = keys;
+  expect(keys).toHaveLength(4);
+  const batch = Array.from({ length: 20 }, (_, n) => create(`d${n}`, one));
+  expect((await session.commit('c', [one], batch)).kind).toBe('done');
+  const next = session.commit('c', [one], [create('next', one)]);
+  const pair = session.commit('c', [one], [create('p1', one), create('p2', one)]);
+  expect(await settled(next)).toBe(false);
+  expect(await settled(pair)).toBe(false);
+  expect((await session.commit('c', [other], [create('d', other)])).kind).toBe('done');
+  for (let second = 0; second < 60 && !(await settled(Promise.all([next, pair]))); second++) clock.advance(1_000);
+  expect([(await next).kind, (await pair).kind]).toEqual(['done', 'done']);
+});
+
+test('who lost its lease while it waited writes nothing', async () => {
+  let lost = false;
+  const fence: Fence = {
+    ...OPEN,
+    assert: () => {
+      if (lost) throw new Error('lease lost');
+    },
+  };
+  const { session, keys, clock, container } = await spender(10, fence);
+  const [key = ''] = keys;
+  await session.commit(
+    'c',
+    [key],
+    Array.from({ length: 20 }, (_, n) => create(`d${n}`, key)),
+  );
+  const waiting = [
+    session.commit('c', [key], [create('late', key)]),
+    session.commit('c', [key], [create('l1', key), create('l2', key)]),
+  ];
+  for (const one of waiting) expect(await settled(one)).toBe(false);
+  lost = true;
+  const results = Promise.allSettled(waiting);
+  for (let second = 0; second < 60 && !(await settled(results)); second++) clock.advance(1_000);
+  expect((await results).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const { resources } = await container.items.query("SELECT VALUE c.id FROM c WHERE STARTSWITH(c.id, 'l')").fetchAll();
+  expect(resources).toEqual([]);
+});

@@ -1,14 +1,16 @@
-// Both examples hold what their documents say, without anything running.
+// The examples hold what their documents say, without anything running.
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import flights from '../../examples/flights/pipeline.ts';
 import { load as loadFlights, readFlights } from '../../examples/flights/input.ts';
 import { load as loadStorefront, now } from '../../examples/storefront/workload.ts';
 import storefront from '../../examples/storefront/pipeline.ts';
+import telemetry from '../../examples/telemetry/pipeline.ts';
+import { load as loadTelemetry } from '../../examples/telemetry/workload.ts';
 import { checkPipeline } from '../../src/definition/contract.ts';
 import { parseDate } from '../../src/definition/date.ts';
 import type { Doc, SourceRef } from '../../src/definition/kinds.ts';
-import type { Load, Step } from '../../src/definition/workload.ts';
+import type { EventStep, Load, Step } from '../../src/definition/workload.ts';
 import { modelPath } from '../../src/definition/model-ref.ts';
 import { recompute, rowKey, visible } from '../../src/definition/recompute.ts';
 import type { Model } from '../../src/model/model.ts';
@@ -19,6 +21,7 @@ const folder = (name: string): string => new URL(`../../examples/${name}`, impor
 const examples = [
   { name: 'flights', pipeline: flights, load: loadFlights satisfies Load },
   { name: 'storefront', pipeline: storefront, load: loadStorefront satisfies Load },
+  { name: 'telemetry', pipeline: telemetry, load: loadTelemetry satisfies Load },
 ];
 const keyOf = (model: Model, container: string): readonly string[] => {
   const found = model.containers.find(({ name }) => name === container);
@@ -61,21 +64,29 @@ test.each(examples)(
   },
 );
 
-async function stepsOf(load: Load, seed: number): Promise<Step[]> {
-  const steps: Step[] = [];
+async function allOf(load: Load, seed: number): Promise<(Step | EventStep)[]> {
+  const steps: (Step | EventStep)[] = [];
   for await (const step of load({ seed })) steps.push(step);
   return steps;
 }
+
+const stepsOf = async (load: Load, seed: number): Promise<Step[]> =>
+  (await allOf(load, seed)).filter((step): step is Step => !('hub' in step));
 
 test.each(examples)(
   '$name: the input is the same for a seed, another for another, and every document has its key',
   async ({ name, pipeline, load }) => {
     const model = await readModel(modelPath(pipeline, folder(name)));
     const derived = new Set(pipeline.projections.map(({ into }) => into.container));
-    const steps = await stepsOf(load, 1);
-    expect(steps).toEqual(await stepsOf(load, 1));
-    expect(steps).not.toEqual(await stepsOf(load, 2));
+    const steps = await allOf(load, 1);
+    expect(steps).toEqual(await allOf(load, 1));
+    expect(steps).not.toEqual(await allOf(load, 2));
+    const hubs = pipeline.ingests.map(({ from }) => from);
     for (const step of steps) {
+      if ('hub' in step) {
+        if (!hubs.includes(step.hub)) throw new Error(`nothing reads ${step.hub}`);
+        continue;
+      }
       if (!('upsert' in step)) throw new Error('a hard delete, which the change feed does not show');
       const { type } = step.upsert;
       expect(derived.has(step.container), `${step.container} is derived`).toBe(false);
@@ -145,4 +156,24 @@ test('storefront: the history has every kind of change', async () => {
     'variant.sku',
     'variant.ttl',
   ]);
+});
+
+test('telemetry: what is ingested is what devices mean, twice sent or not, and nonsense is nothing', async () => {
+  const [ingest] = telemetry.ingests;
+  const readings = new Map<string, unknown>();
+  let nonsense = 0;
+  let twice = 0;
+  for (const step of await allOf(loadTelemetry, 1)) {
+    if (!('hub' in step)) throw new Error('devices write no documents');
+    const event = { properties: {}, partition: '0', sequence: 0, offset: '0', enqueuedAt: new Date(0) };
+    try {
+      const doc = ingest?.map({ ...event, body: step.send.body });
+      const key = JSON.stringify([doc?.['tenantId'], doc?.['siteId'], doc?.['deviceId'], doc?.['id']]);
+      if (readings.has(key)) twice += 1;
+      readings.set(key, doc);
+    } catch {
+      nonsense += 1;
+    }
+  }
+  expect([readings.size + nonsense, nonsense > 0, twice > 100]).toEqual([36 * 288, true, true]);
 });

@@ -22,6 +22,7 @@ import { untilAborted } from '../until-aborted.ts';
 import { embeddedInput } from './embedded.ts';
 import { type Input, fileInput, workloadInput } from './input.ts';
 import { type Loaded, load } from './loader.ts';
+import { type PublishedCheck, checkPublished, formatPublished, isRight } from './published.ts';
 import { type Stage, openStage } from './stage.ts';
 
 const SWEEP_MS = 60_000;
@@ -52,6 +53,8 @@ export interface DevSummary {
   readonly archive: readonly SweepResult[] | null;
   /** Only with --once. */
   readonly verification: Verification | null;
+  /** Only with --once, and without --account, where a pipeline publishes. */
+  readonly published: readonly PublishedCheck[] | null;
   readonly seconds: number;
 }
 
@@ -81,7 +84,7 @@ export const dev = defineOperation({
     };
   },
   format: formatSummary,
-  ok: ({ verification }) => verification === null || verification.different === 0,
+  ok: ({ verification, published }) => (verification?.different ?? 0) === 0 && (published ?? []).every(isRight),
 });
 
 async function play(
@@ -89,7 +92,7 @@ async function play(
   context: Context,
   loaded: LoadedPipeline,
   source: Input | undefined,
-  { settings, services, ended }: Stage,
+  { settings, services, ended, eventsOf }: Stage,
 ): Promise<Omit<DevSummary, 'seconds'>> {
   const { screen } = context;
   const signal = ended ? AbortSignal.any([context.signal, ended]) : context.signal;
@@ -148,12 +151,15 @@ async function play(
     },
   );
   const verification = options.once ? await verify(loaded, services, { signal, screen, ...lag }) : null;
+  const checkable = options.once && eventsOf && loaded.pipeline.publishes.length > 0;
+  const published = checkable ? await checkPublished(loaded.pipeline, services.database, eventsOf, signal) : null;
   return {
     pipeline: relative(context.workspace.directory, loaded.folder) || '.',
     loaded: result,
     projections,
     archive: archived,
     verification,
+    published,
   };
 }
 
@@ -237,7 +243,7 @@ function exampleFolder(name: string): string {
   });
 }
 
-function formatSummary({ loaded, projections, archive, verification, seconds }: DevSummary): string {
+function formatSummary({ loaded, projections, archive, verification, published, seconds }: DevSummary): string {
   const lines: string[] = [];
   if (loaded) {
     const before = loaded.skipped > 0 ? `, ${loaded.skipped.toLocaleString('en-US')} of them by an earlier run` : '';
@@ -248,5 +254,6 @@ function formatSummary({ loaded, projections, archive, verification, seconds }: 
   lines.push(...progressTable(projections));
   if (archive) lines.push('', formatSweep(archive));
   if (verification) lines.push('', formatVerification(verification));
+  if (published) lines.push('', formatPublished(published));
   return [...lines, `${seconds} s`].join('\n');
 }

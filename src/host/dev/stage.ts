@@ -1,5 +1,6 @@
 import { basename, join } from 'node:path';
 import type { Settings } from '../../base/settings.ts';
+import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Context } from '../../operations/operation.ts';
 import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
 import { openServices } from '../services.ts';
@@ -19,6 +20,8 @@ export interface Stage extends AsyncDisposable {
   readonly services: Services;
   /** Aborted if one of the embedded servers ends by itself. */
   readonly ended?: AbortSignal;
+  /** What an event hub of the stand-in holds; absent where there is none. */
+  readonly eventsOf?: (hub: string) => PublishedEvent[];
 }
 
 /** The accounts that a development run works on: the embedded servers, or those of the settings where asked for. */
@@ -71,6 +74,7 @@ export async function openStage(
   return {
     settings,
     services,
+    ...(hubs && { eventsOf: (hub: string) => hubs.events(hub) }),
     ended: storage ? AbortSignal.any([server.ended, storage.ended]) : server.ended,
     [Symbol.asyncDispose]: async () => {
       services.close();

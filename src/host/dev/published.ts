@@ -1,0 +1,125 @@
+import type { Database } from '@azure/cosmos';
+import { canonical, isObject } from '../../base/json.ts';
+import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../definition/kinds.ts';
+import { visible } from '../../definition/recompute.ts';
+import type { PublishedEvent } from '../../emulator/index.ts';
+import { fetchAll } from '../../operations/fetch-all.ts';
+import { plural, table } from '../../operations/table.ts';
+
+/** What a hub holds, held against the documents it was published from. */
+export interface PublishedCheck {
+  readonly projection: string;
+  readonly hub: string;
+  readonly events: number;
+  /** Of them, under an id that another had before. */
+  readonly repeated: number;
+  /** Documents that must have an event. */
+  readonly documents: number;
+  /** Documents whose last event isn't what they are. */
+  readonly missing: number;
+  /** Events that are older than one of their document before them. */
+  readonly disordered: number;
+}
+
+interface Said {
+  readonly id: string;
+  readonly subject: string;
+  readonly sequence: string;
+  readonly data: unknown;
+}
+
+/**
+ * Compares what was published with the documents that are there now: the last event of each must say what it says, and
+ * none may be older than one before it. Sources must be at rest.
+ */
+export async function checkPublished(
+  { publishes, sources }: Pick<Pipeline, 'publishes' | 'sources'>,
+  database: Database,
+  eventsOf: (hub: string) => readonly PublishedEvent[],
+  signal: AbortSignal,
+): Promise<PublishedCheck[]> {
+  const checks: PublishedCheck[] = [];
+  for (const spec of publishes) {
+    const { container, type } = spec.from;
+    const rule = sources.find((of) => of.container === container && of.type === type);
+    const { last, ...counted } = read(eventsOf(spec.to));
+    let documents = 0;
+    let missing = 0;
+    for await (const stored of fetchAll<Doc>(database.container(container), 'SELECT * FROM c', signal)) {
+      if (stored['type'] !== type) continue;
+      const doc = rule?.upcast ? rule.upcast(visible(stored)) : visible(stored);
+      if (spec.where && !spec.where(doc)) continue;
+      documents += 1;
+      if (!last.has(canonical(dataOf(spec, doc)))) missing += 1;
+    }
+    checks.push({ projection: projectionId(spec), hub: spec.to, ...counted, documents, missing });
+  }
+  return checks;
+}
+
+/** The events of a hub in the order of each partition; `last`: what the last one of each document says. */
+function read(events: readonly PublishedEvent[]) {
+  const newest = new Map<string, Said>();
+  const ids = new Set<string>();
+  let repeated = 0;
+  let disordered = 0;
+  for (const event of events) {
+    const said = saidBy(event);
+    if (ids.has(said.id)) {
+      repeated += 1;
+      continue;
+    }
+    ids.add(said.id);
+    const before = newest.get(said.subject);
+    if (before && before.sequence > said.sequence) disordered += 1;
+    else newest.set(said.subject, said);
+  }
+  const last = new Set([...newest.values()].map(({ data }) => canonical(data)));
+  return { events: events.length, repeated, disordered, last };
+}
+
+function saidBy({ body, properties }: PublishedEvent): Said {
+  const envelope = isObject(body) && body['specversion'] === '1.0' ? body : { ...properties, data: body };
+  return {
+    id: String(envelope['id']),
+    subject: String(envelope['subject']),
+    sequence: String(envelope['sequence']),
+    data: withoutTtl(envelope['data']),
+  };
+}
+
+const dataOf = (spec: PublishSpec, doc: Doc): unknown => {
+  const shaped = withoutTtl(spec.map ? JSON.parse(JSON.stringify(spec.map(doc) ?? null)) : doc);
+  return spec.images ? { after: shaped } : shaped;
+};
+
+/** A document that is only kept longer is no news, so its last event may have the `ttl` before. */
+function withoutTtl(data: unknown): unknown {
+  if (!isObject(data)) return data;
+  const { ttl: _, before: _before, ...rest } = data;
+  return rest;
+}
+
+export const formatPublished = (checks: readonly PublishedCheck[]): string =>
+  [
+    table(
+      ['publish', 'hub', 'events', 'repeated', 'documents', 'missing', 'disordered'],
+      checks.map((check) => [
+        check.projection,
+        check.hub,
+        check.events,
+        check.repeated,
+        check.documents,
+        check.missing,
+        check.disordered,
+      ]),
+    ),
+    checks.every(isRight)
+      ? `The last event of each of ${plural(
+          checks.reduce((sum, { documents }) => sum + documents, 0),
+          'document',
+        )} says what it is.`
+      : 'Events are missing or out of order.',
+  ].join('\n');
+
+export const isRight = ({ missing, disordered }: PublishedCheck): boolean => missing + disordered === 0;

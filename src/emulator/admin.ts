@@ -18,7 +18,7 @@ export interface Server extends Controls {
   stats(): EmulatorStats;
   /** Everything, as JSON lines. */
   export(): Iterable<string>;
-  importer(into: string | undefined): Importer;
+  importer(into: string | undefined, first: number): Importer;
 }
 
 type Command = (server: Server, body: unknown) => object;
@@ -87,11 +87,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     return {};
   },
   stats: command(z.strictObject({}), (server) => server.stats()),
-  import: command(z.strictObject({ lines: z.string(), into: z.string().optional() }), (server, { lines, into }) => {
-    const importer = server.importer(into);
-    for (const line of lines.split('\n')) importer.take(line);
-    return { items: importer.items, into: importer.into };
-  }),
+  import: command(
+    z.strictObject({ lines: z.string(), into: z.string().optional(), first: z.int().min(1).default(1) }),
+    (server, { lines, into, first }) => {
+      const importer = server.importer(into, first);
+      for (const line of lines.split('\n')) importer.take(line);
+      return { items: importer.items, into: importer.into };
+    },
+  ),
 };
 
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;

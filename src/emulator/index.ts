@@ -27,6 +27,7 @@ import { newCertificate } from './tls.ts';
 
 export type { Controls } from './controls.ts';
 export type { Assignment, Principals, Role } from './entra/access.ts';
+export { TENANT as EMULATOR_TENANT } from './entra/issuer.ts';
 export { ADVERSE } from './fault-input.ts';
 export type { EmulatorOptions } from './options.ts';
 export type { Faults } from './cosmos/account.ts';
@@ -103,7 +104,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     stats: (): EmulatorStats => service.stats.snapshot(),
   };
   const commands = admin(
-    { ...orders, now, export: () => lines(account), importer: (into) => new Importer(account, into) },
+    { ...orders, now, export: () => lines(account), importer: (into, first) => new Importer(account, into, first) },
     key,
   );
   const serve = (): Service => new Service(account, key, commands, issuer && identityOf(issuer));

@@ -18,6 +18,10 @@ import { leasesImport } from '../operations/leases/import.ts';
 import { leasesList } from '../operations/leases/list.ts';
 import { leasesRewind } from '../operations/leases/rewind.ts';
 import { modelApply } from '../operations/model/apply.ts';
+import { modelCheck } from '../operations/model/check.ts';
+import { modelCost } from '../operations/model/cost.ts';
+import { modelExplain } from '../operations/model/explain.ts';
+import { modelFormat } from '../operations/model/format.ts';
 import { modelTypes } from '../operations/model/types.ts';
 import { projectionsDrop } from '../operations/projections/drop.ts';
 import { projectionsList } from '../operations/projections/list.ts';
@@ -32,6 +36,14 @@ import { dev } from './dev/operation.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator-partitions.ts';
 import { emulatorClock, emulatorThrottle } from './dev/emulator-physics.ts';
 import { emulatorStart } from './dev/emulator-start.ts';
+import { emulatorExport, emulatorImport } from './dev/emulator-transfer.ts';
+import {
+  emulatorCrash,
+  emulatorFailover,
+  emulatorFaults,
+  emulatorRestore,
+  emulatorStall,
+} from './dev/emulator-world.ts';
 import { jobsWork } from './jobs.ts';
 import { functionsStart } from './local-host/start.ts';
 import { run } from './run.ts';
@@ -41,6 +53,10 @@ export const registry = new Registry([
   dev,
   run,
   status,
+  modelCheck,
+  modelExplain,
+  modelCost,
+  modelFormat,
   modelTypes,
   modelApply,
   projectionsList,
@@ -77,4 +93,11 @@ export const registry = new Registry([
   emulatorMerge,
   emulatorThrottle,
   emulatorClock,
+  emulatorFaults,
+  emulatorStall,
+  emulatorCrash,
+  emulatorFailover,
+  emulatorRestore,
+  emulatorExport,
+  emulatorImport,
 ]);

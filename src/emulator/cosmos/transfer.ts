@@ -104,12 +104,16 @@ export class Importer {
   readonly #account: Account;
   #database: string | undefined;
   #container: Container | undefined;
-  #number = 0;
+  #number: number;
   items = 0;
 
-  /** @param into where items go that come before any container: `database/container` */
-  constructor(account: Account, into?: string) {
+  /**
+   * @param into where items go that come before any container: `database/container`
+   * @param first the number of the first line
+   */
+  constructor(account: Account, into?: string, first = 1) {
     this.#account = account;
+    this.#number = first - 1;
     const [database, container] = into?.split('/') ?? [];
     this.#database = database;
     if (database !== undefined && container !== undefined) {

@@ -16,18 +16,27 @@ export const embeddedInput = {
   failAfterEffect: share.describe('share of writes, 0 to 1, that happen and yet fail'),
   failBefore: share.describe('share of requests, 0 to 1, that fail without effect'),
   throttle: share.describe('share of requests, 0 to 1, answered 429'),
+  adverse: z
+    .boolean()
+    .default(false)
+    .describe(
+      'a bad day as a whole: stale reads, lost answers, failures, throttling; the flags above change parts of it',
+    ),
 };
 const embedded = z.object(embeddedInput);
-export type EmbeddedInput = z.output<typeof embedded>;
+export type EmbeddedInput = z.output<typeof embedded> & {
+  /** Seconds of the past that are kept. */
+  readonly history?: number | undefined;
+};
 
 /**
- * Starts the embedded Cosmos DB server in this thread, on this machine only.
+ * Starts the embedded Cosmos DB server in this thread, on this machine only unless `more` says otherwise.
  * @throws UsageError where the port is taken or the folder can't be used
  */
-export async function startEmbedded(port: number, input: EmbeddedInput): Promise<Emulator> {
+export async function startEmbedded(port: number, input: EmbeddedInput, more: EmulatorOptions = {}): Promise<Emulator> {
   // Imported here and not above: the server reaches no deployment.
   const { startEmulator } = await import('../../emulator/index.ts');
-  return startEmulator(optionsOf(port, input));
+  return startEmulator({ ...(await optionsOf(port, input)), ...more });
 }
 
 /** An embedded server beside the one who started it. */
@@ -42,7 +51,7 @@ export interface Beside extends Pick<Emulator, 'endpoint' | 'key' | 'connectionS
  */
 export async function startBeside(port: number, input: EmbeddedInput): Promise<Beside> {
   const file = new URL(`../../emulator/thread${extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(file, { workerData: optionsOf(port, input) });
+  const worker = new Worker(file, { workerData: await optionsOf(port, input) });
   const [answer] = (await once(worker, 'message')) as [Answer];
   if ('refused' in answer) {
     const { code, message, mend } = answer.refused;
@@ -65,17 +74,20 @@ export async function startBeside(port: number, input: EmbeddedInput): Promise<B
   };
 }
 
-function optionsOf(port: number, input: EmbeddedInput): EmulatorOptions {
-  const { data, seed, replicaLag, failAfterEffect, failBefore, throttle } = input;
+async function optionsOf(port: number, input: EmbeddedInput): Promise<EmulatorOptions> {
+  const { ADVERSE } = await import('../../emulator/index.ts');
+  const { data, seed, replicaLag, failAfterEffect, failBefore, throttle, adverse, history } = input;
   return {
     port,
     seed,
     ...(data === undefined ? {} : { data }),
     faults: {
+      ...(adverse ? ADVERSE : {}),
       ...(replicaLag === undefined ? {} : { replicaLagMs: replicaLag }),
       ...(failAfterEffect === undefined ? {} : { failAfterEffect }),
       ...(failBefore === undefined ? {} : { failBefore }),
       ...(throttle === undefined ? {} : { throttle }),
+      ...(history === undefined ? {} : { historyMs: history * 1000 }),
     },
   };
 }

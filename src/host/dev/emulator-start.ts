@@ -1,7 +1,11 @@
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { z } from 'zod';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import type { EmulatorOptions, Principals } from '../../emulator/index.ts';
 import { defineOperation } from '../../operations/operation.ts';
-import { embeddedInput, startEmbedded } from './embedded.ts';
 import { untilAborted } from '../until-aborted.ts';
+import { embeddedInput, startEmbedded } from './embedded.ts';
 
 export const emulatorStart = defineOperation({
   noun: 'emulator',
@@ -10,18 +14,54 @@ export const emulatorStart = defineOperation({
   examples: [
     'millrace emulator start',
     'millrace emulator start --port 9090 --data .millrace/cosmos',
-    'millrace emulator start --replica-lag 200 --fail-after-effect 0.02',
+    'millrace emulator start --adverse --replica-lag 500 --history 60',
+    'millrace emulator start --tls emulator.pem --principals clerk=reader@shop/orders,boss=contributor',
   ],
   effect: 'changes',
   input: z.object({
-    port: z.int().min(0).max(65_535).default(8081).describe('port on 127.0.0.1; 0: any free one'),
+    port: z.int().min(0).max(65_535).default(8081).describe('port; 0: any free one'),
+    host: z.string().default('127.0.0.1').describe('where it listens'),
+    allowRemote: z
+      .boolean()
+      .default(false)
+      .describe('with a --host that lets other machines in: they need nothing but the key to have every document'),
+    key: z.string().optional().describe('Base64; absent: the key Microsoft publishes for its emulators'),
     ...embeddedInput,
+    history: z.number().min(0).optional().describe('seconds of the past that a failover or a restore can go back'),
+    tls: z.string().optional().describe('HTTPS, and the file that its certificate is written to, for clients to trust'),
+    principals: z
+      .string()
+      .optional()
+      .describe('who gets tokens, with --tls: name=reader or name=contributor, with @database/container, by commas'),
   }),
-  run: async ({ port, ...options }, { signal, screen }) => {
-    const server = await startEmbedded(port, options);
+  run: async ({ port, host, allowRemote, key, history, tls, principals, ...input }, { signal, screen }) => {
+    const more: EmulatorOptions = {
+      host,
+      allowRemote,
+      ...(key === undefined ? {} : { key }),
+      ...(tls === undefined ? {} : { tls: true }),
+      ...(principals === undefined ? {} : { principals: principalsOf(principals) }),
+    };
+    const { EMULATOR_TENANT } = await import('../../emulator/index.ts');
+    const server = await startEmbedded(port, { ...input, history }, more);
     screen.line(
-      `Cosmos DB listens at ${server.endpoint}${options.data === undefined ? ', in memory' : `, its data in ${options.data}`}.`,
+      `Cosmos DB listens at ${server.endpoint}${input.data === undefined ? ', in memory' : `, its data in ${input.data}`}.`,
     );
+    if (tls !== undefined && server.certificate !== undefined) {
+      const file = resolve(tls);
+      await writeFile(file, server.certificate).catch(async (cause: unknown) => {
+        await server.close();
+        throw new UsageError('emulator-file-unusable', `The file ${tls} can't be written: ${messageOf(cause)}`, {
+          cause,
+          mend: 'Name another file for the certificate.',
+        });
+      });
+      screen.line(`export NODE_EXTRA_CA_CERTS='${file}'`);
+      const names = Object.keys(more.principals ?? { reader: true, contributor: true }).join(', ');
+      screen.line(
+        `Tokens for ${names} come from ${server.endpoint}${EMULATOR_TENANT}; the secret is the account's key.`,
+      );
+    }
     screen.line(`export COSMOS='${server.connectionString}'`);
     screen.line('Ctrl-C stops it.');
     await untilAborted(signal);
@@ -30,3 +70,17 @@ export const emulatorStart = defineOperation({
   },
   format: () => 'Stopped.',
 });
+
+function principalsOf(text: string): Principals {
+  const principals: Record<string, { role: 'reader' | 'contributor'; scope?: string }[]> = {};
+  for (const part of text.split(',')) {
+    const [, name, role, scope] = /^([^=]+)=(reader|contributor)(?:@(.+))?$/.exec(part.trim()) ?? [];
+    if (name === undefined || (role !== 'reader' && role !== 'contributor')) {
+      throw new UsageError('input-invalid', `--principals: '${part.trim()}' is of no known form.`, {
+        mend: 'Write name=reader or name=contributor, and behind it @database or @database/container where that is all.',
+      });
+    }
+    (principals[name] ??= []).push({ role, ...(scope === undefined ? {} : { scope }) });
+  }
+  return principals;
+}

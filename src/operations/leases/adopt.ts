@@ -122,13 +122,13 @@ function oursOf({ ours, ownPrefix }: Counterparts): LeaseGroup {
   });
 }
 
-/** @throws UsageError `start-needed` where the other processor never checkpointed the range */
+/** A quoted lsn, or `beginning`. @throws UsageError `start-needed` where the other processor never checkpointed the range */
 async function placeOf(
   range: { readonly min: string; readonly max: string },
   { theirs, monitored }: Counterparts,
   start: string | undefined,
   signal: AbortSignal,
-): Promise<string | 'beginning'> {
+): Promise<string> {
   const position = positionIn(range, positionsOf(theirs));
   if (position !== undefined) return position;
   if (start === 'beginning') return 'beginning';

@@ -208,30 +208,21 @@ const skewFindings = ({ leases, own }: LeaseGroup): LeaseFinding[] => {
   }));
 };
 
-function rowFindings({ prefix, token, state, why, owner }: LeaseRow): LeaseFinding[] {
+function rowFindings({ prefix, token, state, why }: LeaseRow): LeaseFinding[] {
   const subject = state === 'unexplained' ? token : `${prefix}..${token}`;
-  const say = (severity: LeaseFinding['severity'], mend: string): LeaseFinding[] => [
-    { severity, code: `lease-${state}`, subject, message: why, mend },
-  ];
-  switch (state) {
-    case 'stuck':
-      return say(
-        'error',
-        `Look at ${owner ?? 'its owner'}’s logs: a handler hangs, or fails again and again; \`millrace dead-letters list\` shows what was parked.`,
-      );
-    case 'duplicate':
-      return say('warning', 'Stop the hosts and delete the one that is behind.');
-    case 'orphaned':
-      return say('warning', 'If that container was deleted, delete the lease too.');
-    case 'unresolved':
-      return say('error', 'It is of a container that was deleted and made again: delete it.');
-    case 'unexplained':
-      return say('warning', 'It is left alone. Find out who wrote it.');
-    case 'expired':
-      return say('warning', 'Another host takes it over; if none runs, start one.');
-    case 'owned':
-    case 'free':
-    case 'split':
-      return [];
-  }
+  const { severity, mend } = MENDS[state] ?? {};
+  if (severity === undefined || mend === undefined) return [];
+  return [{ severity, code: `lease-${state}`, subject, message: why, mend }];
 }
+
+const MENDS: Readonly<Partial<Record<LeaseRow['state'], Pick<LeaseFinding, 'severity' | 'mend'>>>> = {
+  stuck: {
+    severity: 'error',
+    mend: 'Look at its owner’s logs: a handler hangs, or fails again and again; `millrace dead-letters list` shows what was parked.',
+  },
+  unresolved: { severity: 'error', mend: 'It is of a container that was deleted and made again: delete it.' },
+  duplicate: { severity: 'warning', mend: 'Stop the hosts and delete the one that is behind.' },
+  orphaned: { severity: 'warning', mend: 'If that container was deleted, delete the lease too.' },
+  unexplained: { severity: 'warning', mend: 'It is left alone. Find out who wrote it.' },
+  expired: { severity: 'warning', mend: 'Another host takes it over; if none runs, start one.' },
+};

@@ -76,11 +76,10 @@ export const leasesList = defineOperation({
   summary: 'Show who reads which feed range, how far behind, in what state and why',
   examples: [
     'millrace leases list',
-    'millrace leases list billingacc.documents.azure.com_dbRid==_collRid=',
+    'millrace leases list --prefix billingacc.documents.azure.com_dbRid==_collRid=',
     'millrace leases list --env production --json',
   ],
   effect: 'reads',
-  argument: 'prefix',
   input: z.object({
     prefix: z.string().min(1).optional().describe('only these leases, by their whole prefix; all if absent'),
     leaseExpiration: expiration,

@@ -10,11 +10,11 @@ import type { LeaseGroup, StoredLease } from './groups.ts';
 import { looksDuring, untilQuiet } from './quiet.ts';
 import { createDocument, deleteLease, deleteMarker, replaceLease } from './write.ts';
 
-/** A lease, and where it is to be read on: a quoted lsn, or the beginning, for which it is deleted. */
+/** A lease, and where it is to be read on: a quoted lsn, or `beginning`, for which it is deleted. */
 export interface Move {
   readonly group: LeaseGroup;
   readonly lease: StoredLease;
-  readonly to: string | 'beginning';
+  readonly to: string;
 }
 
 /** True where changes that were acknowledged would be delivered again. */

@@ -6,8 +6,10 @@ import { readDocument } from '../../../src/feed/dialects/read.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from './lease-world.ts';
 
 const positions = (documents: readonly Stored[]) => documents.map(({ ContinuationToken }) => ContinuationToken);
-const summaries = async ({ stage }: LeaseWorld) =>
-  (await stage.container('Summaries').items.query<string>('SELECT VALUE c.id FROM c').fetchAll()).resources.toSorted();
+const summaries = async (world: LeaseWorld) =>
+  (
+    await world.stage.container('Summaries').items.query<string>('SELECT VALUE c.id FROM c').fetchAll()
+  ).resources.toSorted();
 
 async function stage(partitions = 2) {
   const world = await leaseWorld(partitions);

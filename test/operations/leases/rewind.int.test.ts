@@ -58,7 +58,7 @@ describe('rewinding the pipeline’s own leases', () => {
     world.stage.emulator.freeze(true);
     await world.write(0, 10);
     world.stage.emulator.advance(60_000);
-    const [{ _ts: then = 0 } = {}] = (
+    const [{ _ts: then } = { _ts: 0 }] = (
       await world.orders.items.query<{ _ts: number }>('SELECT TOP 1 c._ts FROM c').fetchAll()
     ).resources;
     await world.write(10, 20);

@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { checkPipeline } from '../definition/contract.ts';
+import type { PipelineSource } from '../definition/contract/declared.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import { modelPath } from '../definition/model-ref.ts';
 import type { Model } from '../model/model.ts';
@@ -35,8 +37,21 @@ export async function loadModel(file: string): Promise<Model> {
   return model;
 }
 
+const pipelineFile = (folder: string): string | undefined =>
+  ['pipeline.ts', 'pipeline.js'].map((name) => join(folder, name)).find((path) => existsSync(path));
+
+/** The pipeline as it is declared, held against nothing, with its text; undefined where the folder has none. */
+export async function declaredPipeline(
+  folder: string,
+): Promise<{ pipeline: Pipeline; source: PipelineSource } | undefined> {
+  const file = pipelineFile(folder);
+  return file === undefined
+    ? undefined
+    : { pipeline: await importPipeline(folder), source: { file, text: await readFile(file, 'utf8') } };
+}
+
 async function importPipeline(folder: string): Promise<Pipeline> {
-  const file = ['pipeline.ts', 'pipeline.js'].map((name) => join(folder, name)).find((path) => existsSync(path));
+  const file = pipelineFile(folder);
   if (file === undefined) {
     throw new UsageError('pipeline-missing', `There is no pipeline.ts in ${folder}`, {
       mend: 'Name the folder by --pipeline, or by "millrace": { "pipeline": "…" } in package.json.',

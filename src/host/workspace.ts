@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { type Settings, loadSettings, requireJobsUrl } from '../base/settings.ts';
-import { Jobs } from '../jobs/jobs.ts';
+import type { Jobs } from '../jobs/jobs.ts';
 import type { LoadedPipeline, Services, Workspace } from '../operations/workspace.ts';
 import type { Pipeline } from '../definition/kinds.ts';
-import { loadModel, loadPipeline } from './load-pipeline.ts';
+import { declaredPipeline, loadModel, loadPipeline } from './load-pipeline.ts';
 import { pipelineFolder } from './pipeline-folder.ts';
 import { type OpenServices, openServices } from './services.ts';
 
@@ -32,8 +32,18 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
     settings: () => (settings ??= loadSettings({ env, directory })),
     model: () => loadModel(join(workspace.folder, MODEL_DOCUMENT)),
     pipeline: () => (loaded ??= loadPipeline(workspace.folder)),
-    services: (): Promise<Services> => (services ??= openServices(workspace.settings())),
-    jobs: () => (jobs ??= openJobs()),
+    declared: declaredPipeline,
+    services: (): Promise<Services> => {
+      services ??= openServices(workspace.settings());
+      // Not remembered when it failed: an account that is back, or a mended setting, is found by the next who asks.
+      services.catch(() => (services = undefined));
+      return services;
+    },
+    jobs: () => {
+      jobs ??= openJobs();
+      jobs.catch(() => (jobs = undefined));
+      return jobs;
+    },
     close: async () => {
       await (await jobs?.catch(() => undefined))?.close();
       const open = await services?.catch(() => undefined);
@@ -42,6 +52,8 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
   };
   const openJobs = async (): Promise<Jobs> => {
     const url = requireJobsUrl(workspace.settings());
+    // Imported here and not above: BullMQ is large, and a cold start by a trigger has no use for it.
+    const { Jobs } = await import('../jobs/jobs.ts');
     return Jobs.open(url, jobQueue((await workspace.pipeline()).pipeline));
   };
   return workspace;

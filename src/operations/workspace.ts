@@ -1,6 +1,7 @@
 import type { Container, CosmosClient, Database } from '@azure/cosmos';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Settings } from '../base/settings.ts';
+import type { PipelineSource } from '../definition/contract/declared.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { Model } from '../model/model.ts';
@@ -46,6 +47,8 @@ export interface Workspace {
   /** The folder's data-model document alone, for what needs no pipeline yet. */
   model(): Promise<Model>;
   pipeline(): Promise<LoadedPipeline>;
+  /** A folder's pipeline as it is declared, held against nothing, with its text; undefined where there is none. */
+  declared(folder: string): Promise<{ readonly pipeline: Pipeline; readonly source: PipelineSource } | undefined>;
   services(): Promise<Services>;
   /** The pipeline's background jobs, connected. */
   jobs(): Promise<Jobs>;

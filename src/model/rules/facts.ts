@@ -127,18 +127,20 @@ export class Facts {
     return this.profile.partitions(detail.data?.gb ?? 0, detail.container.throughput?.max ?? 0);
   }
 
-  /** Changes a second at the peak that writes by patterns make to a container, creates among them. */
-  writesTo(detail: ContainerDetail): number {
-    return sum(this.accesses.filter((access) => access.write && access.detail === detail).map(({ peak }) => peak ?? 0));
+  /** Changes a second that writes by patterns make to a container, creates among them. */
+  writesTo(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): number {
+    return sum(
+      this.accesses.filter((access) => access.write && access.detail === detail).map((access) => access[rate] ?? 0),
+    );
   }
 
-  /** The terms of a container's peak: patterns, what projections write into it, and the feed that is read from it. */
-  load(detail: ContainerDetail): Term[] {
+  /** The terms of a container's load: patterns, what projections write into it, and the feed that is read from it. */
+  load(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): Term[] {
     const patterns = this.accesses
-      .filter((access) => access.detail === detail && access.peak !== undefined)
-      .map(({ row, ru, peak = 0 }): Term => ({
+      .filter((access) => access.detail === detail && access[rate] !== undefined)
+      .map(({ row, ru, ...access }): Term => ({
         what: `pattern ${row.printed}`,
-        perSecond: peak,
+        perSecond: access[rate] ?? 0,
         ru,
         kind: 'pattern',
         ids: row.ids,
@@ -146,7 +148,7 @@ export class Facts {
     const name = detail.container.name.toLowerCase();
     const projections = this.rows.flatMap((row): Term[] => {
       const source = this.detail(row.source?.container);
-      const changes = source ? this.writesTo(source) : 0;
+      const changes = source ? this.writesTo(source, rate) : 0;
       if (row.sink?.container.toLowerCase() === name && changes === 0) return [];
       if (row.sink?.container.toLowerCase() === name) {
         const once = this.estimate('replace', detail);
@@ -155,7 +157,7 @@ export class Facts {
         return [{ what: `projection ${row.name}`, perSecond: changes, ru, kind: 'projection', ids: row.serves }];
       }
       const read = [row.source, ...row.joins].some((of) => of?.container.toLowerCase() === name);
-      const own = this.writesTo(detail);
+      const own = this.writesTo(detail, rate);
       return read && own > 0
         ? [{ what: `feed of ${row.name}`, perSecond: own, ru: FEED_RU, kind: 'feed', ids: [] }]
         : [];

@@ -1,0 +1,101 @@
+// RU/s and money by container, pattern and projection; every figure with its terms.
+import type { Documents } from './documents.ts';
+import { HOURS_PER_MONTH, type ProfileName, type RuleSettings } from './estimate.ts';
+import { type Term, sum } from './rules/facts.ts';
+import { type CheckOptions, factsOf } from './rules/index.ts';
+
+export interface ContainerCost {
+  readonly name: string;
+  readonly terms: readonly Term[];
+  /** RU/s. */
+  readonly peak: number;
+  readonly average: number;
+  readonly provisioned: { readonly kind: 'autoscale' | 'manual'; readonly max: number } | undefined;
+  /** Per month, in units of 100 RU/s for an hour: what is billed for the average load, and for the maximum all the time. */
+  readonly hours: { readonly expected: number; readonly most: number } | undefined;
+}
+
+export interface ProjectionCost {
+  readonly name: string;
+  /** Changes a second at the peak. */
+  readonly changes: number;
+  /** RU to keep it fresh, for one change, and a second. */
+  readonly ru: number;
+  readonly perSecond: number;
+  /**
+   * RU/s that the patterns it serves would take more if each asked the source's partitions for one document. Undefined for
+   * an aggregate: what it would have to read instead is a whole group.
+   */
+  readonly instead: number | undefined;
+  /** Above so many changes a second, reading across partitions is cheaper. */
+  readonly breakEven: number | undefined;
+}
+
+export interface Costs {
+  readonly profile: ProfileName;
+  readonly containers: readonly ContainerCost[];
+  readonly projections: readonly ProjectionCost[];
+}
+
+/** The model's cost by one profile. */
+export function costsOf(documents: Documents, profile: ProfileName, options: CheckOptions = {}): Costs {
+  const facts = factsOf(documents, {
+    ...options,
+    settings: { ...options.settings, profile } satisfies Partial<RuleSettings>,
+  });
+  const containers = facts.containers.map((detail): ContainerCost => {
+    // A stated RU is the documents' own and holds for any profile; the estimates differ.
+    const terms = facts.load(detail);
+    const peak = sum(terms.map(({ perSecond, ru }) => perSecond * ru));
+    const average = sum(facts.load(detail, 'average').map(({ perSecond, ru }) => perSecond * ru));
+    const provisioned = detail.container.throughput;
+    return {
+      name: detail.container.name,
+      terms,
+      peak,
+      average,
+      provisioned,
+      hours: provisioned && hoursOf(provisioned, average),
+    };
+  });
+  const projections = facts.rows.flatMap((row): ProjectionCost[] => {
+    const [source, sink] = [facts.detail(row.source?.container), facts.detail(row.sink?.container)];
+    if (!source || !sink) return [];
+    const term = facts.load(sink).find(({ what }) => what === `projection ${row.name}`);
+    if (!term) return [];
+    const partitions = facts.partitions(source);
+    // What the served reads take now, against a query over all partitions of the source.
+    const instead =
+      row.kind === 'aggregate'
+        ? undefined
+        : sum(
+            facts.accesses
+              .filter(({ row: { ids }, write }) => !write && ids.some((id) => row.serves.includes(id)))
+              .map(
+                ({ peak = 0, ru }) =>
+                  peak * Math.max(0, facts.profile.query(source.size.average) + 2.5 * partitions - ru),
+              ),
+          );
+    return [
+      {
+        name: row.name,
+        changes: term.perSecond,
+        ru: term.ru,
+        perSecond: term.perSecond * term.ru,
+        instead,
+        breakEven: instead === undefined ? undefined : instead / term.ru,
+      },
+    ];
+  });
+  return { profile, containers, projections };
+}
+
+/** Autoscale is billed by the hour's highest, a tenth of the maximum at least; manual throughput always whole. */
+function hoursOf(
+  { kind, max }: { kind: 'autoscale' | 'manual'; max: number },
+  average: number,
+): { expected: number; most: number } {
+  const most = (max / 100) * HOURS_PER_MONTH;
+  const used = Math.min(max, Math.max(max / 10, average));
+  return { expected: kind === 'manual' ? most : (used / 100) * HOURS_PER_MONTH, most };
+}

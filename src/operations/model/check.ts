@@ -1,0 +1,98 @@
+import { writeFile } from 'node:fs/promises';
+import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { z } from 'zod';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import type { ProfileName } from '../../model/estimate.ts';
+import type { Place } from '../../model/model.ts';
+import { type Report, checkDocuments } from '../../model/rules/index.ts';
+import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
+import { defineOperation } from '../operation.ts';
+import { htmlReport } from './html/report.ts';
+import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
+import { type Pair, everyRule, readPair } from './pair.ts';
+import { sarif } from './sarif.ts';
+import { ruleFlags, ruleSettings } from './settings.ts';
+
+const WEIGHT: Readonly<Record<Severity, number>> = { information: 0, warning: 1, error: 2 };
+
+export const modelCheck = defineOperation({
+  noun: 'model',
+  verb: 'check',
+  summary: 'Check the two modelling documents, and the pipeline against them, by every rule',
+  examples: [
+    'millrace model check',
+    'millrace model check examples/flights --html report.html',
+    'millrace model check --sarif',
+    'millrace model check --profile seed --fail-on error',
+  ],
+  effect: 'reads',
+  argument: 'directory',
+  input: z.object({
+    ...ruleFlags,
+    failOn: z.enum(['error', 'warning']).default('warning').describe('from which severity on the exit code is 1'),
+    sarif: z.boolean().default(false).describe('print SARIF 2.1.0 for code scanning'),
+    html: z.string().optional().describe('write a report with charts to this file, which needs nothing else'),
+  }),
+  run: async ({ directory, failOn, sarif: asSarif, html, ...flags }, { workspace }) => {
+    const pair = await readPair(workspace, directory);
+    const settings = ruleSettings(flags);
+    const report = checkDocuments(pair.documents, pair.rules, { settings });
+    const checked = shown(report, pair, workspace.directory, flags.profile);
+    if (html !== undefined)
+      await write(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings));
+    return { ...checked, ok: passes(report, failOn), sarif: asSarif };
+  },
+  format: ({ sarif: asSarif, ...checked }) => (asSarif ? sarif(checked, everyRule()) : checkText(checked)),
+  ok: ({ ok }) => ok,
+});
+
+const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boolean =>
+  [...findings, ...reading].every(({ severity }) => WEIGHT[severity] < WEIGHT[failOn]);
+
+/** Paths as they are named from the working directory, and the lines that findings are about. */
+function shown(report: Report, { documents, folder, rules }: Pair, directory: string, profile: ProfileName): Checked {
+  const lines = new Map(
+    [documents.requirements, documents.design].flatMap((document) =>
+      document ? [[document.file, document.lines] as const] : [],
+    ),
+  );
+  const short = ({ file, line }: Place): Place => ({
+    file: isAbsolute(file) ? relative(directory, file).split(sep).join('/') : file,
+    line,
+  });
+  const finding = (of: RuleFinding): ShownFinding => {
+    const source = lines.get(of.at.file)?.[of.at.line - 1];
+    return {
+      ...of,
+      at: short(of.at),
+      ...(of.related && { related: of.related.map(short) }),
+      ...(source !== undefined && { source }),
+    };
+  };
+  return {
+    folder: relative(directory, folder) || '.',
+    profile,
+    rules: rules.length,
+    counts: counts(report),
+    findings: report.findings.map(finding),
+    notChecked: report.notChecked,
+    waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({
+      finding: finding(of),
+      until: new Date(until - 1).toISOString().slice(0, 10),
+      reason,
+      at: short(at),
+    })),
+    reading: report.reading.map((of) => ({ ...of, at: short(of.at) })),
+  };
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text);
+  } catch (cause) {
+    throw new UsageError('report-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
+      cause,
+      mend: 'Name a file in a folder that exists.',
+    });
+  }
+}

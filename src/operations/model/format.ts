@@ -1,0 +1,57 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import { z } from 'zod';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import { withProjections } from '../../definition/contract/section.ts';
+import { defineOperation } from '../operation.ts';
+import { ruleFlags } from './settings.ts';
+import { readPair } from './pair.ts';
+
+export const modelFormat = defineOperation({
+  noun: 'model',
+  verb: 'format',
+  summary: 'Write the section "Change Feed Projections" of the data model from the pipeline',
+  examples: ['millrace model format --projections', 'millrace model format --projections --check'],
+  effect: 'changes',
+  argument: 'directory',
+  input: z.object({
+    directory: ruleFlags.directory,
+    projections: z.boolean().default(false).describe('write or refresh the section "Change Feed Projections"'),
+    check: z.boolean().default(false).describe('write nothing; exit 1 when the section is stale'),
+  }),
+  run: async ({ directory, projections, check }, { workspace }) => {
+    if (!projections)
+      throw new UsageError('nothing-to-format', 'Nothing was asked for', { mend: 'Say --projections.' });
+    const { documents, pipeline } = await readPair(workspace, directory);
+    const { design } = documents;
+    if (!pipeline || !design) {
+      const lacking = pipeline ? 'cosmosdb_data_model.md' : 'pipeline.ts';
+      throw new UsageError(
+        'pipeline-missing',
+        `The section is written from the pipeline into the data model, and there is no ${lacking}`,
+        { mend: 'Name the folder that holds both.' },
+      );
+    }
+    const before = await readFile(design.file, 'utf8');
+    const after = withProjections(before, design, pipeline);
+    const stale = after !== before;
+    if (stale && !check) {
+      try {
+        await writeFile(design.file, after);
+      } catch (cause) {
+        throw new UsageError('model-unwritable', `${design.file} can't be written: ${messageOf(cause)}`, {
+          cause,
+          mend: 'Check the rights on the file.',
+        });
+      }
+    }
+    return { file: relative(workspace.directory, design.file), stale, written: stale && !check };
+  },
+  format: ({ file, stale, written }) =>
+    written
+      ? `${file}: the section is written.`
+      : stale
+        ? `${file}: the section is stale; run \`millrace model format --projections\`.`
+        : `${file}: the section is up to date.`,
+  ok: ({ stale, written }) => written || !stale,
+});

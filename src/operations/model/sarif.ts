@@ -1,0 +1,65 @@
+// SARIF 2.1.0, as code scanning takes it: paths relative to the working directory, waivers as suppressions.
+import type { Place } from '../../model/model.ts';
+import type { Rule, RuleFinding, Severity } from '../../model/rules/rule.ts';
+import type { Checked } from './check-text.ts';
+
+const LEVELS: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', information: 'note' };
+
+export function sarif({ findings, waived, reading }: Checked, rules: readonly Rule[]): string {
+  const location = ({ file, line }: Place) => ({
+    physicalLocation: {
+      artifactLocation: { uri: file.split('/').map(encodeURIComponent).join('/'), uriBaseId: 'SRCROOT' },
+      region: { startLine: line },
+    },
+  });
+  const result = (finding: RuleFinding) => ({
+    ruleId: finding.rule,
+    ruleIndex: rules.findIndex(({ id }) => id === finding.rule),
+    level: LEVELS[finding.severity],
+    message: {
+      text: [finding.message, finding.evidence, finding.mend].filter((part) => part !== undefined).join('. '),
+    },
+    locations: [location(finding.at)],
+    ...(finding.related && { relatedLocations: finding.related.map((place, id) => ({ id, ...location(place) })) }),
+  });
+  const codes = [...new Set(reading.map(({ code }) => code))];
+  const log = {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: {
+          driver: {
+            name: 'Millrace',
+            rules: [
+              ...rules.map(({ id, title, why, mend, severity }) => ({
+                id,
+                shortDescription: { text: title },
+                fullDescription: { text: why },
+                help: { text: mend },
+                defaultConfiguration: { level: LEVELS[severity] },
+              })),
+              ...codes.map((id) => ({ id, shortDescription: { text: `Reading: ${id.replaceAll('-', ' ')}` } })),
+            ],
+          },
+        },
+        originalUriBaseIds: { SRCROOT: { description: { text: 'The working directory' } } },
+        results: [
+          ...findings.map(result),
+          ...waived.map(({ finding, reason }) => ({
+            ...result(finding),
+            suppressions: [{ kind: 'inSource', justification: reason }],
+          })),
+          ...reading.map(({ code, severity, message, at }) => ({
+            ruleId: code,
+            ruleIndex: rules.length + codes.indexOf(code),
+            level: LEVELS[severity],
+            message: { text: message },
+            locations: [location(at)],
+          })),
+        ],
+      },
+    ],
+  };
+  return JSON.stringify(log, undefined, 2);
+}

@@ -1,4 +1,4 @@
-import type { Container, Database } from '@azure/cosmos';
+import { type Container, type Database, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Budget, Grant, Lane } from './budget.ts';
 import { type PartitionKind, effectivePartitionKey } from './epk.ts';
@@ -86,8 +86,8 @@ async function readLayout(container: Container, clock: Clock): Promise<Layout> {
   const key = resource?.partitionKey;
   const { resources } = await withRetry(() => container.readPartitionKeyRanges().fetchAll(), { reads: true });
   return {
-    kind: key?.kind === 'MultiHash' ? 'MultiHash' : 'Hash',
-    version: key?.version === 2 ? 2 : 1,
+    kind: key?.kind === PartitionKeyKind.MultiHash ? 'MultiHash' : 'Hash',
+    version: key?.version === PartitionKeyDefinitionVersion.V2 ? 2 : 1,
     ranges: resources.map(({ minInclusive: min, maxExclusive: max }) => ({ min, max })),
     readAt: clock.monotonic(),
   };

@@ -24,20 +24,20 @@ interface Spender {
 function spender(
   budget: Budget,
   clock: ManualClock,
-  { lane = 'live' as Lane, signal, charge }: { lane?: Lane; signal: AbortSignal; charge: () => number },
+  { lane = 'live', signal, charge }: { lane?: Lane; signal: AbortSignal; charge: () => number },
 ): Spender {
   const so: Spender = { spent: 0, requests: 0 };
   const work = async (): Promise<void> => {
     while (!signal.aborted) {
-      const grant = await budget.take('p', lane, signal);
-      await clock.sleep(5, signal);
+      const grant = await budget.take('p', lane);
+      await clock.sleep(5);
       const cost = charge();
       so.spent += cost;
       so.requests += 1;
       grant.settle(cost);
     }
   };
-  work().catch(() => undefined);
+  void work();
   return so;
 }
 

@@ -54,8 +54,6 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
     const url = requireJobsUrl(workspace.settings());
     // Imported here and not above: BullMQ is large, and a cold start by a trigger has no use for it.
     const { Jobs } = await import('../jobs/jobs.ts');
-    // Imported here and not above: BullMQ is large, and a cold start by a trigger has no use for it.
-    const { Jobs } = await import('../jobs/jobs.ts');
     return Jobs.open(url, jobQueue((await workspace.pipeline()).pipeline));
   };
   return workspace;

@@ -18,11 +18,22 @@ export interface Events {
     decision: string;
     why: string;
   };
+  /** A handler was done with changes of one page, or threw: when it was called, wall clock, and how long it took, milliseconds. */
+  'handler:ended': {
+    container: string;
+    lease: string;
+    changes: number;
+    startedAt: number;
+    durationMs: number;
+    error?: unknown;
+  };
   /** A handler threw; `attempt` counts from 1. */
   'handler:failed': { container: string; lease: string; changes: number; attempt: number; error: unknown };
   'feed:page': { container: string; lease: string; changes: number; charge: number };
   'feed:failed': { container: string; lease: string; error: unknown };
   'balancer:failed': { container: string; error: unknown };
+  /** What changes left to be done after their page couldn't be gone on with; it is tried again. */
+  'engine:resume-failed': { error: unknown };
   'engine:parked': { projection: string; container: string; id: string; error: unknown };
 }
 

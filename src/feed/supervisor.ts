@@ -322,8 +322,27 @@ export class Supervisor {
       acknowledge: acknowledged,
       settled: () => this.#session.settled(),
     });
-    await this.#watched('a handler', work);
+    await this.#told(changes.length, since, this.#watched('a handler', work));
     this.#measure(page, changes.length, since);
+  }
+
+  async #told(changes: number, since: number, work: Promise<void>): Promise<void> {
+    const { container, clock } = this.#options;
+    const startedAt = clock.now();
+    const ended = (failure: { error?: unknown }): void =>
+      emit('handler:ended', {
+        container,
+        lease: this.#session.lease.id,
+        changes,
+        startedAt,
+        durationMs: clock.monotonic() - since,
+        ...failure,
+      });
+    await work.catch((error: unknown) => {
+      ended({ error });
+      throw error;
+    });
+    ended({});
   }
 
   /** A page took as long as it was from the first handler's start to the last one's end. */

@@ -4,6 +4,7 @@ import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../feed/change.ts';
 import type { Refusal } from '../projections/runner.ts';
+import { scrub } from './dead-letters-scrub.ts';
 
 /** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */
 export interface DeadLetter extends Identity {
@@ -69,7 +70,7 @@ export class DeadLetters {
       await this.#park(
         projection,
         change,
-        { code: error.code, message: error.message, ...(error.mend ? { mend: error.mend } : {}) },
+        { code: error.code, message: scrub(error.message), ...(error.mend ? { mend: scrub(error.mend) } : {}) },
         now,
         whole,
       );
@@ -116,6 +117,23 @@ export class DeadLetters {
       if (!parked.has(id)) continue;
       if (await this.#settle(projection, change.version, id)) parked.delete(id);
     }
+  }
+
+  /** Takes a letter away as it was listed; false where it is gone, or its document is parked in another version by now. */
+  async discard(letter: Pick<DeadLetter, 'projection' | 'version'> & Identity): Promise<boolean> {
+    const id = documentId(letter);
+    for (;;) {
+      const stored = await this.#read(letter.projection, id);
+      if (!stored || compareVersions(letter.version, stored.version) !== 'same') return false;
+      if (!(await this.#remove(stored))) continue;
+      (await this.#parked.get(letter.projection))?.delete(id);
+      return true;
+    }
+  }
+
+  /** The change that is kept with a letter, where there is one. */
+  async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
+    return (await this.#read(letter.projection, documentId(letter)))?.change;
   }
 
   /** True once nothing is parked of the document; false where a newer version is. */

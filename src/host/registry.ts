@@ -2,7 +2,9 @@ import { archiveList } from '../operations/archive/list.ts';
 import { archiveRestore } from '../operations/archive/restore.ts';
 import { archiveSweep } from '../operations/archive/sweep.ts';
 import { archiveVerify } from '../operations/archive/verify.ts';
+import { deadLettersDiscard } from '../operations/dead-letters/discard.ts';
 import { deadLettersList } from '../operations/dead-letters/list.ts';
+import { deadLettersRedrive } from '../operations/dead-letters/redrive.ts';
 import { deadLettersShow } from '../operations/dead-letters/show.ts';
 import { jobsList } from '../operations/jobs/list.ts';
 import { auditList } from '../operations/audit/list.ts';
@@ -81,6 +83,8 @@ export const registry = new Registry([
   auditList,
   deadLettersList,
   deadLettersShow,
+  deadLettersRedrive,
+  deadLettersDiscard,
   archiveSweep,
   archiveList,
   archiveVerify,

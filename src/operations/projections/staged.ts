@@ -2,16 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
-import { coldReader } from '../../archive/cold-reader.ts';
-import { AzureBlobStore } from '../../archive/azure-blob-store.ts';
 import { untilStopped } from '../../archive/reading.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type ProjectionSpec, type SourceRef, projectionId } from '../../definition/kinds.ts';
+import { type ProjectionSpec, type SourceRef } from '../../definition/kinds.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { DeadLetters } from '../../engine/dead-letters.ts';
-import { Engine } from '../../engine/engine.ts';
-import { runnersOf, sourceContainers } from '../../engine/runners.ts';
+import { sourceContainers } from '../../engine/runners.ts';
 import { type SourceContainer, toChange } from '../../feed/change-mapper.ts';
 import type { Change } from '../../feed/change.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/cosmos-lease-store.ts';
@@ -20,6 +16,7 @@ import { FeedHost, type Timings } from '../../feed/feed-host.ts';
 import { lsnOf } from '../../feed/position.ts';
 import { CosmosChangeSource, type Start } from '../../feed/source.ts';
 import { openPipelineHistory } from '../archive/open.ts';
+import { engineOf } from './engine-of.ts';
 import { FeedEnds } from './feed-ends.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 
@@ -74,16 +71,7 @@ const COLD_PAGE = 500;
 export async function openStaged(options: StagedOptions): Promise<Staged> {
   const { settings, services, loaded, spec, purpose, start = 'beginning', ruPerSecond, readLagMs = 5_000 } = options;
   const { database, state } = services;
-  const id = projectionId(spec);
-  const engine = new Engine({
-    database,
-    runners: runnersOf(loaded.pipeline, loaded.model, {
-      stateContainer: settings.stateContainer,
-      readLagMs,
-      cold: coldReader(async () => new AzureBlobStore(await services.blobs()), settings.stateContainer),
-    }).filter((runner) => runner.id === id),
-    deadLetters: new DeadLetters(state),
-  });
+  const engine = engineOf({ settings, services, loaded, readLagMs }, spec);
   const meter = new Meter();
   const charge = (): number => meter.charge + (engine.stats[0]?.meter.charge ?? 0);
   const pace = pacer(charge, ruPerSecond);

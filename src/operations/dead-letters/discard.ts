@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
+import { DeadLetters } from '../../engine/dead-letters.ts';
+import { audited } from '../audit/record.ts';
+import { defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { selectLetters, selectionInput } from './select.ts';
+
+const input = z.object({
+  ...selectionInput,
+  reason: z.string().trim().min(3).describe('why what is parked will never be needed; kept in the audit'),
+});
+
+export const deadLettersDiscard = defineOperation({
+  noun: 'dead-letters',
+  verb: 'discard',
+  summary: 'Give parked changes up: what they would have changed stays as it is, until their document changes again',
+  examples: [
+    'millrace dead-letters discard order-4711 --reason "a test order" --yes',
+    'millrace dead-letters discard --only old@1 --reason "projection dropped" --dry-run',
+  ],
+  effect: 'destroys',
+  argument: 'id',
+  input,
+  plan: async (asked, { workspace }) => {
+    refuseAll(asked);
+    const letters = await selectLetters(await workspace.services(), asked);
+    return {
+      steps: letters.map(
+        ({ projection, container, id, code }) => `give up ${container}/${id} for ${projection} (${code})`,
+      ),
+      ru: letters.length * 10,
+    };
+  },
+  run: async (asked, context) => {
+    refuseAll(asked);
+    const services = await context.workspace.services();
+    const chosen = await selectLetters(services, asked);
+    return audited(context, 'dead-letters discard', asked, async () => {
+      const letters = new DeadLetters(services.state);
+      const discarded: { projection: string; container: string; id: string }[] = [];
+      for (const letter of chosen) {
+        const { projection, container, id } = letter;
+        if (await letters.discard(letter)) discarded.push({ projection, container, id });
+      }
+      return { discarded, changed: chosen.length - discarded.length };
+    });
+  },
+  format: ({ discarded, changed }) =>
+    [
+      ...discarded.map(({ projection, container, id }) => `given up: ${container}/${id} for ${projection}`),
+      `${plural(discarded.length, 'letter')} given up.${changed > 0 ? ` ${plural(changed, 'other')} changed meanwhile and stayed.` : ''}`,
+    ].join('\n'),
+});
+
+/** Everything at once is hardly ever meant. */
+function refuseAll({ id, only }: { readonly id?: string | undefined; readonly only?: string | undefined }): void {
+  if (id !== undefined || only !== undefined) return;
+  throw new UsageError('selection-missing', 'Which letters are to be given up?', {
+    mend: 'Name a document by its id, or a projection by --only.',
+  });
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { untilStopped } from '../../archive/reading.ts';
+import type { Settings } from '../../base/settings.ts';
+import { Meter } from '../../cosmos/meter.ts';
+import { DeadLetters } from '../../engine/dead-letters.ts';
+import { type Redriven, redrive as redriveLetters } from '../../engine/redrive.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import { CosmosSession } from '../../sinks/cosmos-session.ts';
+import { audited } from '../audit/record.ts';
+import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
+import { defineOperation } from '../operation.ts';
+import { coldReadOf, engineOf } from '../projections/engine-of.ts';
+import { plural, table } from '../table.ts';
+import type { LoadedPipeline, Services } from '../workspace.ts';
+import { type LetterSelection, selectLetters, selectionInput } from './select.ts';
+
+export interface RedriveOptions extends LetterSelection {
+  readonly settings: Settings;
+  readonly services: Services;
+  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  readonly signal: AbortSignal;
+  /** How old a read may be, milliseconds (A3). Default 5,000. */
+  readonly readLagMs?: number;
+  readonly progress?: (done: number, of: number) => void;
+}
+
+/** Letters tried together: how often what was done is told, and what an interruption leaves undone. */
+const AT_ONCE = 20;
+
+/** Tries parked changes again; those that are refused again stay parked. */
+export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
+  const { services, loaded, signal, readLagMs = 5_000, progress } = options;
+  const parts = { ...options, readLagMs };
+  const letters = (await selectLetters(services, options)).filter(({ waits }) => !waits);
+  const engine = engineOf(parts);
+  const known = new Set(engine.stats.map(({ id }) => id));
+  const results: Redriven[] = [];
+  const fence = () => untilStopped(signal);
+  for (let from = 0; from < letters.length; from += AT_ONCE) {
+    const some = letters.slice(from, from + AT_ONCE);
+    const unknown = some.filter(({ projection }) => !known.has(projection));
+    results.push(
+      ...unknown.map(({ projection, container, id }) => ({
+        projection,
+        container,
+        id,
+        outcome: 'refused' as const,
+        message: `The pipeline declares no ${projection}`,
+      })),
+      ...(await redriveLetters(
+        some.filter(({ projection }) => known.has(projection)),
+        {
+          engine,
+          deadLetters: new DeadLetters(services.state),
+          sources: sourceContainers(loaded.pipeline, loaded.model),
+          session: new CosmosSession(services.database, fence(), new Meter()),
+          cold: coldReadOf(parts),
+          readLagMs,
+          signal,
+          fence,
+        },
+      )),
+    );
+    progress?.(results.length, letters.length);
+  }
+  return results;
+}
+
+const input = z.object({ ...selectionInput, ...backgroundInput });
+
+export const deadLettersRedrive = defineOperation({
+  noun: 'dead-letters',
+  verb: 'redrive',
+  summary: 'Try parked changes again, once what kept them from being applied is mended',
+  examples: [
+    'millrace dead-letters redrive --dry-run',
+    'millrace dead-letters redrive order-4711',
+    'millrace dead-letters redrive --only summaries --env production',
+  ],
+  effect: 'changes',
+  argument: 'id',
+  input,
+  plan: async (asked, { workspace }) => {
+    const letters = await selectLetters(await workspace.services(), asked);
+    return {
+      steps: letters
+        .filter(({ waits }) => !waits)
+        .map(({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`),
+      ru: letters.length * RU_A_LETTER,
+    };
+  },
+  run: async (asked, context): Promise<readonly Redriven[] | Enqueued> => {
+    const { workspace, signal, screen } = context;
+    if (asked.background) return enqueue('dead-letters redrive', asked, context);
+    const services = await workspace.services();
+    const loaded = await workspace.pipeline();
+    return audited(context, 'dead-letters redrive', asked, () =>
+      redrive({
+        ...asked,
+        settings: workspace.settings(),
+        services,
+        loaded,
+        signal,
+        progress: (done, of) => screen.progress('redriven', done, of),
+      }),
+    );
+  },
+  format: (result) => {
+    if (isEnqueued(result)) return sayEnqueued(result);
+    if (result.length === 0) return 'No dead letters.';
+    const refused = result.filter(({ outcome }) => outcome === 'refused').length;
+    return [
+      table(
+        ['projection', 'container', 'id', 'outcome', 'message'],
+        result.map(({ projection, container, id, outcome, message }) => [
+          projection,
+          container,
+          id,
+          outcome,
+          message ?? '',
+        ]),
+      ),
+      `${plural(result.length - refused, 'letter')} settled, ${refused.toLocaleString('en-US')} refused again.`,
+    ].join('\n');
+  },
+  ok: (result) => isEnqueued(result) || result.every(({ outcome }) => outcome !== 'refused'),
+});
+
+/** Reading the source and the letter, applying, removing the letter: docs/benchmarks.md, rounded up. */
+const RU_A_LETTER = 40;

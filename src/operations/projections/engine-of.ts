@@ -1,0 +1,42 @@
+import { AzureBlobStore } from '../../archive/azure-blob-store.ts';
+import { coldReader } from '../../archive/cold-reader.ts';
+import type { Settings } from '../../base/settings.ts';
+import type { ProjectionSpec } from '../../definition/kinds.ts';
+import { projectionId } from '../../definition/kinds.ts';
+import { DeadLetters } from '../../engine/dead-letters.ts';
+import { Engine } from '../../engine/engine.ts';
+import { runnersOf } from '../../engine/runners.ts';
+import type { ColdRead } from '../../projections/archive/cold-read.ts';
+import { EventHubSink } from '../../sinks/event-hub.ts';
+import type { LoadedPipeline, Services } from '../workspace.ts';
+
+export interface EngineParts {
+  readonly settings: Settings;
+  readonly services: Services;
+  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  /** How old a read may be, milliseconds (A3). */
+  readonly readLagMs: number;
+}
+
+export const coldReadOf = ({ settings, services }: Pick<EngineParts, 'settings' | 'services'>): ColdRead =>
+  coldReader(async () => new AzureBlobStore(await services.blobs()), settings.stateContainer);
+
+/** An engine that holds nothing back: with all runners of a pipeline, for redriving, or with those of one version alone. */
+export function engineOf(parts: EngineParts, only?: ProjectionSpec): Engine {
+  const { settings, services, loaded, readLagMs } = parts;
+  const { stateContainer } = settings;
+  const options = { stateContainer, readLagMs, cold: coldReadOf(parts) };
+  // What takes effect outside must not even be opened while a version is built.
+  const pipeline = only
+    ? { ...loaded.pipeline, archives: [], publishes: [], effects: [], embeds: [] }
+    : loaded.pipeline;
+  const runners = runnersOf(pipeline, loaded.model, {
+    ...options,
+    hub: (hub) => new EventHubSink(hub, () => services.hubs.producer(hub)),
+  });
+  return new Engine({
+    database: services.database,
+    runners: only ? runners.filter(({ id }) => id === projectionId(only)) : runners,
+    deadLetters: new DeadLetters(services.state),
+  });
+}

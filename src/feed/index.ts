@@ -21,3 +21,7 @@ export type { FeedRange } from '../cosmos/ranges.ts';
 export type { Clock } from '../base/clock.ts';
 export { MillraceError, UsageError } from '../base/errors.ts';
 export type { Events } from '../base/diagnostics.ts';
+export { LagEstimator } from './estimator.ts';
+export type { EstimatorOptions, Lag } from './estimator.ts';
+export { startTelemetry } from './telemetry.ts';
+export type { LeaseLag, TelemetryOptions } from './telemetry.ts';

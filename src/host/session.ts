@@ -2,10 +2,13 @@ import { MillraceError, UsageError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import type { Timings } from '../feed/feed-host.ts';
+import { startTelemetry } from '../feed/telemetry.ts';
 import type { Screen } from '../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 import { type App, compose } from './compose.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
+import { ownLags } from './own-lags.ts';
+import { startStatusWriter } from './status-writer.ts';
 import { watchTroubles } from './watch.ts';
 
 export interface SessionOptions {
@@ -35,13 +38,18 @@ export async function runSession(
     screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
   };
   const endWatch = watchTroubles((line) => screen.line(line));
+  const endTelemetry = startTelemetry({ lags: ownLags(app, composition.services.database) });
   const redraw = setInterval(draw, REDRAW_MS);
+  let endStatus = async (): Promise<void> => {};
   try {
     await app.start().catch(explain);
+    endStatus = startStatusWriter({ services: composition.services, host: composition.host, app });
     await work(app);
   } finally {
     clearInterval(redraw);
     await app.stop();
+    await endStatus();
+    endTelemetry();
     endWatch();
   }
   draw();

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { fetchAll } from './fetch-all.ts';
 import type { Services } from './workspace.ts';
 
-/** What a running host says of itself now and then, as a document of the state container that outlives it for a day. */
+/** What a running host says of itself now and then, as a document of the state container. One that died stays there
+ * for a day; one that stopped takes it away. */
 const schema = z.object({
   /** The host's name in the leases. */
   id: z.string(),
   /** ISO 8601 UTC. */
   at: z.string(),
   startedAt: z.string(),
-  version: z.string(),
   projections: z.array(
     z.object({
       projection: z.string(),

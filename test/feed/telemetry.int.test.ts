@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import { type Attributes, SpanStatusCode } from '@opentelemetry/api';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
@@ -92,4 +93,5 @@ it('costs nothing where nobody has set telemetry up', () => {
   const end = startTelemetry({ lags: () => Promise.reject(new Error('nobody asks')) });
   emit('feed:page', { container: 'c', lease: 'x', changes: 1, charge: 1 });
   end();
+  expect(channel('millrace:feed:page').hasSubscribers, 'nobody listens any more').toBe(false);
 });

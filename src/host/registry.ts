@@ -25,6 +25,7 @@ import { modelCost } from '../operations/model/cost.ts';
 import { modelExplain } from '../operations/model/explain.ts';
 import { modelFormat } from '../operations/model/format.ts';
 import { modelTypes } from '../operations/model/types.ts';
+import { plan } from '../operations/plan.ts';
 import { projectionsDrop } from '../operations/projections/drop.ts';
 import { projectionsList } from '../operations/projections/list.ts';
 import { projectionsPause, projectionsResume } from '../operations/projections/pause.ts';
@@ -54,6 +55,7 @@ import { run } from './run.ts';
 export const registry = new Registry([
   dev,
   run,
+  plan,
   status,
   modelCheck,
   modelExplain,

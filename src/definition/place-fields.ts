@@ -1,0 +1,64 @@
+// What a sink document's place depends on: the fields of the source that could move it.
+import { canonical } from '../base/json.ts';
+import type { Model } from '../model/model.ts';
+import { examplesOf } from './contract/trace.ts';
+import type { AggregateSpec, CopySpec, Doc } from './kinds.ts';
+
+/** What is read to tell a document's groups: all that could move it to another. */
+export function readByGroups(spec: AggregateSpec, model: Model): string[] {
+  const read = new Set<string>();
+  for (const example of examplesOf(model, spec.from)) {
+    const doc = new Proxy(example, {
+      get(target, field) {
+        if (typeof field === 'string') read.add(field);
+        return Reflect.get(target, field) as unknown;
+      },
+    });
+    attempt(() => (spec.each?.(doc) ?? [doc]).forEach((row) => spec.groupBy(row, doc)));
+  }
+  return [...read];
+}
+
+/** Fields whose change moves the copy; each is tried with other values on the examples. */
+export function movedBy(spec: CopySpec, model: Model): string[] {
+  const joined = Object.fromEntries(spec.joins.map(({ name, of }) => [name, examplesOf(model, of)[0] ?? null]));
+  const paths = model.containers.find(({ name }) => name === spec.into.container)?.partitionKey ?? [];
+  const placeOf = (doc: Doc): string | undefined =>
+    attempt(() => {
+      const row = spec.map(doc, joined);
+      return canonical([row['id'], ...paths.map((path) => row[path.split('/')[1] ?? ''])]);
+    });
+  const examples = examplesOf(model, spec.from);
+  const names = new Set(examples.flatMap((example) => Object.keys(example)));
+  return [...names].filter((name) =>
+    examples.some((example) => {
+      const before = placeOf(example);
+      return others(example[name]).some((value) => {
+        const after = placeOf({ ...example, [name]: value });
+        // One that throws says nothing of the place.
+        return before !== undefined && after !== undefined && after !== before;
+      });
+    }),
+  );
+}
+
+function others(value: unknown): unknown[] {
+  if (typeof value === 'string') return [`~${value}`, `${value}~`, ''];
+  if (typeof value === 'number') return [value + 1, -value - 1];
+  if (typeof value === 'boolean') return [!value];
+  if (Array.isArray(value)) return [[], [...(value as unknown[]), ...(value as unknown[])]];
+  return ['~', null];
+}
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}
+
+export const keyOf = (spec: AggregateSpec | CopySpec, model: Model): string[] =>
+  (model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? []).map(
+    (path) => path.split('/')[1] ?? '',
+  );

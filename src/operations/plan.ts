@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { UsageError } from '../base/errors.ts';
+import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/plan.ts';
+import { factsOf } from '../model/rules/index.ts';
+import { n } from '../model/rules/rule.ts';
+import { readPair } from './model/pair.ts';
+import { ruleFlags } from './model/settings.ts';
+import { defineOperation } from './operation.ts';
+import { plural } from './table.ts';
+
+export const plan = defineOperation({
+  verb: 'plan',
+  summary: 'Say how each projection will be kept and why, what a change costs, and what would be cheaper',
+  examples: ['millrace plan', 'millrace plan --pipeline examples/flights --json'],
+  effect: 'reads',
+  input: z.object({ profile: ruleFlags.profile }),
+  run: async ({ profile }, { workspace }): Promise<PipelinePlan> => {
+    const { pipeline, documents, folder } = await readPair(workspace, undefined);
+    if (!pipeline || !documents.design) {
+      throw new UsageError('pipeline-missing', `There is no pipeline in ${folder} to plan`, {
+        mend: 'Name its folder with --pipeline.',
+      });
+    }
+    return planOf(pipeline, documents.design.model, factsOf(documents, { settings: { profile } }));
+  },
+  format: ({ projections, circles }) =>
+    [
+      ...projections.map(text),
+      ...circles.map((names) => `In a circle: ${[...names, names[0]].join(' → ')}`),
+      `${plural(projections.length, 'projection')}. RU by published figures at the documents' own sizes; N: changes of a page that fall into one group.`,
+    ].join('\n\n'),
+  ok: ({ circles }) => circles.length === 0,
+});
+
+function text(of: ProjectionPlan): string {
+  const { each, shared } = of.ru;
+  const ru = shared > 0 ? `${n(each)} + ${n(shared)}/N` : n(each);
+  const requests = of.steps.filter(({ shared: once }) => !once).length;
+  const perSecond =
+    of.changes === undefined
+      ? ''
+      : `; ${n(of.changes)} changes/s at the peak, ${n(of.changes * (each + shared))} RU/s at N = 1`;
+  const lines = [
+    `${of.id}  ${of.kind}  ${of.from.join(', ')} → ${of.into}`,
+    `  mode      ${of.mode}`,
+    `  because   ${of.reason}.`,
+    ...(of.steps.length > 0
+      ? [`  a change  ${ru} RU, ${plural(requests, 'item operation')}${shared > 0 ? ' + 2/N' : ''}${perSecond}`]
+      : []),
+    ...of.steps.map((step) => `            ${step.what}: ${n(step.ru)} RU${step.shared ? ' /N' : ''}`),
+    ...(of.cheaper === undefined ? [] : [`  cheaper   ${of.cheaper}.`]),
+    ...of.fanOut.map((line) => `  fan-out   ${line}.`),
+    ...(of.indexes.length > 0 ? [`  indexes   ${of.indexes.join(' ')}`] : []),
+    ...of.notes.map((note) => `  note      ${note}`),
+  ];
+  return lines.join('\n');
+}

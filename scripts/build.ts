@@ -1,15 +1,140 @@
-// Builds dist/: what the package and the function app run. Node doesn't strip types under node_modules.
+// Builds dist/: what the package holds and the function app runs. The libraries it needs are bundled into it, so that an
+// installation is small and a cold start reads few files; docs/adr/0009-libraries-are-bundled.md says what that costs.
 import { spawnSync } from 'node:child_process';
-import { cpSync, globSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, globSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, posix, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+
+interface Package {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | { readonly 'millrace-source'?: string }>>;
+}
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
+const manifest = readPackage(root);
+
+/** What an importing project hands its own clients to, so that it works with their copy of the library. */
+const SHARED = ['@azure/cosmos'];
+/** What runs by itself, with everything it needs. */
+const APART = ['./src/host/functions.ts'];
 
 rmSync(dist, { recursive: true, force: true });
-const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
-const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
-if (status !== 0) process.exit(status ?? 1);
-// The examples' documents belong beside their pipelines.
-for (const file of globSync('examples/*/*.md', { cwd: root })) cpSync(join(root, file), join(dist, file));
+const published = Object.values(manifest.exports).flatMap((to) =>
+  typeof to === 'object' && to['millrace-source'] !== undefined ? [to['millrace-source']] : [],
+);
+const chunks = [
+  ...(await bundle({
+    entries: published.filter((file) => !APART.includes(file)),
+    external: SHARED,
+    chunks: 'chunks/library',
+  })),
+  ...(await bundle({
+    entries: [
+      ...APART,
+      'functions/index.ts',
+      'src/cli/main.ts',
+      'src/emulator/thread.ts',
+      'src/host/local-host/worker.ts',
+      ...globSync('examples/*/{pipeline,workload,input}.ts', { cwd: root }),
+    ],
+    external: [],
+    chunks: 'chunks/app',
+  })),
+];
+writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), notices(chunks));
+declarations();
+// The documents belong beside their pipelines, and what `init` copies beside its code.
+for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*'], { cwd: root, withFileTypes: true })) {
+  if (!file.isFile()) continue;
+  const from = join(file.parentPath, file.name);
+  cpSync(from, join(dist, relative(root, from)));
+}
+
+interface Bundle {
+  readonly entries: readonly string[];
+  readonly external: readonly string[];
+  /** Where what entries share goes, below dist/. */
+  readonly chunks: string;
+}
+
+async function bundle({ entries, external, chunks: folder }: Bundle): Promise<OutputChunk[]> {
+  const files = entries.map((file) => posix.normalize(file.split(sep).join('/')));
+  const build = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(files.map((file) => [file.replace(/\.ts$/, ''), file])),
+    platform: 'node',
+    external: [
+      // What the importing project shares with us, the worker's own module, and what is the user's to install.
+      ...[...external, ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })]
+        .filter((name) => external.includes(name) || !SHARED.includes(name))
+        .map((name) => new RegExp(`^${name}(/|$)`)),
+      '@azure/functions-core',
+      /^(pg-native|bufferutil|utf-8-validate)$/,
+    ],
+    resolve: { mainFields: ['module', 'main'], conditionNames: ['millrace-source', 'node', 'import', 'default'] },
+    plugins: [modulesKnowTheirPlace()],
+    onLog: (level, log, report) => {
+      // Chunks are for what is loaded late; a module that both kinds of entry need may be in either.
+      if (log.code !== 'INEFFECTIVE_DYNAMIC_IMPORT') report(level, log);
+    },
+  });
+  const { output } = await build.write({
+    dir: dist,
+    format: 'esm',
+    chunkFileNames: `${folder}/[name]-[hash].js`,
+    minify: { compress: false, mangle: false },
+  });
+  await build.close();
+  return output.filter((of) => of.type === 'chunk');
+}
+
+/** A module that asks for its own address is told where it would lie unbundled, whichever chunk it ended up in. */
+function modulesKnowTheirPlace(): Plugin {
+  const marker = /"@millrace-module:([^"]+)"/g;
+  return {
+    name: 'modules-know-their-place',
+    transform: {
+      filter: { code: 'import.meta.url' },
+      handler: (code, id) => {
+        const file = relative(root, id).split(sep).join('/');
+        if (file.startsWith('node_modules/')) return null;
+        const url = `new URL("@millrace-module:${file.replace(/\.ts$/, '.js')}", import.meta.url).href`;
+        return { code: code.replaceAll('import.meta.url', url), map: null };
+      },
+    },
+    renderChunk: (code, chunk) =>
+      code.replaceAll(marker, (_, file: string) => JSON.stringify(posix.relative(dirname(chunk.fileName), file))),
+  };
+}
+
+function declarations(): void {
+  const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
+  const { status } = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+/** The licences of what is bundled: each asks to go along with its code. */
+function notices(of: readonly OutputChunk[]): string {
+  const folders = new Set<string>();
+  for (const id of of.flatMap(({ moduleIds }) => moduleIds)) {
+    const [folder] = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [];
+    if (folder !== undefined) folders.add(folder.replace(/^\0+/, ''));
+  }
+  const texts = [...folders].map((folder) => {
+    const { name, version, license = 'see below' } = readPackage(folder);
+    const file = readdirSync(folder).find((each) => /^(licen[cs]e|copying)/i.test(each));
+    const text = file === undefined ? '' : `\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+    return `${name} ${version} (${license})\n${text}`;
+  });
+  return `Millrace's dist/ contains code of these packages.\n\n${texts.toSorted().join(`\n${'-'.repeat(80)}\n\n`)}`;
+}
+
+function readPackage(folder: string): Package {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Package;
+}

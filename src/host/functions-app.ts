@@ -1,79 +1,84 @@
-import type { InvocationContext } from '@azure/functions';
 import { app } from '@azure/functions';
 import { messageOf } from '../base/errors.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import type { Pipeline } from '../definition/kinds.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
+import { leasePrefix } from '../feed/cosmos-lease-store.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import type { Workspace } from '../operations/workspace.ts';
+import { Drain } from './functions-app-drain.ts';
+import { registerHttp } from './functions-app-http.ts';
+import { refuseRenamedPrefix } from './functions-app-prefix.ts';
+import { renewed } from './functions-app-renewed.ts';
+import { registerTimers } from './functions-app-timers.ts';
+import { type FeedTrigger, registerTrigger, triggerOptions } from './functions-app-triggers.ts';
+import { compareDeployed } from './readiness.ts';
 import { type Consume, triggerConsumer } from './trigger.ts';
 
-/** Most documents a batch; bounds what is done twice after a crash. */
-const MAX_ITEMS = 500;
+/** While something is held, what is deployed is looked at again this often. */
+const RECHECK_MS = 30_000;
 
 /**
- * Registers one Cosmos DB trigger for each container whose feed the pipeline reads. Settings and the model are read at
- * the first batch: at import nothing may throw, since the host would then index no function and not say why.
+ * Registers what the pipeline needs of a function app: a Cosmos DB trigger for each container whose feed it reads, the
+ * timers, and HTTP for health and operations. The account is asked at the first batch, and nothing throws at import: the
+ * host would then index no function and not say why.
  */
 export async function registerFunctions(workspace: Workspace): Promise<void> {
-  const ending = new AbortController();
-  let consume: Promise<Consume> | undefined;
-  const consumer = (): Promise<Consume> => {
-    consume ??= openConsumer(workspace);
-    // Not remembered when it failed: a mended setting or a recovered account is found by the next batch.
-    consume.catch(() => (consume = undefined));
-    return consume;
+  const drain = new Drain();
+  const loaded = await triggersOf(workspace);
+  const checkLeases = async (): Promise<void> => {
+    await Promise.all(loaded.triggers.map((trigger) => checkPrefix(trigger, workspace)));
   };
-  for (const { container, prefix } of await sourcesRead(workspace)) {
-    app.cosmosDB(functionName(container), {
-      connection: 'COSMOS',
-      databaseName: '%COSMOS_DATABASE%',
-      containerName: container,
-      leaseConnection: 'LEASES',
-      leaseDatabaseName: '%LEASES_DATABASE%',
-      leaseContainerName: '%LEASES_CONTAINER%',
-      // Pinned: another prefix means new leases, which would read everything from the beginning.
-      leaseContainerPrefix: prefix,
-      // An identity may not create containers; `millrace model apply` does.
-      createLeaseContainerIfNotExists: false,
-      startFromBeginning: true,
-      maxItemsPerInvocation: MAX_ITEMS,
-      // Never gives up: the host would move its lease past the batch.
-      retry: {
-        strategy: 'exponentialBackoff',
-        maxRetryCount: -1,
-        minimumInterval: { seconds: 1 },
-        maximumInterval: { minutes: 1 },
-      },
-      handler: async (documents: Record<string, unknown>[], context: InvocationContext): Promise<void> => {
-        const batch = {
-          container,
-          documents,
-          again: (context.retryContext?.retryCount ?? 0) > 0,
-          signal: ending.signal,
-        };
-        const { applied, parked } = await (await consumer())(batch);
-        context.debug(`${container}: ${documents.length} documents, ${applied} changes applied, ${parked} parked`);
-      },
-    });
-  }
+  const consumer = renewed(() => openConsumer(workspace, checkLeases), {
+    stands: ({ held }) => held === 0,
+    afterMs: RECHECK_MS,
+  });
+  for (const trigger of loaded.triggers)
+    registerTrigger(trigger, drain, async (batch) => (await consumer()).consume(batch));
+  if (loaded.pipeline) registerTimers(loaded.pipeline, workspace, drain);
+  registerHttp(workspace, drain, {
+    workspace,
+    bindings: loaded.triggers.map((trigger) => ({ type: 'cosmosDBTrigger', ...triggerOptions(trigger) })),
+    checkLeases,
+    ...(loaded.error ? { unloadable: loaded.error } : {}),
+  });
   app.hook.appTerminate(async () => {
-    ending.abort(new DOMException('The function app is shutting down', 'AbortError'));
+    await drain.end();
     await workspace.close();
   });
 }
 
-/** Letters, digits, `-` and `_`, as the host wants it. */
-export const functionName = (container: string): string => `feed-${container.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`;
-
-async function openConsumer(workspace: Workspace): Promise<Consume> {
-  return triggerConsumer({
-    settings: workspace.settings(),
-    services: await workspace.services(),
-    loaded: await workspace.pipeline(),
-  });
+async function openConsumer(
+  workspace: Workspace,
+  checkLeases: () => Promise<void>,
+): Promise<{ consume: Consume; held: number }> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ held }] = await Promise.all([compareDeployed(loaded, services), checkLeases()]);
+  for (const [projection, why] of held) console.error(`millrace: ${projection} is held: ${why}`);
+  const consume = triggerConsumer({ settings: workspace.settings(), services, loaded, held });
+  return { consume, held: held.size };
 }
 
-/** The containers of the pipeline's sources; none, and the reason on standard error, where it can't be loaded. */
-async function sourcesRead(workspace: Workspace): Promise<{ container: string; prefix: string }[]> {
+async function checkPrefix({ container, prefix }: FeedTrigger, workspace: Workspace): Promise<void> {
+  const services = await workspace.services();
+  const [home, source] = await Promise.all([
+    withRetry(() => services.database.read(), { reads: true }),
+    withRetry(() => services.database.container(container).read(), { reads: true }),
+  ]);
+  const [databaseRid, rid] = [home.resource?._rid ?? '', source.resource?._rid ?? ''];
+  const { endpoint } = workspace.settings().cosmos;
+  await refuseRenamedPrefix(services, { prefix, source: leasePrefix('', endpoint, databaseRid, rid) });
+}
+
+interface Triggers {
+  readonly triggers: readonly FeedTrigger[];
+  /** Absent where it couldn't be loaded. */
+  readonly pipeline?: Pipeline;
+  readonly error?: Error;
+}
+
+/** A trigger for each container of the pipeline's sources; none, and the reason on standard error, where it can't be loaded. */
+async function triggersOf(workspace: Workspace): Promise<Triggers> {
   try {
     const { pipeline } = await workspace.pipeline();
     const names = new Set(
@@ -81,9 +86,10 @@ async function sourcesRead(workspace: Workspace): Promise<{ container: string; p
         .flatMap(sourcesOf)
         .map(({ container }) => container),
     );
-    return [...names].map((container) => ({ container, prefix: processorName(pipeline) }));
+    const prefix = processorName(pipeline);
+    return { pipeline, triggers: [...names].map((container) => ({ container, prefix })) };
   } catch (error) {
     console.error(`millrace: no trigger was registered: ${messageOf(error)}`);
-    return [];
+    return { triggers: [], error: error instanceof Error ? error : new Error(messageOf(error)) };
   }
 }

@@ -1,20 +1,25 @@
 import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { UsageError } from '../base/errors.ts';
+import { MillraceError, UsageError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { type Pipeline, projectionId } from '../definition/kinds.ts';
+import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { type SourceContainer, toChange } from '../feed/change-mapper.ts';
 import { currentEpoch } from '../feed/epochs.ts';
 import type { Fence } from '../feed/fence.ts';
 import { PageTooOld } from '../feed/lease-session.ts';
 import type { Services } from '../operations/workspace.ts';
+import { Poison, type Runner } from '../projections/runner.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import { type DerivationOptions, derivation } from './derivation.ts';
 import { currentDocuments, mayBeRewritten } from './current-documents.ts';
 
 export interface TriggerOptions extends DerivationOptions {
   readonly clock?: Clock;
+  /** Projections that must not work, and why, by `name@version` (readiness.ts). */
+  readonly held?: ReadonlyMap<string, string>;
 }
 
 export interface Batch {
@@ -38,8 +43,10 @@ export function triggerConsumer({
   loaded,
   readLagMs = 5_000,
   clock = systemClock,
+  held = new Map(),
 }: TriggerOptions): Consume {
-  const { engine, deadLetters } = derivation({ settings, services, loaded, readLagMs });
+  const adapt = (runner: Runner): Runner => holdBack(runner, held.get(runner.id));
+  const { engine, deadLetters } = derivation({ settings, services, loaded, readLagMs, adapt });
   const sources = sourceContainers(loaded.pipeline, loaded.model);
   const epochs = new Map<string, Promise<number>>();
 
@@ -57,10 +64,11 @@ export function triggerConsumer({
       throw new UsageError('source-unknown', `No projection reads ${container}`, {
         mend: 'Deploy the pipeline that this function app was indexed with.',
       });
+    refuseWhereAllHeld(container, loaded.pipeline, held);
     const epoch = await epochOf(source);
     const readAt = clock.monotonic();
     const fence = hostFence(readAt, signal, clock);
-    const wanted = documents.filter(({ type }) => typeof type === 'string' && source.types.has(type));
+    const wanted = documents.filter((raw) => toChange(source, raw, epoch) !== undefined);
     // A batch that the host tries again may be older than the write bound allows (R0), and rewritten dates aren't
     // what was written: both are read anew.
     const stale = new Set(wanted.filter((raw) => again || mayBeRewritten(raw)));
@@ -74,6 +82,35 @@ export function triggerConsumer({
     deadLetters.refresh();
     return engine.consume({ changes, charge: 0, readAt }, fence);
   };
+}
+
+/**
+ * A projection that is held parks what it gets, so that the others go on and nothing of it is lost: once it may work
+ * again a redrive applies the documents as they are then.
+ */
+function holdBack(runner: Runner, why: string | undefined): Runner {
+  if (why === undefined) return runner;
+  return {
+    ...runner,
+    apply: async (changes) => {
+      const mend = 'Mend what is deployed (`millrace model apply --dry-run` shows it), then redrive its dead letters.';
+      const error = new MillraceError('projection-held', `${runner.id} is held: ${why}`, { mend });
+      throw new Poison(changes.map((change) => ({ change, error })));
+    },
+  };
+}
+
+/** Where nobody could apply anything, the host's lease stays where it is, and nothing has to be parked. */
+function refuseWhereAllHeld(container: string, pipeline: Pipeline, held: ReadonlyMap<string, string>): void {
+  const readers = feedReaders(pipeline)
+    .filter((spec) => sourcesOf(spec).some((source) => source.container === container))
+    .map(projectionId);
+  if (readers.some((id) => !held.has(id))) return;
+  throw new MillraceError(
+    'projections-held',
+    `The feed of ${container} waits: ${readers.map((id) => `${id} is held: ${held.get(id) ?? ''}`).join('; ')}`,
+    { retryable: true, mend: 'Mend what is deployed: `millrace model apply --dry-run` shows it.' },
+  );
 }
 
 async function readEpoch({ database, state }: Services, container: string): Promise<number> {

@@ -2,8 +2,9 @@ import type { Container } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { visible } from '../../src/definition/recompute.ts';
 import { compose } from '../../src/host/compose.ts';
+import { rewriteDates } from '../../src/host/local-host/host-json.ts';
 import { SHOP, type Stage, openStage } from '../support/stage.ts';
-import { indexApp, rewriteDates } from './host.ts';
+import { indexApp } from './host.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -33,16 +34,16 @@ const order = (id: string, cents: number, placedAt = '2026-01-01T10:00:00.000Z')
   cents,
 });
 
+const HTTP = ['millrace-health', 'millrace-operate', 'millrace-read'];
+
 describe('indexing', () => {
-  it('registers a trigger for each container that the configured pipeline reads, without any setting', async () => {
-    const { functions } = await indexApp({ COSMOS: '', COSMOS_DATABASE: '' });
-    expect(functions.map(({ name }) => name).toSorted()).toEqual([
-      'feed-Catalog',
-      'feed-Countries',
-      'feed-Customers',
-      'feed-Orders',
-    ]);
-    for (const { name, bindings, retryOptions } of functions) {
+  it('registers triggers, timers and HTTP of the configured pipeline, without any setting', async () => {
+    const { functions } = await indexApp({ COSMOS: '', COSMOS_DATABASE: '', JOBS_URL: '' });
+    const feeds = ['feed-Catalog', 'feed-Countries', 'feed-Customers', 'feed-Orders'];
+    expect(functions.map(({ name }) => name).toSorted()).toEqual(
+      ['archive-sweep', ...feeds, 'metrics', ...HTTP].toSorted(),
+    );
+    for (const { name, bindings, retryOptions } of functions.filter(({ name: of }) => feeds.includes(of))) {
       const [binding] = Object.values(bindings);
       expect(binding).toMatchObject(trigger(name.replace('feed-', '')));
       expect(Object.keys(bindings)).toHaveLength(1);
@@ -55,17 +56,33 @@ describe('indexing', () => {
     }
   });
 
-  it('takes another pipeline by MILLRACE_PIPELINE', async () => {
-    const { functions } = await indexApp({ MILLRACE_PIPELINE: SHOP });
-    expect(functions.map(({ name }) => name).toSorted()).toEqual(['feed-Customers', 'feed-Orders']);
+  it('takes another pipeline by MILLRACE_PIPELINE, and the timers that this one needs', async () => {
+    const { functions } = await indexApp({ MILLRACE_PIPELINE: SHOP, JOBS_URL: 'postgres://nowhere' });
+    const names = ['feed-Customers', 'feed-Orders', 'jobs', 'metrics', ...HTTP];
+    expect(functions.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+    const timer = functions.find(({ name }) => name === 'jobs');
+    expect(Object.values(timer?.bindings ?? {})).toMatchObject([{ type: 'timerTrigger', schedule: '30 * * * * *' }]);
   });
 
-  it('says why when there is no pipeline, and doesn’t throw', async () => {
+  it('asks for no key for health, and for a key of its own for each of reading and operating', async () => {
+    const { functions } = await indexApp({ MILLRACE_PIPELINE: SHOP });
+    const http = (name: string) => Object.values(functions.find((of) => of.name === name)?.bindings ?? {})[0];
+    expect(http('millrace-health')).toMatchObject({ authLevel: 'anonymous', methods: ['GET'] });
+    expect(http('millrace-read')).toMatchObject({ authLevel: 'function', methods: ['GET'] });
+    expect(http('millrace-operate')).toMatchObject({ authLevel: 'function', methods: ['POST'] });
+    for (const name of HTTP) expect(String(http(name)?.['route'])).toMatch(/^millrace\//);
+  });
+
+  it('says why when there is no pipeline, also over HTTP, and doesn’t throw', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
-    const { functions } = await indexApp({ MILLRACE_PIPELINE: '/nowhere' });
-    expect(functions).toEqual([]);
+    const app = await indexApp({ MILLRACE_PIPELINE: '/nowhere' });
+    expect(app.functions.map(({ name }) => name).toSorted()).toEqual(HTTP);
     expect(said).toHaveBeenCalledWith(expect.stringContaining('There is no pipeline.ts in /nowhere'));
     said.mockRestore();
+    expect(await app.request('millrace-health')).toMatchObject({
+      status: 503,
+      body: { ready: false, problems: [{ code: 'pipeline-missing' }] },
+    });
   });
 });
 
@@ -78,11 +95,11 @@ describe('delivery', () => {
     await stage[Symbol.asyncDispose]();
   });
 
-  it('derives the same sink documents as the processor, from rewritten dates', async () => {
+  it.each([true, false])('derives the same sink documents as the processor, dates rewritten: %s', async (rewrite) => {
     await write(stage);
     const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
     for (const container of ['Customers', 'Orders'])
-      await app.deliver(`feed-${container}`, await feed(stage.container(container)));
+      await app.deliver(`feed-${container}`, await feed(stage.container(container)), { rewrite });
     await app.terminate();
 
     await using other = await openStage();
@@ -111,7 +128,7 @@ describe('delivery', () => {
     const second = await feed(orders);
     const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
     for (const batch of [second, second, first]) await app.deliver('feed-Orders', batch);
-    await app.deliver('feed-Orders', first, 3);
+    await app.deliver('feed-Orders', first, { retryCount: 3 });
     await app.terminate();
     expect(await sinkDocuments(stage.container('Days'))).toEqual([expect.objectContaining({ orders: 1, cents: 250 })]);
   });
@@ -137,7 +154,7 @@ describe('delivery', () => {
     const broken = await indexApp({ ...stage.env, COSMOS: 'nonsense', MILLRACE_PIPELINE: SHOP });
     await expect(broken.deliver('feed-Orders', batch)).rejects.toThrow('The setting COSMOS');
     const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
-    await app.deliver('feed-Orders', batch, 1);
+    await app.deliver('feed-Orders', batch, { retryCount: 1 });
     await app.terminate();
     expect(await sinkDocuments(stage.container('Days'))).toHaveLength(1);
   });

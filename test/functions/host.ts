@@ -1,111 +1,53 @@
-// Stands in for the Functions host: supplies the module the host builds into its worker, indexes the app as the worker
-// does, and delivers batches through the real library's invocation model.
-import { registerHooks } from 'node:module';
+// The function app under test, indexed as the worker does it, with batches delivered as the host does it.
 import { vi } from 'vitest';
+import { type FunctionMetadata, type HttpData, installCore } from '../../src/host/local-host/core.ts';
+import { rewriteDates } from '../../src/host/local-host/host-json.ts';
 
-interface Metadata {
-  readonly name: string;
-  readonly bindings: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  readonly retryOptions?: Readonly<Record<string, unknown>>;
-}
-
-interface InvocationModel {
-  getArguments(): Promise<{ context: unknown; inputs: unknown[] }>;
-  invokeFunction(context: unknown, inputs: unknown[], handler: unknown): Promise<unknown>;
-  getResponse(context: unknown, result: unknown): Promise<unknown>;
-}
-
-interface ProgrammingModel {
-  getInvocationModel(core: unknown): InvocationModel;
-}
-
-/** What `@azure/functions` expects of the worker's built-in module `@azure/functions-core`. */
-class Core {
-  readonly functions = new Map<string, { metadata: Metadata; handler: unknown }>();
-  readonly hooks = new Map<string, ((context: unknown) => unknown)[]>();
-  model: ProgrammingModel | undefined;
-
-  readonly module = {
-    setProgrammingModel: (model: ProgrammingModel): void => {
-      this.model = model;
-    },
-    registerFunction: (metadata: Metadata, handler: unknown): void => {
-      if (this.functions.has(metadata.name)) throw new Error(`Two functions are called ${metadata.name}`);
-      this.functions.set(metadata.name, { metadata, handler });
-    },
-    registerHook: (name: string, callback: (context: unknown) => unknown): { dispose(): void } => {
-      this.hooks.set(name, [...(this.hooks.get(name) ?? []), callback]);
-      return { dispose: () => {} };
-    },
-    log: (): void => {},
-  };
-}
-
-const SYMBOL = 'millraceTestFunctionsCore';
-const core = new Core();
-Object.assign(globalThis, { [SYMBOL]: core.module });
-registerHooks({
-  resolve: (specifier, context, next) =>
-    specifier === '@azure/functions-core'
-      ? { url: 'millrace-test:functions-core', format: 'commonjs', shortCircuit: true }
-      : next(specifier, context),
-  load: (url, context, next) =>
-    url === 'millrace-test:functions-core'
-      ? { format: 'commonjs', source: `module.exports = globalThis.${SYMBOL};`, shortCircuit: true }
-      : next(url, context),
-});
+const core = installCore();
 
 export interface FunctionsHost {
-  readonly functions: readonly Metadata[];
-  /** Delivers a batch as the host does: one JSON array string, dates rewritten. Rejects when the handler does. */
-  deliver(name: string, documents: readonly unknown[], retryCount?: number): Promise<void>;
+  readonly functions: readonly FunctionMetadata[];
+  /** What the functions have logged so far: `level: text`. */
+  readonly logged: readonly string[];
+  /**
+   * Delivers a batch as the host does: one JSON array string, dates rewritten unless it says otherwise. Rejects when the
+   * handler does.
+   */
+  deliver(
+    name: string,
+    documents: readonly unknown[],
+    options?: { retryCount?: number; rewrite?: boolean },
+  ): Promise<void>;
+  /** Sends a request to an HTTP function; keys are the host's to ask for. */
+  request(name: string, request?: Partial<HttpData>): Promise<{ status: number; body: unknown }>;
+  fire(name: string): Promise<void>;
   terminate(): Promise<void>;
 }
 
 /** Imports functions/index.ts as the worker would, with these settings; those of the process come back afterwards. */
 export async function indexApp(settings: Readonly<Record<string, string>>): Promise<FunctionsHost> {
-  core.functions.clear();
-  core.hooks.clear();
+  core.clear();
   vi.resetModules();
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
   await import('../../functions/index.ts');
+  const logged: string[] = [];
+  const log = (level: string, text: string): void => void logged.push(`${level}: ${text}`);
   return {
-    functions: [...core.functions.values()].map(({ metadata }) => metadata),
-    deliver: async (name, documents, retryCount) => {
-      const found = core.functions.get(name);
-      const [binding] = Object.keys(found?.metadata.bindings ?? {});
-      if (!found || !core.model || binding === undefined) throw new Error(`There is no function ${name}`);
-      const text = JSON.stringify(documents.map(rewriteDates));
-      const invocation = core.model.getInvocationModel({
-        invocationId: 'test',
-        metadata: found.metadata,
-        request: {
-          inputData: [{ name: binding, data: { string: text } }],
-          ...(retryCount === undefined ? {} : { retryContext: { retryCount, maxRetryCount: -1 } }),
-        },
-        log: () => {},
-        state: undefined,
-      });
-      const { context, inputs } = await invocation.getArguments();
-      await invocation.getResponse(context, await invocation.invokeFunction(context, inputs, found.handler));
+    functions: core.functions,
+    logged,
+    deliver: async (name, documents, { retryCount, rewrite = true } = {}) => {
+      const string = JSON.stringify(rewrite ? documents.map(rewriteDates) : documents);
+      await core.invoke(name, { data: { string }, retryCount, log });
     },
-    terminate: async () => {
-      for (const hook of core.hooks.get('appTerminate') ?? []) await hook({});
+    request: async (name, request = {}) => {
+      const http = { method: 'GET', url: 'http://localhost/api', headers: {}, query: {}, params: {}, ...request };
+      const { statusCode, body } = (await core.invoke(name, { data: { http }, log }))?.http ?? {};
+      const text = Buffer.from(body?.bytes ?? []).toString();
+      return { status: Number(statusCode), body: text === '' ? undefined : (JSON.parse(text) as unknown) };
     },
+    fire: async (name) => {
+      await core.invoke(name, { data: { json: JSON.stringify({ IsPastDue: false }) }, log });
+    },
+    terminate: () => core.terminate(),
   };
-}
-
-const ISO = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,7})?(Z|[+-]\d\d:\d\d)?$/;
-
-/** As Newtonsoft.Json writes a date it has read: zeros at the end of a fraction go, offsets become those of the machine (UTC). */
-export function rewriteDates(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(rewriteDates);
-  if (typeof value === 'object' && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, rewriteDates(member)]));
-  if (typeof value !== 'string') return value;
-  const [, whole, fraction = '', zone = ''] = ISO.exec(value) ?? [];
-  if (whole === undefined) return value;
-  const trimmed = fraction.replace(/\.?0+$/, '');
-  if (zone === '' || zone === 'Z') return `${whole}${trimmed}${zone}`;
-  return `${new Date(value).toISOString().slice(0, 19)}${trimmed}+00:00`;
 }

@@ -1,0 +1,119 @@
+import { type HttpRequest, type InvocationContext } from '@azure/functions';
+import { z } from 'zod';
+import { type Operation, operationName } from '../../operations/operation.ts';
+import type { Registry } from '../../operations/registry.ts';
+import type { Workspace } from '../../operations/workspace.ts';
+import { type Answer, answer, failed } from './answer.ts';
+import { record } from './audit.ts';
+import { type Asked, BadRequest, MAX_BODY, bodyInput, queryInput, tooLarge } from './input.ts';
+import { logScreen } from './log-screen.ts';
+import { find, offered } from './offered.ts';
+import { type Role, admit } from './roles.ts';
+
+/** Azure's load balancer gives up after 230 seconds; the caller shall hear of it from us. */
+const MOST_MS = 220_000;
+
+export interface OperationsOptions {
+  readonly workspace: Workspace;
+  readonly registry: () => Promise<Registry>;
+}
+
+/**
+ * Runs registered operations for callers over HTTP. `reader` answers GET with what only reads, input in the query;
+ * `operator` takes POST with anything, input as a JSON body.
+ */
+export async function serveOperation(
+  role: Role,
+  request: HttpRequest,
+  context: InvocationContext,
+  signal: AbortSignal,
+  { workspace, registry }: OperationsOptions,
+): Promise<Answer> {
+  const began = performance.now();
+  let actor = 'nobody';
+  let name = '';
+  let outcome: Answer;
+  try {
+    const admission = admit(request.headers, role);
+    if (!('actor' in admission)) {
+      const { status, ...error } = admission;
+      outcome = answer(status, { error });
+    } else {
+      actor = admission.actor;
+      const operations = offered(await registry());
+      const path = [request.params['noun'], request.params['verb']].filter((part) => part !== undefined && part !== '');
+      name = path.join(' ');
+      outcome =
+        path.length === 0
+          ? answer(200, { operations: operations.map(describe) })
+          : await perform(choose(operations, path as string[], role), request, { workspace, actor, signal, context });
+    }
+  } catch (error) {
+    outcome = failed(error);
+  }
+  const { status } = outcome;
+  context.log(record('http', { role, actor, operation: name, status, ms: Math.round(performance.now() - began) }));
+  return outcome;
+}
+
+function choose(operations: readonly Operation[], path: readonly string[], role: Role): Operation {
+  const found = find(operations, path);
+  if (!('operation' in found)) {
+    const hint = found.near === undefined ? '' : `: did you mean ${found.near}?`;
+    const mend = 'GET the base path for a list of what there is.';
+    throw new BadRequest(404, 'operation-unknown', `There is no operation ${path.join(' ')}${hint}`, mend);
+  }
+  if (role === 'reader' && found.operation.effect !== 'reads') {
+    const message = `${operationName(found.operation)} changes something`;
+    throw new BadRequest(405, 'method-wrong', message, 'POST it, with the operator’s key.');
+  }
+  return found.operation;
+}
+
+async function perform(
+  operation: Operation,
+  request: HttpRequest,
+  given: { workspace: Workspace; actor: string; signal: AbortSignal; context: InvocationContext },
+): Promise<Answer> {
+  const { workspace, actor, context } = given;
+  const { input, dryRun, yes } = await askedBy(operation, request);
+  const name = operationName(operation);
+  const signal = AbortSignal.any([given.signal, AbortSignal.timeout(MOST_MS)]);
+  const run = { workspace, actor, signal, screen: logScreen(context) };
+  if (dryRun) {
+    if (!operation.plan)
+      throw new BadRequest(400, 'plan-missing', `${name} has no dry run`, 'Leave dryRun out: it only reads.');
+    return answer(200, { operation: name, plan: await operation.plan(input, run) });
+  }
+  if (operation.effect === 'destroys' && !yes) {
+    const mend = operation.plan
+      ? 'Look with "dryRun": true first, then send "yes": true.'
+      : 'Send "yes": true to do it.';
+    throw new BadRequest(409, 'not-confirmed', `${name} can't be undone`, mend);
+  }
+  if (operation.effect !== 'reads' && request.headers.get('prefer')?.includes('respond-async')) {
+    const job = await (
+      await workspace.jobs()
+    ).enqueue('operation', { name, input, actor }, { dedupe: dedupeKey(name, input) });
+    return answer(202, { operation: name, job }, { 'preference-applied': 'respond-async' });
+  }
+  const { value, ok } = await operation.run(input, run);
+  return answer(200, { operation: name, ok, result: value });
+}
+
+const dedupeKey = (name: string, input: unknown): string => `${name} ${JSON.stringify(input)}`;
+
+async function askedBy(operation: Operation, request: HttpRequest): Promise<Asked> {
+  if (request.method === 'GET') return queryInput(operation, request.query);
+  const announced = Number(request.headers.get('content-length') ?? 0);
+  if (announced > MAX_BODY) throw tooLarge(announced);
+  return bodyInput(operation, new Uint8Array(await request.arrayBuffer()), request.headers.get('content-type'));
+}
+
+const describe = (operation: Operation): unknown => ({
+  operation: operationName(operation),
+  summary: operation.summary,
+  effect: operation.effect,
+  method: operation.effect === 'reads' ? 'GET or POST' : 'POST',
+  input: z.toJSONSchema(operation.input, { io: 'input', unrepresentable: 'any' }).properties ?? {},
+});

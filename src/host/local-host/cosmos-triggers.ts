@@ -1,0 +1,237 @@
+import { hostname } from 'node:os';
+import type { Container } from '@azure/cosmos';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import { type AccountSettings, loadSettings } from '../../base/settings.ts';
+import { checkAccount, connect } from '../../cosmos/connect.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { splitPath } from '../../cosmos/paths.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { CosmosLeaseStore, leasePrefix } from '../../feed/cosmos-lease-store.ts';
+import { FeedHost } from '../../feed/feed-host.ts';
+import { CosmosChangeSource, type Start } from '../../feed/source.ts';
+import type { FunctionMetadata, RetryOptions } from './core.ts';
+import { resolveNames } from './names.ts';
+
+/** A Cosmos DB trigger with its settings put in. */
+export interface CosmosTrigger {
+  readonly name: string;
+  readonly account: AccountSettings;
+  readonly database: string;
+  readonly container: string;
+  readonly leaseAccount: AccountSettings;
+  readonly leaseDatabase: string;
+  readonly leaseContainer: string;
+  readonly prefix: string;
+  readonly createLeases: boolean;
+  readonly maxItems: number;
+  readonly start: Start;
+  readonly pollMs: number;
+  readonly retry: RetryOptions | undefined;
+}
+
+export const cosmosTrigger = ({ bindings }: FunctionMetadata) =>
+  Object.values(bindings).find(({ type }) => String(type).toLowerCase() === 'cosmosdbtrigger');
+
+/**
+ * The triggers of an app, ready to be run.
+ * @throws UsageError `setting-missing`, `setting-invalid`, `binding-outdated`, `lease-prefix-twice`
+ */
+export function cosmosTriggers(
+  functions: readonly FunctionMetadata[],
+  environment: NodeJS.ProcessEnv,
+): CosmosTrigger[] {
+  const triggers = functions.flatMap((of) => {
+    const binding = cosmosTrigger(of);
+    return binding ? [read(of, binding, environment)] : [];
+  });
+  const owners = new Map<string, string>();
+  for (const { name, account, database, container, leaseAccount, leaseDatabase, leaseContainer, prefix } of triggers) {
+    const leases = [leaseAccount.endpoint, leaseDatabase, leaseContainer, prefix];
+    const key = JSON.stringify([account.endpoint, database, container, ...leases]);
+    const other = owners.get(key);
+    if (other !== undefined) {
+      throw new UsageError(
+        'lease-prefix-twice',
+        `${other} and ${name} read ${container} with the same leases (${leaseContainer}, prefix ${JSON.stringify(prefix)}): each would get half of the changes`,
+        { mend: 'Give each a leaseContainerPrefix of its own.' },
+      );
+    }
+    owners.set(key, name);
+  }
+  return triggers;
+}
+
+function read(
+  { name, retryOptions }: FunctionMetadata,
+  binding: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv,
+): CosmosTrigger {
+  const old = ['collectionName', 'connectionStringSetting', 'leaseCollectionName'].find((field) => field in binding);
+  if (old !== undefined) {
+    throw new UsageError('binding-outdated', `Function ${name} uses ${old}, which the extension no longer knows`, {
+      mend: 'Use connection, containerName and leaseContainerName (extension 4.x).',
+    });
+  }
+  const text = (field: string, fallback = ''): string => {
+    const value = binding[field];
+    return typeof value === 'string' ? resolveNames(value, environment, name) : fallback;
+  };
+  const number = (field: string, fallback: number): number => {
+    const value = binding[field];
+    return typeof value === 'number' ? value : fallback;
+  };
+  const connection = text('connection');
+  const account = accountOf(connection, environment);
+  const database = text('databaseName');
+  const since = text('startFromTime');
+  return {
+    name,
+    account,
+    database,
+    container: text('containerName'),
+    leaseAccount: accountOf(text('leaseConnection', connection), environment),
+    leaseDatabase: text('leaseDatabaseName', database),
+    leaseContainer: text('leaseContainerName', 'leases'),
+    prefix: text('leaseContainerPrefix'),
+    createLeases: binding['createLeaseContainerIfNotExists'] === true,
+    maxItems: number('maxItemsPerInvocation', 100),
+    start: binding['startFromBeginning'] === true ? 'beginning' : since === '' ? 'now' : new Date(since),
+    pollMs: number('feedPollDelay', 5_000),
+    retry: retryOptions,
+  };
+}
+
+/** A connection's settings under its own name, read by the rules of COSMOS. */
+function accountOf(connection: string, environment: NodeJS.ProcessEnv): AccountSettings {
+  const processEnv = {
+    COSMOS: environment[connection],
+    COSMOS__accountEndpoint: environment[`${connection}__accountEndpoint`],
+    COSMOS_DATABASE: 'none',
+  };
+  try {
+    return loadSettings({ processEnv }).cosmos;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const named = (words: string): string => words.replaceAll(/\bCOSMOS\b/g, connection);
+    throw new UsageError(error.code, named(error.message), error.mend === undefined ? {} : { mend: named(error.mend) });
+  }
+}
+
+export interface CosmosTriggersOptions {
+  /** Delivers a batch; rejects when the function does. */
+  readonly deliver: (name: string, documents: readonly unknown[], retryCount: number) => Promise<void>;
+  readonly say: (line: string) => void;
+  /** Aborted when the host ends. */
+  readonly signal: AbortSignal;
+  readonly clock?: Clock;
+}
+
+/** A running trigger. */
+export interface RunningTrigger extends AsyncDisposable {
+  readonly name: string;
+}
+
+/**
+ * Reads a container's feed for a trigger by our own processor, under leases of the form and the names that the host
+ * would use, so that both can take turns.
+ * @throws UsageError `account-…`, `container-missing`, `lease-container-…`
+ */
+export async function runCosmosTrigger(
+  trigger: CosmosTrigger,
+  options: CosmosTriggersOptions,
+): Promise<RunningTrigger> {
+  const { account, database, container: name, leaseAccount } = trigger;
+  const client = await connect(account);
+  await checkAccount(client, account.endpoint);
+  const home = client.database(database);
+  const container = home.container(name);
+  const [{ resource: of }, { resource: source }] = await Promise.all([
+    withRetry(() => home.read(), { reads: true }),
+    withRetry(() => container.read(), { reads: true }),
+  ]).catch((error: unknown) => {
+    if (failureOf(error).kind !== 'not-found') throw error;
+    throw new UsageError(
+      'container-missing',
+      `There is no container ${name} in database ${database}, which ${trigger.name} reads`,
+      {
+        cause: error,
+        mend: 'Create what the model needs by `millrace model apply`.',
+      },
+    );
+  });
+  const leaseClient = leaseAccount.endpoint === account.endpoint ? client : await connect(leaseAccount);
+  const leases = leaseClient.database(trigger.leaseDatabase).container(trigger.leaseContainer);
+  if (trigger.createLeases) await createLeases(leases);
+  const rid = source?._rid ?? '';
+  const keyPaths = (source?.partitionKey?.paths ?? []).map((path) => [...splitPath(path)]);
+  const host = new FeedHost({
+    container: name,
+    host: `local-${hostname()}`,
+    source: new CosmosChangeSource(container, rid, { name, keyPaths }, { epoch: 1, pageSize: trigger.maxItems }),
+    leases: new CosmosLeaseStore({
+      monitored: container,
+      leases,
+      host: `local-${hostname()}`,
+      prefix: leasePrefix(trigger.prefix, account.endpoint, of?._rid ?? '', rid),
+    }),
+    start: trigger.start,
+    timings: { pollMs: trigger.pollMs },
+    handle: async ({ changes }) => {
+      await deliver(
+        trigger,
+        changes.map(({ doc }) => doc),
+        options,
+      );
+    },
+  });
+  await host.start();
+  return {
+    name: trigger.name,
+    [Symbol.asyncDispose]: async () => {
+      await host.stop();
+      client.dispose();
+      if (leaseClient !== client) leaseClient.dispose();
+    },
+  };
+}
+
+async function createLeases(leases: Container): Promise<void> {
+  const definition = { id: leases.id, partitionKey: { paths: ['/id'] }, defaultTtl: -1 };
+  await withRetry(() => leases.database.containers.createIfNotExists(definition), { reads: true });
+}
+
+/** As the host does: tried again by the function's policy, and where that gives up, or there is none, passed by. */
+async function deliver(
+  { name, retry }: CosmosTrigger,
+  documents: readonly unknown[],
+  { deliver: once, say, signal, clock = systemClock }: CosmosTriggersOptions,
+): Promise<void> {
+  const most = retry?.maxRetryCount ?? 0;
+  for (let attempt = 0; ; attempt++) {
+    signal.throwIfAborted();
+    try {
+      await once(name, documents, attempt);
+      return;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      if (most >= 0 && attempt >= most) {
+        say(
+          `${name}: ${messageOf(error)}; ${documents.length} documents are LOST, as they would be in Azure${retry ? '' : ': it has no retry policy'}`,
+        );
+        return;
+      }
+      const pause = pauseOf(retry, attempt);
+      say(`${name}: ${messageOf(error)}; tried again in ${pause / 1000} s`);
+      await clock.sleep(pause, signal);
+    }
+  }
+}
+
+function pauseOf(retry: RetryOptions | undefined, attempt: number): number {
+  if (retry?.retryStrategy === 'exponentialBackoff') {
+    const [least, most] = [retry.minimumInterval?.seconds ?? 1, retry.maximumInterval?.seconds ?? 60];
+    return 1000 * Math.min(most, least * 2 ** attempt);
+  }
+  return 1000 * (retry?.delayInterval?.seconds ?? 1);
+}

@@ -1,0 +1,129 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { extname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { MillraceError, UsageError } from '../../base/errors.ts';
+import { defineOperation } from '../../operations/operation.ts';
+import type { Screen } from '../../operations/screen.ts';
+import { plural } from '../../operations/table.ts';
+import { readAppFiles } from './app-files.ts';
+import { watchFiles } from './watch-files.ts';
+import type { WorkerAnswer, WorkerInput } from './worker.ts';
+
+const DEFAULT_PORT = 7071;
+
+export const functionsStart = defineOperation({
+  noun: 'functions',
+  verb: 'start',
+  summary: 'Run the function app of this folder without Core Tools: its triggers, timers and HTTP functions',
+  examples: [
+    'millrace functions start',
+    'millrace functions start --port 7072',
+    'millrace functions start --app my-app',
+  ],
+  effect: 'changes',
+  input: z.object({
+    app: z.string().default('.').describe('folder of the app, with host.json'),
+    port: z
+      .int()
+      .min(0)
+      .max(65_535)
+      .optional()
+      .describe('of the HTTP functions, on 127.0.0.1; 0: any free one (default: LocalHttpPort, else 7071)'),
+  }),
+  run: async ({ app, port }, { workspace, signal, screen }) => {
+    const root = resolve(workspace.directory, app);
+    let starts = 0;
+    for (;;) {
+      const files = readAppFiles(root);
+      const input = { root, port: port ?? files.port ?? DEFAULT_PORT };
+      // What the process has set already wins over the file, as with Core Tools.
+      const child = startWorker(input, { ...files.values, ...process.env }, screen);
+      using change = changeOf(root, signal);
+      const answer = await child.answer;
+      if ('refused' in answer) {
+        const { code, message, mend } = answer.refused;
+        if (starts === 0) throw new UsageError(code, message, mend === undefined ? {} : { mend });
+        screen.line(`error: ${message}${mend === undefined ? '' : `\n  ${mend}`}`);
+      } else for (const line of answer.ready.lines) screen.line(line);
+      starts += 1;
+      const why = await Promise.race([change.seen, child.ended.then(() => undefined)]);
+      if (why === undefined && !signal.aborted && 'ready' in answer)
+        screen.line('The app has ended by itself, as its worker would; it is started again when a file changes.');
+      const changed = why ?? (await change.seen);
+      await child.stop();
+      if (signal.aborted) return { app: root, starts };
+      screen.line(`${changed} has changed; the app starts again.`);
+    }
+  },
+  format: ({ starts }) => `Stopped, after ${plural(starts, 'start')}.`,
+});
+
+/** Resolves with the file that changed, or with nothing much at Ctrl-C. */
+function changeOf(root: string, signal: AbortSignal): Disposable & { readonly seen: Promise<string> } {
+  const { promise: seen, resolve: see } = Promise.withResolvers<string>();
+  const watcher = watchFiles(root, see);
+  const end = (): void => see('');
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end);
+  // Keeps this process alive while the app is down and waits for a change.
+  const alive = setInterval(() => {}, 2 ** 30);
+  return {
+    seen,
+    [Symbol.dispose]: () => {
+      watcher[Symbol.dispose]();
+      clearInterval(alive);
+      signal.removeEventListener('abort', end);
+    },
+  };
+}
+
+interface RunningWorker {
+  readonly answer: Promise<WorkerAnswer>;
+  readonly ended: Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+function startWorker(input: WorkerInput, env: NodeJS.ProcessEnv, screen: Screen): RunningWorker {
+  const extension = extname(import.meta.url);
+  const file = fileURLToPath(new URL(`./worker${extension}`, import.meta.url));
+  // In a checkout `import … from 'millrace'` means these sources.
+  const execArgv = extension === '.ts' ? ['--conditions=millrace-source'] : [];
+  const child = fork(file, [JSON.stringify(input)], {
+    cwd: input.root,
+    env,
+    execArgv,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  for (const stream of [child.stdout, child.stderr]) passOn(stream, screen);
+  const ended = once(child, 'close');
+  return {
+    answer: answerOf(child, ended),
+    ended,
+    stop: async () => {
+      if (child.connected) child.send('stop');
+      await ended;
+    },
+  };
+}
+
+async function answerOf(child: ChildProcess, ended: Promise<unknown>): Promise<WorkerAnswer> {
+  const first = once(child, 'message').then(([message]) => message as WorkerAnswer);
+  const died = ended.then(() => {
+    throw new MillraceError('worker-ended', 'The app’s process ended before the app was up');
+  });
+  // The other of the two stays open, or ends later: neither is anybody's failure then.
+  died.catch(() => undefined);
+  return Promise.race([first, died]);
+}
+
+/** Line by line, so that the lines of two streams don't mix. */
+function passOn(stream: NodeJS.ReadableStream | null, screen: Screen): void {
+  let rest = '';
+  stream?.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) screen.line(line);
+  });
+}

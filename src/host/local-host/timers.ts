@@ -1,0 +1,60 @@
+import { Cron } from 'croner';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import type { FunctionMetadata } from './core.ts';
+import { resolveNames } from './names.ts';
+
+export interface Timers extends Disposable {
+  /** Runs one now, whatever its schedule; false: there is none of that name. */
+  fire(name: string): boolean;
+  readonly names: readonly string[];
+}
+
+export const timerTrigger = ({ bindings }: FunctionMetadata) =>
+  Object.values(bindings).find(({ type }) => String(type).toLowerCase() === 'timertrigger');
+
+/**
+ * Runs timer functions by their NCRONTAB schedules, in UTC, never one twice at once.
+ * @throws UsageError `schedule-invalid`
+ */
+export function startTimers(
+  functions: readonly FunctionMetadata[],
+  environment: NodeJS.ProcessEnv,
+  run: (name: string, isPastDue: boolean) => Promise<void>,
+): Timers {
+  const jobs = new Map<string, Cron>();
+  for (const of of functions) {
+    const trigger = timerTrigger(of);
+    if (!trigger) continue;
+    const { name } = of;
+    const schedule = resolveNames(String(trigger['schedule']), environment, name);
+    try {
+      // `protect`: a call that is still running lets the next one pass by.
+      jobs.set(
+        name,
+        new Cron(schedule, { timezone: 'Etc/UTC', protect: true, name: `millrace ${name}` }, () => run(name, false)),
+      );
+    } catch (cause) {
+      for (const job of jobs.values()) job.stop();
+      throw new UsageError(
+        'schedule-invalid',
+        `The schedule of ${name}, ${JSON.stringify(schedule)}: ${messageOf(cause)}`,
+        {
+          cause,
+          mend: 'Write six fields: second, minute, hour, day, month, day of the week; such as 0 */5 * * * *.',
+        },
+      );
+    }
+    if (trigger['runOnStartup'] === true) void jobs.get(name)?.trigger();
+  }
+  return {
+    names: [...jobs.keys()],
+    fire: (name) => {
+      const job = jobs.get(name);
+      if (job) void job.trigger();
+      return job !== undefined;
+    },
+    [Symbol.dispose]: () => {
+      for (const job of jobs.values()) job.stop();
+    },
+  };
+}

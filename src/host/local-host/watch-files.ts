@@ -1,0 +1,33 @@
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { join } from 'node:path';
+
+const NOT_THE_APP = new Set(['node_modules', '.git', '.millrace', 'test', 'infra', 'docs', 'bench', 'coverage']);
+/** A build writes many files; the app is started once it has been quiet for this long, milliseconds. */
+const QUIET_MS = 300;
+
+/** Calls back when files of an app have changed, and have stopped changing. */
+export function watchFiles(root: string, changed: (file: string) => void): Disposable {
+  let timer: NodeJS.Timeout | undefined;
+  const note = (file: string | null): void => {
+    if (file !== null && NOT_THE_APP.has(file)) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => changed(file ?? 'a file'), QUIET_MS);
+  };
+  const folders = readdirSync(root, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !NOT_THE_APP.has(entry.name) && !entry.name.startsWith('.'),
+  );
+  const watchers: FSWatcher[] = [
+    watch(root, (_, file) => note(file)),
+    ...folders.map(({ name }) =>
+      watch(join(root, name), { recursive: true }, (_, file) => note(file === null ? name : join(name, file))),
+    ),
+  ];
+  // A folder that is deleted while it is watched.
+  for (const watcher of watchers) watcher.on('error', () => note(null));
+  return {
+    [Symbol.dispose]: () => {
+      clearTimeout(timer);
+      for (const watcher of watchers) watcher.close();
+    },
+  };
+}

@@ -2,6 +2,12 @@
 export { model } from './definition/model-ref.ts';
 export { copy } from './definition/copy.ts';
 export { aggregate } from './definition/aggregate.ts';
+export { reference } from './definition/reference.ts';
+export { embed, embedEach } from './definition/embed.ts';
+export { react } from './definition/react.ts';
+export { SinkRefusal, send } from './definition/send.ts';
+export { custom } from './projections/custom/custom.ts';
+export { Poison } from './projections/runner.ts';
 export { archive } from './definition/archive.ts';
 export { publish } from './definition/publish.ts';
 export { ingest } from './definition/ingest.ts';
@@ -9,6 +15,15 @@ export { timeWindow, type WindowUnit } from './definition/time-window.ts';
 export { definePipeline, source } from './definition/pipeline.ts';
 export type { CopyOptions } from './definition/copy.ts';
 export type { AggregateOptions } from './definition/aggregate.ts';
+export type { ReferenceOptions } from './definition/reference.ts';
+export type { EmbedEachOptions, EmbedOptions } from './definition/embed.ts';
+export type { ReactOptions } from './definition/react.ts';
+export type { SendOptions } from './definition/send.ts';
+export type { CustomOptions } from './projections/custom/custom.ts';
+export type { Refusal, Runner } from './projections/runner.ts';
+export type { CommitResult, SinkDocument, SinkSession, Write } from './sinks/session.ts';
+export type { Change, Identity, Key, Version } from './feed/change.ts';
+export type { Fence } from './feed/fence.ts';
 export type { ArchiveOptions } from './definition/archive.ts';
 export type { PublishOptions } from './definition/publish.ts';
 export type { IngestOptions } from './definition/ingest.ts';
@@ -18,12 +33,15 @@ export type { JoinOf, ModelOf, On, Options, Row, Type } from './definition/types
 export type {
   ArchiveSpec,
   Doc,
+  Effect,
+  Entry,
   Finding,
   IngestEvent,
   IngestSpec,
   Pipeline,
   ProjectionSpec,
   PublishSpec,
+  Sink,
   SourceRules,
 } from './definition/kinds.ts';
 export type { EventStep, Load, LoadOptions, Step } from './definition/workload.ts';

@@ -179,7 +179,7 @@ export interface CustomSpec {
   readonly name: string;
   readonly version: number;
   readonly sources: readonly SourceRef[];
-  apply(changes: readonly unknown[], session: unknown, fence: unknown): Promise<void>;
+  apply(changes: readonly unknown[], session: unknown): Promise<void>;
 }
 
 /** What works outside of the account, and is left alone while projections are rebuilt. */

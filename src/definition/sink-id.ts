@@ -39,6 +39,16 @@ function component(field: string, value: unknown): string {
   );
 }
 
+/**
+ * How a source document is told in a sink outside of Cosmos DB: its key's values and its id, escaped as above and parted
+ * by `|`, the id left out where it is the key's last value; over 255 bytes `~~<digest>`.
+ */
+export function entryId(key: readonly unknown[], id: string): string {
+  const parts = [...key, ...(key.at(-1) === id ? [] : [id])].map((value, level) => component(String(level), value));
+  const text = parts.join('|');
+  return text.length <= LONGEST ? text : `~~${digest([key, id])}`;
+}
+
 /** Well-formed first: a lone surrogate has no UTF-8 bytes and Cosmos DB would store the replacement character. */
 const escape = (text: string): string =>
   text

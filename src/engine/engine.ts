@@ -1,10 +1,12 @@
 import type { Database } from '@azure/cosmos';
+import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
+import { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import type { Change, Page } from '../feed/change.ts';
 import type { Fence } from '../feed/fence.ts';
-import type { Runner } from '../projections/runner.ts';
+import type { Refusal, Runner } from '../projections/runner.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
@@ -79,6 +81,24 @@ export class Engine {
     return { applied, parked };
   }
 
+  /**
+   * Lets the runners go on with what changes have left to be done after their page, also when no page comes. True: as far
+   * as this host knows nothing is left. Rejects for infrastructure alone.
+   */
+  async resume(signal: AbortSignal): Promise<boolean> {
+    let idle = true;
+    for (const runner of this.#options.runners) {
+      const stats = this.#stats.get(runner.id);
+      if (!runner.resume || !stats) continue;
+      const session = new CosmosSession(this.#options.database, hostFence(signal), stats.meter);
+      const outcome = await runner.resume(session);
+      await this.#park(runner, outcome.refusals);
+      stats.parked += outcome.refusals.length;
+      idle &&= outcome.idle;
+    }
+    return idle;
+  }
+
   async #run(runner: Runner, page: Page, fence: Fence): Promise<Outcome> {
     const changes = page.changes.filter((change) => wants(runner, change));
     const stats = this.#stats.get(runner.id);
@@ -89,16 +109,19 @@ export class Engine {
       runner.order === 'partitionKey'
         ? await this.#applyInOrder(runner, changes, session)
         : await applyApart(runner, changes, session);
-    const now = new Date(systemClock.now());
-    await deadLetters.park(runner.id, refusals, now);
-    await deadLetters.hold(runner.id, held, now);
-    for (const { change, error } of refusals)
-      emit('engine:parked', { projection: runner.id, container: change.container, id: change.id, error });
+    await this.#park(runner, refusals);
+    await deadLetters.hold(runner.id, held, new Date(systemClock.now()));
     await deadLetters.settle(runner.id, applied);
     stats.changes += changes.length;
     stats.parked += refusals.length + held.length;
     stats.latest = changes.reduce((latest, { at }) => Math.max(latest, at), stats.latest);
     return { applied: applied.length, parked: refusals.length + held.length };
+  }
+
+  async #park({ id: projection }: Runner, refusals: readonly Refusal[]): Promise<void> {
+    await this.#options.deadLetters.park(projection, refusals, new Date(systemClock.now()));
+    for (const { change, error } of refusals)
+      emit('engine:parked', { projection, container: change.container, id: change.id, error });
   }
 
   /** Behind a parked change of its key a change waits; once that one is replaced, what waited goes first. */
@@ -111,6 +134,17 @@ export class Engine {
     const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
     return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, session));
   }
+}
+
+/** Of work that no lease covers: two hosts at it are harmless, and none begins a write long after it was told to stop. */
+function hostFence(signal: AbortSignal): Fence {
+  const begun = systemClock.monotonic();
+  const assert = (): void => {
+    signal.throwIfAborted();
+    if (systemClock.monotonic() - begun > WRITE_BOUND_MS)
+      throw new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
+  };
+  return { kind: 'host', signal, assert };
 }
 
 async function applyApart(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {

@@ -1,6 +1,6 @@
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { splitPath } from '../cosmos/paths.ts';
-import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import { type EffectSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
 import { ref } from '../definition/declaration.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import type { SourceContainer, TypeRules } from '../feed/change-mapper.ts';
@@ -9,9 +9,12 @@ import { aggregateRunner } from '../projections/aggregate/runner.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { archiveRunner } from '../projections/archive/runner.ts';
 import { copyRunner } from '../projections/copy/runner.ts';
+import { embedRunner } from '../projections/embed/runner.ts';
+import { reactRunner } from '../projections/react/runner.ts';
 import { referenceRunner } from '../projections/reference/runner.ts';
 import { publishRunner } from '../projections/publish/runner.ts';
 import type { Runner } from '../projections/runner.ts';
+import { sendRunner } from '../projections/send/runner.ts';
 import type { SinkContainer } from '../projections/sink-container.ts';
 import type { EventHubSink } from '../sinks/event-hub.ts';
 
@@ -55,9 +58,24 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
   });
   return [
     ...runners,
+    ...pipeline.embeds.map((spec) => {
+      const childTtl = model.containers.find(({ name }) => name === spec.into.container)?.defaultTtl;
+      return embedRunner(spec, { ...options, sources, childTtl });
+    }),
+    ...pipeline.effects.map((spec) => effectRunner(spec, pipeline, options)),
     ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer)),
     ...publishers(pipeline, options),
   ];
+}
+
+function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }: RunnerOptions): Runner {
+  if (spec.kind === 'send') return sendRunner(spec);
+  if (spec.kind === 'react') {
+    const own = embeds.filter(({ into }) => ref(into) === ref(spec.from));
+    return reactRunner(spec, { stateContainer, embeds: own });
+  }
+  const apply: Runner['apply'] = (changes, session) => spec.apply(changes, session);
+  return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
 }
 
 function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateContainer }: RunnerOptions): Runner[] {

@@ -13,6 +13,7 @@ import { CosmosChangeSource, type Start } from '../feed/source.ts';
 import { Ingestor } from '../ingest/ingestor.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import { type DerivationOptions, derivation } from './derivation.ts';
+import { GoingOn } from './going-on.ts';
 
 export interface ComposeOptions extends DerivationOptions {
   /** This host's name in the leases; stable, so that it goes on with them after a restart. */
@@ -113,6 +114,8 @@ export async function compose(options: ComposeOptions): Promise<App> {
   const sources = (): SourceStatus[] =>
     processors.map(({ container, processor, meter }) => ({ container, meter, ...processor.status() }));
 
+  const goingOn = new GoingOn(engine);
+
   return {
     engine,
     deadLetters,
@@ -122,14 +125,20 @@ export async function compose(options: ComposeOptions): Promise<App> {
       for (const hub of new Set(publishes.map(({ to }) => to))) await services.hubs.check(hub);
       for (const { processor } of processors) await processor.start();
       for (const ingestor of ingestors) await ingestor.start();
+      goingOn.start();
     },
     stop: async () => {
-      await Promise.all([...ingestors, ...processors.map(({ processor }) => processor)].map((part) => part.stop()));
+      await Promise.all(
+        [goingOn, ...ingestors, ...processors.map(({ processor }) => processor)].map((part) => part.stop()),
+      );
     },
     drained: async (signal) => {
       for (const ingestor of ingestors)
         while (!(await ingestor.caughtUp())) await delay(INGEST_POLL_MS, undefined, { signal });
-      for (const since = performance.now(); !readToTheEnd(sources(), since);) await delay(20, undefined, { signal });
+      // What is gone on with may make changes in turn, so the feeds are read to their end once more.
+      do {
+        for (const since = performance.now(); !readToTheEnd(sources(), since);) await delay(20, undefined, { signal });
+      } while (!(await goingOn.idle(signal)));
     },
   };
 }

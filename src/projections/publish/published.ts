@@ -23,10 +23,13 @@ const AT_ONCE = 512;
 export class LastPublished {
   readonly #container: string;
   readonly #projection: string;
+  readonly #own: (doc: Record<string, unknown>) => Record<string, unknown>;
 
-  constructor(stateContainer: string, projection: string) {
+  /** `own`: the part of a document whose changes are news; default all of it. */
+  constructor(stateContainer: string, projection: string, own = (doc: Record<string, unknown>) => doc) {
     this.#container = stateContainer;
     this.#projection = projection;
+    this.#own = own;
   }
 
   /** The changes whose content was not the last to be published, in their order. */
@@ -37,7 +40,7 @@ export class LastPublished {
       const { pk, id } = this.#place(change);
       const before = stored[index];
       const last = known.get(`${pk}\n${id}`) ?? before?.content;
-      const content = contentOf(change);
+      const content = this.#contentOf(change);
       known.set(`${pk}\n${id}`, content);
       // The very version that was published last may have been cut off in the middle: it goes out again under its id.
       return last !== content || before?.version.etag === change.version.etag;
@@ -55,7 +58,7 @@ export class LastPublished {
     await untilDone(`What was published of ${change.container}/${change.id}`, async () => {
       const stored = await this.#read(change, session);
       if (stored && compareVersions(change.version, stored.version) !== 'newer') return true;
-      const content = contentOf(change);
+      const content = this.#contentOf(change);
       const body: PublishedDocument = { id, pk, type: 'millrace.published', version: change.version, content };
       const write: Write = stored ? { op: 'replace', id, body, ifMatch: stored._etag } : { op: 'create', id, body };
       const answer = await session.commit(this.#container, [pk], [write]);
@@ -74,10 +77,10 @@ export class LastPublished {
   #place({ container, key, id }: Change): { pk: string; id: string } {
     return { pk: `published|${this.#projection}|${digest([container, key])}`, id: digest(id) };
   }
-}
 
-/** Without `ttl`: keeping a document longer says nothing about it. System fields and Millrace's are gone already. */
-function contentOf({ op, doc = {} }: Change): string {
-  const { ttl: _, ...content } = doc;
-  return digest([op, content]);
+  /** Without `ttl`: keeping a document longer says nothing about it. System fields and Millrace's are gone already. */
+  #contentOf({ op, doc = {} }: Change): string {
+    const { ttl: _, ...content } = this.#own(doc);
+    return digest([op, content]);
+  }
 }

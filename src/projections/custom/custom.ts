@@ -1,0 +1,40 @@
+import { type Declaration, error, nameFindings, plain } from '../../definition/declaration.ts';
+import type { CustomSpec, SourceRef } from '../../definition/kinds.ts';
+import type { Type } from '../../definition/types.ts';
+import type { Runner } from '../runner.ts';
+
+export interface CustomOptions {
+  /** The document types whose changes it wants. */
+  readonly sources: readonly Type<never>[];
+  readonly version?: number;
+  /**
+   * Takes some changes of one page, all of these types. They may come again, late, in pieces, or while another host still
+   * works on them, so whatever is written must carry its condition: `session.commit` takes no blind write. Resolves when
+   * all effects are durable; throws `Poison` for changes it can never apply, anything else to be given the page again.
+   */
+  readonly apply: Runner['apply'];
+}
+
+interface Untyped extends Omit<CustomOptions, 'sources'> {
+  readonly sources: readonly SourceRef[];
+}
+
+/** A projection by a runner of one's own, where none of the kinds will do. */
+export function custom(name: string, options: CustomOptions): Declaration<CustomSpec>;
+export function custom(name: string, { sources, version = 1, apply }: Untyped): Declaration<CustomSpec> {
+  const findings = [...nameFindings(name, version)];
+  if (!Array.isArray(sources) || sources.length === 0)
+    findings.push(error('custom-sources', `Projection ${name} has no sources`, 'Give it sources: [m.Orders.order].'));
+  if (typeof apply !== 'function')
+    findings.push(
+      error('custom-apply', `Projection ${name} applies nothing`, 'Give it apply: async (changes, session) => ….'),
+    );
+  return {
+    kind: 'custom',
+    name,
+    version,
+    sources: (sources ?? []).map(plain),
+    apply,
+    findings,
+  };
+}

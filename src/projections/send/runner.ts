@@ -1,0 +1,52 @@
+import { isObject } from '../../base/json.ts';
+import { type Entry, type SendSpec, projectionId } from '../../definition/kinds.ts';
+import { SinkRefusal } from '../../definition/send.ts';
+import { entryId } from '../../definition/sink-id.ts';
+import { MillraceError } from '../../base/errors.ts';
+import type { Change, Version } from '../../feed/change.ts';
+import type { SinkSession } from '../../sinks/session.ts';
+import { Poison, type Runner, evaluate, wantedChanges } from '../runner.ts';
+
+/** Rows of a sink outside of Cosmos DB; that it never goes backwards is the sink's promise, by the entries' versions. */
+export function sendRunner(spec: SendSpec): Runner {
+  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+    evaluate(changes, (change) => change);
+    const entries = evaluate(wantedChanges(changes, spec), (change) => ({ change, entry: entryOf(spec, change) }));
+    if (entries.length === 0) return;
+    session.fence.assert();
+    try {
+      await spec.to.write(
+        entries.map(({ entry }) => entry),
+        session.fence.signal,
+      );
+    } catch (error) {
+      session.fence.signal.throwIfAborted();
+      if (!(error instanceof SinkRefusal)) throw unreachable(spec, error);
+      throw new Poison(
+        entries.flatMap(({ change, entry }) => {
+          const why = error.refused.get(entry.id);
+          return why === undefined ? [] : [{ change, error: new MillraceError('sink-refused', why) }];
+        }),
+      );
+    }
+  };
+  return { id: projectionId(spec), order: 'document', sources: [spec.from], apply };
+}
+
+function entryOf(spec: SendSpec, { op, doc = {}, key, id, version }: Change): Entry {
+  const counts = op === 'upsert' && (spec.where?.(doc) ?? true);
+  return { id: entryId(key, id), version: sortable(version), row: counts ? plain(spec.map(doc)) : null };
+}
+
+/** As it would be read back. */
+const plain = (row: unknown): unknown => (isObject(row) || Array.isArray(row) ? JSON.parse(JSON.stringify(row)) : row);
+
+/** Safe integers have sixteen digits. */
+const sortable = ({ epoch, lsn }: Version): string =>
+  `${String(epoch).padStart(8, '0')}-${String(lsn).padStart(16, '0')}`;
+
+const unreachable = (spec: SendSpec, cause: unknown): MillraceError =>
+  new MillraceError('sink-unreachable', `The sink of ${projectionId(spec)} failed: ${String(cause)}`, {
+    cause,
+    retryable: true,
+  });

@@ -59,7 +59,8 @@ let databases: Database[];
 beforeAll(async () => {
   emulator = await startEmulator({ seed: SEED });
   const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
-  clients = await Promise.all([connect(account), connect(account), connect(account)]);
+  const { httpClient } = emulator.clientOptions;
+  clients = await Promise.all([1, 2, 3].map(() => connect(account, [], { httpClient })));
   await clients[0]?.databases.create({ id: 'model' });
   databases = clients.map((client) => client.database('model'));
   await create('Groups', '/group');

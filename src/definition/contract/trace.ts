@@ -137,7 +137,7 @@ export function depends(doc: Doc, field: string, result: (doc: Doc) => unknown):
 }
 
 function other(value: unknown): unknown {
-  if (typeof value === 'string') return `${value}~`;
+  if (typeof value === 'string') return `~${value}~`;
   if (typeof value === 'number') return value + 1;
   if (typeof value === 'boolean') return !value;
   return value === null || value === undefined ? '~' : null;

@@ -31,8 +31,10 @@ export function sums(text: string): Sum[] {
       // A bound, or a figure that stands for something else further on.
       if (/^[^\d]*[<>~≈]/.test(right) || /^\D{6,}\d/.test(right.trim())) continue;
       const perSecond = /\/s\b/.test(right) ? (PERIODS.find(([words]) => words.test(left))?.[1] ?? 1) : 1;
-      const fits = [value, unscaled, value / perSecond].some((result) => close(result, stated.value, stated));
-      if (!fits && !close(unscaled, bare.value, bare))
+      // Without a size on the right, one on the left is the unit of something else: `192 GB ÷ 50 = 4 partitions`.
+      const sized = stated.value !== bare.value;
+      const fits = [value, value / perSecond].some((result) => close(result, stated.value, stated));
+      if (!fits && (sized || ![unscaled, unscaled / perSecond].some((result) => close(result, bare.value, bare))))
         found.push({ written: `${left.trim()} =${right.trimEnd()}`, value: unscaled, stated: bare.value });
     }
   }

@@ -1,0 +1,685 @@
+// One case a rule and condition: what makes the rule look, what makes it find, and the line it finds it at.
+import type { Edit } from './base.ts';
+
+export interface Case {
+  readonly rule: string;
+  /** Edits with which the rule is checked and finds nothing. */
+  readonly given?: readonly Edit[];
+  readonly wrong: readonly Edit[];
+  /** Part of the line that the finding is at. */
+  readonly at: string;
+  readonly severity?: 'error' | 'warning' | 'information';
+  /** Part of the message. */
+  readonly says?: string;
+  readonly price?: number;
+}
+
+const RU = (rows: string): Edit => [
+  '| 6 | Rename a customer | Customers |',
+  `${rows}\n| 6 | Rename a customer | Customers |`,
+];
+const PATTERN7 = '| 7 | Find orders by tier (source: support) | 20/1 | Read | all | | | ✅ |';
+// The table ends with a blank line: the row goes before it.
+const ADD7: Edit = [
+  '| 6 | Rename a customer (source: support) | 5/1 | Write | name | | replace | ✅ |',
+  `| 6 | Rename a customer (source: support) | 5/1 | Write | name | | replace | ✅ |\n${PATTERN7}`,
+];
+const CROSS = (ru: number): Edit =>
+  RU(`| 7 | Find orders by tier | Orders | Query, cross-partition: \`SELECT * FROM c WHERE c.cents > 1\` | ${ru} RU |`);
+const SERVERLESS: Edit = [
+  '- **Throughput Planning**: manual 400 RU/s, the change feed included',
+  '- **Throughput Planning**: serverless, the change feed included',
+];
+const HIERARCHICAL: Edit = [
+  '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `order`',
+  '- **Partition Key**: `/customerId, /id` - 100,000 values\n- **Document Types**: `order`',
+];
+const MASSIVE: Edit = ['| 25/5 | Write |', '| 12,000/500 | Write |'];
+const SCALE: Edit = ['110 reads/s and 30 writes/s', '110 reads/s and 12,005 writes/s'];
+const TENANT: readonly Edit[] = [
+  [
+    '- **Geographic Distribution**: one region',
+    '- **Geographic Distribution**: one region\n- **Tenancy**: customerId, but reference data is exempt',
+  ],
+];
+const NOT_REFERENCE: Edit = ['- **Purpose**: customers\n', '- **Purpose**: customers, reference data\n'];
+const DAYS_REFERENCE: Edit = [
+  '- **Purpose**: totals of a day; derived',
+  '- **Purpose**: totals of a day, reference data; derived',
+];
+const TENANTED = [...TENANT, NOT_REFERENCE, DAYS_REFERENCE];
+const sqlOf = (text: string): Edit => ['', `## Relational copy\n\`\`\`sql\n${text}\n\`\`\``];
+const map = (...rows: string[]): Edit => [
+  '',
+  `## Shard map\n| Key | Shard location |\n|---|---|\n${rows.map((row) => `| ${row} |`).join('\n')}`,
+];
+const steps = (...list: string[]): Edit => [
+  '',
+  `## Shard map change plan\n${list.map((step, index) => `${index + 1}. ${step}`).join('\n')}`,
+];
+const RANGES = map('[1,50) | shard A', '[50,100) | shard B', '[100,150) | shard B');
+const cost = (text: string): Edit => [
+  '- **Multi-Region Setup**: one region',
+  `- **Cost**: ${text}\n- **Multi-Region Setup**: one region`,
+];
+
+export const CASES: readonly Case[] = [
+  { rule: 'A1', wrong: [['| 40/10 |', '| TBD |']], at: '| TBD |' },
+  { rule: 'A1', wrong: [['| 40/10 |', '| |']], at: "| 2 | A customer's orders (source" },
+  { rule: 'A1', wrong: [['| 40/10 |', '| [X] RPS |']], at: '[X] RPS' },
+  {
+    rule: 'A2',
+    wrong: [['| 6 | Rename a customer | Customers |', '| 9 | Rename a customer | Customers |']],
+    at: '| 9 | Rename',
+    says: 'pattern 9',
+  },
+  {
+    rule: 'A2',
+    wrong: [['| 3 | Read a customer (source', '| 2 | Read a customer (source']],
+    at: '| 2 | Read a customer (source',
+    says: 'given twice',
+  },
+  {
+    rule: 'A2',
+    wrong: [['| 3 | Read a customer | Customers |', '\n| 3 | Read a customer | Customers |']],
+    at: '| 3 | Read a customer (source',
+    says: 'no row',
+  },
+  { rule: 'A2', wrong: [['Served**: 3, 6', 'Served**: 3']], at: 'Served**: 3', severity: 'warning' },
+  {
+    rule: 'A3',
+    wrong: [['| 5 | Place an order | Orders |', '| 5 | Place an order | Order |']],
+    at: '| 5 | Place an order | Order |',
+    says: 'Order',
+  },
+  {
+    rule: 'A4',
+    wrong: [['| 6 | Rename a customer | Customers | Replace | 12 RU |\n', '']],
+    at: '### Customers Container',
+    says: 'nothing writes it',
+  },
+  {
+    rule: 'A5',
+    wrong: [['- **Purpose**: orders\n', '- **Purpose**: [what this container stores]\n']],
+    at: '[what this container',
+  },
+  {
+    rule: 'A6',
+    wrong: [['Customer only 30 %', 'Customer only 55 %']],
+    at: '20 % of the queries need both',
+    says: '125',
+  },
+  {
+    rule: 'A6',
+    wrong: [['- **Access Correlation**: 20 %', '- **Access Correlation**: 40 %']],
+    at: 'Correlation**: 40 %',
+  },
+  { rule: 'A7', wrong: [['110 reads/s', '400 reads/s']], at: '400 reads/s', says: '110' },
+  { rule: 'A8', wrong: [['- **Size**: 100 GB', '- **Size**: 900 GB']], at: '- **Size**: 900 GB' },
+  {
+    rule: 'A9',
+    wrong: [['## Global Distribution Strategy\n- **Multi-Region Setup**: one region\n', '']],
+    at: '# Shop',
+    severity: 'warning',
+  },
+  { rule: 'A9', wrong: [['- [x] Loads are', '- [ ] Loads are']], at: '- [ ] Loads', severity: 'warning' },
+  {
+    rule: 'A9',
+    wrong: [['- **Customers**: 0.1 % of the load\n', '']],
+    at: 'Hot partition analysis completed',
+    says: 'Customers has no entry',
+  },
+  {
+    rule: 'A9',
+    wrong: [['Throughput Planning**: autoscale 400-4,000 RU/s', 'Throughput Planning**: autoscale 20-200 RU/s']],
+    at: 'Loads are under',
+    says: 'B11',
+  },
+  {
+    rule: 'A10',
+    given: [
+      MASSIVE,
+      SCALE,
+      ['- **Decision**: lines embedded', '- **Binning**: events are binned by hour\n- **Decision**: lines embedded'],
+    ],
+    wrong: [['- **Binning**: events are binned by hour\n', '']],
+    at: '12,000/500',
+  },
+  {
+    rule: 'A11',
+    wrong: [['| 5/1 | Write | name | | replace | ✅ |', '| 5/1 | Write | name | | replace | ⏳ |']],
+    at: '⏳',
+  },
+  {
+    rule: 'A12',
+    wrong: [['Rename a customer (source: support)', 'Rename a customer']],
+    at: '| 6 | Rename a customer | 5/1',
+  },
+  {
+    rule: 'A13',
+    given: [
+      MASSIVE,
+      SCALE,
+      [
+        '- **Decision**: lines embedded',
+        '- **Large scale**: events are binned by hour, written in batches, and 100 GB are two physical partitions\n- **Decision**: lines embedded',
+      ],
+    ],
+    wrong: [[', written in batches', '']],
+    at: '12,000/500',
+    says: 'batched',
+  },
+  { rule: 'A14', wrong: [['- **Load**: 25', '- **Load**: as in DynamoDB, 25']], at: 'DynamoDB' },
+
+  { rule: 'B1', wrong: [['1 KB, max 40 KB', '1 KB, max 2.4 MB']], at: 'max 2.4 MB', severity: 'error' },
+  { rule: 'B1', wrong: [['1 KB, max 40 KB', '1 KB, max 1.4 MB']], at: 'max 1.4 MB', severity: 'warning' },
+  {
+    rule: 'B2',
+    wrong: [['- **Document Size**: 1 KB, max 40 KB', '- **Document Size**: avg 124 KB, max 304 KB']],
+    at: '| 1 | Read an order | Orders',
+    says: '12',
+  },
+  { rule: 'B3', wrong: [['| Create | 10 RU |', '| Create | 2 RU |']], at: '| Create | 2 RU |' },
+  { rule: 'B4', wrong: [['| Replace | 12 RU |', '| Replace | 4 RU |']], at: '| Replace | 4 RU |' },
+  {
+    rule: 'B5',
+    given: [ADD7, RU('| 7 | Find | Customers | Delete | 6 RU |')],
+    wrong: [['| Delete | 6 RU |', '| Delete | 1 RU |']],
+    at: '| Delete | 1 RU |',
+  },
+  { rule: 'B6', wrong: [['| 3 RU |', '| 1.5 RU |']], at: '| 1.5 RU |' },
+  {
+    rule: 'B7',
+    wrong: [['- **Document Size**: 1 KB, max 40 KB', '- **Document Size**: avg 14 KB, max 40 KB']],
+    at: '| 1 | Read an order | Orders',
+  },
+  {
+    rule: 'B8',
+    given: [ADD7, CROSS(30)],
+    wrong: [['| 30 RU |', '| 4 RU |']],
+    at: '| 4 RU |',
+    says: '2 partitions add 5 RU',
+  },
+  {
+    rule: 'B9',
+    given: [['- **Size**: 100 GB', '- **Size**: 100 GB on 2 physical partitions']],
+    wrong: [['100 GB on 2 physical', '100 GB on 5 physical']],
+    at: '5 physical partitions',
+  },
+  {
+    rule: 'B10',
+    given: [ADD7, CROSS(30), ['| 20/1 | Read |', '| 2/1 | Read |']],
+    wrong: [['| 2/1 | Read |', '| 20/1 | Read |']],
+    at: '| 7 | Find orders by tier | Orders',
+    severity: 'warning',
+  },
+  {
+    rule: 'B10',
+    given: [
+      ADD7,
+      CROSS(30),
+      ['| 20/1 | Read |', '| 2/1 | Read |'],
+      ['100 GB of orders', '6,000 GB of orders'],
+      ['- **Size**: 100 GB', '- **Size**: 4,000 GB'],
+    ],
+    wrong: [['- **Size**: 4,000 GB', '- **Size**: 6,000 GB']],
+    at: '| 7 | Find orders by tier | Orders',
+    severity: 'error',
+  },
+  {
+    rule: 'B11',
+    wrong: [['autoscale max 10,000 RU/s', 'autoscale max 100 RU/s']],
+    at: 'autoscale max 100 RU/s',
+    severity: 'error',
+  },
+  {
+    rule: 'B11',
+    wrong: [['autoscale max 10,000 RU/s', 'autoscale max 600 RU/s']],
+    at: 'autoscale max 600 RU/s',
+    severity: 'warning',
+  },
+  { rule: 'B12', wrong: [['autoscale 400-4,000', 'autoscale 1,000-4,000']], at: 'autoscale 1,000-4,000' },
+  { rule: 'B12', wrong: [['autoscale max 10,000', 'autoscale max 900']], at: 'autoscale max 900' },
+  { rule: 'B12', wrong: [['- **Size**: 100 GB', '- **Size**: 500 GB']], at: 'autoscale 400-4,000', says: '500 GB' },
+  { rule: 'B13', wrong: [['manual 400 RU/s', 'manual 350 RU/s']], at: 'manual 350 RU/s' },
+  {
+    rule: 'B14',
+    given: [cost('4,000 RU/s are $230 a month')],
+    wrong: [['$230 a month', '$500 a month']],
+    at: '$500 a month',
+    price: 0.008,
+  },
+  {
+    rule: 'B14',
+    given: [cost('4,000 RU/s are $230 a month')],
+    wrong: [['$230 a month', '$230 a month at $0.008/RU per hour']],
+    at: '$0.008/RU',
+    severity: 'error',
+    price: 0.008,
+  },
+  {
+    rule: 'B15',
+    given: [['- **Multi-Region Setup**: one region', '- **Multi-Region Setup**: 2 regions, $460 for both, 2 × $230']],
+    wrong: [[', $460 for both, 2 × $230', '']],
+    at: 'Setup**: 2 regions',
+  },
+  {
+    rule: 'B16',
+    given: [
+      ['- **Consistency Level**: Session\n\n### Customers', '- **Consistency Level**: Strong\n\n### Customers'],
+      ['| Orders | Point read (id + PK) | 1 RU |', '| Orders | Point read (id + PK) | 2 RU |'],
+    ],
+    wrong: [['| Orders | Point read (id + PK) | 2 RU |', '| Orders | Point read (id + PK) | 1 RU |']],
+    at: '| Orders | Point read',
+  },
+  {
+    rule: 'B17',
+    given: [
+      [
+        '- **Load**: 25',
+        '- **Option A**: reads 100 RU/s, writes 200 RU/s\n- **Option B**: reads 300 RU/s, writes 50 RU/s\n- **Load**: 25',
+      ],
+    ],
+    wrong: [[', writes 50 RU/s', '']],
+    at: 'Option B',
+  },
+  {
+    rule: 'B18',
+    given: [SERVERLESS],
+    wrong: [['serverless, the change', 'serverless, 4,000 RU/s provisioned, the change']],
+    at: '4,000 RU/s provisioned',
+  },
+
+  {
+    rule: 'C1',
+    wrong: [
+      [
+        '"customerId": "c1", "placedAt": "2026-01-01T10:00:00Z", "cents": 100',
+        '"partitionKey": "c1", "placedAt": "2026-01-01T10:00:00Z", "cents": 100',
+      ],
+    ],
+    at: '- **Partition Key**: `/customerId`',
+    says: 'partitionKey',
+  },
+  { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - 40 values']], at: '40 values', severity: 'error' },
+  { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - read by id']], at: 'read by id', severity: 'warning' },
+  { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/tier` - read by tier']], at: 'read by tier', says: 'few values' },
+  {
+    rule: 'C3',
+    wrong: [['the largest customer has 2 MB in one key', 'the largest customer has 34 GB in one key']],
+    at: '34 GB',
+    severity: 'error',
+  },
+  {
+    rule: 'C3',
+    wrong: [['max 40)', 'max 30,000,000)']],
+    at: '- **Partition Key**: `/customerId` - 100,000 values',
+    says: '30 GB',
+  },
+  { rule: 'C4', wrong: [['2 MB in one key, 1 % of the load', '2 MB in one key, 12,000 RU/s']], at: '12,000 RU/s' },
+  { rule: 'C5', wrong: [['15,000 RU/s, over 2 shards', '45,000 RU/s, over 2 shards']], at: '45,000 RU/s', says: '5' },
+  {
+    rule: 'C5',
+    wrong: [
+      ['Query of all shards:', 'Query:'],
+      ['merged, 4 RU', '4 RU'],
+    ],
+    at: '| 4 | Totals of a day | Days',
+  },
+  {
+    rule: 'C5',
+    wrong: [['15,000 RU/s, over 2 shards', '150 RU/s, over 2 shards']],
+    at: '150 RU/s',
+    severity: 'warning',
+  },
+  {
+    rule: 'C6',
+    wrong: [
+      ['- **Current Design**: key of the customer', '- **Current Design**: cross-partition queries by customer'],
+      [
+        '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `order`',
+        '- **Partition Key**: `/id` - 100,000 values\n- **Document Types**: `order`',
+      ],
+    ],
+    at: 'Child Independence',
+    says: '/customerId',
+  },
+  {
+    rule: 'C7',
+    wrong: [
+      [', written in shards 0-1 of a random suffix', ''],
+      ['15,000 RU/s, over 2 shards', '1,500 RU/s'],
+    ],
+    at: '`/day` - 3,650 values',
+  },
+  {
+    rule: 'C8',
+    given: [HIERARCHICAL, ADD7, RU('| 7 | Find | Orders | Query: `SELECT * FROM c WHERE c.customerId = @c` | 3 RU |')],
+    wrong: [
+      ['`SELECT * FROM c WHERE c.customerId = @c` | 3 RU |\n| 6', '`SELECT * FROM c WHERE c.id = @c` | 3 RU |\n| 6'],
+    ],
+    at: '| 7 | Find | Orders',
+  },
+  {
+    rule: 'C9',
+    given: [HIERARCHICAL],
+    wrong: [['autoscale 400-4,000 RU/s, 10 RU a create and the change feed', 'serverless, with the change feed']],
+    at: 'serverless',
+  },
+  {
+    rule: 'C10',
+    wrong: [['`/id` - 100,000 values', '`/store_user` - 100,000 values, a synthetic key']],
+    at: '/store_user',
+  },
+  { rule: 'C11', wrong: [['"id": "c1", "type": "customer"', '"id": "c/1", "type": "customer"']], at: '"id": "c/1"' },
+  {
+    rule: 'C12',
+    wrong: [['| 25/5 | Write | all of Order | |', '| 25/5 | Write | all of Order | number is globally unique |']],
+    at: 'globally unique',
+  },
+
+  {
+    rule: 'D1',
+    wrong: [['- **Decision**: lines embedded in the order', '- **Decision**: separate containers']],
+    at: '- **Decision**: separate containers',
+    says: '95 %',
+  },
+  { rule: 'D2', wrong: [['| 20 % | Separate |', '| 20 % | Consolidate |']], at: '| Consolidate |' },
+  {
+    rule: 'D3',
+    given: [
+      ['| 20 % | Separate | under 30 % |', '| 40 % | Separate, no multi-document container | 300 against 400 RU/s |'],
+    ],
+    wrong: [['300 against 400 RU/s', 'simpler']],
+    at: 'simpler',
+  },
+  {
+    rule: 'D4',
+    given: [
+      ['| 20 % | Separate | under 30 % |', '| 40 % | Separate, no multi-document container | 300 against 400 RU/s |'],
+    ],
+    wrong: [['Separate, no multi-document container', 'Separate']],
+    at: '| 40 % | Separate |',
+  },
+  {
+    rule: 'D5',
+    wrong: [
+      ['- **Access Correlation**: 95 %', '- **Access Correlation**: 80 %'],
+      ['both 95 %', 'both 80 %'],
+      ['Order only 5 %', 'Order only 20 %'],
+    ],
+    at: 'lines embedded in the order',
+  },
+  { rule: 'D6', wrong: [['max 100 lines × 0.2 KB = 20 KB', 'lines grow without bound']], at: 'without bound' },
+  {
+    rule: 'D6',
+    wrong: [['max 100 lines × 0.2 KB = 20 KB', 'max 8,000 lines × 0.2 KB = 1.6 MB']],
+    at: '8,000 lines',
+    severity: 'warning',
+  },
+  { rule: 'D7', wrong: [['25 × 10 RU = 250 RU/s', '25 × 10 RU = 350 RU/s']], at: '350 RU/s' },
+  { rule: 'D7', wrong: [['100 lines × 0.2 KB = 20 KB', '100 lines × 0.2 KB = 20 MB']], at: '20 MB' },
+  {
+    rule: 'D8',
+    wrong: [
+      ['"id": "c2", "type": "customer", "name"', '"id": "c2", "name"'],
+      ['- **Document Types**: `customer`', '- **Document Types**: `customer`, `address`'],
+    ],
+    at: '"id": "c2", "name"',
+  },
+
+  {
+    rule: 'E1',
+    given: [
+      [
+        '"name": "Ada", "tier": "gold"',
+        '"name": "Ada", "tier": "gold", "a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1',
+      ],
+      [
+        '- **Composite Indexes**',
+        '- **Access Patterns Served**: 1\n\n### Customers Container\n- **Included Paths**: `/tier/?`\n- **Excluded Paths**: `/*`\n\n### Orders Container\n- **Composite Indexes**',
+      ],
+    ],
+    wrong: [['- **Included Paths**: `/tier/?`\n- **Excluded Paths**: `/*`\n', '- **Included Paths**: `/*`\n']],
+    at: '- **Included Paths**: `/*`',
+  },
+  { rule: 'E2', wrong: [['- **Excluded Paths**: `/*`\n', '']], at: '- **Included Paths**' },
+  { rule: 'E3', wrong: [['`/placedAt/?`', '`/lines/*/sku/?`']], at: '/lines/*/sku' },
+  { rule: 'E4', wrong: [['`/placedAt/?`', '`/placedAt`']], at: '`/placedAt`', severity: 'error' },
+  { rule: 'E4', wrong: [['`/placedAt/?`', '`/placedAt/*`']], at: '`/placedAt/*`', severity: 'warning' },
+  {
+    rule: 'E5',
+    given: [
+      ADD7,
+      RU('| 7 | Find | Orders | Query: `SELECT * FROM c WHERE c.customerId = @c AND c.placedAt > @a` | 3 RU |'),
+    ],
+    wrong: [['c.placedAt > @a', 'c.cents > @a']],
+    at: '| 7 | Find | Orders',
+    says: 'cents',
+  },
+  { rule: 'E5', wrong: [['WHERE c.day = @day', 'WHERE c.dya = @day']], at: 'c.dya', says: 'no example' },
+  {
+    rule: 'E6',
+    given: [
+      ADD7,
+      RU(
+        '| 7 | Find | Orders | Query: `SELECT * FROM c WHERE c.customerId = @c ORDER BY c.customerId, c.placedAt DESC` | 3 RU |',
+      ),
+    ],
+    wrong: [['c.placedAt DESC', 'c.placedAt']],
+    at: '| 7 | Find | Orders',
+  },
+  {
+    rule: 'E7',
+    wrong: [['"ttl": 2592000', '"ttl": "2026-02-01"']],
+    at: '"id": "o1", "type": "order"',
+    says: '2026-02-01',
+  },
+  {
+    rule: 'E7',
+    wrong: [['- **TTL**: -1\n- **Document Size**', '- **Document Size**']],
+    at: '"id": "o1", "type": "order"',
+    says: 'no default',
+  },
+  {
+    rule: 'E8',
+    wrong: [['- **Load**: 25', '- **Privacy**: an expired order is deleted within seconds\n- **Load**: 25']],
+    at: 'within seconds',
+  },
+
+  { rule: 'F1', wrong: [['"ttl": 2592000', '"ttl": 3600']], at: '| summaries |', severity: 'error' },
+  { rule: 'F1', wrong: [['"ttl": 2592000', '"ttl": 130000']], at: '| summaries |', severity: 'warning' },
+  {
+    rule: 'F2',
+    given: [ADD7, RU('| 7 | Find | Orders | Delete | 6 RU |')],
+    wrong: [[', "deletedAt": "2026-01-03T10:00:00Z", "ttl": 2592000', '']],
+    at: '| 7 | Find | Orders',
+  },
+  {
+    rule: 'F3',
+    wrong: [['orders = count; cents = sum(cents)', 'orders = count; cents = last(cents)']],
+    at: '| days |',
+  },
+  {
+    rule: 'F4',
+    wrong: [['orders = count; cents = sum(cents)', 'orders = count; cents = delta of cents']],
+    at: '| days |',
+  },
+  { rule: 'F5', wrong: [['orders = count; cents = sum(cents)', 'orders = count; cents += cents']], at: '| days |' },
+  {
+    rule: 'F6',
+    given: [
+      ['| Deletes | Start |\n|---|---|', '| Deletes | Start | Lease |\n|---|---|---|'],
+      ['| #2 | 5 s | remove | backfill |', '| #2 | 5 s | remove | backfill | a |'],
+      ['| #4 | 30 s | subtract | backfill |', '| #4 | 30 s | subtract | backfill | b |'],
+    ],
+    wrong: [['| backfill | b |', '| backfill | a |']],
+    at: '| days |',
+  },
+  {
+    rule: 'F7',
+    given: [['- **Load**: 25', '- **Hosts**: 2 workers read the feed\n- **Load**: 25']],
+    wrong: [['2 workers', '9 workers']],
+    at: '9 workers',
+  },
+  { rule: 'F8', wrong: [[', the change feed included', '']], at: 'manual 400 RU/s' },
+  { rule: 'F9', wrong: [['| #4 | 30 s | subtract | backfill |', '| #4 | 30 s | subtract | now |']], at: '| days |' },
+  {
+    rule: 'F10',
+    wrong: [['orders = count; cents = sum(cents)', 'orders = count; cents = max by _ts']],
+    at: '| days |',
+  },
+  {
+    rule: 'F11',
+    wrong: [['- **Multi-Region Setup**: one region', '- **Multi-Region Setup**: multi-region writes in two regions']],
+    at: 'multi-region writes',
+  },
+
+  {
+    rule: 'H1',
+    given: TENANTED,
+    wrong: [
+      [
+        '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `summary`',
+        '- **Partition Key**: `/placedAt` - 100,000 values\n- **Document Types**: `summary`',
+      ],
+    ],
+    at: '`/placedAt` - 100,000',
+  },
+  {
+    rule: 'H1',
+    given: [
+      ...TENANTED,
+      sqlOf(
+        "CREATE TABLE orders (customer_id text, id text, PRIMARY KEY (customer_id, id));\nSELECT create_distributed_table('orders', 'customer_id');",
+      ),
+    ],
+    wrong: [["'orders', 'customer_id'", "'orders', 'id'"]],
+    at: 'CREATE TABLE orders',
+  },
+  {
+    rule: 'H2',
+    given: TENANTED,
+    wrong: [['"type": "summary", "customerId": "c1"', '"type": "summary"']],
+    at: '"type": "summary"',
+  },
+  { rule: 'H3', given: TENANTED, wrong: [['| 5/1 | Write |', '| 50/1 | Write |']], at: '### Customers Container' },
+  {
+    rule: 'H4',
+    given: [...TENANTED, sqlOf('CREATE TABLE orders (customer_id text, id text, PRIMARY KEY (customer_id, id));')],
+    wrong: [['PRIMARY KEY (customer_id, id)', 'PRIMARY KEY (id)']],
+    at: 'CREATE TABLE orders',
+  },
+  {
+    rule: 'H5',
+    given: TENANTED,
+    wrong: [['WHERE c.customerId = @c` | 3 RU', 'WHERE c.id = @c` | 3 RU']],
+    at: "| 2 | A customer's orders | CustomerOrders",
+  },
+  {
+    rule: 'H6',
+    given: [...TENANTED, sqlOf('SELECT * FROM a JOIN b ON a.id = b.id AND a.customer_id = b.customer_id;')],
+    wrong: [[' AND a.customer_id = b.customer_id', '']],
+    at: 'SELECT * FROM a',
+  },
+  {
+    rule: 'H7',
+    given: [
+      ...TENANTED,
+      sqlOf('ALTER TABLE orders ADD COLUMN customer_id text;\nUPDATE orders SET customer_id = owner;'),
+    ],
+    wrong: [['UPDATE orders SET customer_id = owner;', '']],
+    at: 'ALTER TABLE',
+  },
+  {
+    rule: 'H8',
+    given: [
+      ...TENANTED,
+      ['| [day] |', '| [customerId, day] |'],
+      ['| yyyy/mm of placedAt; id = id |', '| customerId, yyyy/mm of placedAt; id = id |'],
+    ],
+    wrong: [['| [customerId, day] |', '| [day] |']],
+    at: '| days |',
+  },
+
+  { rule: 'I1', given: [RANGES], wrong: [['[1,50)', '[1,50]']], at: '[1,50]' },
+  { rule: 'I1', given: [RANGES], wrong: [['[1,50)', '[50,1)']], at: '[50,1)' },
+  { rule: 'I2', given: [RANGES], wrong: [['[50,100)', '[40,100)']], at: '[40,100)', severity: 'error' },
+  { rule: 'I2', given: [RANGES], wrong: [['[100,150)', '[120,150)']], at: '[120,150)', severity: 'information' },
+  {
+    rule: 'I3',
+    given: [map('1 | shard A', '2 | shard A')],
+    wrong: [['| 2 | shard A', '| 1 | shard A']],
+    at: '| 1 | shard A',
+  },
+  { rule: 'I4', given: [RANGES], wrong: [['[100,150) | shard B', '7 | shard B']], at: '| 7 | shard B' },
+  {
+    rule: 'I5',
+    given: [map('1 | shard A', '2 | shard A')],
+    wrong: [['| 2 | shard A', '| acme | shard A']],
+    at: '| acme |',
+  },
+  {
+    rule: 'I6',
+    given: [
+      RANGES,
+      steps(
+        'drain the writers',
+        'take [1,50) offline',
+        'copy the data of [1,50) to shard B',
+        'update the mapping',
+        'bring it online',
+      ),
+    ],
+    wrong: [['2. take [1,50) offline\n', '']],
+    at: 'update the mapping',
+  },
+  {
+    rule: 'I7',
+    given: [RANGES, steps('drain the writers', 'take [1,50) offline')],
+    wrong: [['1. drain the writers\n', '']],
+    at: 'take [1,50) offline',
+  },
+  {
+    rule: 'I8',
+    given: [RANGES, steps('split [1,50) at 20')],
+    wrong: [['split [1,50) at 20', 'split [1,50) at 20, the second half to shard B from shard A']],
+    at: 'split [1,50)',
+  },
+  {
+    rule: 'I9',
+    given: [RANGES, steps('merge [50,100) and [100,150)')],
+    wrong: [['merge [50,100)', 'merge [1,50)']],
+    at: 'merge [1,50)',
+  },
+  {
+    rule: 'I10',
+    given: [RANGES, steps('copy the data of [1,50)', 'update the mapping')],
+    wrong: [['1. copy the data of [1,50)\n', '']],
+    at: 'update the mapping',
+  },
+  {
+    rule: 'I11',
+    given: [RANGES, steps('update mapping v1, which gives v2', 'bring v2 online')],
+    wrong: [['bring v2 online', 'bring v1 online']],
+    at: 'bring v1 online',
+  },
+  {
+    rule: 'I12',
+    given: [RANGES, steps('create database db-c', 'add shard C')],
+    wrong: [['1. create database db-c\n2. add shard C', '1. add shard C\n2. create database db-c']],
+    at: 'add shard C',
+  },
+  {
+    rule: 'I13',
+    given: [RANGES, ['', '- **Shard map store**: a database of its own, one manager a process']],
+    wrong: [['a database of its own, one manager a process', 'the shard map lies in the same database as the orders']],
+    at: 'same database',
+  },
+  {
+    rule: 'I14',
+    given: [['', '## Shard map\n- **Routing credentials**: `router`\n- **Administration credentials**: `admin`']],
+    wrong: [['`router`', '`admin`']],
+    at: 'Routing credentials',
+  },
+];

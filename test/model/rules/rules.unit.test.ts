@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import type { RuleFinding } from '../../../src/model/rules/rule.ts';
+import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rules/index.ts';
+import { type Texts, documentsOf, edited } from './base.ts';
+import { CASES } from './cases.ts';
+
+const TODAY = new Date('2026-06-01T00:00:00Z');
+
+function check(texts: Texts, price?: number): Report {
+  return checkDocuments(documentsOf(texts), MODEL_RULES, {
+    today: TODAY,
+    settings: price === undefined ? {} : { price },
+  });
+}
+
+const lineOf = ({ requirements, design }: Texts, { at }: RuleFinding): string =>
+  (at.file.includes('requirements') ? requirements : design).split('\n')[at.line - 1] ?? '';
+
+test('the base is read without a word and passes every rule', () => {
+  const { findings, reading } = check(edited([]));
+  expect(findings).toEqual([]);
+  expect(reading).toEqual([]);
+});
+
+test.each(CASES.map((one, index) => [`${one.rule} #${index}`, one] as const))(
+  '%s',
+  (_, { rule, given = [], wrong, at, severity, says, price }) => {
+    const before = edited(given);
+    const right = check(before, price);
+    // The rule looked, and passed: without that the next lines would prove nothing.
+    expect(right.findings.filter((finding) => finding.rule === rule)).toEqual([]);
+    expect(right.notChecked.filter((entry) => entry.rule === rule)).toEqual([]);
+    const after = edited(wrong, before);
+    const found = check(after, price).findings.filter((finding) => finding.rule === rule);
+    expect(
+      found.map((finding) => `${finding.severity} ${finding.message} | ${lineOf(after, finding)}`).join('\n'),
+    ).toContain(at);
+    const [first] = found.filter(
+      (finding) =>
+        lineOf(after, finding).includes(at) &&
+        (says === undefined || `${finding.message} ${finding.mend ?? ''}`.includes(says)) &&
+        (severity === undefined || finding.severity === severity),
+    );
+    expect(first, found.map(({ message, severity: given1 }) => `${given1}: ${message}`).join('\n')).toBeDefined();
+    expect(first?.mend).toBeTruthy();
+  },
+);
+
+test('every rule over the documents has a case', () => {
+  const ids = new Set(CASES.map(({ rule }) => rule));
+  expect(MODEL_RULES.map(({ id }) => id).filter((id) => !ids.has(id))).toEqual([]);
+});

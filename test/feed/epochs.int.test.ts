@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { currentEpoch } from '../../src/feed/epochs.ts';
+import { currentEpoch, raiseEpoch } from '../../src/feed/epochs.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 
 test('a source’s epoch stays while its container does, and rises with each container made anew', async () => {
@@ -19,4 +19,12 @@ test('hosts that start at once agree on it, with lost answers and throttling too
     const epochs = await Promise.all(hosts.map((state) => currentEpoch(state, 'Orders', rid)));
     expect(epochs).toEqual(hosts.map(() => round + 1));
   }
+});
+
+test('a container that lost changes counts anew, once for all hosts that notice', async () => {
+  const { emulator, container: state } = await emulate();
+  const hosts = Array.from({ length: 4 }, () => clientOf(emulator).database('d').container('c'));
+  await currentEpoch(state, 'Orders', 'rid1');
+  expect(await Promise.all(hosts.map((host) => raiseEpoch(host, 'Orders', 'rid1', 1)))).toEqual([2, 2, 2, 2]);
+  expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(2);
 });

@@ -6,6 +6,7 @@ import type { Change } from '../../src/feed/change.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
 import { CosmosChangeSource } from '../../src/feed/source.ts';
 import { emulate, HASH_KEY } from '../emulator/emulate.ts';
+import { ManualClock } from '../support/clock.ts';
 
 const go = new AbortController().signal;
 const ALL: FeedRange = { min: '', max: 'FF' };
@@ -231,4 +232,30 @@ test('a container made anew refuses the positions of the old one, which would sk
   await expect(source.resolve(ALL, 'now', go)).rejects.toMatchObject({ code: 'container-replaced' });
   const anew = new CosmosChangeSource(container, await ridOf(container), ITEMS, { epoch: 2 });
   expect((await drain(anew)).pages.flat()).toMatchObject([{ id: 'first', version: { epoch: 2 } }]);
+});
+
+test('a feed that lost what lies before the position is read no further, once it can’t be a lagging replica', async () => {
+  const { emulator, container, put } = await feed();
+  emulator.faults({ historyMs: 60_000 });
+  for (const id of numbers(0, 5)) await put(id);
+  const clock = new ManualClock();
+  const raised: number[] = [];
+  const onBehind = async (): Promise<void> => void raised.push(clock.now());
+  const source = new CosmosChangeSource(container, await ridOf(container), ITEMS, {
+    epoch: 1,
+    clock,
+    behindMs: 10_000,
+    onBehind,
+  });
+  const { next } = await drain(source);
+  emulator.failover('d/c', 60_000);
+  expect((await source.read(ALL, next, go)).next).toBe(next);
+  clock.advance(9_999);
+  await source.read(ALL, next, go);
+  clock.advance(1);
+  await expect(source.read(ALL, next, go)).rejects.toMatchObject({
+    code: 'feed-behind',
+    mend: expect.stringContaining('Rewind') as string,
+  });
+  expect(raised).toHaveLength(1);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { FeedRange } from '../../src/cosmos/ranges.ts';
 import { type Lease, LeaseLost, type LeaseStore } from '../../src/feed/lease.ts';
-import { isHalfSplit, splitLease } from '../../src/feed/split.ts';
+import { gapsOf, isHalfSplit, lastSeen, splitLease } from '../../src/feed/split.ts';
 
 const range = (min: string, max: string): FeedRange => ({ min, max });
 const lease = (of: FeedRange, position?: string): Lease => ({
@@ -92,4 +92,29 @@ describe('a split (R10)', () => {
       expect(store.done).toEqual(['write the parent']);
     }
   });
+});
+
+describe('a lease that was made twice', () => {
+  const twin = (id: string, position?: string): Lease => ({ ...lease(whole, position), id });
+
+  test('keeps the one with the smaller id, once the other has read what it has yet to read', async () => {
+    const [a, b] = [twin('a', '"5"'), twin('b', '"9"')];
+    expect([isHalfSplit(a, [a, b]), isHalfSplit(b, [a, b])]).toEqual([false, true]);
+    const store = new Store([a, b], parts);
+    expect(await splitLease(store, b)).toBeUndefined();
+    expect(store.done).toEqual(['write the parent', 'delete the parent']);
+  });
+
+  test('keeps both while the smaller id is ahead: what lies between would be skipped', () => {
+    const [a, b] = [twin('a', '"9"'), twin('b', '"5"')];
+    expect([isHalfSplit(a, [a, b]), isHalfSplit(b, [a, b])]).toEqual([false, false]);
+  });
+});
+
+test('a range without a lease goes on where the narrowest lease around it was last seen', () => {
+  expect(gapsOf([lease(range('', '3F')), lease(range('7F', 'FF'))])).toEqual([range('3F', '7F')]);
+  const seen = [lease(whole, '"3"'), lease(range('', '7F'), '"8"'), lease(range('7F', 'FF'), '"9"')];
+  expect(lastSeen(range('3F', '7F'), seen)).toBe('"8"');
+  expect(lastSeen(range('3F', '9F'), seen)).toBe('"3"');
+  expect(lastSeen(whole, seen.slice(1))).toBeUndefined();
 });

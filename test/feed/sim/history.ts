@@ -168,10 +168,15 @@ export class History {
     let started = false;
     // A host whose start fails, or hangs, is started again by whoever looks after it.
     this.#world.in(20_000, () => !started && again());
-    feed.start().then(() => {
-      started = true;
-      this.#oracle.preparedAt = Math.min(this.#oracle.preparedAt, this.#leases.preparedAt ?? Infinity);
-    }, again);
+    void (async () => {
+      try {
+        await feed.start();
+        started = true;
+        this.#oracle.preparedAt = Math.min(this.#oracle.preparedAt, this.#leases.preparedAt ?? Infinity);
+      } catch {
+        again();
+      }
+    })();
   }
 
   /** A stopping host keeps its name until it is gone: two of one name are not allowed for. */

@@ -51,6 +51,7 @@ export class Ingestor {
     const { hubs, spec, host } = this.#options;
     await hubs.check(spec.from);
     const consumer = await hubs.consumer(spec.from, spec.consumerGroup, host);
+    await giveUpFormer(consumer, spec.consumerGroup, host);
     const subscription = consumer.client.subscribe(
       {
         processEvents: (events, context) => this.#take(events, context),
@@ -124,6 +125,16 @@ export class Ingestor {
     const told = hubFailure(error, `${from} (consumer group ${consumerGroup})`) ?? error;
     emit('feed:failed', { container: `event hub ${from}`, lease: partition, error: told });
   }
+}
+
+/**
+ * Gives up what a host of this name still owns: it was killed, and the client would wait a minute until its own ownership
+ * has expired.
+ */
+async function giveUpFormer({ client, store }: HubConsumer, group: string, host: string): Promise<void> {
+  const owned = await store.listOwnership(client.fullyQualifiedNamespace, client.eventHubName, group);
+  const former = owned.filter(({ ownerId }) => ownerId === host);
+  if (former.length > 0) await store.claimOwnership(former.map((ownership) => ({ ...ownership, ownerId: '' })));
 }
 
 interface Checkpoints {

@@ -1,0 +1,199 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { BlobCheckpointStore } from '@azure/eventhubs-checkpointstore-blob';
+import { ContainerClient } from '@azure/storage-blob';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { IngestEvent, IngestSpec } from '../../src/definition/kinds.ts';
+import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { Ingestor } from '../../src/ingest/ingestor.ts';
+import type { HubClients } from '../../src/sinks/hub-clients.ts';
+import { type Azurite, startAzurite } from '../support/azurite.ts';
+import { openHubs } from '../emulator/hubs.ts';
+import { type Stage, openStage } from '../support/stage.ts';
+
+let stage: Stage;
+let azurite: Azurite;
+beforeAll(async () => {
+  azurite = await startAzurite();
+  stage = await openStage({ seed: 1 });
+});
+afterAll(async () => {
+  await stage[Symbol.asyncDispose]();
+  await azurite.close();
+});
+
+interface Body {
+  readonly id?: string;
+  readonly store: string;
+  readonly cents: number;
+}
+
+const map = ({ body }: IngestEvent): Record<string, unknown> | null => {
+  const { id, store, cents } = body as Body;
+  if (cents < 0) throw new Error(`${cents} cents`);
+  return cents === 0 ? null : { ...(id === undefined ? {} : { id }), storeId: store, cents };
+};
+
+let names = 0;
+
+/** A hub with an ingest into `Orders`, each test's documents under stores of its own. */
+async function ingesting(spec: Partial<IngestSpec> = {}) {
+  const hubs = await openHubs();
+  const name = `in-${names++}`;
+  const container = new ContainerClient(azurite.connectionString, name);
+  await container.create();
+  const store = new BlobCheckpointStore(container);
+  const clients: HubClients = {
+    producer: async (hub) => hubs.producer(hub),
+    check: async (hub) => void (await hubs.producer(hub).getPartitionIds()),
+    consumer: async (hub, group) => ({ client: hubs.consumer(group, hub, store), store }),
+  };
+  const deadLetters = new DeadLetters(stage.services.state);
+  const own: IngestSpec = {
+    kind: 'ingest',
+    name,
+    version: 1,
+    from: 'telemetry',
+    consumerGroup: '$Default',
+    format: 'json',
+    into: { container: 'Orders', type: 'order' },
+    map,
+    ...spec,
+  };
+  const open = (host: string): Ingestor =>
+    new Ingestor({
+      spec: own,
+      target: { name: own.into.container, keyPaths: [['storeId']] },
+      hubs: clients,
+      database: stage.services.database,
+      deadLetters,
+      host,
+    });
+  const run = async (ingestor: Ingestor): Promise<Ingestor> => {
+    await ingestor.start();
+    while (!(await ingestor.caughtUp())) await new Promise((resolve) => setImmediate(resolve));
+    return ingestor;
+  };
+  return {
+    hubs: hubs.hubs,
+    producer: hubs.producer(),
+    open,
+    run,
+    letters: () => deadLetters.list(`${name}@1`),
+    documents: async (storeId: string) =>
+      (await stage.container('Orders').items.query('SELECT * FROM c', { partitionKey: storeId }).fetchAll())
+        .resources as Record<string, unknown>[],
+    [Symbol.asyncDispose]: () => hubs[Symbol.asyncDispose](),
+  };
+}
+
+const ids = (documents: readonly Record<string, unknown>[]): unknown[] =>
+  documents.map(({ id }) => id as string).toSorted((a, b) => (a < b ? -1 : 1));
+
+describe('events', () => {
+  it('become documents once, sent twice or not, and some become nothing', async () => {
+    await using it1 = await ingesting();
+    const send = (partitionId: string, ...bodies: Body[]): Promise<void> =>
+      it1.producer.sendBatch(
+        bodies.map((body) => ({ body })),
+        { partitionId },
+      );
+    await send('0', { id: 'a', store: 'once', cents: 1 }, { id: 'a', store: 'once', cents: 1 });
+    await send('1', { id: 'b', store: 'once', cents: 2 }, { id: 'z', store: 'once', cents: 0 });
+    const first = await it1.run(it1.open('host'));
+    await send('0', { id: 'a', store: 'once', cents: 1 }, { id: 'c', store: 'once', cents: 3 });
+    await it1.run(first).catch(() => undefined);
+    while (!(await first.caughtUp())) await new Promise((resolve) => setImmediate(resolve));
+    await first.stop();
+    const documents = await it1.documents('once');
+    expect(ids(documents)).toEqual(['a', 'b', 'c']);
+    expect(documents[0]).toMatchObject({ type: 'order', storeId: 'once' });
+    expect(first.stats).toMatchObject({ changes: 6, parked: 0 });
+    expect(first.stats.meter.writes).toBe(3);
+  });
+
+  it('are told by their place in the hub where they have no id of their own', async () => {
+    await using it1 = await ingesting();
+    await it1.producer.sendBatch([{ body: { store: 'placed', cents: 1 } }, { body: { store: 'placed', cents: 1 } }]);
+    await (await it1.run(it1.open('host'))).stop();
+    expect(await it1.documents('placed')).toHaveLength(2);
+  });
+
+  it('are not read again behind the checkpoint by the next host', async () => {
+    await using it1 = await ingesting();
+    await it1.producer.sendBatch([{ body: { id: 'a', store: 'next', cents: 1 } }], { partitionId: '0' });
+    await (await it1.run(it1.open('one'))).stop();
+    await it1.producer.sendBatch([{ body: { id: 'b', store: 'next', cents: 1 } }], { partitionId: '0' });
+    const second = await it1.run(it1.open('two'));
+    await second.stop();
+    expect(ids(await it1.documents('next'))).toEqual(['a', 'b']);
+    expect(second.stats.changes).toBe(1);
+  });
+});
+
+describe('bad input', () => {
+  it('is a dead letter with its partition and offset, and the partition goes on', async () => {
+    await using it1 = await ingesting();
+    await it1.producer.sendBatch(
+      [
+        { body: { id: 'a', store: 'bad', cents: 1 } },
+        { body: Buffer.from('{ not json') },
+        { body: { id: 'b', store: 'bad', cents: -5 } },
+        { body: { id: 'c', cents: 1 } },
+        { body: { id: '', store: 'bad', cents: 1 } },
+        { body: { id: 'a/b', store: 'bad', cents: 1 } },
+        { body: { id: 'd', store: 'bad', cents: 1 } },
+      ],
+      { partitionId: '1' },
+    );
+    const ingestor = await it1.run(it1.open('host'));
+    await ingestor.stop();
+    expect(ids(await it1.documents('bad'))).toEqual(['a', 'd']);
+    const letters = (await it1.letters()).toSorted((a, b) => a.version.lsn - b.version.lsn);
+    expect(letters.map(({ id, code }) => [id, code])).toEqual([
+      ['1', 'event-not-json'],
+      ['2', 'ingest-threw'],
+      ['3', 'event-key-missing'],
+      ['4', 'event-id-wrong'],
+      ['5', 'document-refused'],
+    ]);
+    const offset = it1.hubs.events('telemetry')[2]?.sequence;
+    expect(offset).toBe(2);
+    expect(letters[1]).toMatchObject({
+      container: 'telemetry',
+      key: ['$Default', '1'],
+      message: expect.stringMatching(/^-5 cents \(partition 1, offset \d+\)$/),
+    });
+    expect(ingestor.stats.parked).toBe(5);
+  });
+
+  it('says which hub or consumer group is not there', async () => {
+    await using it1 = await ingesting({ from: 'none' });
+    await expect(it1.open('host').start()).rejects.toMatchObject({ code: 'MessagingEntityNotFoundError' });
+    await using it2 = await ingesting({ consumerGroup: 'nobody' });
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const heard = (event: unknown): void => resolve((event as { error: unknown }).error);
+    subscribe('millrace:feed:failed', heard);
+    const ingestor = it2.open('host');
+    await ingestor.start();
+    expect(await promise).toMatchObject({
+      code: 'event-hub-missing',
+      message: expect.stringContaining('telemetry (consumer group nobody)'),
+    });
+    unsubscribe('millrace:feed:failed', heard);
+    await ingestor.stop();
+  });
+
+  it('waits while the database fails, and takes everything afterwards', async () => {
+    await using it1 = await ingesting();
+    const bodies = Array.from({ length: 300 }, (_, n) => ({ body: { id: `o${n}`, store: 'rough', cents: 1 } }));
+    stage.emulator.faults({ failAfterEffect: 0.3, failBefore: 0.3, throttle: 0.2 });
+    try {
+      await it1.producer.sendBatch(bodies);
+      await (await it1.run(it1.open('host'))).stop();
+    } finally {
+      stage.emulator.faults({});
+    }
+    expect(await it1.documents('rough')).toHaveLength(300);
+    expect(await it1.letters()).toEqual([]);
+  });
+});

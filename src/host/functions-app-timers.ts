@@ -33,11 +33,26 @@ export const TIMERS: readonly TimerPlan[] = [
     needed: () => true,
   },
   {
+    // Also: nobody reads a feed any more, a lease is stuck.
+    name: 'leases-check',
+    schedule: '20 */5 * * * *',
+    operation: 'leases check',
+    input: {},
+    needed: () => true,
+  },
+  {
     name: 'archive-sweep',
     schedule: '0 17 * * * *',
     operation: 'archive sweep',
     input: {},
     needed: ({ archives }) => archives.length > 0,
+  },
+  {
+    name: 'fan-out',
+    schedule: '15 * * * * *',
+    operation: 'projections fan-out',
+    input: { within: 40 },
+    needed: ({ embeds }) => embeds.length > 0,
   },
   {
     name: 'jobs',

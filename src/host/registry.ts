@@ -32,7 +32,7 @@ import { projectionsPause, projectionsResume } from '../operations/projections/p
 import { projectionsPromote } from '../operations/projections/promote.ts';
 import { projectionsRebuild } from '../operations/projections/rebuild.ts';
 import { projectionsShow } from '../operations/projections/show.ts';
-import { projectionsVerify } from '../operations/projections/verify.ts';
+import { projectionsRepair, projectionsVerify } from '../operations/projections/verify.ts';
 import { Registry } from '../operations/registry.ts';
 import { status } from '../operations/status.ts';
 import { dev } from './dev/operation.ts';
@@ -49,6 +49,7 @@ import {
 } from './dev/emulator-world.ts';
 import { jobsWork } from './jobs.ts';
 import { functionsStart } from './local-host/start.ts';
+import { projectionsFanOut } from './fan-out.ts';
 import { run } from './run.ts';
 
 /** Every operation of this build. Those that start something live in host, the others in operations. */
@@ -71,6 +72,8 @@ export const registry = new Registry([
   projectionsPause,
   projectionsResume,
   projectionsVerify,
+  projectionsRepair,
+  projectionsFanOut,
   leasesList,
   leasesCheck,
   leasesRewind,

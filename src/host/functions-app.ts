@@ -8,6 +8,7 @@ import { processorName } from '../operations/leases/processor-name.ts';
 import type { Workspace } from '../operations/workspace.ts';
 import { Drain } from './functions-app-drain.ts';
 import { registerHttp } from './functions-app-http.ts';
+import { ingestOptions, registerIngests } from './functions-app-ingest.ts';
 import { refuseRenamedPrefix } from './functions-app-prefix.ts';
 import { renewed } from './functions-app-renewed.ts';
 import { registerTimers } from './functions-app-timers.ts';
@@ -19,8 +20,8 @@ import { type Consume, triggerConsumer } from './trigger.ts';
 const RECHECK_MS = 30_000;
 
 /**
- * Registers what the pipeline needs of a function app: a Cosmos DB trigger for each container whose feed it reads, the
- * timers, and HTTP for health and operations. The account is asked at the first batch, and nothing throws at import: the
+ * Registers what the pipeline needs of a function app: a Cosmos DB trigger for each container whose feed it reads, an
+ * Event Hubs trigger for each ingest, the timers, and HTTP for health and operations. The account is asked at the first batch, and nothing throws at import: the
  * host would then index no function and not say why.
  */
 export async function registerFunctions(workspace: Workspace): Promise<void> {
@@ -36,9 +37,14 @@ export async function registerFunctions(workspace: Workspace): Promise<void> {
   for (const trigger of loaded.triggers)
     registerTrigger(trigger, drain, async (batch) => (await consumer()).consume(batch));
   if (loaded.pipeline) registerTimers(loaded.pipeline, workspace, drain);
+  const ingests = loaded.pipeline?.ingests ?? [];
+  registerIngests(ingests, workspace, drain);
   registerHttp(workspace, drain, {
     workspace,
-    bindings: loaded.triggers.map((trigger) => ({ type: 'cosmosDBTrigger', ...triggerOptions(trigger) })),
+    bindings: [
+      ...loaded.triggers.map((trigger) => ({ type: 'cosmosDBTrigger', ...triggerOptions(trigger) })),
+      ...ingests.map((ingest) => ({ type: 'eventHubTrigger', ...ingestOptions(ingest) })),
+    ],
     checkLeases,
     ...(loaded.error ? { unloadable: loaded.error } : {}),
   });

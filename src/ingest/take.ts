@@ -95,9 +95,9 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
   if (mapped === null || mapped === undefined) return undefined;
   if (!isObject(mapped))
     throw new MillraceError('event-mapped-wrong', `map returned ${typeof mapped}, and no document`);
-  const { partition, sequence, enqueuedAt } = raw;
+  const { partition, sequence, offset, enqueuedAt } = raw;
   // The time tells a hub that was made anew, whose sequence begins at 0 again, from the one before it.
-  const { id = digest([spec.from, partition, sequence, enqueuedAt.getTime()]) } = mapped;
+  const { id = digest([spec.from, partition, sequence, offset, enqueuedAt.getTime()]) } = mapped;
   if (typeof id !== 'string' || id === '') {
     const mend = 'Return an id of one character or more, or none at all.';
     throw new MillraceError('event-id-wrong', `map returned the id ${JSON.stringify(id)}`, { mend });

@@ -18,6 +18,8 @@ export interface FunctionsHost {
     documents: readonly unknown[],
     options?: { retryCount?: number; rewrite?: boolean },
   ): Promise<void>;
+  /** Delivers the events of a partition as the Event Hubs trigger does: bodies as bytes, the rest as one list a property. */
+  deliverEvents(name: string, partition: string, bodies: readonly (object | string)[], from?: number): Promise<void>;
   /** Sends a request to an HTTP function; keys are the host's to ask for. */
   request(name: string, request?: Partial<HttpData>): Promise<{ status: number; body: unknown }>;
   fire(name: string): Promise<void>;
@@ -38,6 +40,19 @@ export async function indexApp(settings: Readonly<Record<string, string>>): Prom
     deliver: async (name, documents, { retryCount, rewrite = true } = {}) => {
       const string = JSON.stringify(rewrite ? documents.map(rewriteDates) : documents);
       await core.invoke(name, { data: { string }, retryCount, log });
+    },
+    deliverEvents: async (name, partition, bodies, from = 0) => {
+      const bytes = bodies.map((body) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
+      const json = (value: unknown): { json: string } => ({ json: JSON.stringify(value) });
+      const triggerMetadata = {
+        PartitionContext: json({ EventHubName: 'any', ConsumerGroup: '$Default', PartitionId: partition }),
+        SequenceNumberArray: json(bodies.map((_, index) => from + index)),
+        OffsetArray: json(bodies.map((_, index) => String(100 * (from + index)))),
+        EnqueuedTimeUtcArray: json(bodies.map(() => '2026-11-01T06:00:00.123Z')),
+        PartitionKeyArray: json(bodies.map(() => null)),
+        PropertiesArray: json(bodies.map(() => ({}))),
+      };
+      await core.invoke(name, { data: { collectionBytes: { bytes } }, triggerMetadata, log });
     },
     request: async (name, request = {}) => {
       const http = { method: 'GET', url: 'http://localhost/api', headers: {}, query: {}, params: {}, ...request };

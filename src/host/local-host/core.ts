@@ -23,6 +23,7 @@ export interface TypedData {
   readonly string?: string;
   readonly json?: string;
   readonly bytes?: Uint8Array;
+  readonly collectionBytes?: { readonly bytes: readonly Uint8Array[] };
   readonly http?: HttpData;
 }
 
@@ -49,6 +50,8 @@ interface ProgrammingModel {
 export interface Invocation {
   /** What the trigger's binding delivers. */
   readonly data: TypedData;
+  /** What else the host knows of it, by name. */
+  readonly triggerMetadata?: Readonly<Record<string, TypedData>>;
   readonly retryCount?: number | undefined;
   readonly maxRetryCount?: number | undefined;
   readonly log?: (level: string, text: string) => void;
@@ -91,7 +94,7 @@ export class FunctionsCore {
   /** Runs a function as the worker does, through the library's own model. Rejects when the handler does. */
   async invoke(
     name: string,
-    { data, retryCount, maxRetryCount = -1, log }: Invocation,
+    { data, triggerMetadata, retryCount, maxRetryCount = -1, log }: Invocation,
   ): Promise<TypedData | undefined> {
     const found = this.#functions.get(name);
     const [binding] = Object.entries(found?.metadata.bindings ?? {}).find(([, of]) => of['direction'] === 'in') ?? [];
@@ -102,6 +105,7 @@ export class FunctionsCore {
       metadata: found.metadata,
       request: {
         inputData: [{ name: binding, data }],
+        ...(triggerMetadata ? { triggerMetadata } : {}),
         ...(retryCount === undefined ? {} : { retryContext: { retryCount, maxRetryCount } }),
       },
       log: (level: string, _category: string, text: string) => log?.(level, text),

@@ -27,7 +27,7 @@ type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
 /** Compares what is deployed with what the pipeline needs: containers, their keys, expiry and indexes. */
 export async function compareDeployed({ pipeline, model }: Loaded, services: Services): Promise<Comparison> {
-  const needs = indexNeeds(pipeline.projections);
+  const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   const wanted = wantedContainers({ pipeline, model }, services);
   const differences = (
     await Promise.all(

@@ -24,6 +24,7 @@ import { modelCheck } from '../operations/model/check.ts';
 import { modelCost } from '../operations/model/cost.ts';
 import { modelExplain } from '../operations/model/explain.ts';
 import { modelFormat } from '../operations/model/format.ts';
+import { modelInfra } from '../operations/model/infra.ts';
 import { modelTypes } from '../operations/model/types.ts';
 import { plan } from '../operations/plan.ts';
 import { projectionsDrop } from '../operations/projections/drop.ts';
@@ -64,6 +65,7 @@ export const registry = new Registry([
   modelFormat,
   modelTypes,
   modelApply,
+  modelInfra,
   projectionsList,
   projectionsShow,
   projectionsRebuild,

@@ -19,26 +19,31 @@ import { planStorage } from '../archive/open.ts';
 import type { Step } from './step.ts';
 
 /** Leases: keyed and with time to live as the Functions trigger wants them. State: keyed by `pk`, tombstones expire. */
-const own = (id: string, path: string): ContainerDefinition => ({
+export const ownContainer = (kind: 'leases' | 'state', id: string): ContainerDefinition => ({
   id,
-  partitionKey: { paths: [path], kind: 'Hash', version: 2 },
+  partitionKey: { paths: [kind === 'leases' ? '/id' : '/pk'], kind: 'Hash', version: 2 },
   defaultTtl: -1,
 });
 
-/** What a pipeline needs to exist: its model's containers, and ours for leases and state. */
-export function wantedContainers(
-  { pipeline, model }: { pipeline: Pipeline; model: Model },
-  services: Services,
-): { database: Database; definition: ContainerDefinition }[] {
+/** The model's containers, with what the pipeline's projections need of them. */
+export function modelContainers({ pipeline, model }: { pipeline: Pipeline; model: Model }): ContainerDefinition[] {
   const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   const sinks = new Set(pipeline.projections.map(({ into }) => into.container));
-  const wanted = containerDefinitions(model, needs, sinks).map((definition) => ({
+  return containerDefinitions(model, needs, sinks);
+}
+
+/** What a pipeline needs to exist: its model's containers, and ours for leases and state. */
+export function wantedContainers(
+  loaded: { pipeline: Pipeline; model: Model },
+  services: Services,
+): { database: Database; definition: ContainerDefinition }[] {
+  const wanted = modelContainers(loaded).map((definition) => ({
     database: services.database,
     definition,
   }));
   const ours = [
-    { database: services.leaseDatabase, definition: own(services.leases.id, '/id') },
-    { database: services.database, definition: own(services.state.id, '/pk') },
+    { database: services.leaseDatabase, definition: ownContainer('leases', services.leases.id) },
+    { database: services.database, definition: ownContainer('state', services.state.id) },
   ];
   const clash = ours.find(
     ({ database, definition }) =>

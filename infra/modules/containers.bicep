@@ -1,0 +1,465 @@
+// Written by `millrace model infra` from Storefront: Azure Cosmos DB NoSQL Data Model; edit the model, not this file.
+// In a deployment of infra/main.bicep and, where only the model has changed, in one of its own (docs/deploy.md).
+@description('The account that holds the database.')
+param accountName string
+
+@description('Also in a deployment of its own this database must be there.')
+param databaseName string
+
+@description('An account without provisioned throughput.')
+param serverless bool = false
+
+@description('Most RU/s of a container, whatever the model asks for: autoscale maxima are multiples of 1,000.')
+param mostThroughput int = 1000000
+
+resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' existing = {
+  name: accountName
+}
+
+resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2025-10-15' existing = {
+  parent: account
+  name: databaseName
+}
+
+resource container_Stores 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Stores'
+  properties: {
+    resource: {
+      id: 'Stores'
+      partitionKey: {
+        paths: [
+          '/storeId'
+        ]
+        kind: 'Hash'
+        version: 2
+      }
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+}
+
+resource container_Catalog 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Catalog'
+  properties: {
+    resource: {
+      id: 'Catalog'
+      partitionKey: {
+        paths: [
+          '/storeId'
+          '/productId'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 2000)
+      }
+    }
+  }
+}
+
+resource container_Customers 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Customers'
+  properties: {
+    resource: {
+      id: 'Customers'
+      partitionKey: {
+        paths: [
+          '/storeId'
+          '/id'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+}
+
+resource container_Orders 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Orders'
+  properties: {
+    resource: {
+      id: 'Orders'
+      partitionKey: {
+        paths: [
+          '/storeId'
+          '/id'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/type/?'
+          }
+          {
+            path: '/storeId/?'
+          }
+          {
+            path: '/customerId/?'
+          }
+          {
+            path: '/countryId/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 4000)
+      }
+    }
+  }
+}
+
+resource container_Countries 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Countries'
+  properties: {
+    resource: {
+      id: 'Countries'
+      partitionKey: {
+        paths: [
+          '/id'
+        ]
+        kind: 'Hash'
+        version: 2
+      }
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+}
+
+resource container_Skus 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Skus'
+  properties: {
+    resource: {
+      id: 'Skus'
+      partitionKey: {
+        paths: [
+          '/storeId'
+          '/sku'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/type/?'
+          }
+          {
+            path: '/storeId/?'
+          }
+          {
+            path: '/sku/?'
+          }
+          {
+            path: '/_mr/by/?'
+          }
+          {
+            path: '/_mr/joins/product/ref/?'
+          }
+          {
+            path: '/_mr/joins/product/mark/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+}
+
+resource container_CustomerOrders 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'CustomerOrders'
+  properties: {
+    resource: {
+      id: 'CustomerOrders'
+      partitionKey: {
+        paths: [
+          '/storeId'
+          '/customerId'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/type/?'
+          }
+          {
+            path: '/storeId/?'
+          }
+          {
+            path: '/customerId/?'
+          }
+          {
+            path: '/placedAt/?'
+          }
+          {
+            path: '/_mr/by/?'
+          }
+          {
+            path: '/_mr/joins/customer/ref/?'
+          }
+          {
+            path: '/_mr/joins/customer/mark/?'
+          }
+          {
+            path: '/_mr/joins/country/ref/?'
+          }
+          {
+            path: '/_mr/joins/country/mark/?'
+          }
+          {
+            path: '/by/?'
+          }
+          {
+            path: '/of/?'
+          }
+          {
+            path: '/values/m/smallestCents/?'
+          }
+          {
+            path: '/values/m/largestCents/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+        compositeIndexes: [
+          [
+            {
+              path: '/type'
+              order: 'ascending'
+            }
+            {
+              path: '/placedAt'
+              order: 'descending'
+            }
+          ]
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 6000)
+      }
+    }
+  }
+}
+
+resource container_OrdersByStatus 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'OrdersByStatus'
+  properties: {
+    resource: {
+      id: 'OrdersByStatus'
+      partitionKey: {
+        paths: [
+          '/storeId'
+          '/status'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/type/?'
+          }
+          {
+            path: '/storeId/?'
+          }
+          {
+            path: '/status/?'
+          }
+          {
+            path: '/placedAt/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+        compositeIndexes: [
+          [
+            {
+              path: '/type'
+              order: 'ascending'
+            }
+            {
+              path: '/placedAt'
+              order: 'ascending'
+            }
+          ]
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 6000)
+      }
+    }
+  }
+}
+
+resource container_Sales 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Sales'
+  properties: {
+    resource: {
+      id: 'Sales'
+      partitionKey: {
+        paths: [
+          '/storeId'
+          '/day'
+        ]
+        kind: 'MultiHash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/type/?'
+          }
+          {
+            path: '/storeId/?'
+          }
+          {
+            path: '/day/?'
+          }
+          {
+            path: '/units/?'
+          }
+          {
+            path: '/by/?'
+          }
+          {
+            path: '/of/?'
+          }
+          {
+            path: '/values/m/largestCents/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+        compositeIndexes: [
+          [
+            {
+              path: '/type'
+              order: 'ascending'
+            }
+            {
+              path: '/units'
+              order: 'descending'
+            }
+          ]
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 10000)
+      }
+    }
+  }
+}
+
+resource container_leases 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'leases'
+  properties: {
+    resource: {
+      id: 'leases'
+      partitionKey: {
+        paths: [
+          '/id'
+        ]
+        kind: 'Hash'
+        version: 2
+      }
+      defaultTtl: -1
+    }
+    options: {}
+  }
+}
+
+resource container_millrace 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'millrace'
+  properties: {
+    resource: {
+      id: 'millrace'
+      partitionKey: {
+        paths: [
+          '/pk'
+        ]
+        kind: 'Hash'
+        version: 2
+      }
+      defaultTtl: -1
+    }
+    options: {}
+  }
+}

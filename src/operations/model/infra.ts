@@ -1,0 +1,121 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { z } from 'zod';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import type { Pipeline } from '../../definition/kinds.ts';
+import { containersModule } from '../../model/infra.ts';
+import type { LoadedPipeline } from '../workspace.ts';
+import { defineOperation } from '../operation.ts';
+import { processorName } from '../leases/processor-name.ts';
+import { modelContainers, ownContainer } from './apply.ts';
+
+/** What the rest of infra/ must know of a pipeline before anything is deployed: which parts it needs, and their names. */
+export interface PipelineFacts {
+  readonly name: string;
+  /** What the ids of its leases begin with. */
+  readonly leasePrefix: string;
+  readonly archives: boolean;
+  readonly eventHubs: readonly { readonly name: string; readonly consumerGroups: readonly string[] }[];
+}
+
+export const modelInfra = defineOperation({
+  noun: 'model',
+  verb: 'infra',
+  summary: 'Write the part of infra/ that follows from model and pipeline: its containers, hubs and parts',
+  examples: ['millrace model infra', 'millrace model infra --check', 'millrace model infra --out deploy/infra'],
+  effect: 'changes',
+  input: z.object({
+    check: z.boolean().default(false).describe('write nothing; exit 1 when a file is stale'),
+    out: z.string().default('infra').describe('folder of main.bicep'),
+    leases: z.string().default('leases').describe('name of the lease container (LEASES_CONTAINER)'),
+    state: z
+      .string()
+      .default('millrace')
+      .describe('name of the container for Millrace’s own documents (STATE_CONTAINER)'),
+  }),
+  plan: async ({ out, leases, state }, { workspace }) => {
+    const stale = await staleFiles(
+      await filesOf(await workspace.pipeline(), { leases, state }),
+      join(workspace.directory, out),
+    );
+    return { steps: stale.map(({ file }) => `write ${relative('.', file)}`), ru: 0 };
+  },
+  run: async ({ check, out, leases, state }, { workspace }) => {
+    const folder = join(workspace.directory, out);
+    const stale = await staleFiles(await filesOf(await workspace.pipeline(), { leases, state }), folder);
+    if (!check) for (const { file, text } of stale) await write(file, text);
+    return { stale: stale.map(({ file }) => relative('.', file)), written: !check };
+  },
+  format: ({ stale, written }) => {
+    if (stale.length === 0) return 'Everything is up to date.';
+    return written ? `${stale.join(', ')} written.` : `${stale.join(', ')} is stale: run \`millrace model infra\`.`;
+  },
+  ok: ({ stale, written }) => written || stale.length === 0,
+});
+
+interface OutputFile {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** By their paths below the folder of main.bicep. */
+export async function filesOf(
+  { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  { leases, state }: { leases: string; state: string },
+): Promise<OutputFile[]> {
+  const containers = [
+    ...modelContainers({ pipeline, model }),
+    ownContainer('leases', leases),
+    ownContainer('state', state),
+  ];
+  const twice = containers.find(({ id }, at) => containers.findIndex((of) => of.id === id) !== at);
+  if (twice) {
+    throw new UsageError(
+      'container-reserved',
+      `The model has a container ${twice.id}, which Millrace would use for its own documents`,
+      {
+        mend: 'Give Millrace another by --leases or --state, and the same in LEASES_CONTAINER or STATE_CONTAINER.',
+      },
+    );
+  }
+  return [
+    { file: 'modules/containers.bicep', text: containersModule(model.title, containers) },
+    { file: 'pipeline.json', text: `${JSON.stringify(factsOf(pipeline), undefined, 2)}\n` },
+  ];
+}
+
+function factsOf(pipeline: Pipeline): PipelineFacts {
+  const { name, archives, publishes, ingests } = pipeline;
+  const hubs = new Map<string, Set<string>>();
+  for (const { to } of publishes) hubs.set(to, hubs.get(to) ?? new Set());
+  for (const { from, consumerGroup } of ingests) {
+    const groups = hubs.get(from) ?? new Set();
+    // That one is always there, and can't be deployed.
+    if (consumerGroup !== '$Default') groups.add(consumerGroup);
+    hubs.set(from, groups);
+  }
+  return {
+    name,
+    leasePrefix: processorName(pipeline),
+    archives: archives.length > 0,
+    eventHubs: [...hubs].map(([hub, groups]) => ({ name: hub, consumerGroups: [...groups] })),
+  };
+}
+
+async function staleFiles(files: readonly OutputFile[], folder: string): Promise<OutputFile[]> {
+  const placed = files.map(({ file, text }) => ({ file: join(folder, file), text }));
+  const current = await Promise.all(placed.map(({ file }) => readFile(file, 'utf8').catch(() => '')));
+  return placed.filter(({ text }, at) => current[at] !== text);
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  } catch (cause) {
+    throw new UsageError('infra-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
+      cause,
+      mend: 'Check the rights on the folder, or give another by --out.',
+    });
+  }
+}

@@ -141,6 +141,8 @@ export async function estimate(
   return { documents, ru: documents * RU_A_DOCUMENT[spec.kind] };
 }
 
+/** Of reading one document by a query or the feed. */
+export const RU_A_READ = 0.1;
 /** Of reading a change and writing what is derived from it anew, by docs/benchmarks.md (B2, B3), rounded up. */
 const RU_A_DOCUMENT: Readonly<Record<ProjectionSpec['kind'], number>> = { copy: 15, aggregate: 16, reference: 15 };
 

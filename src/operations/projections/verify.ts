@@ -1,184 +1,175 @@
-import type { Database } from '@azure/cosmos';
-import { isDeepStrictEqual } from 'node:util';
-import pMap from 'p-map';
 import { z } from 'zod';
+import type { Settings } from '../../base/settings.ts';
 import { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
-import { type Doc, type ProjectionSpec, type SourceRef, projectionId } from '../../definition/kinds.ts';
-import { isEmptied } from '../../definition/emptied.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { ownFields, recompute, rowKey } from '../../definition/recompute.ts';
-import type { History } from '../../archive/types.ts';
-import { openPipelineHistory } from '../archive/open.ts';
-import { fetchAll } from '../fetch-all.ts';
-import { defineOperation } from '../operation.ts';
+import { Views, type ViewsByName } from '../../engine/views.ts';
+import { audited } from '../audit/record.ts';
+import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
+import { type Context, defineOperation } from '../operation.ts';
 import type { Screen } from '../screen.ts';
-import { suggestion } from '../suggest.ts';
 import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
+import { chooseProjection } from './choose.ts';
+import { untilPassed } from './lag.ts';
+import { type Candidate, type Difference, type Pass, comparePass } from './pass.ts';
+import { RU_A_READ, estimate } from './rebuild.ts';
+import { type Repaired, repair } from './repair.ts';
 
-export interface Difference {
-  readonly projections: readonly string[];
-  readonly container: string;
-  /** The sink document's key values and id, as canonical JSON. */
-  readonly document: string;
-  readonly kind: 'missing' | 'unexpected' | 'different';
-  /** Top-level fields that differ. */
-  readonly fields: readonly string[];
-  readonly expected?: Doc;
-  readonly found?: Doc;
-}
+export type { Difference } from './pass.ts';
 
-export interface Verification {
-  readonly projections: readonly { id: string; expected: number; refused: number }[];
-  readonly documents: { readonly sources: number; readonly expected: number; readonly found: number };
+export interface Verification extends Omit<Pass, 'differences'> {
   /** All of them counted, the first thousand shown. */
   readonly different: number;
   readonly differences: readonly Difference[];
+  /** Differences that changed each time they were looked at: live hosts were at work on them. */
+  readonly moving: number;
+  /** What `--repair` did; null without it. `different` is what was left after it. */
+  readonly repaired: Repaired | null;
 }
 
 export interface VerifyOptions {
   readonly signal: AbortSignal;
-  readonly screen: Screen;
-  /** One projection by its name; all of them if absent. */
+  readonly screen: Pick<Screen, 'progress'>;
+  /** One projection by its name (its current version) or name@version; all current ones if absent. */
   readonly only?: string | undefined;
+  /** Only sink documents under this partition key. */
+  readonly key?: readonly unknown[] | undefined;
   /** How old a read may be, milliseconds (A3); what is archived is looked at twice, that long apart. Default 5,000. */
   readonly readLagMs?: number | undefined;
+  /** With them, live hosts are taken into account: without, sources and sinks must be at rest. */
+  readonly settings?: Settings | undefined;
+  /** Puts right what differs; needs the settings. */
+  readonly repair?: boolean | undefined;
 }
 
 const SHOWN = 1_000;
 const PRINTED = 20;
+/** How often what differs is looked at again while it changes. */
+const ROUNDS = 5;
 
 /**
- * Reads every source document, archived ones included, and every sink document, works every projection out anew by code that shares nothing with the running
- * one, and compares document by document. Sources and sinks must be at rest: there are no reads as of a moment.
+ * Reads every source document, archived ones included, and every sink document, works every projection out anew by code
+ * that shares nothing with the running one, and compares document by document. There are no reads as of a moment: what
+ * differs is looked at again once the live hosts have passed what was in the feeds, and only what is then as it was
+ * before counts.
  */
 export async function verify(
-  { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { signal, screen, only, readLagMs }: VerifyOptions,
+  options: VerifyOptions,
 ): Promise<Verification> {
-  const chosen = choose(pipeline.projections, only);
-  // Several projections may write one type between them, so what is compared is a type's documents, not a projection's.
-  const sinks = Map.groupBy(chosen, ({ into }) => name(into));
-  const together = pipeline.projections.filter(({ into }) => sinks.has(name(into)));
-  const documents = await readTypes(
-    [...together.flatMap(sourcesOf), ...together.map(({ into }) => into)],
-    {
-      database: services.database,
-      history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
-    },
-    new Set(pipeline.archives.map(({ from }) => name(from))),
-    signal,
-    screen,
-  );
-  const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(name(of)) ?? [];
-
-  const differences: Difference[] = [];
-  const projections: { id: string; expected: number; refused: number }[] = [];
-  let different = 0;
-  let found = 0;
-  for (const [sink] of sinks) {
-    const specs = together.filter(({ into }) => name(into) === sink);
-    const [{ into } = { into: undefined }] = specs;
-    if (!into) continue;
-    const keyPaths = model.containers.find((container) => container.name === into.container)?.partitionKey ?? [];
-    const expected = new Map<string, Doc>();
-    for (const spec of specs) {
-      let refused = 0;
-      const rows = recompute(spec, documentsOf, pipeline.sources, { keyPaths, refused: () => (refused += 1) });
-      for (const [key, row] of rows) expected.set(key, row);
-      projections.push({ id: projectionId(spec), expected: rows.size, refused });
-    }
-    const actual = documentsOf(into);
-    found += actual.length;
-    for (const difference of compare(expected, actual, keyPaths)) {
-      different += 1;
-      if (differences.length < SHOWN)
-        differences.push({ projections: specs.map(projectionId), container: into.container, ...difference });
-    }
+  const kept = currentOf(loaded.pipeline.projections, await new Views(services.state, loaded.pipeline.name).read());
+  const { only } = options;
+  const one =
+    only === undefined
+      ? undefined
+      : (kept.find(({ name }) => name === only) ?? chooseProjection(loaded.pipeline, only));
+  const chosen = one ? [one] : kept;
+  const all = one && !kept.includes(one) ? [...kept, one] : kept;
+  const first = await settled(loaded, services, chosen, all, options);
+  if (!options.repair || first.differences.length === 0 || !options.settings) return summary(first, null);
+  let left = first;
+  const repaired = { removed: 0, reset: 0, applied: 0, charge: 0 };
+  for (let round = 0; round < ROUNDS && left.differences.length > 0; round++) {
+    const done = await repair(
+      { ...options, settings: options.settings, services, loaded, chosen: all },
+      left.differences,
+    );
+    for (const name of ['removed', 'reset', 'applied', 'charge'] as const) repaired[name] += done[name];
+    left = await settled(loaded, services, chosen, all, options);
   }
-  const sources = new Set(together.flatMap(sourcesOf).map(name));
-  return {
-    projections,
-    documents: {
-      sources: [...sources].reduce((sum, source) => sum + (documents.get(source)?.length ?? 0), 0),
-      expected: projections.reduce((sum, projection) => sum + projection.expected, 0),
-      found,
-    },
-    different,
-    differences,
-  };
+  return summary(left, repaired);
 }
 
-const name = ({ container, type }: SourceRef): string => `${container}/${type}`;
-
-function choose(projections: readonly ProjectionSpec[], only: string | undefined): readonly ProjectionSpec[] {
-  if (only === undefined) return projections;
-  const found = projections.filter((spec) => spec.name === only || projectionId(spec) === only);
-  if (found.length > 0) return found;
-  const known = projections.map((spec) => spec.name);
-  throw new UsageError('projection-unknown', `There is no projection ${only}${suggestion(only, known)}`, {
-    mend: '`millrace projections list` lists them.',
-  });
+interface Settled extends Pass {
+  readonly moving: number;
 }
 
-/** The documents of some types, by `Container/type`: those of archived types hot and cold. */
-async function readTypes(
-  types: readonly SourceRef[],
-  { database, history }: { database: Database; history: History },
-  archived: ReadonlySet<string>,
-  signal: AbortSignal,
-  screen: Screen,
-): Promise<Map<string, Doc[]>> {
-  const documents = new Map<string, Doc[]>(types.map((of) => [name(of), []]));
-  let read = 0;
-  const keep = (container: string, doc: Doc, cold: boolean): void => {
-    const type = name({ container, type: String(doc['type']) });
-    if (archived.has(type) === cold && !isEmptied(doc)) documents.get(type)?.push(doc);
-    if (++read % 1_000 === 0) screen.progress('read for comparison', read);
+/** What differs for good: nothing of it changed between two looks, and the hosts had passed the first one's sources. */
+async function settled(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  chosen: readonly ProjectionSpec[],
+  kept: readonly ProjectionSpec[],
+  { signal, screen, readLagMs, settings, key }: VerifyOptions,
+): Promise<Settled> {
+  const look = async (of: readonly ProjectionSpec[]): Promise<Pass> => {
+    const pass = await comparePass(loaded, services, { signal, screen, readLagMs, chosen: of, kept });
+    if (key === undefined) return pass;
+    const within = `${canonical(key).slice(0, -1)},`;
+    return { ...pass, differences: pass.differences.filter(({ document }) => document.startsWith(within)) };
   };
-  const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {
-    const isArchived = of.map((type) => archived.has(name(type)));
-    if (isArchived.includes(true))
-      for await (const { doc = {} } of history.documents(container, signal)) keep(container, doc, true);
-    if (isArchived.includes(false))
-      for await (const doc of fetchAll<Doc>(database.container(container), 'SELECT * FROM c', signal))
-        keep(container, doc, false);
-  };
-  await pMap(
-    Map.groupBy(types, (type) => type.container),
-    readContainer,
-    { concurrency: 4 },
-  );
-  return documents;
-}
-
-type Compared = Omit<Difference, 'projections' | 'container'>;
-
-function* compare(
-  expected: ReadonlyMap<string, Doc>,
-  actual: readonly Doc[],
-  keyPaths: readonly string[],
-): Generator<Compared> {
-  const left = new Map(expected);
-  for (const stored of actual) {
-    const document = rowKey(stored, keyPaths);
-    const found = ownFields(stored);
-    const row = left.get(document);
-    left.delete(document);
-    if (!row) yield { kind: 'unexpected', document, fields: [], found };
-    else if (!isDeepStrictEqual(row, found)) {
-      const fields = [...new Set([...Object.keys(row), ...Object.keys(found)])].filter(
-        (field) => canonical(row[field]) !== canonical(found[field]),
-      );
-      yield { kind: 'different', document, fields, expected: row, found };
-    }
+  const first = await look(chosen);
+  if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
+  const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
+  const certain: Candidate[] = [];
+  let open: readonly Candidate[] = first.differences;
+  for (let round = 0; round < ROUNDS && open.length > 0; round++) {
+    const concerned = chosen.filter((spec) => open.some(({ projections }) => projections.includes(projectionId(spec))));
+    const containers = [...new Set(concerned.flatMap(sourcesOf).map(({ container }) => container))];
+    const live = await untilPassed({
+      loaded,
+      services,
+      settings,
+      containers,
+      readLagMs: readLagMs ?? 5_000,
+      signal,
+      screen,
+    });
+    // Nobody is at work: what differs now will differ later.
+    if (!live) return { ...first, differences: [...certain, ...open], moving: 0 };
+    const seen = new Set(open.map(known));
+    const told = new Set(certain.map(known));
+    const again = (await look(concerned)).differences.filter((of) => !told.has(known(of)));
+    certain.push(...again.filter((of) => seen.has(known(of))));
+    open = again.filter((of) => !seen.has(known(of)));
   }
-  for (const [document, row] of left) yield { kind: 'missing', document, fields: [], expected: row };
+  return { ...first, differences: certain, moving: open.length };
 }
 
-export function formatVerification({ projections, documents, different, differences }: Verification): string {
+const summary = (
+  { projections, documents, differences, moving }: Settled,
+  repaired: Repaired | null,
+): Verification => ({
+  projections,
+  documents,
+  different: differences.length,
+  differences: differences.slice(0, SHOWN).map(shown),
+  moving,
+  repaired,
+});
+
+const shown = ({ projections, container, document, kind, fields, expected, found }: Candidate): Difference => ({
+  projections,
+  container,
+  document,
+  kind,
+  fields,
+  ...(expected && { expected }),
+  ...(found && { found }),
+});
+
+/** The versions that are kept up; the lowest of each name where no host has run yet. */
+export function currentOf(projections: readonly ProjectionSpec[], views: ViewsByName | undefined): ProjectionSpec[] {
+  if (views) return projections.filter(({ name, version }) => views[name]?.current?.version === version);
+  const lowest = new Map<string, ProjectionSpec>();
+  for (const spec of projections) {
+    const known = lowest.get(spec.name);
+    if (!known || spec.version < known.version) lowest.set(spec.name, spec);
+  }
+  return [...lowest.values()];
+}
+
+export function formatVerification({
+  projections,
+  documents,
+  different,
+  differences,
+  moving,
+  repaired,
+}: Verification): string {
   const lines = [
     table(
       ['projection', 'documents', 'refused'],
@@ -194,23 +185,112 @@ export function formatVerification({ projections, documents, different, differen
     for (const field of fields)
       lines.push(`    ${field}: expected ${canonical(expected?.[field])}, found ${canonical(found?.[field])}`);
   }
+  if (moving > 0)
+    lines.push(
+      `  ${plural(moving, 'document')} changed each time ${moving === 1 ? 'it was' : 'they were'} looked at: verify again when less is written.`,
+    );
+  if (repaired)
+    lines.push(
+      `  Repaired: ${plural(repaired.removed, 'document')} removed, ${repaired.reset} set back, ${plural(repaired.applied, 'change')} applied again.`,
+    );
   if (different > PRINTED)
     lines.push(`  … and ${plural(different - PRINTED, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`);
   return lines.join('\n');
 }
 
+const verifyWith = async (
+  { name: only, key, repair: mend }: { name?: string | undefined; key?: readonly unknown[]; repair: boolean },
+  { workspace, signal, screen }: Context,
+): Promise<Verification> =>
+  verify(await workspace.pipeline(), await workspace.services(), {
+    signal,
+    screen,
+    only,
+    ...(key === undefined ? {} : { key }),
+    settings: workspace.settings(),
+    repair: mend,
+  });
+
 export const projectionsVerify = defineOperation({
   noun: 'projections',
   verb: 'verify',
   summary: 'Work projections out anew and compare them with what is stored, document by document',
-  examples: ['millrace projections verify', 'millrace projections verify route-totals --json'],
-  effect: 'reads',
+  examples: [
+    'millrace projections verify',
+    'millrace projections verify route-totals --json',
+    'millrace projections verify route-totals --repair',
+  ],
+  effect: 'changes',
   argument: 'name',
   input: z.object({
-    name: z.string().optional().describe('one projection; all of them if absent. Stop what writes to them first'),
+    name: z.string().optional().describe('one projection; all of them if absent. Live hosts may go on'),
+    repair: z.boolean().default(false).describe('put right what differs'),
+    ...backgroundInput,
   }),
-  run: async ({ name: only }, { workspace, signal, screen }) =>
-    verify(await workspace.pipeline(), await workspace.services(), { signal, screen, only }),
+  plan: async ({ name, repair: mend }, { workspace }) => {
+    const loaded = await workspace.pipeline();
+    const services = await workspace.services();
+    const views = await new Views(services.state, loaded.pipeline.name).read();
+    const kept = currentOf(loaded.pipeline.projections, views);
+    const one =
+      name === undefined ? undefined : (kept.find((of) => of.name === name) ?? chooseProjection(loaded.pipeline, name));
+    let documents = 0;
+    for (const spec of one ? [one] : kept) documents += 2 * (await estimate(spec, services)).documents;
+    return {
+      steps: [
+        `read about ${plural(documents, 'document')} of sources and sinks and compare them`,
+        ...(mend ? ['set back or remove what differs, and apply the changes it is derived from again'] : []),
+      ],
+      ru: Math.ceil(documents * RU_A_READ),
+    };
+  },
+  run: async (asked, context): Promise<Verification | Enqueued> => {
+    if (asked.background) return enqueue('projections verify', asked, context);
+    if (!asked.repair) return verifyWith(asked, context);
+    return audited(context, 'projections verify --repair', asked, () => verifyWith(asked, context));
+  },
+  format: (result) => (isEnqueued(result) ? sayEnqueued(result) : formatVerification(result)),
+  ok: (result) => isEnqueued(result) || result.different === 0,
+});
+
+export const projectionsRepair = defineOperation({
+  noun: 'projections',
+  verb: 'repair',
+  summary: 'Work out anew what a projection has under one partition key, and put right what differs',
+  examples: [
+    `millrace projections repair store-days --key '["store-1"]'`,
+    `millrace projections repair store-days --key '["store-1"]' --dry-run`,
+  ],
+  effect: 'changes',
+  argument: 'name',
+  input: z.object({
+    name: z.string().describe('the projection'),
+    key: z.string().describe('partition key of its sink, as JSON: [\'"store-1"\']'),
+  }),
+  plan: async ({ name, key }, context) => {
+    const { differences } = await verifyWith({ name, key: keyOf(key), repair: false }, context);
+    return {
+      steps: differences.map(({ kind, container, document }) => `put right ${container} ${document} (${kind})`),
+      ru: 0,
+    };
+  },
+  run: async ({ name, key }, context) =>
+    audited(context, 'projections repair', { name, key }, () =>
+      verifyWith({ name, key: keyOf(key), repair: true }, context),
+    ),
   format: formatVerification,
   ok: ({ different }) => different === 0,
 });
+
+function keyOf(text: string): unknown[] {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    parsed = undefined;
+  }
+  if (Array.isArray(parsed)) return parsed;
+  throw new UsageError('input-invalid', `--key ${text} is no partition key`, {
+    mend: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
+  });
+}

@@ -1,0 +1,18 @@
+# The job worker (`millrace jobs work`); the function app needs no image.
+FROM node:24-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY . .
+RUN npm run build && npm prune --omit=dev
+
+FROM node:24-slim
+WORKDIR /app
+ENV NODE_ENV=production
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/bin ./bin
+COPY --from=build /app/dist ./dist
+USER node
+# SIGTERM asks for a clean stop: running jobs give themselves back.
+CMD ["node", "bin/millrace.mjs", "jobs", "work"]

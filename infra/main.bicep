@@ -1,0 +1,292 @@
+// Everything a pipeline needs in Azure: `azd up`. What follows from model and pipeline is written by `millrace model infra`.
+targetScope = 'subscription'
+
+@minLength(1)
+@maxLength(40)
+@description('Name of the azd environment; part of every name.')
+param environmentName string
+
+@description('Region of everything.')
+param location string
+
+@allowed([
+  'development'
+  'production'
+])
+@description('development: serverless, small, no zones. production: autoscale, zones, longer retention, an instance always ready.')
+param profile string = 'development'
+
+@description('Keep everything but the function app itself off the public network: a virtual network, private endpoints and their DNS.')
+param isolateNetwork bool = false
+
+@description('Most RU/s of one container, whatever the model asks for. Not used while serverless.')
+param mostThroughput int = 10000
+
+@description('Most RU/s that containers share which state none of their own. Not used while serverless.')
+param sharedThroughput int = 1000
+
+@description('A second region to read from, and to fail over to; empty: none. Never one to write to.')
+param secondaryLocation string = ''
+
+@description('Days after which archived blobs go to the Archive tier, from which they are hours away; 0: never.')
+param archiveAfterDays int = 0
+
+@description('Where alerts go, as e-mail; empty: they are only shown.')
+param alertEmail string = ''
+
+@description('Client id of the Entra application whose roles Millrace.Reader and Millrace.Operator callers need beside the key; empty: the key alone.')
+param entraClientId string = ''
+
+@description('Run jobs (rebuilds, replays, redrives) on PostgreSQL and in a Container App of their own.')
+param deployJobs bool = false
+
+@description('Image of the job worker; azd fills it in at deployment.')
+param workerImage string = ''
+
+@description('GitHub repository, as owner/name, whose environment may sign in as the applier; empty: none.')
+param githubRepository string = ''
+
+@description('Prefix of leases that may begin anew (LEASES_START_ANEW); empty: a renamed pipeline is refused.')
+param startAnew string = ''
+
+@description('Object id of a person or group that gets the rights of the app on data, to work from their machine; azd fills in who runs it.')
+param principalId string = ''
+
+var pipeline = loadJsonContent('pipeline.json')
+var token = toLower(uniqueString(subscription().id, environmentName, location))
+var tags = {
+  'azd-env-name': environmentName
+  pipeline: pipeline.name
+}
+var production = profile == 'production'
+var usesEventHubs = length(pipeline.eventHubs) > 0
+// An ingest keeps its checkpoints in blobs, like an archive its documents.
+var usesStorage = pipeline.archives || usesEventHubs
+
+resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
+  name: 'rg-${environmentName}'
+  location: location
+  tags: tags
+}
+
+module identities 'modules/identities.bicep' = {
+  name: 'identities'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    githubRepository: githubRepository
+    githubEnvironment: environmentName
+  }
+}
+
+module monitoring 'modules/monitoring.bicep' = {
+  name: 'monitoring'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    retentionDays: production ? 90 : 30
+    publisherPrincipalId: identities.outputs.appPrincipalId
+  }
+}
+
+module network 'modules/network.bicep' = if (isolateNetwork) {
+  name: 'network'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+  }
+}
+
+module cosmos 'modules/cosmos.bicep' = {
+  name: 'cosmos'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    serverless: !production
+    zoneRedundant: production
+    secondaryLocation: secondaryLocation
+    sharedThroughput: sharedThroughput
+    longBackup: production
+    isolated: isolateNetwork
+    databaseName: pipeline.name
+    appPrincipalId: identities.outputs.appPrincipalId
+    applierPrincipalId: identities.outputs.applierPrincipalId
+    routerPrincipalId: identities.outputs.routerPrincipalId
+    developerPrincipalId: principalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+module containers 'modules/containers.bicep' = {
+  name: 'containers'
+  scope: group
+  params: {
+    accountName: cosmos.outputs.accountName
+    databaseName: cosmos.outputs.databaseName
+    serverless: !production
+    mostThroughput: mostThroughput
+  }
+}
+
+module hostStorage 'modules/host-storage.bicep' = {
+  name: 'host-storage'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    zoneRedundant: production
+    isolated: isolateNetwork
+    appPrincipalId: identities.outputs.appPrincipalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+module archive 'modules/archive.bicep' = if (usesStorage) {
+  name: 'archive'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    geoRedundant: production
+    archiveAfterDays: archiveAfterDays
+    isolated: isolateNetwork
+    appPrincipalId: identities.outputs.appPrincipalId
+    developerPrincipalId: principalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+module eventHubs 'modules/event-hubs.bicep' = if (usesEventHubs) {
+  name: 'event-hubs'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    hubs: pipeline.eventHubs
+    partitions: production ? 16 : 4
+    mostUnits: production ? 10 : 2
+    isolated: isolateNetwork
+    appPrincipalId: identities.outputs.appPrincipalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+module jobs 'modules/jobs.bicep' = if (deployJobs) {
+  name: 'jobs'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    zoneRedundant: production
+    isolated: isolateNetwork
+    image: workerImage
+    subnetId: isolateNetwork ? network.outputs.jobsSubnetId : ''
+    appIdentityId: identities.outputs.appId
+    appIdentityName: identities.outputs.appName
+    appPrincipalId: identities.outputs.appPrincipalId
+    settings: settings.outputs.shared
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+// What the function app and the job worker both read.
+module settings 'modules/settings.bicep' = {
+  name: 'settings'
+  scope: group
+  params: {
+    appClientId: identities.outputs.appClientId
+    cosmosEndpoint: cosmos.outputs.endpoint
+    databaseName: cosmos.outputs.databaseName
+    regions: secondaryLocation == '' ? location : '${location},${secondaryLocation}'
+    blobEndpoint: usesStorage ? archive.outputs.blobEndpoint : ''
+    eventHubsHost: usesEventHubs ? eventHubs.outputs.host : ''
+    startAnew: startAnew
+  }
+}
+
+module functionApp 'modules/function-app.bicep' = {
+  name: 'function-app'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    identityId: identities.outputs.appId
+    identityClientId: identities.outputs.appClientId
+    hostStorageName: hostStorage.outputs.accountName
+    packagesUrl: hostStorage.outputs.packagesUrl
+    insightsConnectionString: monitoring.outputs.connectionString
+    settings: settings.outputs.shared
+    jobsUrl: deployJobs ? jobs.outputs.url : ''
+    entraClientId: entraClientId
+    subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
+    alwaysReady: production ? 1 : 0
+    zoneRedundant: production
+    workspaceId: monitoring.outputs.workspaceId
+  }
+  // The host looks for its leases at once.
+  dependsOn: [
+    containers
+  ]
+}
+
+module privateAccess 'modules/private-access.bicep' = if (isolateNetwork) {
+  name: 'private-access'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    networkId: network.outputs.networkId
+    subnetId: network.outputs.endpointsSubnetId
+    cosmosId: cosmos.outputs.accountId
+    hostStorageId: hostStorage.outputs.accountId
+    archiveId: usesStorage ? archive.outputs.accountId : ''
+    eventHubsId: usesEventHubs ? eventHubs.outputs.namespaceId : ''
+    postgresId: deployJobs ? jobs.outputs.serverId : ''
+  }
+}
+
+module alerts 'modules/alerts.bicep' = {
+  name: 'alerts'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    email: alertEmail
+    cosmosId: cosmos.outputs.accountId
+    insightsId: monitoring.outputs.insightsId
+    workspaceId: monitoring.outputs.workspaceId
+    serverless: !production
+  }
+}
+
+// azd keeps these in its environment; infra/post-provision.mjs writes local.settings.json of them.
+output AZURE_LOCATION string = location
+output AZURE_RESOURCE_GROUP string = group.name
+output AZURE_CONTAINER_REGISTRY_ENDPOINT string = deployJobs ? jobs.outputs.registryHost : ''
+output COSMOS__accountEndpoint string = cosmos.outputs.endpoint
+output COSMOS_DATABASE string = cosmos.outputs.databaseName
+output LEASES__accountEndpoint string = cosmos.outputs.endpoint
+output LEASES_DATABASE string = cosmos.outputs.databaseName
+output LEASES_CONTAINER string = settings.outputs.shared.LEASES_CONTAINER
+output STORAGE__blobServiceUri string = usesStorage ? archive.outputs.blobEndpoint : ''
+output EVENTHUBS__fullyQualifiedNamespace string = usesEventHubs ? eventHubs.outputs.host : ''
+output FUNCTION_APP_NAME string = functionApp.outputs.name
+output FUNCTION_APP_URL string = functionApp.outputs.url
+output COSMOS_ACCOUNT_NAME string = cosmos.outputs.accountName
+output APPLIER_CLIENT_ID string = identities.outputs.applierClientId
+output ROUTER_CLIENT_ID string = identities.outputs.routerClientId

@@ -1,0 +1,221 @@
+// What somebody should be woken for. The log alerts read the lines of JSON that the app's timers leave every five
+// minutes (src/host/functions-app-timers.ts).
+param token string
+param location string
+param tags object
+
+@description('Empty: alerts are shown and sent to nobody.')
+param email string
+
+param cosmosId string
+param insightsId string
+param workspaceId string
+param serverless bool
+
+@description('Throttled requests within five minutes.')
+param mostThrottled int = 100
+
+@description('Failed requests of functions within five minutes.')
+param mostFailures int = 10
+
+// Lines of the timers within the window of the rule; sampling leaves them alone (host.json).
+var timerLines = 'AppTraces | where Message has "\\"millrace\\":\\"timer\\"" | extend line = parse_json(Message)'
+var logAlerts = [
+  {
+    name: 'leases'
+    says: 'A feed is not read, a lease is stuck, or changes wait too long: `millrace leases check` says which.'
+    query: '${timerLines} | where line.operation == "leases check" and line.ok == false'
+    operator: 'GreaterThan'
+    threshold: 1
+    severity: 1
+  }
+  {
+    name: 'silence'
+    says: 'The timers have not run for a quarter of an hour: the app is down, or does not find its settings.'
+    query: timerLines
+    operator: 'LessThan'
+    threshold: 1
+    severity: 1
+  }
+  {
+    name: 'dead-letters'
+    says: 'Changes are parked that could not be applied: `millrace dead-letters list` names them.'
+    query: '${timerLines} | where line.operation == "status" | mv-expand projection = line.value.projections | where toint(projection.parked) > 0'
+    operator: 'GreaterThan'
+    threshold: 0
+    severity: 2
+  }
+  {
+    name: 'archive'
+    says: 'A sweep of the archive failed.'
+    query: '${timerLines} | where line.operation == "archive sweep" and line.ok == false'
+    operator: 'GreaterThan'
+    threshold: 0
+    severity: 2
+  }
+]
+
+resource people 'Microsoft.Insights/actionGroups@2018-03-01' = if (email != '') {
+  name: 'ag-${token}'
+  location: 'global'
+  tags: tags
+  properties: {
+    groupShortName: 'millrace'
+    enabled: true
+    emailReceivers: [
+      {
+        name: 'mail'
+        emailAddress: email
+      }
+    ]
+  }
+}
+
+var metricActions = email == '' ? [] : [
+  {
+    actionGroupId: people.id
+  }
+]
+
+resource throttled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+  name: 'alert-throttled-${token}'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'Cosmos DB answers 429 more than the retries smooth out: raise throughput, or look for a hot partition.'
+    severity: 2
+    enabled: true
+    scopes: [
+      cosmosId
+    ]
+    evaluationFrequency: 'PT1M'
+    windowSize: 'PT5M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          name: 'throttled'
+          criterionType: 'StaticThresholdCriterion'
+          metricNamespace: 'Microsoft.DocumentDB/databaseAccounts'
+          metricName: 'TotalRequests'
+          dimensions: [
+            {
+              name: 'StatusCode'
+              operator: 'Include'
+              values: [
+                '429'
+              ]
+            }
+          ]
+          timeAggregation: 'Count'
+          operator: 'GreaterThan'
+          threshold: mostThrottled
+        }
+      ]
+    }
+    actions: metricActions
+  }
+}
+
+// A serverless account has nothing to be normalised by.
+resource busy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!serverless) {
+  name: 'alert-busy-${token}'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'A physical partition has used nearly all of its RU/s for a quarter of an hour.'
+    severity: 3
+    enabled: true
+    scopes: [
+      cosmosId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT15M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          name: 'busy'
+          criterionType: 'StaticThresholdCriterion'
+          metricNamespace: 'Microsoft.DocumentDB/databaseAccounts'
+          metricName: 'NormalizedRUConsumption'
+          timeAggregation: 'Average'
+          operator: 'GreaterThan'
+          threshold: 90
+        }
+      ]
+    }
+    actions: metricActions
+  }
+}
+
+resource failures 'Microsoft.Insights/metricAlerts@2018-03-01' = {
+  name: 'alert-failures-${token}'
+  location: 'global'
+  tags: tags
+  properties: {
+    description: 'Functions fail: a batch is tried again until it succeeds, so the lag grows meanwhile.'
+    severity: 2
+    enabled: true
+    scopes: [
+      insightsId
+    ]
+    evaluationFrequency: 'PT1M'
+    windowSize: 'PT5M'
+    criteria: {
+      'odata.type': 'Microsoft.Azure.Monitor.SingleResourceMultipleMetricCriteria'
+      allOf: [
+        {
+          name: 'failures'
+          criterionType: 'StaticThresholdCriterion'
+          metricNamespace: 'microsoft.insights/components'
+          metricName: 'requests/failed'
+          timeAggregation: 'Count'
+          operator: 'GreaterThan'
+          threshold: mostFailures
+        }
+      ]
+    }
+    actions: metricActions
+  }
+}
+
+resource told 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for alert in logAlerts: {
+  name: 'alert-${alert.name}-${token}'
+  location: location
+  tags: tags
+  kind: 'LogAlert'
+  properties: {
+    displayName: 'Millrace: ${alert.name}'
+    description: alert.says
+    severity: alert.severity
+    enabled: true
+    scopes: [
+      workspaceId
+    ]
+    evaluationFrequency: 'PT5M'
+    windowSize: 'PT15M'
+    // The table is there once the app has logged for the first time.
+    skipQueryValidation: true
+    autoMitigate: true
+    criteria: {
+      allOf: [
+        {
+          query: alert.query
+          timeAggregation: 'Count'
+          operator: alert.operator
+          threshold: alert.threshold
+          failingPeriods: {
+            numberOfEvaluationPeriods: 1
+            minFailingPeriodsToAlert: 1
+          }
+        }
+      ]
+    }
+    actions: {
+      actionGroups: email == '' ? [] : [
+        people.id
+      ]
+    }
+  }
+}]

@@ -1,0 +1,156 @@
+// The cold half: documents that have left their containers, and the checkpoints of ingests.
+param token string
+param location string
+param tags object
+
+@description('A copy in the paired region. Never zones: the Archive tier is not offered there.')
+param geoRedundant bool
+
+@description('Days after which blobs go to the Archive tier; 0: never.')
+param archiveAfterDays int
+
+param isolated bool
+param appPrincipalId string
+param developerPrincipalId string
+param workspaceId string
+
+var blobDataContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
+var containerNames = [
+  'archive'
+  'checkpoints'
+]
+var principals = concat([
+  {
+    id: appPrincipalId
+    type: 'ServicePrincipal'
+  }
+], developerPrincipalId == '' ? [] : [
+  {
+    id: developerPrincipalId
+    type: 'User'
+  }
+])
+
+resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
+  name: 'starch${token}'
+  location: location
+  tags: tags
+  kind: 'StorageV2'
+  sku: {
+    name: geoRedundant ? 'Standard_GRS' : 'Standard_LRS'
+  }
+  properties: {
+    accessTier: 'Hot'
+    allowSharedKeyAccess: false
+    allowBlobPublicAccess: false
+    defaultToOAuthAuthentication: true
+    minimumTlsVersion: 'TLS1_2'
+    supportsHttpsTrafficOnly: true
+    publicNetworkAccess: isolated ? 'Disabled' : 'Enabled'
+    networkAcls: {
+      bypass: 'AzureServices'
+      defaultAction: isolated ? 'Deny' : 'Allow'
+    }
+  }
+}
+
+resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' = {
+  parent: account
+  name: 'default'
+  properties: {
+    isVersioningEnabled: true
+    deleteRetentionPolicy: {
+      enabled: true
+      days: 30
+    }
+    containerDeleteRetentionPolicy: {
+      enabled: true
+      days: 30
+    }
+  }
+}
+
+resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' = [for name in containerNames: {
+  parent: blobs
+  name: name
+}]
+
+// Cool and Cold are read like Hot, only dearer. What is in the Archive tier must be brought back before `archive verify`,
+// `archive restore` or a rebuild can read it, manifests included, so that step is taken only where it is asked for.
+resource tiers 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06-01' = {
+  parent: account
+  name: 'default'
+  properties: {
+    policy: {
+      rules: [
+        {
+          name: 'colder'
+          enabled: true
+          type: 'Lifecycle'
+          definition: {
+            filters: {
+              blobTypes: [
+                'blockBlob'
+              ]
+              prefixMatch: [
+                'archive/'
+              ]
+            }
+            actions: {
+              baseBlob: archiveAfterDays == 0 ? {
+                tierToCool: {
+                  daysAfterModificationGreaterThan: 30
+                }
+                tierToCold: {
+                  daysAfterModificationGreaterThan: 90
+                }
+              } : {
+                tierToCool: {
+                  daysAfterModificationGreaterThan: 30
+                }
+                tierToCold: {
+                  daysAfterModificationGreaterThan: 90
+                }
+                tierToArchive: {
+                  daysAfterModificationGreaterThan: archiveAfterDays
+                }
+              }
+              version: {
+                delete: {
+                  daysAfterCreationGreaterThan: 90
+                }
+              }
+            }
+          }
+        }
+      ]
+    }
+  }
+}
+
+resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for principal in principals: {
+  name: guid(account.id, principal.id, blobDataContributor)
+  scope: account
+  properties: {
+    principalId: principal.id
+    principalType: principal.type
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', blobDataContributor)
+  }
+}]
+
+resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'all'
+  scope: blobs
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+  }
+}
+
+output accountId string = account.id
+output blobEndpoint string = account.properties.primaryEndpoints.blob

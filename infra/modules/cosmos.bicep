@@ -1,0 +1,149 @@
+// The account: sign-in by identity alone, one region to write to, continuous backup.
+param token string
+param location string
+param tags object
+param databaseName string
+
+@description('Billed by request; one region, no throughput to set. It can not be changed later.')
+param serverless bool
+
+param zoneRedundant bool
+param secondaryLocation string
+param sharedThroughput int
+
+@description('Back to any second of 30 days; else of 7.')
+param longBackup bool
+
+param isolated bool
+param appPrincipalId string
+param applierPrincipalId string
+param routerPrincipalId string
+param developerPrincipalId string
+param workspaceId string
+
+// Built-in roles of the data plane: an Owner of the subscription has none of these rights.
+var dataReader = '00000000-0000-0000-0000-000000000001'
+var dataContributor = '00000000-0000-0000-0000-000000000002'
+// Makes databases and containers, and sees neither data nor keys.
+var cosmosOperator = '230815da-be43-4aae-9cb4-875f7bd000aa'
+
+var regions = concat([
+  {
+    locationName: location
+    failoverPriority: 0
+    isZoneRedundant: zoneRedundant
+  }
+], secondaryLocation == '' || serverless ? [] : [
+  {
+    locationName: secondaryLocation
+    failoverPriority: 1
+    isZoneRedundant: zoneRedundant
+  }
+])
+
+resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' = {
+  name: 'cosmos-${token}'
+  location: location
+  tags: tags
+  kind: 'GlobalDocumentDB'
+  properties: {
+    databaseAccountOfferType: 'Standard'
+    locations: regions
+    capabilities: serverless ? [
+      {
+        name: 'EnableServerless'
+      }
+    ] : []
+    consistencyPolicy: {
+      defaultConsistencyLevel: 'Session'
+    }
+    // Several regions to write to would break order, conditions on ETags and leases.
+    enableMultipleWriteLocations: false
+    enableAutomaticFailover: length(regions) > 1
+    disableLocalAuth: true
+    disableKeyBasedMetadataWriteAccess: true
+    minimalTlsVersion: 'Tls12'
+    publicNetworkAccess: isolated ? 'Disabled' : 'Enabled'
+    backupPolicy: {
+      type: 'Continuous'
+      continuousModeProperties: {
+        tier: longBackup ? 'Continuous30Days' : 'Continuous7Days'
+      }
+    }
+  }
+}
+
+resource database 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases@2025-10-15' = {
+  parent: account
+  name: databaseName
+  properties: {
+    resource: {
+      id: databaseName
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: sharedThroughput
+      }
+    }
+  }
+}
+
+resource appWorks 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-10-15' = {
+  parent: account
+  name: guid(account.id, appPrincipalId, dataContributor)
+  properties: {
+    principalId: appPrincipalId
+    roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
+    scope: account.id
+  }
+}
+
+resource developerWorks 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-10-15' = if (developerPrincipalId != '') {
+  parent: account
+  name: guid(account.id, developerPrincipalId, dataContributor)
+  properties: {
+    principalId: developerPrincipalId
+    roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
+    scope: account.id
+  }
+}
+
+resource routerReads 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025-10-15' = {
+  parent: account
+  name: guid(account.id, routerPrincipalId, dataReader)
+  properties: {
+    principalId: routerPrincipalId
+    roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataReader}'
+    scope: account.id
+  }
+}
+
+// On the group: a deployment of the containers module is made there. The role reaches Cosmos DB alone.
+resource applierShapes 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(resourceGroup().id, applierPrincipalId, cosmosOperator)
+  properties: {
+    principalId: applierPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', cosmosOperator)
+  }
+}
+
+resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'all'
+  scope: account
+  properties: {
+    workspaceId: workspaceId
+    logAnalyticsDestinationType: 'Dedicated'
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+  }
+}
+
+output accountId string = account.id
+output accountName string = account.name
+output databaseName string = database.name
+output endpoint string = account.properties.documentEndpoint

@@ -1,0 +1,87 @@
+// The hubs that the pipeline publishes to and ingests from.
+param token string
+param location string
+param tags object
+
+@description('Objects with `name` and `consumerGroups`.')
+param hubs array
+
+@description('Of a new hub; a standard namespace can not change it later.')
+param partitions int
+
+@description('Throughput units that it may grow to by itself.')
+param mostUnits int
+
+param isolated bool
+param appPrincipalId string
+param workspaceId string
+
+var dataOwner = 'f526a384-b230-433a-b45c-95f59c4a2dec'
+var hubNames = map(hubs, hub => hub.name)
+var groups = flatten(map(hubs, hub => map(hub.consumerGroups, group => {
+  hub: hub.name
+  name: group
+})))
+
+resource namespace 'Microsoft.EventHub/namespaces@2024-01-01' = {
+  name: 'evhns-${token}'
+  location: location
+  tags: tags
+  sku: {
+    name: 'Standard'
+    tier: 'Standard'
+    capacity: 1
+  }
+  properties: {
+    disableLocalAuth: true
+    minimumTlsVersion: '1.2'
+    isAutoInflateEnabled: true
+    maximumThroughputUnits: mostUnits
+    zoneRedundant: true
+    publicNetworkAccess: isolated ? 'Disabled' : 'Enabled'
+  }
+}
+
+resource eventHubs 'Microsoft.EventHub/namespaces/eventhubs@2024-01-01' = [for hub in hubs: {
+  parent: namespace
+  name: hub.name
+  properties: {
+    partitionCount: partitions
+    retentionDescription: {
+      cleanupPolicy: 'Delete'
+      retentionTimeInHours: 168
+    }
+  }
+}]
+
+resource consumerGroups 'Microsoft.EventHub/namespaces/eventhubs/consumergroups@2024-01-01' = [for group in groups: {
+  parent: eventHubs[indexOf(hubNames, group.hub)]
+  name: group.name
+}]
+
+resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(namespace.id, appPrincipalId, dataOwner)
+  scope: namespace
+  properties: {
+    principalId: appPrincipalId
+    principalType: 'ServicePrincipal'
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', dataOwner)
+  }
+}
+
+resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'all'
+  scope: namespace
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+  }
+}
+
+output namespaceId string = namespace.id
+output host string = '${namespace.name}.servicebus.windows.net'

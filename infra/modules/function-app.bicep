@@ -1,0 +1,176 @@
+// The function app on Flex Consumption: each function scales by itself, nothing runs while nothing happens.
+param token string
+param location string
+param tags object
+param identityId string
+param identityClientId string
+param hostStorageName string
+param packagesUrl string
+param insightsConnectionString string
+
+@description('What the code reads (settings.bicep).')
+param settings object
+
+@description('Empty: no jobs.')
+param jobsUrl string
+
+@description('Empty: callers need the key alone.')
+param entraClientId string
+
+@description('Empty: not in a virtual network.')
+param subnetId string
+
+@description('Instances for the triggers that wait for changes; 0: the first change after a quiet time starts one.')
+param alwaysReady int
+
+param zoneRedundant bool
+param workspaceId string
+
+resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
+  name: 'plan-${token}'
+  location: location
+  tags: tags
+  kind: 'functionapp'
+  sku: {
+    name: 'FC1'
+    tier: 'FlexConsumption'
+  }
+  properties: {
+    reserved: true
+    zoneRedundant: zoneRedundant
+  }
+}
+
+resource site 'Microsoft.Web/sites@2025-03-01' = {
+  name: 'func-${token}'
+  location: location
+  // azd finds by it where to deploy.
+  tags: union(tags, {
+    'azd-service-name': 'app'
+  })
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${identityId}': {}
+    }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    publicNetworkAccess: 'Enabled'
+    virtualNetworkSubnetId: subnetId == '' ? null : subnetId
+    siteConfig: {
+      minTlsVersion: '1.2'
+      http20Enabled: true
+    }
+    functionAppConfig: {
+      runtime: {
+        name: 'node'
+        version: '22'
+      }
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: packagesUrl
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identityId
+          }
+        }
+      }
+      scaleAndConcurrency: {
+        instanceMemoryMB: 2048
+        maximumInstanceCount: 100
+        alwaysReady: alwaysReady == 0 ? [] : [
+          {
+            name: 'http'
+            instanceCount: alwaysReady
+          }
+        ]
+      }
+    }
+  }
+}
+
+resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
+  parent: site
+  name: 'appsettings'
+  properties: union(settings, {
+    AzureWebJobsStorage__accountName: hostStorageName
+    AzureWebJobsStorage__credential: 'managedidentity'
+    AzureWebJobsStorage__clientId: identityClientId
+    APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
+    APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+    MILLRACE_AUTH: entraClientId == '' ? 'key' : 'entra'
+  }, jobsUrl == '' ? {} : {
+    JOBS_URL: jobsUrl
+  })
+}
+
+// Who is signed in is put into a header by the platform, which takes it off what comes from outside.
+resource authentication 'Microsoft.Web/sites/config@2025-03-01' = if (entraClientId != '') {
+  parent: site
+  name: 'authsettingsV2'
+  properties: {
+    globalValidation: {
+      requireAuthentication: true
+      unauthenticatedClientAction: 'Return401'
+      excludedPaths: [
+        '/api/millrace/health'
+        '/api/millrace/health/*'
+      ]
+    }
+    identityProviders: {
+      azureActiveDirectory: {
+        enabled: true
+        registration: {
+          clientId: entraClientId
+          openIdIssuer: '${environment().authentication.loginEndpoint}${tenant().tenantId}/v2.0'
+        }
+        validation: {
+          allowedAudiences: [
+            entraClientId
+            'api://${entraClientId}'
+          ]
+        }
+      }
+    }
+    platform: {
+      enabled: true
+    }
+  }
+}
+
+resource noFtp 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
+  parent: site
+  name: 'ftp'
+  properties: {
+    allow: false
+  }
+}
+
+resource noPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025-03-01' = {
+  parent: site
+  name: 'scm'
+  properties: {
+    allow: false
+  }
+}
+
+resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'all'
+  scope: site
+  properties: {
+    workspaceId: workspaceId
+    logs: [
+      {
+        categoryGroup: 'allLogs'
+        enabled: true
+      }
+    ]
+  }
+}
+
+output name string = site.name
+output url string = 'https://${site.properties.defaultHostName}'

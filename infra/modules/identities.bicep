@@ -1,0 +1,50 @@
+// Three identities, each with the rights of one task: the app works on data, the applier changes the schema, the router
+// only reads. None has a password; the roles are given where the resources are.
+param token string
+param location string
+param tags object
+
+@description('owner/name; empty: nobody outside Azure signs in as the applier.')
+param githubRepository string
+
+@description('The environment of that repository which may.')
+param githubEnvironment string
+
+resource app 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: 'id-app-${token}'
+  location: location
+  tags: tags
+}
+
+resource applier 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: 'id-applier-${token}'
+  location: location
+  tags: tags
+}
+
+resource router 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
+  name: 'id-router-${token}'
+  location: location
+  tags: tags
+}
+
+resource github 'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials@2024-11-30' = if (githubRepository != '') {
+  parent: applier
+  name: 'github'
+  properties: {
+    issuer: 'https://token.actions.githubusercontent.com'
+    subject: 'repo:${githubRepository}:environment:${githubEnvironment}'
+    audiences: [
+      'api://AzureADTokenExchange'
+    ]
+  }
+}
+
+output appId string = app.id
+output appName string = app.name
+output appPrincipalId string = app.properties.principalId
+output appClientId string = app.properties.clientId
+output applierPrincipalId string = applier.properties.principalId
+output applierClientId string = applier.properties.clientId
+output routerPrincipalId string = router.properties.principalId
+output routerClientId string = router.properties.clientId

@@ -1,0 +1,132 @@
+// Private endpoints of everything that has no public network, and the names by which they are found.
+param token string
+param location string
+param tags object
+param networkId string
+param subnetId string
+param cosmosId string
+param hostStorageId string
+
+@description('Empty: there is none.')
+param archiveId string
+
+@description('Empty: there is none.')
+param eventHubsId string
+
+@description('Empty: there is none.')
+param postgresId string
+
+var storageSuffix = environment().suffixes.storage
+// What is there, with the part of it that is reached (groupId) and the zone of its names.
+var targets = concat([
+  {
+    name: 'cosmos'
+    id: cosmosId
+    group: 'Sql'
+    zone: 'privatelink.documents.azure.com'
+  }
+  {
+    name: 'host-blob'
+    id: hostStorageId
+    group: 'blob'
+    zone: 'privatelink.blob.${storageSuffix}'
+  }
+  {
+    name: 'host-queue'
+    id: hostStorageId
+    group: 'queue'
+    zone: 'privatelink.queue.${storageSuffix}'
+  }
+  {
+    name: 'host-table'
+    id: hostStorageId
+    group: 'table'
+    zone: 'privatelink.table.${storageSuffix}'
+  }
+], archiveId == '' ? [] : [
+  {
+    name: 'archive'
+    id: archiveId
+    group: 'blob'
+    zone: 'privatelink.blob.${storageSuffix}'
+  }
+], eventHubsId == '' ? [] : [
+  {
+    name: 'event-hubs'
+    id: eventHubsId
+    group: 'namespace'
+    zone: 'privatelink.servicebus.windows.net'
+  }
+], postgresId == '' ? [] : [
+  {
+    name: 'postgres'
+    id: postgresId
+    group: 'postgresqlServer'
+    zone: 'privatelink.postgres.database.azure.com'
+  }
+])
+// All of them, so that each can be found by its place; one without an endpoint costs next to nothing.
+var zones = [
+  'privatelink.documents.azure.com'
+  'privatelink.blob.${storageSuffix}'
+  'privatelink.queue.${storageSuffix}'
+  'privatelink.table.${storageSuffix}'
+  'privatelink.servicebus.windows.net'
+  'privatelink.postgres.database.azure.com'
+]
+
+resource dns 'Microsoft.Network/privateDnsZones@2024-06-01' = [for zone in zones: {
+  name: zone
+  location: 'global'
+  tags: tags
+}]
+
+resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01' = [for at in range(0, length(zones)): {
+  parent: dns[at]
+  name: 'link-${token}'
+  location: 'global'
+  tags: tags
+  properties: {
+    registrationEnabled: false
+    virtualNetwork: {
+      id: networkId
+    }
+  }
+}]
+
+resource endpoints 'Microsoft.Network/privateEndpoints@2024-07-01' = [for target in targets: {
+  name: 'pe-${target.name}-${token}'
+  location: location
+  tags: tags
+  properties: {
+    subnet: {
+      id: subnetId
+    }
+    privateLinkServiceConnections: [
+      {
+        name: target.name
+        properties: {
+          privateLinkServiceId: target.id
+          groupIds: [
+            target.group
+          ]
+        }
+      }
+    ]
+  }
+}]
+
+resource names 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-07-01' = [for at in range(0, length(targets)): {
+  parent: endpoints[at]
+  name: 'default'
+  properties: {
+    privateDnsZoneConfigs: [
+      {
+        name: targets[at].group
+        properties: {
+          privateDnsZoneId: dns[indexOf(zones, targets[at].zone)].id
+        }
+      }
+    ]
+  }
+}]

@@ -1,0 +1,45 @@
+// What the code reads, by the names that the bindings of the triggers use too. The function app and the job worker get
+// the same; test/infra holds it against the code.
+param appClientId string
+param cosmosEndpoint string
+param databaseName string
+param regions string
+
+@description('Empty: the pipeline has no archive and no ingest.')
+param blobEndpoint string
+
+@description('Empty: the pipeline has no hub.')
+param eventHubsHost string
+
+param startAnew string
+
+var always = {
+  // Which of its identities DefaultAzureCredential takes.
+  AZURE_CLIENT_ID: appClientId
+  COSMOS__accountEndpoint: cosmosEndpoint
+  COSMOS__credential: 'managedidentity'
+  COSMOS__clientId: appClientId
+  COSMOS_DATABASE: databaseName
+  COSMOS_PREFERRED_REGIONS: regions
+  LEASES__accountEndpoint: cosmosEndpoint
+  LEASES__credential: 'managedidentity'
+  LEASES__clientId: appClientId
+  LEASES_DATABASE: databaseName
+  LEASES_CONTAINER: 'leases'
+  LEASES_START_ANEW: startAnew
+  STATE_CONTAINER: 'millrace'
+}
+var storage = {
+  STORAGE__blobServiceUri: blobEndpoint
+  STORAGE__credential: 'managedidentity'
+  STORAGE__clientId: appClientId
+  STORAGE_CONTAINER: 'archive'
+  CHECKPOINTS_CONTAINER: 'checkpoints'
+}
+var hubs = {
+  EVENTHUBS__fullyQualifiedNamespace: eventHubsHost
+  EVENTHUBS__credential: 'managedidentity'
+  EVENTHUBS__clientId: appClientId
+}
+
+output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs)

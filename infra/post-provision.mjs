@@ -1,0 +1,29 @@
+// Run by azd after provisioning: writes local.settings.json, so that the app runs on this machine against what was just
+// made, signed in as you (`az login`). What you put into it yourself stays.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+const FILE = 'local.settings.json';
+const NAMES = [
+  'COSMOS__accountEndpoint',
+  'COSMOS_DATABASE',
+  'LEASES__accountEndpoint',
+  'LEASES_DATABASE',
+  'LEASES_CONTAINER',
+  'STORAGE__blobServiceUri',
+  'EVENTHUBS__fullyQualifiedNamespace',
+];
+
+const missing = NAMES.slice(0, 5).filter((name) => !process.env[name]);
+if (missing.length > 0) {
+  console.error(`post-provision: ${missing.join(', ')} not set; azd sets them from the outputs of infra/main.bicep.`);
+  process.exit(1);
+}
+const settings = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { IsEncrypted: false };
+const found = Object.fromEntries(NAMES.filter((name) => process.env[name]).map((name) => [name, process.env[name]]));
+const defaults = { FUNCTIONS_WORKER_RUNTIME: 'node', AzureWebJobsStorage: 'UseDevelopmentStorage=true' };
+const kept = { ...settings.Values };
+// An exactly named setting beats an address: one of the emulator would go on being used.
+for (const name of ['COSMOS', 'LEASES', 'STORAGE', 'EVENTHUBS']) delete kept[name];
+writeFileSync(FILE, `${JSON.stringify({ ...settings, Values: { ...defaults, ...kept, ...found } }, undefined, 2)}\n`);
+console.log(`${FILE} written. To see whether the app has all it needs:`);
+console.log(`  curl ${process.env['FUNCTION_APP_URL'] ?? 'https://…'}/api/millrace/health`);

@@ -34,6 +34,8 @@ export interface Events {
   'balancer:failed': { container: string; error: unknown };
   /** What changes left to be done after their page couldn't be gone on with; it is tried again. */
   'engine:resume-failed': { error: unknown };
+  /** A declaration changed under its version: its changes are parked, the other projections go on. */
+  'projection:refused': { projection: string; error: unknown };
   'engine:parked': { projection: string; container: string; id: string; error: unknown };
 }
 

@@ -3,6 +3,7 @@ import { coldReader } from '../archive/cold-reader.ts';
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { DeadLetters } from '../engine/dead-letters.ts';
 import { Engine } from '../engine/engine.ts';
+import { Fingerprints } from '../engine/fingerprints.ts';
 import { ViewControl } from '../engine/view-control.ts';
 import { Views } from '../engine/views.ts';
 import { runnersOf } from '../engine/runners.ts';
@@ -44,7 +45,8 @@ export function derivation({
     cold,
     hub: (hub) => new EventHubSink(hub, () => services.hubs.producer(hub)),
   });
-  const runners = adapt ? declared.map(adapt) : declared;
+  const fingerprints = new Fingerprints(services.state, loaded);
+  const runners = declared.map((runner) => fingerprints.guard(adapt ? adapt(runner) : runner));
   const deadLetters = new DeadLetters(services.state);
   const { name, projections } = loaded.pipeline;
   const control = new ViewControl(

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Events } from '../base/diagnostics.ts';
-import { messageOf } from '../base/errors.ts';
+import { MillraceError, messageOf } from '../base/errors.ts';
 
 const QUIET_MS = 5_000;
 
@@ -25,7 +25,18 @@ export function watchTroubles(say: (line: string) => void): () => void {
     const { container, error } = event as Events['balancer:failed'];
     once(`leases of ${container}: ${messageOf(error)}; it will be tried again`);
   };
+  const refused = (event: unknown): void => {
+    const { error } = event as Events['projection:refused'];
+    const mend = error instanceof MillraceError && error.mend !== undefined ? `. ${error.mend}` : '';
+    once(`refused: ${messageOf(error)}${mend}`);
+  };
+  const stuck = (event: unknown): void => {
+    const { error } = event as Events['engine:resume-failed'];
+    once(`fan-outs: ${messageOf(error)}; they will be gone on with`);
+  };
   const channels = [
+    ['millrace:projection:refused', refused],
+    ['millrace:engine:resume-failed', stuck],
     ['millrace:feed:failed', failed],
     ['millrace:engine:parked', parked],
     ['millrace:balancer:failed', balancer],

@@ -17,7 +17,7 @@ import { runHistory } from './history.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
-const READ_LAG_MS = 8;
+const READ_LAG_MS = 24;
 
 const PRODUCTS: SourceRef = { container: 'Products', type: 'product' };
 const BRANDS: SourceRef = { container: 'Products', type: 'brand' };
@@ -112,7 +112,7 @@ function together(specs: readonly EmbedSpec[]): Runner {
       await Promise.all(runners.map((runner) => runner.apply(wanted(runner), session)));
     },
     resume: async (session) => {
-      const outcomes = await Promise.all(runners.map((runner) => runner.resume?.(session)));
+      const outcomes = await Promise.all(runners.map(async (runner) => runner.resume?.(session)));
       return {
         idle: outcomes.every((outcome) => outcome?.idle),
         refusals: outcomes.flatMap((one) => one?.refusals ?? []),
@@ -213,9 +213,9 @@ async function retried<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /** The application's own write: repeated until it is known to have happened. */
-const atSource = (container: string, tenant: string, documents: readonly Doc[]): Promise<void> =>
+const atSource = (container: string, tenant: string, written: readonly Doc[]): Promise<void> =>
   retried(async () => {
-    const operations = documents.map((resourceBody) => ({
+    const operations = written.map((resourceBody) => ({
       operationType: 'Upsert' as const,
       resourceBody: resourceBody as never,
     }));
@@ -241,15 +241,16 @@ async function compare(
       },
     ),
   ];
-  const say = `${tenant}: MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`;
-  expect(
-    children.map(({ found }) => canonical(found)),
-    say,
-  ).toEqual(children.map(({ expected }) => canonical(expected)));
+  const stored = children.map(({ found }) => canonical(found));
+  const wanted = children.map(({ expected }) => canonical(expected));
+  expect(stored, `${tenant}: MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`).toEqual(wanted);
   for (const { found } of children) {
     const own = written.get(`${tenant} ${String(found['id'])}`) ?? {};
-    const own2 = (doc: Doc): Doc => Object.fromEntries(OWN.map((field) => [field, doc[field]]));
-    expect(canonical(own2(found)), `${say}: the application's own fields`).toBe(canonical(own2(own)));
+    const ownOf = (doc: Doc): Doc => Object.fromEntries(OWN.map((field) => [field, doc[field]]));
+    expect(
+      canonical(ownOf(found)),
+      `${tenant}: the application's own fields, MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`,
+    ).toBe(canonical(ownOf(own)));
   }
 }
 

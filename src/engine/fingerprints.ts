@@ -1,0 +1,104 @@
+import type { Container } from '@azure/cosmos';
+import { emit } from '../base/diagnostics.ts';
+import { MillraceError } from '../base/errors.ts';
+import { canonical } from '../base/json.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { type Fingerprint, fingerprintOf, incompatibilities } from '../definition/fingerprint.ts';
+import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import type { Model } from '../model/model.ts';
+import { Poison, type Runner } from '../projections/runner.ts';
+
+interface Stored extends Fingerprint {
+  readonly id: string;
+  readonly pk: 'fingerprints';
+  readonly type: 'millrace.fingerprint';
+  readonly _etag?: string;
+}
+
+/** Refuses a projection whose declaration changed under its version, and lets the others go on. */
+export class Fingerprints {
+  readonly #state: Container;
+  readonly #pipeline: Pipeline;
+  readonly #model: Model;
+
+  constructor(state: Container, { pipeline, model }: { readonly pipeline: Pipeline; readonly model: Model }) {
+    this.#state = state;
+    this.#pipeline = pipeline;
+    this.#model = model;
+  }
+
+  /**
+   * The runner, asked for its fingerprint before its first page. While it is refused its changes are parked: once the
+   * declaration is taken back, a redrive applies the documents as they are then.
+   */
+  guard(runner: Runner): Runner {
+    const specs: readonly (ProjectionSpec | EmbedSpec)[] = [...this.#pipeline.projections, ...this.#pipeline.embeds];
+    const spec = specs.find((one) => projectionId(one) === runner.id);
+    if (!spec) return runner;
+    let checking: Promise<MillraceError | undefined> | undefined;
+    const check = (): Promise<MillraceError | undefined> => {
+      checking ??= this.check(spec);
+      checking.catch(() => (checking = undefined));
+      return checking;
+    };
+    return {
+      ...runner,
+      apply: async (changes, session) => {
+        const error = await check();
+        if (error) throw new Poison(changes.map((change) => ({ change, error })));
+        await runner.apply(changes, session);
+      },
+      resume: async (session) => (!(await check()) && (await runner.resume?.(session))) || { idle: true, refusals: [] },
+    };
+  }
+
+  /** Why a version can't go on as it is declared now; undefined where it can, which is noted. */
+  async check(spec: ProjectionSpec | EmbedSpec): Promise<MillraceError | undefined> {
+    const id = projectionId(spec);
+    const now = fingerprintOf(spec, this.#model, this.#pipeline.sources);
+    for (;;) {
+      const { resource: stored } = await withRetry(() => this.#state.item(id, 'fingerprints').read<Stored>(), {
+        reads: true,
+      });
+      const changed = stored ? incompatibilities(stored, now) : [];
+      if (changed.length > 0) {
+        const error = refusal(spec, changed);
+        emit('projection:refused', { projection: id, error });
+        return error;
+      }
+      // Examples come and go; what they were known to make stays known.
+      const next = { ...now, places: { ...stored?.places, ...now.places } };
+      if (stored && canonical([stored.parts, stored.places]) === canonical([next.parts, next.places])) return undefined;
+      if (await this.#store({ id, pk: 'fingerprints', type: 'millrace.fingerprint', ...next }, stored))
+        return undefined;
+    }
+  }
+
+  async #store(body: Stored, before: Stored | undefined): Promise<boolean> {
+    const condition = before?._etag;
+    try {
+      await withRetry(
+        () =>
+          condition
+            ? this.#state.item(body.id, body.pk).replace(body, { accessCondition: { type: 'IfMatch', condition } })
+            : this.#state.items.create(body),
+        { reads: false },
+      );
+      return true;
+    } catch (error) {
+      if (error instanceof AmbiguousOutcome || ['precondition', 'conflict'].includes(failureOf(error).kind))
+        return false;
+      throw error;
+    }
+  }
+}
+
+const refusal = (spec: ProjectionSpec | EmbedSpec, changed: readonly string[]): MillraceError =>
+  new MillraceError(
+    'projection-incompatible',
+    `${projectionId(spec)} is declared otherwise than what it has written: ${changed.join('; ')}`,
+    {
+      mend: `Take the change back and run \`millrace dead-letters redrive ${projectionId(spec)}\`, or declare it as version ${spec.version + 1} and run \`millrace projections rebuild ${spec.name}\`.`,
+    },
+  );

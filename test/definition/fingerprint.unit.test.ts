@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest';
+import { aggregate, copy, embed, model, reference } from 'millrace';
+import { fingerprintOf, incompatibilities } from '../../src/definition/fingerprint.ts';
+import type { Doc, EmbedSpec, ProjectionSpec } from '../../src/definition/kinds.ts';
+import { parseModel } from '../../src/model/reader/read.ts';
+
+interface Shop {
+  Orders: { order: { id: string; type: 'order'; storeId: string; day: string; cents: number; customerName?: string } };
+  Stores: { store: { id: string; type: 'store'; storeId: string; name: string } };
+  Days: {
+    day: { id: string; type: 'day'; storeId: string; day: string; cents: number; orders: number };
+    copied: { id: string; type: 'copied'; storeId: string; day: string; cents: number };
+  };
+}
+const text = (extra = '') => `# Shop
+## Container Designs
+### Orders Container
+\`\`\`json
+[{ "id": "o1", "type": "order", "storeId": "s", "day": "d1", "cents": 5 }${extra}]
+\`\`\`
+- **Partition Key**: \`/storeId\`
+### Stores Container
+\`\`\`json
+[{ "id": "s", "type": "store", "storeId": "s", "name": "n" }]
+\`\`\`
+- **Partition Key**: \`/storeId\`
+### Days Container
+\`\`\`json
+[{ "id": "d", "type": "day", "storeId": "s", "day": "d1", "cents": 5, "orders": 1 },
+ { "id": "o1", "type": "copied", "storeId": "s", "day": "d1", "cents": 5 }]
+\`\`\`
+- **Partition Key**: \`/storeId\`
+`;
+const document = parseModel(text(), 'm.md');
+const m = model<Shop>('m.md');
+const days = aggregate('days', {
+  from: m.Orders.order,
+  into: m.Days.day,
+  groupBy: (o) => ({ storeId: o.storeId, day: o.day }),
+  measures: { cents: (q) => q.sum((o) => o.cents) },
+});
+const copies = copy('copies', {
+  from: m.Orders.order,
+  into: m.Days.copied,
+  map: (o) => ({ id: o.id, storeId: o.storeId, day: o.day, cents: o.cents }),
+});
+const changed = (before: ProjectionSpec | EmbedSpec, now: ProjectionSpec | EmbedSpec, after = document): string[] =>
+  incompatibilities(fingerprintOf(before, document, []), fingerprintOf(now, after, []));
+
+test('the same declaration, written otherwise, is compatible', () => {
+  const again = aggregate('days', {
+    from: m.Orders.order,
+    into: m.Days.day,
+    maxLag: '5 s',
+    groupBy: ({ day, storeId }) => {
+      return { day, storeId };
+    },
+    measures: { cents: (q) => q.sum(({ cents }) => cents * 2) },
+  });
+  expect(changed(days, again)).toEqual([]);
+});
+
+test('other groups, measures, ids, and what no locator was kept for are not', () => {
+  expect(changed(days, { ...days, groupBy: () => ({ storeId: 's', day: 'all' }) })).toEqual([
+    expect.stringContaining('day|d1|s'),
+  ]);
+  expect(changed(days, { ...days, measures: { ...days.measures, orders: { kind: 'count' } } })).toEqual([
+    'measures was {"cents":["sum"]}, is {"cents":["sum"],"orders":["count"]}',
+  ]);
+  expect(
+    changed(copies, { ...copies, map: (o: Doc) => ({ ...copies.map(o, {}), id: `x-${String(o['id'])}` }) }),
+  ).toEqual([expect.stringContaining('x-o1')]);
+  expect(changed(copies, { ...copies, stable: true })).toEqual(['stable was false, is true']);
+  expect(changed(copies, { ...copies, into: { container: 'Days', type: 'other' } })).toHaveLength(1);
+});
+
+test('a new example says nothing of what the others were', () => {
+  const more = parseModel(text(', { "id": "o2", "type": "order", "storeId": "s", "day": "d2", "cents": 5 }'), 'm.md');
+  expect(changed(days, days, more)).toEqual([]);
+});
+
+test('what an embed and reference data are matched by counts, their functions do not', () => {
+  const names = embed('names', {
+    from: m.Stores.store,
+    into: m.Orders.order,
+    on: { storeId: 'storeId', id: 'storeId' },
+    set: { customerName: (store) => store.name },
+  });
+  expect(changed(names, { ...names, set: { customerName: () => 'other' } })).toEqual([]);
+  expect(changed(names, { ...names, set: { other: () => 'other' } })).toHaveLength(1);
+  expect(changed(names, { ...names, on: { id: 'storeId' } })).toHaveLength(1);
+  const everywhere = reference('everywhere', {
+    from: m.Orders.order,
+    into: m.Days.copied,
+    tenants: m.Stores.store,
+    key: { storeId: 'storeId' },
+    map: (o) => ({ id: o.id, day: o.day, cents: o.cents }),
+  });
+  expect(changed(everywhere, { ...everywhere, key: { storeId: 'id' } })).toHaveLength(1);
+});

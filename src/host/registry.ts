@@ -32,6 +32,7 @@ import { projectionsList } from '../operations/projections/list.ts';
 import { projectionsPause, projectionsResume } from '../operations/projections/pause.ts';
 import { projectionsPromote } from '../operations/projections/promote.ts';
 import { projectionsRebuild } from '../operations/projections/rebuild.ts';
+import { projectionsReplay } from '../operations/projections/replay.ts';
 import { projectionsShow } from '../operations/projections/show.ts';
 import { projectionsRepair, projectionsVerify } from '../operations/projections/verify.ts';
 import { Registry } from '../operations/registry.ts';
@@ -71,6 +72,7 @@ export const registry = new Registry([
   projectionsRebuild,
   projectionsPromote,
   projectionsDrop,
+  projectionsReplay,
   projectionsPause,
   projectionsResume,
   projectionsVerify,

@@ -8,6 +8,7 @@ import type { Settings } from '../../base/settings.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type ArchiveSpec, type Pipeline, projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
+import { Views } from '../../engine/views.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/cosmos-lease-store.ts';
 import { ENTRY } from '../../projections/archive/entries.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
@@ -117,8 +118,15 @@ export async function gateOf(
   // A lease that was not there yet has no position, so nothing of its range leaves.
   await store.prepare(signal);
   const deadLetters = new DeadLetters(state);
-  return () => openGate(() => store.list(), deadLetters);
+  const views = new Views(state, pipeline.name);
+  return async () => {
+    // What leaves while a version is built would be missing in it.
+    const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
+    return building ? NOTHING_LEAVES : openGate(() => store.list(), deadLetters);
+  };
 }
+
+const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true };
 
 function choose({ archives }: Pipeline, only: string | undefined): readonly ArchiveSpec[] {
   if (archives.length === 0) {

@@ -25,7 +25,7 @@ export interface Rebuilt {
   readonly resumed: boolean;
 }
 
-export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'start'> & {
+export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf'> & {
   readonly signal: AbortSignal;
   readonly progress?: (changes: number) => void;
 };
@@ -144,7 +144,11 @@ export async function estimate(
 /** Of reading one document by a query or the feed. */
 export const RU_A_READ = 0.1;
 /** Of reading a change and writing what is derived from it anew, by docs/benchmarks.md (B2, B3), rounded up. */
-const RU_A_DOCUMENT: Readonly<Record<ProjectionSpec['kind'], number>> = { copy: 15, aggregate: 16, reference: 15 };
+export const RU_A_DOCUMENT: Readonly<Record<ProjectionSpec['kind'], number>> = {
+  copy: 15,
+  aggregate: 16,
+  reference: 15,
+};
 
 export const rateInput = {
   ruPerSecond: z.number().positive().optional().describe('most request units a second (default: no bound)'),

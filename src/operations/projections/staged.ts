@@ -27,8 +27,8 @@ export interface StagedOptions {
   readonly spec: ProjectionSpec;
   /** Tells these leases from all others; whoever comes with the same goes on where another stopped. */
   readonly purpose: string;
-  /** Where a range without a position begins. Default: the beginning. */
-  readonly start?: Start;
+  /** Where the ranges of a container without a position begin. Default: the beginning. */
+  readonly startOf?: ((container: string, rid: string) => Start) | undefined;
   /** Most request units a second, of reading and writing together. Default: no bound. */
   readonly ruPerSecond?: number | undefined;
   /** How old a read may be, milliseconds (A3). Default 5,000. */
@@ -69,7 +69,16 @@ const COLD_PAGE = 500;
 
 /** Opens and starts it. */
 export async function openStaged(options: StagedOptions): Promise<Staged> {
-  const { settings, services, loaded, spec, purpose, start = 'beginning', ruPerSecond, readLagMs = 5_000 } = options;
+  const {
+    settings,
+    services,
+    loaded,
+    spec,
+    purpose,
+    startOf = () => 'beginning',
+    ruPerSecond,
+    readLagMs = 5_000,
+  } = options;
   const { database, state } = services;
   const engine = engineOf({ settings, services, loaded, readLagMs }, spec);
   const meter = new Meter();
@@ -89,7 +98,7 @@ export async function openStaged(options: StagedOptions): Promise<Staged> {
       host: purpose,
       source: ends,
       leases,
-      start,
+      start: startOf(source.name, rid),
       handle: async (page, fence) => {
         await engine.consume(page, fence);
         await pace(fence.signal);

@@ -97,16 +97,14 @@ describe(`verifying (seed ${SEED})`, () => {
   it('verifies what is current, and another version by its number', async () => {
     const app = await live(stage);
     await writeAny(stage, new Random(1));
-    await stage
-      .container('Orders')
-      .items.upsert({
-        id: 'a',
-        type: 'order',
-        storeId: 's1',
-        customerId: 'c1',
-        placedAt: '2026-01-01T10:00:00.000Z',
-        cents: 1,
-      });
+    await stage.container('Orders').items.upsert({
+      id: 'a',
+      type: 'order',
+      storeId: 's1',
+      customerId: 'c1',
+      placedAt: '2026-01-01T10:00:00.000Z',
+      cents: 1,
+    });
     await app.drained(signal);
     await app.stop();
     expect((await look()).projections.map(({ id }) => id).toSorted()).toEqual(['days@1', 'summaries@1']);
@@ -122,16 +120,14 @@ describe(`verifying (seed ${SEED})`, () => {
     try {
       const app = await live(stage);
       for (const storeId of ['s1', 's2'])
-        await stage
-          .container('Orders')
-          .items.upsert({
-            id: 'a',
-            type: 'order',
-            storeId,
-            customerId: 'c1',
-            placedAt: '2026-01-01T10:00:00.000Z',
-            cents: 1,
-          });
+        await stage.container('Orders').items.upsert({
+          id: 'a',
+          type: 'order',
+          storeId,
+          customerId: 'c1',
+          placedAt: '2026-01-01T10:00:00.000Z',
+          cents: 1,
+        });
       await app.drained(signal);
       await app.stop();
       for (const storeId of ['s1', 's2'])

@@ -1,0 +1,30 @@
+// One host of B7 in a process of its own. A page counts as handled once the parent has said so: what a killed host told
+// nobody was not done.
+import { once } from 'node:events';
+import { connect } from '../src/cosmos/connect.ts';
+import { openHost } from './support/host.ts';
+
+const [endpoint = '', key = '', name = '', prefix = '', timings = '{}'] = process.argv.slice(2);
+const client = await connect({ kind: 'key', endpoint, key });
+const database = client.database('bench');
+let page = 0;
+const host = await openHost({
+  source: database.container('Source'),
+  leases: database.container('leases'),
+  keyPath: 'key',
+  name,
+  prefix,
+  pageSize: 20,
+  timings: JSON.parse(timings) as object,
+  handle: async ({ changes }, _fence, { token }) => {
+    const number = (page += 1);
+    process.send?.({ name, page: number, lease: token, ids: changes.map(({ id }) => id) });
+    for (;;) {
+      const [answer] = (await once(process, 'message')) as [number];
+      if (answer >= number) return;
+    }
+  },
+});
+process.on('disconnect', () => process.exit(0));
+await host.processor.start();
+process.send?.({ name, page: 0, ids: [] });

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import type { Container } from '@azure/cosmos';
+import { Meter } from '../../src/cosmos/meter.ts';
+import type { Change } from '../../src/feed/change.ts';
+import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
+import { FeedHost, type Timings } from '../../src/feed/feed-host.ts';
+import { CosmosChangeSource } from '../../src/feed/source.ts';
+import type { Handle } from '../../src/feed/supervisor.ts';
+
+export interface HostOptions {
+  readonly source: Container;
+  readonly keyPath: string;
+  readonly leases: Container;
+  readonly handle: Handle;
+  readonly name?: string;
+  /** Hosts with one prefix share its leases. Default: one of its own, which reads from the beginning. */
+  readonly prefix?: string;
+  readonly pageSize?: number;
+  readonly order?: (change: Change) => string;
+  readonly concurrency?: number;
+  readonly timings?: Partial<Timings>;
+}
+
+export interface Host {
+  readonly processor: FeedHost;
+  /** Of reading the feed. */
+  readonly meter: Meter;
+  /** Resolves when every range has been read to its end. */
+  drained(): Promise<void>;
+}
+
+/** A host that reads all documents of a container from the beginning; not started yet. */
+export async function openHost(options: HostOptions): Promise<Host> {
+  const {
+    source,
+    keyPath,
+    leases,
+    handle,
+    name = 'bench',
+    prefix = randomUUID(),
+    pageSize = 1_000,
+    timings = {},
+  } = options;
+  const { resource } = await source.read();
+  const meter = new Meter();
+  const map = { name: source.id, keyPaths: [[keyPath]] };
+  const processor = new FeedHost({
+    container: source.id,
+    host: name,
+    source: new CosmosChangeSource(source, resource?._rid ?? '', map, { epoch: 1, meter, pageSize }),
+    leases: new CosmosLeaseStore({ monitored: source, leases, host: name, prefix }),
+    start: 'beginning',
+    handle,
+    timings: { pollMs: 1, ...timings },
+    ...(options.order && { order: options.order }),
+    ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
+  });
+  return {
+    processor,
+    meter,
+    drained: async () => {
+      for (;;) {
+        const { leases: own, known } = processor.status();
+        if (known > 0 && own.length === known && own.every(({ idleSince }) => idleSince !== undefined)) return;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+}

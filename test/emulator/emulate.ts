@@ -64,3 +64,24 @@ export async function refusal(call: Promise<unknown>): Promise<{ code: unknown; 
   }
   throw new Error('The call was not refused.');
 }
+
+const PASSING: readonly unknown[] = [408, 429, 449, 503, 'ECONNRESET'];
+
+/** Calls again until nothing is in the way; what is called may have happened before, or happen twice. */
+export async function insist<T>(call: (attempt: number) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call(attempt);
+    } catch (error) {
+      const { code, message } = error as { code?: unknown; message: string };
+      // The client keeps nothing but the message of a batch's refusal.
+      if (!PASSING.includes(code) && !message.startsWith('Batch request error')) throw error;
+    }
+  }
+}
+
+/** Deletes an item that is there, or was before a delete whose answer got lost. */
+export const remove = (container: Container, id: string, pk: string): Promise<unknown> =>
+  insist(() => container.item(id, pk).delete()).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== 404) throw error;
+  });

@@ -8,12 +8,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { seeded } from '../../src/emulator/cosmos/random.ts';
 import { startEmulator } from '../../src/emulator/index.ts';
 import type { Emulator } from '../../src/emulator/index.ts';
+import { suiteSeed } from '../support/seed.ts';
 import { clientOf, HASH_KEY } from './emulate.ts';
 
 // Items are lists that clients append to, each under the ETag it has read. Whatever anyone reads must be a beginning of
 // the final list: then all reads and writes of an item have one order, and nothing acknowledged was lost or done twice.
 
-const SEEDS = [1, 2, 3];
+const SEEDS = Array.from({ length: Number(process.env['MILLRACE_HISTORIES'] ?? 3) }, (_, n) => suiteSeed() + n);
 const CLIENTS = 6;
 const STEPS = 30;
 const ITEMS = 4;

@@ -2,7 +2,7 @@ import type { Container } from '@azure/cosmos';
 import pMap from 'p-map';
 import { type Benchmark, type Figure, atMost, median, plain, seconds } from './support/measure.ts';
 import { pull } from './support/pull.ts';
-import { fill, openStage } from './support/stage.ts';
+import { type Stage, fill, openStage } from './support/stage.ts';
 
 const DOCUMENTS = 100_000;
 const POINT_READS = 20_000;
@@ -34,21 +34,32 @@ export const b15: Benchmark = {
     const filling = await seconds(() => fill(container, documents, ({ key }) => String(key)));
     // Again, as upserts of what is there: the code is warm by now.
     const batches = await seconds(() => fill(container, documents, ({ key }) => String(key)));
-    const pulls: number[] = [];
-    for (let round = 0; round < ROUNDS; round++)
-      pulls.push(DOCUMENTS / (await seconds(() => pull(container, DOCUMENTS))));
-    const reads: number[] = [];
-    for (let round = 0; round < ROUNDS; round++) reads.push(POINT_READS / (await seconds(() => readMany(container))));
+    const pulls = await rounds(stage, DOCUMENTS, () => pull(container, DOCUMENTS));
+    const reads = await rounds(stage, POINT_READS, () => readMany(container));
     return [
       plain('first fill by batches of 100', DOCUMENTS / filling, 'documents/s'),
       least('items.batch of 100 upserts', DOCUMENTS / batches, 60_000, 'documents/s'),
-      least('raw pull of 1 KB documents', median(pulls), 150_000, 'documents/s'),
-      least('point reads, 32 at a time', median(reads), 8000, 'requests/s'),
+      least('raw pull of 1 KB documents', pulls.rate, 150_000, 'documents/s'),
+      least('point reads, 32 at a time', reads.rate, 8000, 'requests/s'),
+      plain('the server’s processor time for a pulled document', pulls.cpu, 'µs'),
+      plain('the server’s processor time for a point read', reads.cpu, 'µs'),
       atMost('equality of 20 in 100,000', await query(container, `c.type = 't7'`, 20), 5, 'ms'),
       atMost('range of 50 in 100,000', await query(container, 'c.rank >= 500 AND c.rank < 550', 50), 5, 'ms'),
     ];
   },
 };
+
+/** The median of the rates per second, and the server's microseconds of processor time for each. */
+async function rounds(
+  stage: Stage,
+  count: number,
+  work: () => Promise<void>,
+): Promise<{ readonly rate: number; readonly cpu: number }> {
+  const rates: number[] = [];
+  const before = await stage.cpu();
+  for (let round = 0; round < ROUNDS; round++) rates.push(count / (await seconds(work)));
+  return { rate: median(rates), cpu: ((await stage.cpu()) - before) / (count * ROUNDS) };
+}
 
 async function readMany(container: Container): Promise<void> {
   const ids = Array.from({ length: POINT_READS }, (_, index) => (index * 7919) % DOCUMENTS);

@@ -3,8 +3,9 @@ import { startEmulator } from '../src/emulator/index.ts';
 
 const emulator = await startEmulator({ seed: 1 });
 process.send?.({ endpoint: emulator.endpoint, key: emulator.key });
-process.on('message', (faults: object) => {
-  emulator.faults(faults);
-  process.send?.('done');
+process.on('message', (asked: object | 'cpu') => {
+  if (typeof asked === 'object') emulator.faults(asked);
+  const { user, system } = process.cpuUsage();
+  process.send?.(user + system);
 });
 process.on('disconnect', () => process.exit(0));

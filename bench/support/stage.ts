@@ -6,8 +6,12 @@ import { connect } from '../../src/cosmos/connect.ts';
 import type { Faults } from '../../src/emulator/index.ts';
 
 export interface Stage extends AsyncDisposable {
+  readonly endpoint: string;
+  readonly key: string;
   readonly database: Database;
   faults(faults: Faults): Promise<void>;
+  /** Microseconds of processor time that the server has used so far. */
+  cpu(): Promise<number>;
   /** A container of its own, one physical partition unless said otherwise. */
   container(id: string, path: string, throughput?: number): Promise<Container>;
 }
@@ -19,10 +23,16 @@ export async function openStage(): Promise<Stage> {
   const client = await connect({ kind: 'key', ...account });
   const { database } = await client.databases.create({ id: 'bench' });
   return {
+    ...account,
     database,
     faults: async (faults) => {
       child.send(faults);
       await once(child, 'message');
+    },
+    cpu: async () => {
+      child.send('cpu');
+      const [used] = (await once(child, 'message')) as [number];
+      return used;
     },
     container: async (id, path, throughput = 6_000) => {
       const { container } = await database.containers.create(

@@ -19,15 +19,16 @@ import type { EmulatorStats } from './cosmos/stats.ts';
 import { exportTo, Importer, importFrom, lines } from './cosmos/transfer.ts';
 import { permit } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
-import { Issuer, TENANT } from './entra/issuer.ts';
+import type { Issuer } from './entra/issuer.ts';
+import { TENANT } from './entra/tenant.ts';
 import { faultsOf } from './fault-input.ts';
 import { checkOptions, listenRefusal } from './options.ts';
 import type { EmulatorOptions } from './options.ts';
-import { newCertificate } from './tls.ts';
+import type { newCertificate } from './tls.ts';
 
 export type { Controls } from './controls.ts';
 export type { Assignment, Principals, Role } from './entra/access.ts';
-export { TENANT as EMULATOR_TENANT } from './entra/issuer.ts';
+export { TENANT as EMULATOR_TENANT } from './entra/tenant.ts';
 export { ADVERSE } from './fault-input.ts';
 export type { EmulatorOptions } from './options.ts';
 export type { Faults } from './cosmos/account.ts';
@@ -85,11 +86,12 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   checkOptions(options);
   const { port = 0, host = '127.0.0.1', key = EMULATOR_KEY, principals = ROLES } = options;
   const random = seeded(options.seed ?? Math.floor(Math.random() * 2 ** 32));
-  const certificate = options.tls === true ? await newCertificate(host) : undefined;
+  const secured = options.tls === true ? await secure() : undefined;
+  const certificate = await secured?.newCertificate(host);
   let endpoint = '';
   let { account, journal } = open(options, random);
   const now = (): number => account.now();
-  const issuer = certificate && (await Issuer.create(principals, key, () => endpoint, now));
+  const issuer = await secured?.Issuer.create(principals, key, () => endpoint, now);
   const orders = {
     ...controls(() => account),
     faults: (next: Faults | 'adverse'): void => {
@@ -164,6 +166,15 @@ function open(
   account.previousImages = previousImages;
   journal?.load(account);
   return { account, journal };
+}
+
+/** What few servers need, and what takes longer to load than all the rest. */
+async function secure(): Promise<{ newCertificate: typeof newCertificate; Issuer: typeof Issuer }> {
+  const [{ newCertificate: made }, { Issuer: tokens }] = await Promise.all([
+    import('./tls.ts'),
+    import('./entra/issuer.ts'),
+  ]);
+  return { newCertificate: made, Issuer: tokens };
 }
 
 const identityOf = (issuer: Issuer): Identity => ({

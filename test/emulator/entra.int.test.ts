@@ -6,9 +6,8 @@ import { ClientSecretCredential } from '@azure/identity';
 import { generateKeyPair, SignJWT } from 'jose';
 import { expect, onTestFinished, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import { startEmulator } from '../../src/emulator/index.ts';
+import { EMULATOR_TENANT as TENANT, startEmulator } from '../../src/emulator/index.ts';
 import type { Credential, Emulator, EmulatorOptions } from '../../src/emulator/index.ts';
-import { TENANT } from '../../src/emulator/entra/issuer.ts';
 import { refusal } from './emulate.ts';
 
 async function secured(options: EmulatorOptions = {}) {

@@ -8,6 +8,7 @@ import type { Reply } from './wire.ts';
 
 /** A little above the service's 2 MB, so that its own limit is what refuses. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 /** The HTTP face of a service. */
 export class CosmosServer {
@@ -46,6 +47,14 @@ export class CosmosServer {
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
+    // A client that went away needs no answer.
+    request.on('error', () => response.destroy());
+    response.on('error', () => response.destroy());
+    const { headers } = request;
+    if (request.method === 'GET' && headers['content-length'] === undefined && !headers['transfer-encoding']) {
+      this.#handle(request, response, NOTHING);
+      return;
+    }
     const chunks: Buffer[] = [];
     let size = 0;
     request.on('data', (chunk: Buffer) => {
@@ -53,29 +62,26 @@ export class CosmosServer {
       if (size <= MAX_BODY_BYTES) chunks.push(chunk);
       else chunks.length = 0;
     });
-    // A client that went away needs no answer.
-    request.on('error', () => response.destroy());
-    response.on('error', () => response.destroy());
     request.on('end', () => {
-      const { method = 'GET', url = '/', headers } = request;
       const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-      const body = size > MAX_BODY_BYTES ? undefined : whole;
-      this.#service.handle(
-        { method, url, headers, body },
-        {
-          address: request.socket.remoteAddress,
-          send: (reply) => send(response, reply),
-          cut: () => request.socket.destroy(),
-        },
-      );
+      this.#handle(request, response, size > MAX_BODY_BYTES ? undefined : whole);
     });
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse, body: Buffer | undefined): void {
+    const { method = 'GET', url = '/', headers } = request;
+    this.#service.handle(
+      { method, url, headers, body },
+      {
+        address: request.socket.remoteAddress,
+        send: (reply) => send(response, reply),
+        cut: () => request.socket.destroy(),
+      },
+    );
   }
 }
 
-function send(
-  response: ServerResponse,
-  { status, headers, text, lines, bytes = Buffer.from(text ?? '') }: Reply,
-): void {
+function send(response: ServerResponse, { status, headers, text, lines, bytes }: Reply): void {
   if (response.destroyed) return;
   if (lines) {
     response.writeHead(status, { ...headers, 'content-type': 'application/jsonl' });
@@ -83,10 +89,17 @@ function send(
     pipeline(Readable.from(ended(lines)), response, () => {});
     return;
   }
-  if (bytes.length > 0) headers['content-type'] = 'application/json';
-  if (status !== 204 && status !== 304) headers['content-length'] = String(bytes.length);
+  if (status === 204 || status === 304) {
+    response.writeHead(status, headers);
+    response.end();
+    return;
+  }
+  // A text leaves in one piece with its head.
+  const body = bytes ?? text ?? '';
+  if (body.length > 0) headers['content-type'] = 'application/json';
+  headers['content-length'] = String(bytes ? bytes.length : Buffer.byteLength(body));
   response.writeHead(status, headers);
-  response.end(status === 204 || status === 304 ? undefined : bytes);
+  response.end(body);
 }
 
 function* ended(lines: Iterable<string>): Generator<string, void> {

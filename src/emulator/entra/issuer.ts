@@ -4,9 +4,8 @@ import { WireError } from '../cosmos/wire.ts';
 import type { Call, Reply } from '../cosmos/wire.ts';
 import { blocked } from './access.ts';
 import type { Principal, Principals } from './access.ts';
+import { TENANT } from './tenant.ts';
 
-/** The tenant that every token comes from; no database may be called so, as those live under `dbs`. */
-export const TENANT = 'a1e2c3d4-6d69-4c6c-9261-636500000001';
 const COSMOS = 'https://cosmos.azure.com';
 const LIFETIME_S = 3600;
 

@@ -93,6 +93,8 @@ const schema = z.object({
   JOBS_URL: z.string().optional(),
 });
 type Variables = z.infer<typeof schema>;
+/** For who has to set them: infra/, and the test that holds it against this. */
+export const SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
 
 /** How to get each setting, shown with the message that it is missing or wrong. */
 const HOW: Readonly<Record<keyof Variables, string>> = {

@@ -87,7 +87,7 @@ export function eventsOf(
     });
   }
   const place = triggerMetadata['partitionContext'];
-  const partition = isObject(place) ? String(place['partitionId'] ?? place['PartitionId'] ?? '') : '';
+  const partition = text(isObject(place) ? place['partitionId'] : undefined);
   return list.map((body, index) => {
     const key = keys?.[index];
     const own = properties?.[index];
@@ -97,8 +97,11 @@ export function eventsOf(
       ...(typeof key === 'string' && key !== '' ? { partitionKey: key } : {}),
       partition,
       sequence: Number(sequences[index]),
-      offset: String(offsets?.[index] ?? ''),
-      enqueuedAt: new Date(String(times?.[index] ?? 0)),
+      offset: text(offsets?.[index]),
+      enqueuedAt: new Date(text(times?.[index]) || 0),
     };
   });
 }
+
+/** Offsets come as numbers from one version of the extension, as text from another. */
+const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? `${value}` : '');

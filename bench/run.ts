@@ -7,6 +7,7 @@ import { b1 } from './b1-feed.ts';
 import { b2 } from './b2-copy.ts';
 import { b3 } from './b3-aggregates.ts';
 import { b15 } from './b15-emulator.ts';
+import { b17 } from './b17-event-hubs.ts';
 import { b13 } from './b13-archive.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
 

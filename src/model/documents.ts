@@ -235,6 +235,8 @@ export interface Design extends Common {
   readonly projections: readonly ProjectionRow[];
   /** Where the section of projections begins; undefined: there is none. */
   readonly projectionsAt: Place | undefined;
+  /** Line of each example, by the example itself. */
+  readonly exampleLines: ReadonlyMap<object, number>;
 }
 
 /** The pair; at least one of them is there. */

@@ -3,8 +3,14 @@ import { distance } from 'fastest-levenshtein';
 /** The name most like the wanted one, if it is like enough to be a slip: `Orders` for `orders` or `Ordres`. */
 export function near(wanted: string, names: readonly string[]): string | undefined {
   const ranked = names
-    .map((name) => ({ name, far: distance(wanted.toLowerCase(), name.toLowerCase()) }))
+    .map((name) => ({ name, far: slip(wanted.toLowerCase(), name.toLowerCase()) }))
     .toSorted((a, b) => a.far - b.far);
   const [best] = ranked;
   return best && best.far <= Math.max(1, Math.floor(wanted.length / 3)) ? best.name : undefined;
+}
+
+/** Letters in the wrong order are one slip, not two. */
+function slip(wanted: string, name: string): number {
+  const swapped = wanted !== name && [...wanted].toSorted().join('') === [...name].toSorted().join('');
+  return swapped && distance(wanted, name) === 2 ? 1 : distance(wanted, name);
 }

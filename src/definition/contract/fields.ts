@@ -8,7 +8,8 @@ import { near } from '../near.ts';
 import { recompute, rowKey, visible } from '../recompute.ts';
 import type { Contract, Declared } from './declared.ts';
 import { noContract } from './existence.ts';
-import { type Whole, depends, embedded, examplesOf, jsonTypes, trace } from './trace.ts';
+import { type Trace, type Whole, depends, embedded, examplesOf, jsonTypes, trace } from './trace.ts';
+import type { Model } from '../../model/model.ts';
 
 /** Fields of a sink that no projection need write. */
 const FREE = new Set(['id', 'type', 'ttl']);
@@ -182,7 +183,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   const target = examplesOf(model, into);
   if (examplesOf(model, from).length === 0 || target.length === 0)
     return yield missing(`examples of ${examplesOf(model, from).length === 0 ? (from?.type ?? '') : into.type}`);
-  const { runs, unknown, failed } = trace(spec, model, pipeline);
+  const { runs, read, unknown, failed } = trace(spec, model, pipeline);
   for (const { of, field } of unknown) {
     const known = new Set(examplesOf(model, of).flatMap(Object.keys));
     yield {
@@ -192,6 +193,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
       related: [facts.type(of)?.at ?? declared.at],
     };
   }
+  yield* odd(facts, declared, model, read);
   if (failed !== undefined)
     yield { message: `${declared.name} fails on an example of ${from?.type ?? ''}: ${failed}`, at: declared.at };
   if (runs.length === 0)
@@ -237,6 +239,23 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   }
 }
 
+/** One example lacks what the projection reads and all others of its type have: it was forgotten, or is optional. */
+function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read']): Iterable<Verdict> {
+  for (const { of, field } of read) {
+    const all = examplesOf(model, of);
+    const lacking = all.filter((example) => example[field] === undefined);
+    const [only] = lacking;
+    if (only && lacking.length === 1 && all.length > 2)
+      yield {
+        severity: 'information',
+        message: `One example of ${of.container} (${of.type}) lacks ${field}, which ${declared.name} reads`,
+        at: facts.example(only, facts.type(of)?.at ?? declared.at),
+        mend: 'Add it; where it is optional, let two examples be without it.',
+        related: [declared.at],
+      };
+  }
+}
+
 function* embeddedFields(facts: Facts, contract: Contract, declared: Declared): Iterable<Verdict> {
   const model = facts.design?.model;
   if (!model || declared.spec.kind !== 'embed') return;
@@ -276,7 +295,7 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
     return;
   }
   const stated = examplesOf(model, spec.into).map(
-    (example) => [rowKey(example, container.partitionKey), visible(example)] as const,
+    (example) => [rowKey(example, container.partitionKey), visible(example), example] as const,
   );
   const both = stated.filter(([key]) => made.has(key));
   // Examples that were made up apart from the source's say nothing about values.
@@ -289,30 +308,27 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
     ),
   );
   const at = facts.type(spec.into)?.at ?? declared.at;
-  for (const [key, example] of both) {
+  for (const [key, example, raw] of both) {
     const row = made.get(key) ?? {};
     const wrong = [...new Set([...Object.keys(row), ...Object.keys(example)])].filter(
       (field) =>
-        !embeds.has(field) &&
-        canonical(row[field] ?? null) !== canonical(example[field] ?? null) &&
-        field in row &&
-        field in example,
+        !embeds.has(field) && field !== 'ttl' && canonical(row[field] ?? null) !== canonical(example[field] ?? null),
     );
     const [field] = wrong;
     if (field !== undefined) {
       yield {
-        message: `${spec.name} makes ${field} ${JSON.stringify(row[field])} of the examples; that of ${String(example['id'])} says ${JSON.stringify(example[field])}`,
-        at,
+        message: `${spec.name} makes ${field} ${JSON.stringify(row[field] ?? null)} of the examples; that of ${String(example['id'])} says ${JSON.stringify(example[field] ?? null)}`,
+        at: facts.example(raw, at),
         related: [contract.at(declared, field)],
       };
     }
   }
   if (both.length === stated.length && made.size > stated.length) return;
-  for (const [key, example] of stated) {
+  for (const [key, example, raw] of stated) {
     if (!made.has(key) && both.length * 2 >= stated.length)
       yield {
         message: `${spec.name} makes no ${spec.into.type} ${String(example['id'])} of the examples`,
-        at,
+        at: facts.example(raw, at),
         related: [declared.at],
       };
   }

@@ -55,6 +55,14 @@ export function keys(contract: Contract): Rule[] {
               at: row.at,
               related: [facts.place(sink, 'partitionKey')],
             };
+          const levels = sink.container.partitionKey.map((path) => path.split('/').at(-1) ?? '');
+          const foreign = row.kind === 'copy' ? row.keys.filter((field) => !levels.includes(field)) : [];
+          if (foreign.length > 0 && lacking.length === 0)
+            yield {
+              message: `${row.name}: the key mapping names ${foreign.join(', ')}, which is no level of ${sink.container.name}'s key`,
+              at: row.at,
+              related: [facts.place(sink, 'partitionKey')],
+            };
           const declared = wholes(contract).find(({ name }) => name === row.name);
           if (declared?.spec.kind === 'aggregate' && contract.pipeline && facts.design) {
             const measures = new Set(Object.keys(declared.spec.measures));
@@ -149,6 +157,15 @@ export function keys(contract: Contract): Rule[] {
       *check(facts) {
         if (facts.rows.length === 0 && contract.declared.length === 0) return yield noContract;
         for (const row of facts.rows) {
+          const [life, own] = [row.source, row.sink].map(
+            (of) => facts.detail(of?.container)?.container.defaultTtl ?? -1,
+          );
+          if (own !== undefined && own > 0 && life === -1)
+            yield {
+              message: `${row.name}: what it writes expires after ${own} s, though its source doesn't`,
+              at: facts.detail(row.sink?.container)?.container.places.defaultTtl ?? row.at,
+              related: [row.at],
+            };
           if (row.deletes === '') yield { message: `${row.name}: what a delete does isn't stated`, at: row.at };
           const declared = contract.named(row.name);
           if (!declared?.onDelete || row.deletes === '') continue;

@@ -14,6 +14,8 @@ export interface Run {
 
 export interface Trace {
   readonly runs: readonly Run[];
+  /** Every field that was read. */
+  readonly read: readonly { readonly of: SourceRef; readonly field: string }[];
   /** Fields that were read and that no example has, as `type.field`. */
   readonly unknown: readonly { readonly of: SourceRef; readonly field: string }[];
   /** A function threw on an example. */
@@ -30,9 +32,10 @@ export function examplesOf(model: Model, of: SourceRef | undefined): readonly Do
 /** Runs a projection on every example of its source; joins take the matching example, or the first. */
 export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
   const unknown = new Map<string, { of: SourceRef; field: string }>();
+  const read = new Map<string, { of: SourceRef; field: string }>();
   const watch = (doc: Doc, of: SourceRef): Doc =>
-    watched(doc, new Set(examplesOf(model, of).flatMap(Object.keys)), (field) =>
-      unknown.set(`${of.container} ${of.type} ${field}`, { of, field }),
+    watched(doc, new Set(examplesOf(model, of).flatMap(Object.keys)), (field, known) =>
+      (known ? read : unknown).set(`${of.container} ${of.type} ${field}`, { of, field }),
     );
   const runs: Run[] = [];
   let failed: string | undefined;
@@ -62,7 +65,7 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
       failed ??= messageOf(cause);
     }
   }
-  return { runs, unknown: [...unknown.values()], failed };
+  return { runs, read: [...read.values()], unknown: [...unknown.values()], failed };
 }
 
 /** The sink documents of one source document; of aggregates, the groups with their measures' values for one row. */
@@ -151,18 +154,12 @@ function attempt(run: () => string): string {
   }
 }
 
-/** Tells of a field that is read and in no example; `ttl` and the service's own fields are always possible. */
-const watched = (doc: Doc, known: ReadonlySet<string>, tell: (field: string) => void): Doc =>
+/** Tells of each field that is read; `ttl` and the service's own fields are always possible. */
+const watched = (doc: Doc, fields: ReadonlySet<string>, tell: (field: string, known: boolean) => void): Doc =>
   new Proxy(doc, {
     get(target, field) {
-      if (
-        typeof field === 'string' &&
-        !known.has(field) &&
-        field !== 'ttl' &&
-        !field.startsWith('_') &&
-        field !== 'toJSON'
-      )
-        tell(field);
+      if (typeof field === 'string' && field !== 'ttl' && !field.startsWith('_') && field !== 'toJSON')
+        tell(field, fields.has(field));
       return Reflect.get(target, field) as unknown;
     },
   });

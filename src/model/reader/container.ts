@@ -39,6 +39,8 @@ export class ContainerDraft {
   #places: Partial<Record<ContainerFact, Place>> = {};
   #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
   #designed = false;
+  /** Line of each example. */
+  readonly lines = new Map<object, number>();
   readonly #findings: Findings;
 
   constructor(section: Section, source: string, findings: Findings) {
@@ -204,6 +206,7 @@ export class ContainerDraft {
       );
     }
     const named = typeof type === 'string' && type !== '';
+    this.lines.set(value, line);
     this.#type(named ? type : this.name.toLowerCase(), line).examples.push(value);
   }
 

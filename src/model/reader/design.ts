@@ -20,7 +20,7 @@ export const readDesign = async (path: string, known: readonly string[] = []): P
 export function parseDesign(document: string, file: string, known: readonly string[] = []): Design {
   const text = document.replace(/^\uFEFF/, '');
   const read = readDrafts(text, file);
-  const { root, model, stated } = read;
+  const { root, model, stated, lines } = read;
   const common = commonOf(root, text, file);
   const findings: ModelFinding[] = [...common.findings, ...model.findings];
   const names = model.containers.map(({ name }) => name);
@@ -51,6 +51,7 @@ export function parseDesign(document: string, file: string, known: readonly stri
     ),
     mapping,
     projections,
+    exampleLines: lines,
     projectionsAt: section ? { file, line: section.line } : projections[0]?.at,
     findings: findings.toSorted((a, b) => a.at.line - b.at.line),
   };

@@ -28,6 +28,8 @@ export interface ReadModel {
   readonly model: Model;
   /** By container: the index paths as they are written. */
   readonly stated: ReadonlyMap<string, StatedIndex>;
+  /** Line of each example, by the example itself. */
+  readonly lines: ReadonlyMap<object, number>;
 }
 
 /** The Model with the tree it was read from. Throws what `parseModel` throws. */
@@ -63,6 +65,7 @@ export function readDrafts(text: string, file: string): ReadModel {
       findings: findings.list.toSorted((a, b) => a.at.line - b.at.line),
     },
     stated: new Map(drafts.map((draft) => [draft.name, draft.indexing.stated])),
+    lines: new Map(drafts.flatMap((draft) => [...draft.lines])),
   };
 }
 

@@ -24,12 +24,20 @@ export const A: readonly Rule[] = [
     title: 'Every access pattern states its RPS',
     severity: 'error',
     source: SOURCES.seed,
-    why: 'Throughput, hot keys and cost are all sums over rates; a pattern without one is left out of each of them. It fails where the cell is empty, a placeholder such as `TBD` or `[…]`, or holds no number.',
+    why: 'Throughput, hot keys and cost are all sums over rates; a pattern without one is left out of each of them. It fails where the cell is empty, a placeholder such as `TBD` or `[…]`, or holds no number, and warns where the average is above the peak.',
     mend: 'Write peak and average, `50/20`, or one figure, `500 RPS`; estimate it with the owner of the feature.',
     *check({ requirements, patterns }) {
       if (!requirements || patterns.length === 0) return yield noPatterns;
       for (const pattern of patterns) {
-        if (pattern.rate?.peak !== undefined || pattern.rate?.average !== undefined) continue;
+        const { peak, average } = pattern.rate ?? {};
+        if (peak !== undefined && average !== undefined && average > peak)
+          yield {
+            severity: 'warning',
+            message: `Pattern ${say(pattern)} has an average above its peak`,
+            at: pattern.at,
+            evidence: `${n(average)} > ${n(peak)}`,
+          };
+        if (peak !== undefined || average !== undefined) continue;
         yield {
           message: `Pattern ${say(pattern)} has no RPS`,
           at: pattern.at,
@@ -172,12 +180,20 @@ export const A: readonly Rule[] = [
   },
   {
     id: 'A6',
-    title: 'Percentages of an aggregate analysis agree',
+    title: 'Percentages and cardinalities agree with themselves',
     severity: 'warning',
     source: `${SOURCES.seed}, whose own example adds up to 120 %`,
-    why: 'Queries that need one, the other or both are all queries, so the three parts make 100 %, and "both" is the correlation. It fails where the parts are outside 95 to 105 % or the two figures differ by more than 2.',
+    why: 'Queries that need one, the other or both are all queries, so the three parts make 100 %, and "both" is the correlation. It fails where the parts are outside 95 to 105 % or the two figures differ by more than 2, and for an average number of children above the largest.',
     mend: 'Count the patterns again, weighted by RPS.',
     *check({ requirements }) {
+      for (const { parent, child, average, max, at } of requirements?.relationships ?? []) {
+        if (average !== undefined && max !== undefined && average > max)
+          yield {
+            message: `${parent} → ${child}: the average is above the largest`,
+            at,
+            evidence: `${n(average)} > ${n(max)}`,
+          };
+      }
       const pairs = requirements?.pairs.filter(({ only, both }) => only !== undefined && both !== undefined) ?? [];
       if (pairs.length === 0) return yield missing('the query patterns of an aggregate analysis');
       for (const { parent, child, only = [], both = 0, correlation, at, places } of pairs) {
@@ -227,6 +243,10 @@ export const A: readonly Rule[] = [
           yield {
             message: `Scale says ${n(said)} ${what}/s; the patterns add up to ${n(total)}`,
             at: scale.at,
+            related: of
+              .toSorted((a, b) => (b.rate?.peak ?? 0) - (a.rate?.peak ?? 0))
+              .slice(0, 1)
+              .map((pattern) => pattern.at),
             evidence: terms.join(' + '),
           };
         }

@@ -66,8 +66,8 @@ export const C: readonly Rule[] = [
             );
             yield {
               message: `${container.name}: key ${path}, but ${lacking.length} of ${examples.length} examples of ${name} have none${others.length > 0 ? ` (they have ${others.join(', ')})` : ''}`,
-              at: keyPlace(facts, detail),
-              related: [at],
+              at: lacking.length === examples.length ? keyPlace(facts, detail) : facts.example(lacking[0], at),
+              related: [lacking.length === examples.length ? at : keyPlace(facts, detail)],
             };
           }
         }
@@ -414,8 +414,9 @@ export const C: readonly Rule[] = [
       if (!facts.design) return yield noDesign;
       for (const detail of facts.containers) {
         const { container } = detail;
-        for (const { name, examples, at } of container.types) {
+        for (const { name, examples, at: place } of container.types) {
           for (const example of examples) {
+            const at = facts.example(example, place);
             const { id } = example;
             if (typeof id === 'string' && (/[/\\#?]/.test(id) || Buffer.byteLength(id) > 1023))
               yield {

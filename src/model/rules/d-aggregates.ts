@@ -1,8 +1,10 @@
 // D: what lies together in a document or container, and what doesn't.
 import type { Pair } from '../documents.ts';
-import { figures } from './facts.ts';
+import type { DocumentType } from '../model.ts';
+import { near } from '../near.ts';
+import { type Facts, figures } from './facts.ts';
 import { sums } from './arithmetic.ts';
-import { type Rule, SOURCES, missing, n, quoted } from './rule.ts';
+import { type Rule, SOURCES, type Verdict, missing, n, quoted } from './rule.ts';
 
 const noPairs = missing('aggregate analyses and the consolidation table (cosmosdb_requirements.md)');
 const name = ({ parent, child }: Pair): string => `${parent} + ${child}`;
@@ -188,13 +190,16 @@ export const D: readonly Rule[] = [
   },
   {
     id: 'D8',
-    title: 'Several types in one container have a discriminator',
+    title: 'Several types in one container have a discriminator, and examples of one type one shape',
     severity: 'error',
     source: `${SOURCES.seed}; the change feed brings all types of a container`,
-    why: 'The feed has documents of every type; without a field that tells them apart a projection can’t know what it has.',
+    why: 'The feed has documents of every type; without a field that tells them apart a projection can’t know what it has. Examples of one type have one JSON type a field, null aside; it warns too where a field that all others have is missing and one of nearly its name is there.',
     mend: 'Give every document a `type`.',
-    *check({ design, containers }) {
+    *check(facts) {
+      const { design, containers } = facts;
       if (!design) return yield missing('the data model (cosmosdb_data_model.md)');
+      for (const { container } of containers)
+        for (const type of container.types) yield* shapes(facts, container.name, type);
       for (const { container, prose } of containers) {
         const examples = container.types.flatMap((type) => type.examples);
         const untyped = examples.filter((example) => typeof example['type'] !== 'string' || example['type'] === '');
@@ -225,3 +230,34 @@ export const D: readonly Rule[] = [
     },
   },
 ];
+
+/** JSON types and names that one example has against all others of its type. */
+function* shapes(facts: Facts, container: string, { name, examples, at }: DocumentType): Iterable<Verdict> {
+  const fields = new Set(examples.flatMap(Object.keys));
+  for (const field of fields) {
+    const having = examples.filter((example) => field in example);
+    const typed = having.filter((example) => example[field] !== null);
+    const kinds = Map.groupBy(typed, (example) => jsonType(example[field]));
+    const [least] = [...kinds.values()].toSorted((a, b) => a.length - b.length);
+    if (kinds.size > 1 && least)
+      yield {
+        severity: 'warning',
+        message: `${container} (${name}) has ${field} as ${[...kinds.keys()].join(' and ')}`,
+        at: facts.example(least[0], at),
+        mend: 'Give the field one JSON type in all examples.',
+      };
+    if (having.length !== 1 || examples.length < 3) continue;
+    const [odd] = having;
+    const common = [...fields].filter((other) => examples.every((example) => other in example === (example !== odd)));
+    const meant = near(field, common);
+    if (meant !== undefined)
+      yield {
+        severity: 'warning',
+        message: `${container} (${name}): one example has ${field}, all others ${meant}`,
+        at: facts.example(odd, at),
+        mend: `Write ${meant}.`,
+      };
+  }
+}
+
+const jsonType = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value);

@@ -101,7 +101,7 @@ export const E: readonly Rule[] = [
         )
           yield {
             message: `${detail.container.name}: /* is neither included nor excluded`,
-            at: facts.place(detail, 'indexingPolicy'),
+            at: detail.index.excluded[0]?.at ?? facts.place(detail, 'indexingPolicy'),
           };
         if (roots > 1)
           yield {
@@ -279,7 +279,7 @@ export const E: readonly Rule[] = [
           yield {
             message: `Row ${row.printed} orders ${detail.container.name} by ${wanted.map(({ path, descending }) => `${path}${descending ? ' DESC' : ''}`).join(', ')} without a composite index`,
             at: row.at,
-            related: [facts.place(detail, 'indexingPolicy')],
+            related: [...detail.index.composites.map(({ at }) => at), facts.place(detail, 'indexingPolicy')],
           };
       }
     },
@@ -306,7 +306,12 @@ export const E: readonly Rule[] = [
           };
         if (stated && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(stated.text))
           yield { message: `${container.name}: ttl is a number of seconds, no point in time`, at: stated.at };
-        for (const { name, examples, at } of container.types) {
+        for (const { name, examples, at: place } of container.types) {
+          const at = facts.example(
+            examples.find((example) => 'ttl' in example && !lasting(example['ttl'])) ??
+              examples.find((example) => 'ttl' in example),
+            place,
+          );
           const values = examples.flatMap((example) => ('ttl' in example ? [example['ttl']] : []));
           const wrong = values.find(
             (value) =>
@@ -329,7 +334,7 @@ export const E: readonly Rule[] = [
             };
           if (values.length > 0 && container.defaultTtl === undefined)
             yield {
-              message: `${container.name}: a ${name} has ttl, which does nothing while the container has no default TTL`,
+              message: `${container.name}: type ${name} has ttl, which does nothing while the container has no default TTL`,
               at,
             };
         }
@@ -356,3 +361,6 @@ export const E: readonly Rule[] = [
     },
   },
 ];
+
+const lasting = (value: unknown): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value !== 0 && value >= -1;

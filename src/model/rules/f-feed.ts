@@ -1,5 +1,6 @@
 // F: what the change feed does and doesn't give, against what the projections count on.
-import type { ProjectionRow, Prose } from '../documents.ts';
+import type { ProjectionRow, Prose, Reference } from '../documents.ts';
+import type { Place } from '../model.ts';
 import { duration } from '../reader/quantity.ts';
 import type { Facts } from './facts.ts';
 import { type Rule, SOURCES, missing, n } from './rule.ts';
@@ -21,16 +22,31 @@ function outage(facts: Facts): { ms: number; stated: boolean } {
   return { ms: facts.settings.outageMs, stated: false };
 }
 
+interface Life {
+  readonly ms: number;
+  readonly what: string;
+  readonly at: Place;
+}
+
 /** Shortest life of a type's documents in milliseconds; undefined: they don't expire. */
-function lifeOf(facts: Facts, row: ProjectionRow): { ms: number; what: string } | undefined {
-  const detail = facts.detail(row.source?.container);
-  const type = facts.type(row.source);
-  const own = (type?.examples ?? []).flatMap(({ ttl }) => (typeof ttl === 'number' && ttl > 0 ? [ttl] : []));
-  const byDefault = detail?.container.defaultTtl ?? -1;
-  const shortest = Math.min(...own, ...(byDefault > 0 ? [byDefault] : []));
-  return Number.isFinite(shortest) && detail?.container.defaultTtl !== undefined
-    ? { ms: shortest * 1000, what: own.includes(shortest) ? 'marked documents' : `${detail.container.name}` }
-    : undefined;
+function lifeOf(facts: Facts, of: Reference): Life | undefined {
+  const detail = facts.detail(of.container);
+  const byDefault = detail?.container.defaultTtl;
+  if (!detail || byDefault === undefined) return undefined;
+  const lives = (facts.type(of)?.examples ?? []).flatMap((example): Life[] => {
+    const { ttl } = example;
+    const what = `Marked documents of ${detail.container.name}`;
+    return typeof ttl === 'number' && ttl > 0
+      ? [{ ms: ttl * 1000, what, at: facts.example(example, detail.container.at) }]
+      : [];
+  });
+  if (byDefault > 0)
+    lives.push({
+      ms: byDefault * 1000,
+      what: `Documents of ${detail.container.name}`,
+      at: facts.place(detail, 'defaultTtl'),
+    });
+  return lives.toSorted((one, other) => one.ms - other.ms)[0];
 }
 
 const marker = /^(is)?deleted|^deletedAt$|^removed(At)?$|^tombstone$|^isDeleted$|^archivedAt$/i;
@@ -54,20 +70,22 @@ export const F: readonly Rule[] = [
       if (facts.rows.length === 0) return yield noProjections;
       const planned = outage(facts);
       for (const row of facts.rows) {
-        const life = lifeOf(facts, row);
-        if (!life) continue;
+        const lives = [row.source, ...row.joins].flatMap((of) => (of ? (lifeOf(facts, of) ?? []) : []));
+        if (lives.length === 0) continue;
         if (row.lagMs === undefined) {
           yield missing(`the max lag of ${row.name}`);
           continue;
         }
         const need = row.lagMs + planned.ms;
-        if (life.ms < 2 * need)
-          yield {
-            severity: life.ms <= need ? 'error' : 'warning',
-            message: `${life.what} expire after ${duringOf(life.ms)}; ${row.name} may be ${duringOf(need)} behind: ${life.ms <= need ? 'changes vanish unseen' : 'less than twice that is close'}`,
-            at: row.at,
-            evidence: `lag ${duringOf(row.lagMs)} + outage ${duringOf(planned.ms)}${planned.stated ? '' : ' (setting)'} = ${duringOf(need)}; ${duringOf(life.ms)} < ${life.ms <= need ? '' : '2 × '}${duringOf(need)}`,
-          };
+        for (const life of lives)
+          if (life.ms < 2 * need)
+            yield {
+              severity: life.ms <= need ? 'error' : 'warning',
+              message: `${life.what} expire after ${duringOf(life.ms)}; ${row.name} may be ${duringOf(need)} behind: ${life.ms <= need ? 'changes vanish unseen' : 'less than twice that is close'}`,
+              at: row.at,
+              related: [life.at],
+              evidence: `lag ${duringOf(row.lagMs)} + outage ${duringOf(planned.ms)}${planned.stated ? '' : ' (setting)'} = ${duringOf(need)}; ${duringOf(life.ms)} < ${life.ms <= need ? '' : '2 × '}${duringOf(need)}`,
+            };
       }
     },
   },

@@ -111,6 +111,12 @@ export class Facts {
     return (fact && container.places[fact]) ?? container.at;
   }
 
+  /** Where an example of the data model begins. */
+  example(example: object | undefined, or: Place): Place {
+    const line = example && this.design?.exampleLines.get(example);
+    return line === undefined ? or : { file: or.file, line };
+  }
+
   labelled(detail: ContainerDetail, label: RegExp): Prose | undefined {
     return detail.prose.find((piece) => piece.label !== undefined && label.test(piece.label));
   }

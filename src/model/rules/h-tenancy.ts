@@ -58,11 +58,12 @@ export const H: readonly Rule[] = [
       tenants(facts, function* (field, is) {
         for (const { container } of tenanted(facts)) {
           for (const { name, examples, at } of container.types) {
-            const lacking = examples.filter((example) => valueAt(example, field) === undefined).length;
+            const without = examples.filter((example) => valueAt(example, field) === undefined);
+            const lacking = without.length;
             if (lacking > 0)
               yield {
                 message: `${container.name}: ${lacking} of ${examples.length} examples of ${name} have no ${field}`,
-                at,
+                at: facts.example(without[0], at),
               };
           }
         }

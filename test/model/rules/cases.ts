@@ -298,7 +298,7 @@ export const CASES: readonly Case[] = [
         '"partitionKey": "c1", "placedAt": "2026-01-01T10:00:00Z", "cents": 100',
       ],
     ],
-    at: '- **Partition Key**: `/customerId`',
+    at: '"partitionKey": "c1"',
     says: 'partitionKey',
   },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - 40 values']], at: '40 values', severity: 'error' },
@@ -472,13 +472,13 @@ export const CASES: readonly Case[] = [
   {
     rule: 'E7',
     wrong: [['"ttl": 2592000', '"ttl": "2026-02-01"']],
-    at: '"id": "o1", "type": "order"',
+    at: '"id": "o2", "type": "order"',
     says: '2026-02-01',
   },
   {
     rule: 'E7',
     wrong: [['- **TTL**: -1\n- **Document Size**', '- **Document Size**']],
-    at: '"id": "o1", "type": "order"',
+    at: '"id": "o2", "type": "order"',
     says: 'no default',
   },
   {

@@ -7,6 +7,7 @@ import type { Doc, EmbedSpec, SourceRef, SourceRules } from './kinds.ts';
 import { visible } from './recompute.ts';
 
 export interface ExpectedChild {
+  readonly raw: Doc;
   /** As it is stored, without the fields that Cosmos DB and Millrace add. */
   readonly found: Doc;
   /** As it must be; equal to `found` in everything that no embed writes. */
@@ -41,7 +42,7 @@ export function* recomputeEmbeds(
         refused(spec, found, cause);
       }
     }
-    yield { found, expected: child };
+    yield { raw, found, expected: child };
   }
 }
 

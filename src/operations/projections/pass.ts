@@ -2,7 +2,15 @@ import type { Database } from '@azure/cosmos';
 import { isDeepStrictEqual } from 'node:util';
 import pMap from 'p-map';
 import { canonical, digest } from '../../base/json.ts';
-import { type Doc, type Pipeline, type ProjectionSpec, type SourceRef, projectionId } from '../../definition/kinds.ts';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import {
+  type Doc,
+  type Pipeline,
+  type ProjectionSpec,
+  type SourceRef,
+  type SourceRules,
+  projectionId,
+} from '../../definition/kinds.ts';
 import { isEmptied } from '../../definition/emptied.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { ownFields, recompute, rowKey } from '../../definition/recompute.ts';
@@ -11,6 +19,7 @@ import { openPipelineHistory } from '../archive/open.ts';
 import { fetchAll } from '../fetch-all.ts';
 import type { Screen } from '../screen.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
+import { type OtherSpec, checkOthers } from './verify-others.ts';
 
 export interface Difference {
   readonly projections: readonly string[];
@@ -41,23 +50,26 @@ export interface PassOptions {
   readonly chosen: readonly ProjectionSpec[];
   /** Versions that are kept up: several may write one type between them, so what is compared is a type's documents. */
   readonly kept: readonly ProjectionSpec[];
+  /** What is compared beside them: embedded fields, and sinks that can be asked what they hold. */
+  readonly others?: readonly OtherSpec[];
 }
 
 /** Reads every source document, hot and cold, and every sink document once, works it all out anew, and compares. */
 export async function comparePass(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { signal, screen, readLagMs, chosen, kept }: PassOptions,
+  { signal, screen, readLagMs, chosen, kept, others = [] }: PassOptions,
 ): Promise<Pass> {
   const sinks = Map.groupBy(chosen, ({ into }) => name(into));
   const together = kept.filter(({ into }) => sinks.has(name(into)));
   const documents = await readTypes(
-    [...together.flatMap(sourcesOf), ...together.map(({ into }) => into)],
+    [...together.flatMap(sourcesOf), ...together.map(({ into }) => into), ...others.map(({ from }) => from)],
     {
       database: services.database,
       history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
     },
     new Set(pipeline.archives.map(({ from }: Pipeline['archives'][number]) => name(from))),
+    pipeline.sources,
     signal,
     screen,
   );
@@ -82,7 +94,18 @@ export async function comparePass(
     for (const difference of compare(expected, actual, keyPaths))
       differences.push({ projections: specs.map(projectionId), container: into.container, ...difference });
   }
-  const sources = new Set(together.flatMap(sourcesOf).map(name));
+  for await (const checked of checkOthers(others, {
+    pipeline,
+    model,
+    documentsOf,
+    database: services.database,
+    signal,
+  })) {
+    projections.push({ id: checked.id, expected: checked.expected, refused: checked.refused });
+    found += checked.found;
+    differences.push(...checked.differences);
+  }
+  const sources = new Set([...together.flatMap(sourcesOf), ...others.map(({ from }) => from)].map(name));
   return {
     projections,
     documents: {
@@ -101,23 +124,25 @@ async function readTypes(
   types: readonly SourceRef[],
   { database, history }: { database: Database; history: History },
   archived: ReadonlySet<string>,
+  rules: readonly SourceRules[],
   signal: AbortSignal,
   screen: Pick<Screen, 'progress'>,
 ): Promise<Map<string, Doc[]>> {
   const documents = new Map<string, Doc[]>(types.map((of) => [name(of), []]));
   let read = 0;
-  const keep = (container: string, doc: Doc, cold: boolean): void => {
-    const type = name({ container, type: String(doc['type']) });
+  const keep = (of: readonly SourceRef[], doc: Doc, cold: boolean): void => {
+    const known = of.find((each) => isOfType(each.type, typeRules(rules, each), doc));
+    const type = known ? name(known) : '';
     if (archived.has(type) === cold && !isEmptied(doc)) documents.get(type)?.push(doc);
     if (++read % 1_000 === 0) screen.progress('read for comparison', read);
   };
   const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {
     const isArchived = of.map((type) => archived.has(name(type)));
     if (isArchived.includes(true))
-      for await (const { doc = {} } of history.documents(container, signal)) keep(container, doc, true);
+      for await (const { doc = {} } of history.documents(container, signal)) keep(of, doc, true);
     if (isArchived.includes(false))
       for await (const doc of fetchAll<Doc>(database.container(container), 'SELECT * FROM c', signal))
-        keep(container, doc, false);
+        keep(of, doc, false);
   };
   await pMap(
     Map.groupBy(types, (type) => type.container),

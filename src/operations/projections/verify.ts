@@ -13,9 +13,10 @@ import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { chooseProjection } from './choose.ts';
 import { untilPassed } from './lag.ts';
-import { type Candidate, type Difference, type Pass, comparePass } from './pass.ts';
+import { type Candidate, type Difference, type Pass, type PassOptions, comparePass } from './pass.ts';
 import { RU_A_READ, estimate } from './rebuild.ts';
 import { type Repaired, repair } from './repair.ts';
+import { type OtherSpec, othersOf } from './verify-others.ts';
 
 export type { Difference } from './pass.ts';
 
@@ -62,13 +63,16 @@ export async function verify(
 ): Promise<Verification> {
   const kept = currentOf(loaded.pipeline.projections, await new Views(services.state, loaded.pipeline.name).read());
   const { only } = options;
+  const other = othersOf(loaded.pipeline).filter(
+    (spec) => only === undefined || spec.name === only || projectionId(spec) === only,
+  );
   const one =
-    only === undefined
+    only === undefined || other.length > 0
       ? undefined
       : (kept.find(({ name }) => name === only) ?? chooseProjection(loaded.pipeline, only));
-  const chosen = one ? [one] : kept;
+  const chosen = one ? [one] : only === undefined ? kept : [];
   const all = one && !kept.includes(one) ? [...kept, one] : kept;
-  const first = await settled(loaded, services, chosen, all, options);
+  const first = await settled(loaded, services, { chosen, kept: all, others: other }, options);
   if (!options.repair || first.differences.length === 0 || !options.settings) return summary(first, null);
   let left = first;
   const repaired = { removed: 0, reset: 0, applied: 0, charge: 0 };
@@ -78,7 +82,7 @@ export async function verify(
       left.differences,
     );
     for (const name of ['removed', 'reset', 'applied', 'charge'] as const) repaired[name] += done[name];
-    left = await settled(loaded, services, chosen, all, options);
+    left = await settled(loaded, services, { chosen, kept: all, others: other }, options);
   }
   return summary(left, repaired);
 }
@@ -91,24 +95,26 @@ interface Settled extends Pass {
 async function settled(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  chosen: readonly ProjectionSpec[],
-  kept: readonly ProjectionSpec[],
+  { chosen, kept, others }: Required<Pick<PassOptions, 'chosen' | 'kept' | 'others'>>,
   { signal, screen, readLagMs, settings, key }: VerifyOptions,
 ): Promise<Settled> {
-  const look = async (of: readonly ProjectionSpec[]): Promise<Pass> => {
-    const pass = await comparePass(loaded, services, { signal, screen, readLagMs, chosen: of, kept });
+  const look = async (of: readonly ProjectionSpec[], beside: readonly OtherSpec[]): Promise<Pass> => {
+    const pass = await comparePass(loaded, services, { signal, screen, readLagMs, chosen: of, kept, others: beside });
     if (key === undefined) return pass;
     const within = `${canonical(key).slice(0, -1)},`;
     return { ...pass, differences: pass.differences.filter(({ document }) => document.startsWith(within)) };
   };
-  const first = await look(chosen);
+  const first = await look(chosen, others);
   if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
   const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
   const certain: Candidate[] = [];
   let open: readonly Candidate[] = first.differences;
   for (let round = 0; round < ROUNDS && open.length > 0; round++) {
-    const concerned = chosen.filter((spec) => open.some(({ projections }) => projections.includes(projectionId(spec))));
-    const containers = [...new Set(concerned.flatMap(sourcesOf).map(({ container }) => container))];
+    const differs = (spec: ProjectionSpec | OtherSpec): boolean =>
+      open.some(({ projections }) => projections.includes(projectionId(spec)));
+    const concerned = chosen.filter(differs);
+    const beside = others.filter(differs);
+    const containers = [...new Set([...concerned, ...beside].flatMap(sourcesOf).map(({ container }) => container))];
     const live = await untilPassed({
       loaded,
       services,
@@ -122,7 +128,7 @@ async function settled(
     if (!live) return { ...first, differences: [...certain, ...open], moving: 0 };
     const seen = new Set(open.map(known));
     const told = new Set(certain.map(known));
-    const again = (await look(concerned)).differences.filter((of) => !told.has(known(of)));
+    const again = (await look(concerned, beside)).differences.filter((of) => !told.has(known(of)));
     certain.push(...again.filter((of) => seen.has(known(of))));
     open = again.filter((of) => !seen.has(known(of)));
   }
@@ -232,10 +238,13 @@ export const projectionsVerify = defineOperation({
     const services = await workspace.services();
     const views = await new Views(services.state, loaded.pipeline.name).read();
     const kept = currentOf(loaded.pipeline.projections, views);
+    const other = othersOf(loaded.pipeline).some((spec) => spec.name === name || projectionId(spec) === name);
     const one =
-      name === undefined ? undefined : (kept.find((of) => of.name === name) ?? chooseProjection(loaded.pipeline, name));
+      name === undefined || other
+        ? undefined
+        : (kept.find((of) => of.name === name) ?? chooseProjection(loaded.pipeline, name));
     let documents = 0;
-    for (const spec of one ? [one] : kept) documents += 2 * (await estimate(spec, services)).documents;
+    for (const spec of one ? [one] : other ? [] : kept) documents += 2 * (await estimate(spec, services)).documents;
     return {
       steps: [
         `read about ${plural(documents, 'document')} of sources and sinks and compare them`,

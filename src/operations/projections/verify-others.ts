@@ -1,0 +1,114 @@
+// What `projections verify` does for kinds that don't write whole documents of a container: embeds, and sinks outside.
+import type { Database } from '@azure/cosmos';
+import { canonical, digest } from '../../base/json.ts';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import {
+  type Doc,
+  type EmbedSpec,
+  type Pipeline,
+  type SendSpec,
+  type SourceRef,
+  projectionId,
+} from '../../definition/kinds.ts';
+import { recomputeEmbeds } from '../../definition/recompute-embeds.ts';
+import { recomputeRows } from '../../definition/recompute-rows.ts';
+import { rowKey } from '../../definition/recompute.ts';
+import type { Model } from '../../model/model.ts';
+import { fetchAll } from '../fetch-all.ts';
+import type { Candidate, Difference } from './pass.ts';
+
+export type OtherSpec = EmbedSpec | SendSpec;
+
+export interface OthersContext {
+  readonly pipeline: Pipeline;
+  readonly model: Model;
+  /** Present documents of a source type. */
+  readonly documentsOf: (of: SourceRef) => readonly Doc[];
+  readonly database: Database;
+  readonly signal: AbortSignal;
+}
+
+export interface Checked {
+  readonly id: string;
+  readonly expected: number;
+  readonly refused: number;
+  readonly found: number;
+  readonly differences: readonly Candidate[];
+}
+
+/** What of a pipeline can be verified so: embeds, and outside sinks that say what they hold. */
+export const othersOf = ({ embeds, effects }: Pipeline): OtherSpec[] => [
+  ...embeds,
+  ...effects.filter((spec) => spec.kind === 'send').filter(({ to }) => to.rows !== undefined),
+];
+
+export async function* checkOthers(specs: readonly OtherSpec[], context: OthersContext): AsyncGenerator<Checked> {
+  const embeds = specs.filter((spec) => spec.kind === 'embed');
+  for (const [, some] of Map.groupBy(embeds, ({ into }) => `${into.container}/${into.type}`))
+    yield* checkEmbeds(context, some);
+  for (const spec of specs) if (spec.kind === 'send') yield await checkSend(context, spec);
+}
+
+/** The children's embedded fields, each embed by itself: what another one writes counts as it is found. */
+async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<Checked> {
+  const { pipeline, model, documentsOf, database, signal } = context;
+  const [{ into } = { into: undefined }] = specs;
+  if (!into) return;
+  const rules = typeRules(pipeline.sources, into);
+  const children: Doc[] = [];
+  for await (const doc of fetchAll<Doc>(database.container(into.container), 'SELECT * FROM c', signal))
+    if (isOfType(into.type, rules, doc)) children.push(doc);
+  const keyPaths = model.containers.find(({ name }) => name === into.container)?.partitionKey ?? [];
+  for (const spec of specs) {
+    let refused = 0;
+    const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : documentsOf(ref));
+    const differences: Candidate[] = [];
+    for (const { raw, found, expected } of recomputeEmbeds([spec], of, pipeline.sources, () => (refused += 1))) {
+      const fields = differing(expected, found);
+      if (fields.length === 0) continue;
+      const at = { projections: [projectionId(spec)], container: into.container, document: rowKey(found, keyPaths) };
+      const evidence = digest([expected, raw['_etag']]);
+      differences.push({ ...at, kind: 'different', fields, expected, found, evidence });
+    }
+    yield { id: projectionId(spec), expected: children.length, refused, found: children.length, differences };
+  }
+}
+
+async function checkSend({ pipeline, model, documentsOf, signal }: OthersContext, spec: SendSpec): Promise<Checked> {
+  let refused = 0;
+  const keyPaths = model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
+  const expected = recomputeRows(spec, documentsOf(spec.from), pipeline.sources, {
+    keyPaths,
+    refused: () => (refused += 1),
+  });
+  const left = new Map(expected);
+  const differences: Candidate[] = [];
+  const tell = (document: string, kind: Difference['kind'], fields: string[], more: Partial<Difference>): void => {
+    const evidence = digest([more.expected, more.found]);
+    differences.push({
+      projections: [projectionId(spec)],
+      container: spec.name,
+      document,
+      kind,
+      fields,
+      ...more,
+      evidence,
+    });
+  };
+  let found = 0;
+  for await (const { id, row } of spec.to.rows?.(signal) ?? []) {
+    found += 1;
+    const wanted = left.get(id);
+    left.delete(id);
+    if (wanted === undefined) tell(id, 'unexpected', [], { found: { row } });
+    else if (canonical(wanted) !== canonical(row))
+      tell(id, 'different', ['row'], { expected: { row: wanted }, found: { row } });
+  }
+  for (const [id, row] of left) tell(id, 'missing', [], { expected: { row } });
+  return { id: projectionId(spec), expected: expected.size, refused, found, differences };
+}
+
+const differing = (a: Doc, b: Doc): string[] =>
+  [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((field) => canonical(a[field]) !== canonical(b[field]));
+
+const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BlobCheckpointStore } from '@azure/eventhubs-checkpointstore-blob';
 import { ContainerClient } from '@azure/storage-blob';
+import rhea from 'rhea';
 import { describe, expect, it } from 'vitest';
 import { startAzurite } from '../support/azurite.ts';
 import { earliestEventPosition, openHubs } from './hubs.ts';
@@ -244,5 +245,31 @@ describe('trouble on command', () => {
     } finally {
       rmSync(data, { recursive: true });
     }
+  });
+});
+
+describe('signing in', () => {
+  const connect = (port: number, options: object): Promise<string> => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const container = rhea.create_container();
+    container.on('connection_open', ({ connection }) => {
+      connection.close();
+      resolve('open');
+    });
+    container.on('connection_error', () => resolve('refused'));
+    container.on('disconnected', () => resolve('refused'));
+    container.connect({ host: '127.0.0.1', port, reconnect: false, ...options });
+    return promise;
+  };
+
+  it('is by anyone, by a name with its key, or from outside, and not by a wrong key', async () => {
+    const key = { name: 'reader', key: 'cmVhZGVy', rights: ['Listen'] as const };
+    await using stage = await openHubs({ keys: [key] });
+    const { port } = stage.hubs;
+    expect(await connect(port, { username: 'anyone' })).toBe('open');
+    expect(await connect(port, { username: key.name, password: key.key })).toBe('open');
+    expect(await connect(port, { username: key.name, password: 'wrong' })).toBe('refused');
+    const external = { EXTERNAL: { start: (done: (error: undefined, answer: string) => void) => done(undefined, '') } };
+    expect(await connect(port, { sasl_mechanisms: external })).toBe('open');
   });
 });

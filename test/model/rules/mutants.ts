@@ -84,9 +84,9 @@ export function mutantsOf(example: string): Mutant[] {
   ): void =>
     lines(file, of, (line, start) => {
       for (const match of line.matchAll(pattern)) {
-        const at = start + match.index + match[0].indexOf(match[1] ?? '');
-        for (const text of becomes(match[1] ?? '', match))
-          add(file, operator, at, at + (match[1] ?? '').length, text, rules);
+        const part = match[1] ?? '';
+        const at = start + match.index + match[0].indexOf(part);
+        for (const text of becomes(part, match)) add(file, operator, at, at + part.length, text, rules);
       }
     });
 
@@ -147,20 +147,17 @@ export function mutantsOf(example: string): Mutant[] {
   );
   parts('requirements', /^- \*\*\w+ → /, /avg ([\d.,]+)/g, 'cardinality', () => ['9,999,999'], /^A6$/);
   let owner = '';
-  parts(
-    'design',
-    /^### \w+ Container|^- \*\*Included Paths\*\*/,
-    /### (\w+)|`(\/\w+\/\?)`/g,
-    'index path',
-    (_, [, container, path = '']) => {
-      owner = container ?? owner;
-      const rows = texts.design.split('\n').filter((line) => /^\| \d+ \|/.test(line) && line.includes(`| ${owner}`));
-      const asked = new RegExp(String.raw`c\.${path.slice(1, -2)}\b`).test(rows.join());
+  lines('design', /^### \w+ Container|^- \*\*Included Paths\*\*/, (line, start) => {
+    owner = /^### (\w+)/.exec(line)?.[1] ?? owner;
+    const rows = texts.design.split('\n').filter((row) => /^\| \d+ \|/.test(row) && row.includes(`| ${owner}`));
+    for (const { index, 0: path } of line.matchAll(/\/\w+\/\?/g)) {
       // A path that no query of the container asks for may go.
-      return container === undefined ? [path.replace(/\w+/, swapped), path.slice(0, -2), ...(asked ? [''] : [])] : [];
-    },
-    /^(E2|E4|E5)$/,
-  );
+      const asked = new RegExp(String.raw`c\.${path.slice(1, -2)}\b`).test(rows.join());
+      const wrong = [path.replace(/\w+/, swapped), path.slice(0, -2), ...(asked ? [''] : [])];
+      for (const becomes of wrong)
+        add('design', 'index path', start + index, start + index + path.length, becomes, /^(E2|E4|E5)$/);
+    }
+  });
   parts('design', /^- \*\*Excluded Paths\*\*/, /`(\/\*)`/g, 'index path', () => ['/none/*'], /^E2$/);
   parts(
     'design',

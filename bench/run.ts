@@ -6,12 +6,19 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { b1 } from './b1-feed.ts';
 import { b2 } from './b2-copy.ts';
 import { b3 } from './b3-aggregates.ts';
+import { b4 } from './b4-projections.ts';
+import { b5 } from './b5-ranges.ts';
+import { b6 } from './b6-keys.ts';
+import { b7 } from './b7-kill.ts';
+import { b8 } from './b8-memory.ts';
+import { b9 } from './b9-latency.ts';
 import { b15 } from './b15-emulator.ts';
+import { b16 } from './b16-leases.ts';
 import { b17 } from './b17-event-hubs.ts';
 import { b13 } from './b13-archive.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [b1, b2, b3, b13, b15];
+const BENCHMARKS: readonly Benchmark[] = [b1, b2, b3, b4, b5, b6, b7, b8, b9, b13, b15, b16, b17];
 const RESULTS = new URL('results/', import.meta.url);
 
 const named = process.argv.slice(2);

@@ -12,6 +12,7 @@ import { checkpointsDelete } from '../operations/checkpoints/delete.ts';
 import { checkpointsList } from '../operations/checkpoints/list.ts';
 import { checkpointsRestore } from '../operations/checkpoints/restore.ts';
 import { checkpointsSave } from '../operations/checkpoints/save.ts';
+import { doctor } from '../operations/doctor.ts';
 import { leasesAdopt } from '../operations/leases/adopt.ts';
 import { leasesCheck } from '../operations/leases/check.ts';
 import { leasesExport } from '../operations/leases/export.ts';
@@ -60,6 +61,7 @@ export const registry = new Registry([
   run,
   plan,
   status,
+  doctor,
   modelCheck,
   modelExplain,
   modelCost,

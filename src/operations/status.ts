@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { messageOf } from '../base/errors.ts';
 import { projectionId } from '../definition/kinds.ts';
+import { type View, Views } from '../engine/views.ts';
+import type { JobState } from '../jobs/jobs.ts';
 import { readDeadLetters } from './dead-letters/list.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
@@ -7,11 +10,13 @@ import { expiration } from './leases/inputs.ts';
 import { lagText } from './leases/lags.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from './leases/list.ts';
 import { type Context, defineOperation } from './operation.ts';
+import { stateOf } from './projections/list.ts';
 import { plural, table } from './table.ts';
 
 export const status = defineOperation({
   verb: 'status',
-  summary: 'Show the projections, who reads their feeds and how far behind, and what is parked',
+  summary:
+    'Show on one screen the projections and their versions, who reads their feeds and how far behind, what is parked, and jobs',
   examples: ['millrace status --env production', 'millrace status --json'],
   effect: 'reads',
   input: z.object({ leaseExpiration: expiration }),
@@ -26,12 +31,20 @@ export const status = defineOperation({
       readDeadLetters(services),
       readHostStatuses(services, signal),
     ]);
+    const views = await new Views(services.state, pipeline.name).read();
     return {
       database: services.database.id,
       projections: pipeline.projections.map((spec) => {
         const id = projectionId(spec);
-        return { id, parked: letters.filter(({ projection }) => projection === id).length };
+        return {
+          id,
+          state: stateOf(spec, views),
+          ruPerChange: ruPerChange(said, id),
+          parked: letters.filter(({ projection }) => projection === id).length,
+        };
       }),
+      views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
+      jobs: await jobCounts(context),
       leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
       sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({
         container,
@@ -42,14 +55,16 @@ export const status = defineOperation({
       hosts: hostsOf(leases, said),
     };
   },
-  format: ({ database, projections, leases, sources, hosts }) =>
+  format: ({ database, projections, views, jobs, leases, sources, hosts }) =>
     [
       `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
       '',
       table(
-        ['projection', 'parked'],
-        projections.map(({ id, parked }) => [id, parked]),
+        ['projection', 'state', 'RU/change', 'parked'],
+        projections.map(({ id, state, ruPerChange: ru, parked }) => [id, state, ru ?? '', parked]),
       ),
+      ...views,
+      ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
       ...(sources.length === 0
         ? []
         : [
@@ -77,6 +92,38 @@ export const status = defineOperation({
           ),
     ].join('\n'),
 });
+
+/** What somebody should know of a view, one sentence each. */
+function notable(name: string, { staged, previous, paused }: View): string[] {
+  return [
+    ...(paused
+      ? [`${name} is paused since ${paused.since} by ${paused.by}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
+      : []),
+    ...(staged ? [`${name}@${staged.version} is being built since ${staged.since} (${staged.phase})`] : []),
+    ...(previous
+      ? [`${name}@${previous.version} was replaced and can be dropped from ${previous.readableUntil} on`]
+      : []),
+  ];
+}
+
+/** Of the host that has done most. */
+function ruPerChange(said: readonly HostStatus[], id: string): number | null {
+  const of = said.flatMap(({ projections }) => projections.filter(({ projection }) => projection === id));
+  return of.toSorted((a, b) => b.changes - a.changes)[0]?.ruPerChange ?? null;
+}
+
+/** null: there are none; text: why they can't be asked. */
+async function jobCounts({ workspace }: Context): Promise<Record<JobState, number> | string | null> {
+  if (workspace.settings().jobsUrl === undefined) return null;
+  try {
+    return await (await workspace.jobs()).counts();
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+const sayJobs = ({ waiting, active, delayed, failed }: Record<JobState, number>): string =>
+  `Jobs: ${active} active, ${waiting} waiting, ${delayed} to be tried again, ${failed} failed.`;
 
 const TROUBLED: ReadonlySet<LeaseRow['state']> = new Set([
   'stuck',

@@ -29,7 +29,10 @@ const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): Projection
   state: stateOf(spec, views),
 });
 
-function stateOf({ name, version }: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow['state'] {
+export function stateOf(
+  { name, version }: Pick<ProjectionSpec, 'name' | 'version'>,
+  views: ViewsByName | undefined,
+): ProjectionRow['state'] {
   if (!views) return 'unknown';
   const { current, staged, previous } = views[name] ?? NO_VIEW;
   if (current?.version === version) return 'current';

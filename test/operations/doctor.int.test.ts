@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Views } from '../../src/engine/views.ts';
+import { cli } from '../cli/cli.ts';
+import { type Stage, openStage } from '../support/stage.ts';
+import { VERSIONS, live, writeAny } from './projections/versions.ts';
+import { Random } from '../support/random.ts';
+
+let stage: Stage;
+const { signal } = new AbortController();
+beforeEach(async () => {
+  stage = await openStage({}, VERSIONS);
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await stage[Symbol.asyncDispose]();
+});
+
+interface Finding {
+  readonly check: string;
+  readonly verdict: string;
+  readonly what: string;
+  readonly mend?: string;
+}
+async function doctor(): Promise<{ code: number; of(check: string): Finding[] }> {
+  const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS, '--json']);
+  const findings = JSON.parse(stdout) as Finding[];
+  return { code, of: (check) => findings.filter((finding) => finding.check === check) };
+}
+
+describe('doctor', () => {
+  it('finds nothing wrong where a host runs, and looks at everything', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    const { code, of } = await doctor();
+    expect(code).toBe(0);
+    for (const check of [
+      'node',
+      'pipeline',
+      'settings',
+      'account',
+      'containers',
+      'rights',
+      'clock',
+      'views',
+      'leases',
+      'dead letters',
+    ])
+      expect(
+        of(check).map(({ verdict }) => verdict),
+        check,
+      ).toContain('good');
+    await app.stop();
+    expect((await doctor()).of('leases')).toContainEqual(expect.objectContaining({ verdict: 'doubtful' }));
+  });
+
+  it('says what is missing and how to make it', async () => {
+    await stage.container('Days').delete();
+    await stage.services.leases.delete();
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of('containers').map(({ what }) => what)).toEqual(
+      expect.arrayContaining([expect.stringContaining('Days'), expect.stringContaining('leases')]),
+    );
+    expect(of('containers')[0]?.mend).toContain('model apply');
+  });
+
+  it('says what is wrong with the settings, and stops there', async () => {
+    vi.stubEnv('COSMOS', 'AccountEndpoint=http://127.0.0.1:1/;AccountKey=bm9uZQ==;');
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of('account')).toMatchObject([{ verdict: 'bad', mend: expect.stringContaining('COSMOS') as string }]);
+    vi.stubEnv('COSMOS', 'nonsense');
+    expect((await doctor()).of('settings')).toMatchObject([{ verdict: 'bad' }]);
+  });
+
+  it('sees what somebody left half done', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    await app.stop();
+    const views = new Views(stage.services.state, 'versions');
+    const staged = { version: 2, container: 'DaysTwo', type: 'day', reads: [], since: '2020-01-01T00:00:00.000Z' };
+    await views.change('days', (view) => ({
+      ...view,
+      staged: { ...staged, phase: 'frozen', frozenUntil: '2020-01-01T00:00:00.000Z' },
+    }));
+    await views.change('summaries', (view) => ({
+      ...view,
+      paused: { since: 'yesterday', by: 'me', reason: '' },
+      current: { ...staged, version: 9 },
+    }));
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of('views').map(({ what }) => what)).toEqual([
+      expect.stringContaining('summaries@9 is current, and the pipeline does not declare it'),
+      'summaries is paused since yesterday by me',
+      expect.stringContaining('a promotion of days@2 was left half done'),
+    ]);
+    const { stdout } = await cli(['status', '--pipeline', VERSIONS]);
+    expect(stdout).toContain('summaries is paused since yesterday by me');
+    expect(stdout).toMatch(/days@1 +current/);
+    expect(stdout).toMatch(/days@2 +frozen/);
+  });
+});

@@ -2,7 +2,7 @@
 import type { Facts } from '../../model/rules/facts.ts';
 import type { ProjectionRow, Reference } from '../../model/documents.ts';
 import type { Place } from '../../model/model.ts';
-import { type Rule, SOURCES, type Verdict, missing, n } from '../../model/rules/rule.ts';
+import { type Rule, SOURCES, type Verdict, missing, n, noDesign } from '../../model/rules/rule.ts';
 import { circles } from '../field-flow.ts';
 import type { SourceRef } from '../kinds.ts';
 import { near } from '../near.ts';
@@ -28,7 +28,10 @@ export function existence(contract: Contract): Rule[] {
       why: 'A projection reads and writes what the document designs; the document has every projection of the code, and the code every one of the document, with the same kind, source and sink.',
       mend: 'Correct the name, or write the other half; `millrace model format --projections` writes the section anew.',
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) return yield noContract;
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
         for (const row of facts.rows) {
           yield* refersTo(facts, [row.source, ...row.joins, row.sink], row.at, `Projection ${row.name}`);
           if (!row.source) yield { message: `Projection ${row.name} names no source`, at: row.at };
@@ -40,8 +43,14 @@ export function existence(contract: Contract): Rule[] {
             declared.at,
             `Projection ${declared.name}`,
           );
-        if (!contract.pipeline) return yield noPipeline;
-        if (!facts.design?.projectionsAt) return yield noSection;
+        if (!contract.pipeline) {
+          yield noPipeline;
+          return;
+        }
+        if (!facts.design?.projectionsAt) {
+          yield noSection;
+          return;
+        }
         for (const declared of contract.declared) {
           const row = facts.rows.find(({ name }) => name === declared.name);
           if (row) yield* disagreements(contract, row, declared);
@@ -80,7 +89,10 @@ export function existence(contract: Contract): Rule[] {
       why: 'A change that comes back to its source is a change again, without end. Reading a type that another projection writes is fine as long as no circle closes.',
       mend: 'Write into another type, or let one of them read fields that none of the others writes.',
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) return yield noContract;
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
         if (contract.pipeline && facts.design) {
           for (const names of circles(contract.pipeline, facts.design.model)) {
             const [first = ''] = names;
@@ -117,7 +129,10 @@ export function existence(contract: Contract): Rule[] {
       why: 'A copy that nobody reads costs its writes for nothing. A pattern that a projection serves is answered from its sink; and a frequent query across partitions has a projection, or a reason against one. The evidence has the update rate at which reading across partitions would be cheaper.',
       mend: 'State the patterns under Serves; map them to the sink.',
       *check(facts) {
-        if (facts.rows.length === 0) return yield noSection;
+        if (facts.rows.length === 0) {
+          yield noSection;
+          return;
+        }
         for (const row of facts.rows) {
           if (row.serves.length === 0) yield { message: `${row.name} serves no pattern`, at: row.at };
           const sink = facts.detail(row.sink?.container);
@@ -160,7 +175,10 @@ function* refersTo(
   at: Place,
   who: string,
 ): Iterable<Verdict> {
-  if (!facts.design) return yield missing('the data model (cosmosdb_data_model.md)');
+  if (!facts.design) {
+    yield noDesign;
+    return;
+  }
   const told = new Set<string>();
   for (const of of references) {
     if (!of || told.has(`${of.container} ${of.type ?? ''}`)) continue;

@@ -26,7 +26,10 @@ export function fields(contract: Contract): Rule[] {
       why: 'The projection’s functions are run on the document’s examples: what they read must be in a source’s example, what they write in a sink’s, of the same JSON type, with the values that the sink’s example of the same id has. A copied field that no projection keeps fresh goes stale; one that isn’t listed under Denormalization surprises who reads the document.',
       mend: 'Correct the field in the code, in the example, or in the list.',
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) return yield noContract;
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
         for (const row of facts.rows) yield* rowFields(facts, contract, row);
         const { pipeline } = contract;
         if (pipeline && facts.design) {
@@ -52,7 +55,10 @@ export function fields(contract: Contract): Rule[] {
         const copies = facts.rows.filter(
           ({ kind, joins }) => (kind === 'copy' || kind === 'embed') && joins.length + (kind === 'embed' ? 1 : 0) > 0,
         );
-        if (copies.length === 0) return yield missing('a copy of another document’s fields');
+        if (copies.length === 0) {
+          yield missing('a copy of another document’s fields');
+          return;
+        }
         const text = denormalization(facts)
           .map((piece) => piece.text)
           .join(' ');
@@ -181,8 +187,10 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   const { spec, into, from } = declared;
   if (!model || !into || (spec.kind !== 'copy' && spec.kind !== 'aggregate' && spec.kind !== 'reference')) return;
   const target = examplesOf(model, into);
-  if (examplesOf(model, from).length === 0 || target.length === 0)
-    return yield missing(`examples of ${examplesOf(model, from).length === 0 ? (from?.type ?? '') : into.type}`);
+  if (examplesOf(model, from).length === 0 || target.length === 0) {
+    yield missing(`examples of ${examplesOf(model, from).length === 0 ? (from?.type ?? '') : into.type}`);
+    return;
+  }
   const { runs, read, unknown, failed } = trace(spec, model, pipeline);
   for (const { of, field } of unknown) {
     const known = new Set(examplesOf(model, of).flatMap(Object.keys));
@@ -196,8 +204,10 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   yield* odd(facts, declared, model, read);
   if (failed !== undefined)
     yield { message: `${declared.name} fails on an example of ${from?.type ?? ''}: ${failed}`, at: declared.at };
-  if (runs.length === 0)
-    return yield missing(`an example of ${from?.container ?? ''} (${from?.type ?? ''}) that ${declared.name} takes`);
+  if (runs.length === 0) {
+    yield missing(`an example of ${from?.container ?? ''} (${from?.type ?? ''}) that ${declared.name} takes`);
+    return;
+  }
   const produced = new Map<string, unknown[]>();
   for (const { output } of runs)
     for (const [field, value] of Object.entries(output)) produced.set(field, [...(produced.get(field) ?? []), value]);
@@ -340,7 +350,10 @@ function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
   const design = pieces.filter(({ at }) => at.file === facts.design?.file);
   const model = facts.design?.model;
   if (!model) return;
-  if (design.length === 0) return yield missing('a bullet Denormalization');
+  if (design.length === 0) {
+    yield missing('a bullet Denormalization');
+    return;
+  }
   const text = design.map((piece) => piece.text).join(' ');
   for (const declared of contract.declared) {
     const { spec } = declared;

@@ -1,7 +1,7 @@
 // G5, G6, G7: where a derived document lies, what it is called, and what becomes of it.
 import { canonical } from '../../base/json.ts';
 import type { Facts } from '../../model/rules/facts.ts';
-import { type Rule, SOURCES, type Verdict, missing } from '../../model/rules/rule.ts';
+import { type Rule, SOURCES, type Verdict, missing, noDesign } from '../../model/rules/rule.ts';
 import { aggregateId } from '../sink-id.ts';
 import type { Doc } from '../kinds.ts';
 import type { Contract, Declared } from './declared.ts';
@@ -42,7 +42,10 @@ export function keys(contract: Contract): Rule[] {
       why: 'Every level of the sink’s partition key is named in the key mapping, and the code gives it a value for every example. A projection that is declared `stable` keeps no locator: then no write may change what its key is made of.',
       mend: 'Name the level in the key mapping; take `stable` away where a pattern changes the field.',
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) return yield noContract;
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
         for (const row of facts.rows) {
           const sink = facts.detail(row.sink?.container);
           if (!sink || row.kind === 'embed') continue;
@@ -106,8 +109,14 @@ export function keys(contract: Contract): Rule[] {
       why: 'A source’s id is unique only within its partition key. Where the sink’s key and id hold nothing of a level of the source’s key, two documents may become one, unless the document says that the id is unique. The functions are run twice, and with each level changed.',
       mend: 'Put the source’s key into the id, or say how wide the id is unique.',
       *check(facts) {
-        if (!contract.pipeline) return yield missing('pipeline.ts');
-        if (!facts.design) return yield missing('the data model (cosmosdb_data_model.md)');
+        if (!contract.pipeline) {
+          yield missing('pipeline.ts');
+          return;
+        }
+        if (!facts.design) {
+          yield noDesign;
+          return;
+        }
         for (const declared of wholes(contract)) {
           const { spec } = declared;
           const [source, sink] = [facts.detail(declared.from?.container), facts.detail(declared.into?.container)];
@@ -155,7 +164,10 @@ export function keys(contract: Contract): Rule[] {
       why: 'A source with a delete marker needs its rule in the code, else marked documents stay in every copy and sum. The column Deletes says remove or subtract, or keep.',
       mend: 'Add `source({ of, deleted })`; state Deletes.',
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) return yield noContract;
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
         for (const row of facts.rows) {
           const [life, own] = [row.source, row.sink].map(
             (of) => facts.detail(of?.container)?.container.defaultTtl ?? -1,

@@ -18,7 +18,10 @@ export function kinds(contract: Contract): Rule[] {
       mend: 'State what is missing; add a level to the sink’s key, such as the day.',
       *check(facts) {
         const rows = facts.rows.filter(({ kind }) => kind === 'aggregate');
-        if (rows.length === 0) return yield missing('an aggregate');
+        if (rows.length === 0) {
+          yield missing('an aggregate');
+          return;
+        }
         for (const row of rows) {
           if (row.keys.length === 0) yield { message: `${row.name} states no group`, at: row.at };
           if (row.measures.length === 0 && row.as === undefined)
@@ -55,7 +58,10 @@ export function kinds(contract: Contract): Rule[] {
       mend: 'State what is missing, or correct the one that is wrong.',
       *check(facts) {
         const rows = facts.rows.filter(({ kind }) => kind === 'archive');
-        if (rows.length === 0) return yield missing('an archive');
+        if (rows.length === 0) {
+          yield missing('an archive');
+          return;
+        }
         for (const row of rows) {
           const text = `${row.fieldsText} ${row.keyText} ${row.sourceText}`;
           const after = duration(row.fieldsText);

@@ -72,9 +72,15 @@ export function load(contract: Contract): Rule[] {
       why: 'Updates a second × copies at the largest cardinality, not the average, × RU of a replace, against what the sink’s maximum leaves beside its other load. One rename of the largest customer is what pages people at night.',
       mend: 'Raise the sink’s maximum, copy less, or waive it with the rate that is real for the largest.',
       *check(facts) {
-        if (facts.rows.length === 0) return yield noSection;
+        if (facts.rows.length === 0) {
+          yield noSection;
+          return;
+        }
         const joined = facts.rows.filter(({ joins, sink }) => joins.length > 0 && sink);
-        if (joined.length === 0) return yield missing('a projection that joins');
+        if (joined.length === 0) {
+          yield missing('a projection that joins');
+          return;
+        }
         for (const row of joined) {
           const sink = facts.detail(row.sink?.container);
           const max = sink?.container.throughput?.max;
@@ -110,7 +116,10 @@ export function load(contract: Contract): Rule[] {
       why: 'A pattern that accepts 5 s is served by a projection whose lag is 5 s at most; one that wants strong consistency or its own writes at once is served by no projection. The lag of code and document are the same.',
       mend: 'Lower the lag, or ask whether the pattern needs it.',
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) return yield noContract;
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
         for (const row of facts.rows) {
           const declared = contract.named(row.name);
           const code = declared?.maxLag === undefined ? undefined : duration(declared.maxLag);

@@ -1,13 +1,12 @@
-// B: sizes, request units, throughput and money. Figures of Cosmos DB are in `estimate.ts`.
+// B10 to B18: throughput and money.
 import { chargeOf, HOURS_PER_MONTH } from '../estimate.ts';
 import type { ContainerDetail, Operation, Text } from '../documents.ts';
 import { quantities } from '../reader/quantity.ts';
 import { type Access, type Facts, figures, sum, written } from './facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, n } from './rule.ts';
+import { type Rule, SOURCES, type Verdict, missing, n, noDesign } from './rule.ts';
 
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
-const noDesign = missing('the data model (cosmosdb_data_model.md)');
 const noRu = missing('RU in the mapping’s notes');
 const kb = (bytes: number): string => `${n(bytes / 1000)} KB`;
 
@@ -19,9 +18,15 @@ const stated = (facts: Facts, operation: Operation): Access[] =>
 
 /** Fails where less than half of the estimate is stated. */
 function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Verdict> {
-  if (!facts.design) return yield noDesign;
+  if (!facts.design) {
+    yield noDesign;
+    return;
+  }
   const accesses = stated(facts, operation);
-  if (accesses.length === 0) return yield noRu;
+  if (accesses.length === 0) {
+    yield noRu;
+    return;
+  }
   for (const { row, ru, detail } of accesses) {
     const bytes = detail.size.average;
     // The index's part is a guess; the size alone must be paid in any case.
@@ -82,174 +87,7 @@ function priceOf(facts: Facts): number | undefined {
   return undefined;
 }
 
-export const B: readonly Rule[] = [
-  {
-    id: 'B1',
-    title: 'A document is at most 2 MB',
-    severity: 'error',
-    source: `${SOURCES.seed}; ${LIMITS}`,
-    why: 'An item may have 2 MB as UTF-8 JSON; above 1 MB the prompt’s upstream asks to split it, since every write costs RU for the whole.',
-    mend: 'Move the part that grows into documents of its own under the same partition key, or into Blob Storage.',
-    *check(facts) {
-      if (!facts.design) return yield noDesign;
-      for (const { container, size } of facts.containers) {
-        if (size.max > 1e6)
-          yield {
-            severity: size.max > 2e6 ? 'error' : 'warning',
-            message: `${container.name}: a document has up to ${n(size.max / 1e6)} MB; an item may have 2 MB${size.max > 2e6 ? '' : ', and is split above 1'}`,
-            at: size.at,
-            evidence: `${n(size.max)} B ${size.stated ? 'stated' : 'measured on the examples'} > ${size.max > 2e6 ? '2,000,000' : '1,000,000'} B`,
-          };
-      }
-    },
-  },
-  {
-    id: 'B2',
-    title: 'A point read costs 1 RU a KB, and less for large documents',
-    severity: 'warning',
-    source: `${SOURCES.seed}; ${RU}: 1 KB 1 RU, 100 KB 10 RU`,
-    why: 'A point read of 1 KB costs 1 RU, of 100 KB 10. It fails where less than half of the estimate for the document’s size is stated.',
-    mend: 'Correct the RU, or the document’s size.',
-    check: (facts) => tooCheap(facts, 'point-read'),
-  },
-  {
-    id: 'B3',
-    title: 'A create costs about 5 RU a KB, and indexing on top',
-    severity: 'warning',
-    source: `${SOURCES.seed}; ${RU}: 1 KB 5 RU, 100 KB 50 RU without indexing`,
-    why: 'Each indexed property adds to it. It fails where less than half of the estimate is stated.',
-    mend: 'Correct the RU; measure it by the request charge of one create.',
-    check: (facts) => tooCheap(facts, 'create'),
-  },
-  {
-    id: 'B4',
-    title: 'An update costs more than a create',
-    severity: 'warning',
-    source: `${SOURCES.seed} (7 RU); ${SOURCES.microsoft('Optimize request cost in Azure Cosmos DB')}: twice the insert`,
-    why: 'A replace takes the old index entries out and puts new ones in: Microsoft says twice the insert, so 10 to 11 RU at 1 KB, where the prompt says 7. A patch costs about the same. It fails below half of the estimate.',
-    mend: 'Correct the RU.',
-    *check(facts) {
-      const all = (['replace', 'upsert', 'patch'] as const).flatMap((operation) => [...tooCheap(facts, operation)]);
-      const found = all.filter((verdict) => 'message' in verdict);
-      if (found.length > 0) yield* found;
-      else if (all.every((verdict) => 'missing' in verdict) && all.length === 3) yield noRu;
-    },
-  },
-  {
-    id: 'B5',
-    title: 'A delete costs about as much as a create',
-    severity: 'warning',
-    source: `${SOURCES.seed} (5 RU); Microsoft gives no number`,
-    why: 'It fails where less than half of the estimate is stated.',
-    mend: 'Correct the RU.',
-    check: (facts) => tooCheap(facts, 'delete'),
-  },
-  {
-    id: 'B6',
-    title: 'A query costs at least 2 RU',
-    severity: 'warning',
-    source: `${SOURCES.seed} (2 to 5 RU); Microsoft’s capacity planner assumes 10`,
-    why: 'A query that returns one document costs more than a point read of the same document.',
-    mend: 'Correct the RU, or make it a point read by id and key.',
-    *check(facts) {
-      if (!facts.design) return yield noDesign;
-      const queries = stated(facts, 'query');
-      if (queries.length === 0) return yield noRu;
-      for (const { row, ru } of queries) {
-        if (ru < 2)
-          yield {
-            message: `Row ${row.printed}: a query is given as ${n(ru)} RU; it costs 2 at least`,
-            at: row.at,
-            evidence: `${n(ru)} < 2`,
-          };
-      }
-    },
-  },
-  {
-    id: 'B7',
-    title: 'Above 10 KB the RU grow with the size',
-    severity: 'warning',
-    source: SOURCES.seed,
-    why: 'The figures for 1 KB are no constants. It fails where exactly those are stated for documents above 10 KB.',
-    mend: 'Estimate with the real size.',
-    *check(facts) {
-      if (!facts.design) return yield noDesign;
-      if (!facts.accesses.some((access) => access.stated)) return yield noRu;
-      const constants: Partial<Record<Operation, readonly number[]>> = {
-        'point-read': [1],
-        create: [5],
-        replace: [7, 10],
-        delete: [5],
-        upsert: [7, 10],
-      };
-      for (const { row, ru, detail, stated: said } of facts.accesses) {
-        const [operation] = row.operations;
-        if (said && operation && detail.size.average > 10_000 && constants[operation]?.includes(ru / row.times)) {
-          yield {
-            message: `Row ${row.printed}: ${n(ru)} RU is the figure for 1 KB; ${detail.container.name} has documents of ${kb(detail.size.average)}`,
-            at: row.at,
-            evidence: `about ${n(facts.estimate(operation, detail))} RU at ${kb(detail.size.average)}`,
-          };
-        }
-      }
-    },
-  },
-  {
-    id: 'B8',
-    title: 'A cross-partition query pays 2.5 RU for each physical partition',
-    severity: 'error',
-    source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}`,
-    why: 'Each physical partition has an index of its own that must be asked, found or not.',
-    mend: 'Add 2.5 RU × partitions, or give the query a container whose key it knows.',
-    *check(facts) {
-      if (!facts.design) return yield noDesign;
-      const accesses = crossing(facts).filter((access) => access.stated);
-      if (accesses.length === 0) return yield missing('a cross-partition query with its RU');
-      for (const { row, ru, detail } of accesses) {
-        const partitions = facts.partitions(detail);
-        const least = 2.5 * partitions;
-        if (ru < least)
-          yield {
-            message: `Row ${row.printed}: ${n(partitions)} partitions add ${n(least)} RU; ${n(ru)} are given`,
-            at: row.at,
-            evidence: `2.5 × ${n(partitions)} = ${n(least)} > ${n(ru)}`,
-          };
-      }
-    },
-  },
-  {
-    id: 'B9',
-    title: 'Physical partitions follow from data and throughput',
-    severity: 'warning',
-    source: `${SOURCES.seed} (data alone); ${SOURCES.microsoft('Partitioning and horizontal scaling')}: data and throughput`,
-    why: 'A physical partition holds 50 GB and serves 10,000 RU/s: max(⌈GB ÷ 50⌉, ⌈RU/s ÷ 10,000⌉, 1). The prompt counts data alone.',
-    mend: 'Correct the count, or state the size and the throughput it follows from.',
-    *check(facts) {
-      if (!facts.design) return yield noDesign;
-      const said = facts.containers.flatMap((detail) => {
-        for (const { text, at } of [...detail.prose, ...detail.hot]) {
-          const count = /(\d[\d,]*)\s+physical partitions?/i.exec(text)?.[1];
-          if (count !== undefined) return [{ detail, count: Number(count.replaceAll(',', '')), at }];
-        }
-        return [];
-      });
-      if (said.length === 0) return yield missing('a stated number of physical partitions');
-      for (const { detail, count, at } of said) {
-        const [gb, max] = [detail.data?.gb, detail.container.throughput?.max];
-        if (gb === undefined && max === undefined) {
-          yield missing(`the size and throughput of ${detail.container.name}`);
-          continue;
-        }
-        const partitions = facts.partitions(detail);
-        if (partitions !== count)
-          yield {
-            message: `${detail.container.name}: ${n(count)} physical partitions are stated, ${n(partitions)} follow`,
-            at,
-            evidence: `max(⌈${n(gb ?? 0)} ÷ 50⌉, ⌈${n(max ?? 0)} ÷ 10,000⌉, 1) = ${n(partitions)}`,
-          };
-      }
-    },
-  },
+export const COST: readonly Rule[] = [
   {
     id: 'B10',
     title: 'No frequent or wide cross-partition reads',
@@ -258,8 +96,14 @@ export const B: readonly Rule[] = [
     why: 'It warns where a query crosses more than one partition 10 times a second or more (a setting), and fails from 100 partitions on.',
     mend: 'Derive a container keyed by what the query knows: a copy, kept fresh from the change feed.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
-      if (facts.accesses.length === 0) return yield missing('the access pattern mapping');
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
+      if (facts.accesses.length === 0) {
+        yield missing('the access pattern mapping');
+        return;
+      }
       for (const { row, detail, peak } of crossing(facts)) {
         const partitions = facts.partitions(detail);
         if (partitions < 2) continue;
@@ -288,7 +132,10 @@ export const B: readonly Rule[] = [
     why: 'The load is Σ peak RPS × RU over the patterns of the mapping, what projections write, and the reading of the feed. It fails above the declared maximum and warns above 70 % of it (a setting), where bursts are throttled.',
     mend: 'Raise the maximum, or spread the load.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       for (const detail of facts.containers) {
         const max = detail.container.throughput?.max;
         const terms = facts.load(detail);
@@ -317,9 +164,15 @@ export const B: readonly Rule[] = [
     why: 'The floor of autoscale is a tenth of the maximum; the maximum is 1,000 RU/s at least, in steps of 1,000, and 10 RU/s for each GB stored.',
     mend: 'Write the range that the service gives.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       const scaled = facts.containers.filter(({ container }) => container.throughput?.kind === 'autoscale');
-      if (scaled.length === 0) return yield missing('a container with autoscale');
+      if (scaled.length === 0) {
+        yield missing('a container with autoscale');
+        return;
+      }
       for (const detail of scaled) {
         const max = detail.container.throughput?.max ?? 0;
         const at = facts.place(detail, 'throughput');
@@ -356,9 +209,15 @@ export const B: readonly Rule[] = [
     why: 'The service refuses anything else.',
     mend: 'Write a value that can be set.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       const manual = facts.containers.filter(({ container }) => container.throughput?.kind === 'manual');
-      if (manual.length === 0) return yield missing('a container with manual throughput');
+      if (manual.length === 0) {
+        yield missing('a container with manual throughput');
+        return;
+      }
       for (const detail of manual) {
         const max = detail.container.throughput?.max ?? 0;
         const least = Math.max(400, detail.data?.gb ?? 0);
@@ -379,7 +238,10 @@ export const B: readonly Rule[] = [
     why: 'A month is 720 hours, billed for each 100 RU/s. The price is a setting or stated in the documents, never built in. The upstream prompt’s "$0.008/RU per hour" is a hundred times too much: that is the price of 100 RU/s.',
     mend: 'Work it out again; `millrace model cost --price` shows each term.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       for (const { text, at } of facts.prose) {
         if (/[$€£]\s?0\.0\d*\s*(\/|per )\s*RU\b(?!\/s)/i.test(text))
           yield {
@@ -389,9 +251,15 @@ export const B: readonly Rule[] = [
           };
       }
       const said = costs(facts);
-      if (said.length === 0) return yield missing('a monthly cost with its RU/s');
+      if (said.length === 0) {
+        yield missing('a monthly cost with its RU/s');
+        return;
+      }
       const price = priceOf(facts);
-      if (price === undefined) return yield missing('the price of 100 RU/s and hour (--price, or in the documents)');
+      if (price === undefined) {
+        yield missing('the price of 100 RU/s and hour (--price, or in the documents)');
+        return;
+      }
       const times = regions(facts)?.count ?? 1;
       for (const { amount, ru, at } of said) {
         const right = (ru / 100) * price * HOURS_PER_MONTH * times;
@@ -413,7 +281,10 @@ export const B: readonly Rule[] = [
     mend: 'Multiply by the number of regions.',
     *check(facts) {
       const where = regions(facts);
-      if (!where) return yield missing('the number of regions');
+      if (!where) {
+        yield missing('the number of regions');
+        return;
+      }
       if (where.count < 2) return;
       const money = (facts.design?.prose ?? []).filter(
         ({ text, section }) => /[$€£]\s?\d|no additional RU|RU.*(replica|region)/i.test(text) && section !== undefined,
@@ -441,13 +312,18 @@ export const B: readonly Rule[] = [
     why: 'They read from two replicas.',
     mend: 'Double the reads’ RU, or read with session consistency.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       const strong = facts.containers.flatMap((detail) => {
         const level = facts.labelled(detail, /consistency|一致性/i);
         return level && /^\W*(strong|bounded)/i.test(level.text) ? [{ detail, at: level.at }] : [];
       });
-      if (!facts.containers.some((detail) => facts.labelled(detail, /consistency|一致性/i)))
-        return yield missing('a consistency level');
+      if (!facts.containers.some((detail) => facts.labelled(detail, /consistency|一致性/i))) {
+        yield missing('a consistency level');
+        return;
+      }
       for (const { detail, at } of strong) {
         for (const { row, ru, stated: said } of facts.accesses.filter(
           (access) => access.detail === detail && access.row.operations[0] === 'point-read',
@@ -473,7 +349,10 @@ export const B: readonly Rule[] = [
     mend: 'Count reads and writes for every option.',
     *check({ prose }) {
       const options = prose.filter(({ label, text }) => /^option\b|^方案/i.test(label ?? text));
-      if (options.length < 2) return yield missing('two options to compare');
+      if (options.length < 2) {
+        yield missing('two options to compare');
+        return;
+      }
       for (const { text, label, at } of options) {
         if (figures(text, 'ru').length + figures(text, 'ru/s').length === 0) continue;
         const [reads, writes] = [/\bread|quer|读|查询/i.test(text), /\bwrit|create|update|写/i.test(text)];
@@ -490,9 +369,15 @@ export const B: readonly Rule[] = [
     why: 'Serverless has one region, 1 TB a container, no provisioned RU/s, and 5,000 RU/s a partition that fall to 1,000 as data grows.',
     mend: 'Provision throughput, or stay under the limits.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       const found = serverless(facts);
-      if (found.length === 0) return yield missing('a serverless container');
+      if (found.length === 0) {
+        yield missing('a serverless container');
+        return;
+      }
       for (const { detail, text, at } of found) {
         const { name } = detail.container;
         if ((detail.data?.gb ?? 0) > 1000)

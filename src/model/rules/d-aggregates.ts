@@ -4,7 +4,7 @@ import type { DocumentType } from '../model.ts';
 import { near } from '../near.ts';
 import { type Facts, figures } from './facts.ts';
 import { sums } from './arithmetic.ts';
-import { type Rule, SOURCES, type Verdict, missing, n, quoted } from './rule.ts';
+import { type Rule, SOURCES, type Verdict, missing, n, quoted, noDesign } from './rule.ts';
 
 const noPairs = missing('aggregate analyses and the consolidation table (cosmosdb_requirements.md)');
 const name = ({ parent, child }: Pair): string => `${parent} + ${child}`;
@@ -20,7 +20,10 @@ export const D: readonly Rule[] = [
     why: 'Over 50 % overlap, a natural parent and a bounded size: then two containers cost two requests for what one would answer.',
     mend: 'Put them into one document or one container, or write down what speaks against it.',
     *check({ requirements, settings }) {
-      if (!requirements || requirements.pairs.length === 0) return yield noPairs;
+      if (!requirements || requirements.pairs.length === 0) {
+        yield noPairs;
+        return;
+      }
       for (const pair of requirements.pairs) {
         const share = overlap(pair);
         if (share === undefined) yield missing(`the overlap of ${name(pair)}`);
@@ -47,7 +50,10 @@ export const D: readonly Rule[] = [
     why: 'Under 30 % overlap most reads pay for what they don’t want; what grows without bound fills its key; and what is scaled or backed up apart can’t share a container.',
     mend: 'Separate them.',
     *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) return yield noPairs;
+      if (!requirements || requirements.pairs.length === 0) {
+        yield noPairs;
+        return;
+      }
       for (const pair of requirements.pairs) {
         if (pair.decision === undefined || pair.decision === 'separate') continue;
         const share = overlap(pair);
@@ -76,7 +82,10 @@ export const D: readonly Rule[] = [
     why: 'There, cost is weighed against complexity; a justification without a number weighs nothing.',
     mend: 'Write RU of both ways into the justification.',
     *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) return yield noPairs;
+      if (!requirements || requirements.pairs.length === 0) {
+        yield noPairs;
+        return;
+      }
       for (const pair of requirements.pairs) {
         const share = overlap(pair);
         if (
@@ -100,7 +109,10 @@ export const D: readonly Rule[] = [
     why: 'Documents of their own in one partition are the middle way between embedding and separating.',
     mend: 'Say why it is, or isn’t, a multi-document container.',
     *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) return yield noPairs;
+      if (!requirements || requirements.pairs.length === 0) {
+        yield noPairs;
+        return;
+      }
       for (const pair of requirements.pairs) {
         const share = overlap(pair);
         if (
@@ -127,7 +139,10 @@ export const D: readonly Rule[] = [
     why: 'One part says 90 and 50 %, another 40 to 80, a third 70. The table here is a setting: single document above 90 %, several types in one container from 50 %. It tells where a decision would differ.',
     mend: 'Nothing, or set the thresholds that your team uses.',
     *check({ requirements, settings: { thresholds } }) {
-      if (!requirements || requirements.pairs.length === 0) return yield noPairs;
+      if (!requirements || requirements.pairs.length === 0) {
+        yield noPairs;
+        return;
+      }
       for (const pair of requirements.pairs) {
         const share = overlap(pair);
         if (share === undefined || pair.unbounded) continue;
@@ -152,9 +167,15 @@ export const D: readonly Rule[] = [
     why: 'An embedded list grows the document with each element, and every write of it costs RU for the whole.',
     mend: 'Give it a bound, or documents of its own.',
     *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) return yield noPairs;
+      if (!requirements || requirements.pairs.length === 0) {
+        yield noPairs;
+        return;
+      }
       const embedded = requirements.pairs.filter(({ decision }) => decision === 'single');
-      if (embedded.length === 0) return yield missing('an embedded entity');
+      if (embedded.length === 0) {
+        yield missing('an embedded entity');
+        return;
+      }
       for (const pair of embedded) {
         const at = pair.places.size ?? pair.at;
         if (pair.unbounded) yield { message: `${name(pair)}: embedded, and without bound`, at };
@@ -197,7 +218,10 @@ export const D: readonly Rule[] = [
     mend: 'Give every document a `type`.',
     *check(facts) {
       const { design, containers } = facts;
-      if (!design) return yield missing('the data model (cosmosdb_data_model.md)');
+      if (!design) {
+        yield noDesign;
+        return;
+      }
       for (const { container } of containers)
         for (const type of container.types) yield* shapes(facts, container.name, type);
       for (const { container, prose } of containers) {

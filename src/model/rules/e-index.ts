@@ -1,11 +1,10 @@
 // E: indexing policies and time to live.
 import type { ContainerDetail, Text } from '../documents.ts';
 import { type Facts, valueAt } from './facts.ts';
-import { type Rule, SOURCES, missing, n } from './rule.ts';
+import { type Rule, SOURCES, missing, n, noDesign } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
-const noDesign = missing('the data model (cosmosdb_data_model.md)');
 
 const stated = ({ index }: ContainerDetail): Text[] => [...index.included, ...index.excluded];
 const queriesOf = (facts: Facts, detail: ContainerDetail) =>
@@ -51,7 +50,10 @@ export const E: readonly Rule[] = [
     why: 'Every indexed property is paid for at every write. It warns where at least ten properties are indexed automatically and 90 % of them are in no filter and no sort of the mapping.',
     mend: 'Exclude `/*` and include what is asked for.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       for (const detail of facts.containers) {
         const { container } = detail;
         const fields = new Set(
@@ -90,7 +92,10 @@ export const E: readonly Rule[] = [
     why: 'The root path is in the included or in the excluded paths; the service refuses a policy that has it in neither, and one that has it in both says nothing.',
     mend: 'Exclude `/*` for a selective index, include it otherwise.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       for (const detail of facts.containers) {
         const [first] = stated(detail);
         if (!first) continue;
@@ -119,7 +124,10 @@ export const E: readonly Rule[] = [
     why: '`/a/*/b/?` isn’t a path; elements of an array are `/a/[]/b/?`.',
     mend: 'Write `[]` for the array’s step.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       for (const detail of facts.containers) {
         for (const { text, at } of stated(detail)) {
           if (/\*(?!$)/.test(text) || /\[\d+\]/.test(text))
@@ -153,7 +161,10 @@ export const E: readonly Rule[] = [
     why: '`/name/*` indexes everything below and works for a scalar too, but is wider than meant; without either the service refuses it. Paths of a composite index have no ending, and there are two to eight of them.',
     mend: 'Write `/name/?`; in composites `/name`.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       for (const detail of facts.containers) {
         const examples = detail.container.types.flatMap((type) => type.examples);
         for (const { text, at } of stated(detail)) {
@@ -196,7 +207,10 @@ export const E: readonly Rule[] = [
     why: 'A filter without an index loads documents to look at them. That goes for the partition key too where `/*` is excluded. A property that no example has is a slip of the query or of the example.',
     mend: 'Include the path.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       let known = false;
       for (const detail of facts.containers) {
         const examples = detail.container.types.flatMap((type) => type.examples);
@@ -255,9 +269,15 @@ export const E: readonly Rule[] = [
     why: 'Without one the service refuses the query. Paths, their order and their directions are those of the ORDER BY, or all directions the opposite.',
     mend: 'Add the composite index.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       const all = facts.containers.flatMap((detail) => queriesOf(facts, detail).map((asked) => ({ detail, ...asked })));
-      if (all.length === 0) return yield missing('a query in the mapping');
+      if (all.length === 0) {
+        yield missing('a query in the mapping');
+        return;
+      }
       for (const { detail, row, query } of all) {
         if (query.order.length < 2) continue;
         const wanted = query.order.map(({ path, descending }) => ({
@@ -292,7 +312,10 @@ export const E: readonly Rule[] = [
     why: 'ttl counts seconds since the last write: −1, or 1 to 2,147,483,647. A Unix time or an ISO string, as the prompt says, doesn’t work; and an item’s ttl counts only where the container has a default.',
     mend: 'Write seconds, and a default for the container: -1 where only some items expire.',
     *check(facts) {
-      if (!facts.design) return yield noDesign;
+      if (!facts.design) {
+        yield noDesign;
+        return;
+      }
       for (const detail of facts.containers) {
         const { container } = detail;
         const stated = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);

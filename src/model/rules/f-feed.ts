@@ -67,7 +67,10 @@ export const F: readonly Rule[] = [
     why: 'An expired document leaves the feed; if nobody read it before, its change is lost unseen. It fails where a document lives no longer than the projection’s lag and the longest outage together, and warns below twice that. The outage is what the documents say ("the outage planned for is 7 days"), else a setting, one day.',
     mend: 'Let documents live longer, or plan for a shorter outage.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       const planned = outage(facts);
       for (const row of facts.rows) {
         const lives = [row.source, ...row.joins].flatMap((of) => (of ? (lifeOf(facts, of) ?? []) : []));
@@ -97,7 +100,10 @@ export const F: readonly Rule[] = [
     why: 'The latest-version feed has no deletes and no expiries. A document that is deleted stays in every copy and sum, unless it is marked and given a ttl instead. The all-versions mode shows deletes; it is a preview and needs continuous backup.',
     mend: 'Replace the delete by a marker (`deletedAt`) and a ttl.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       if (allVersions(facts)) return;
       for (const { row, detail } of facts.accesses) {
         if (!row.operations.includes('delete')) continue;
@@ -125,7 +131,10 @@ export const F: readonly Rule[] = [
     why: 'Changes of one key value come in order, others in any. A projection that needs the order (last value, sequence, previous state) must be grouped within the source’s key.',
     mend: 'Group by the source’s whole key, or take what doesn’t depend on order.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       for (const row of facts.rows) {
         if (
           !/\b(last|first|latest|previous)\s*\(|in order|sequence|ordered by arrival|in the order|按顺序/i.test(
@@ -152,7 +161,10 @@ export const F: readonly Rule[] = [
     why: 'The feed has the latest version alone; versions between two reads are gone. A delta, a transition or a difference needs the contribution that was stored before.',
     mend: 'Store each document’s contribution, as Millrace’s aggregates do.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       for (const row of facts.rows) {
         if (
           /\b(delta|transition|difference|change in|changes? of|previous value|before\/after)\b|增量/i.test(
@@ -172,7 +184,10 @@ export const F: readonly Rule[] = [
     why: 'The feed delivers at least once. `+=` counts a change again after a crash, unless each source document’s contribution or version is kept.',
     mend: 'Keep contributions by source document, or a guard by version.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       const adds = /\+=|\bincrement|\bcounter\b|累加/i;
       const guarded = /contribution|version guard|idempot|guard|exactly[- ]once|dedup/i;
       for (const row of facts.rows) {
@@ -193,9 +208,15 @@ export const F: readonly Rule[] = [
     why: 'Two consumers with the same leases split the changes between them, and each sees about half.',
     mend: 'Give each its own lease prefix or container.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       const leased = facts.rows.filter(({ lease }) => lease !== undefined && lease !== '');
-      if (leased.length === 0) return yield missing('a column Lease');
+      if (leased.length === 0) {
+        yield missing('a column Lease');
+        return;
+      }
       for (const [index, row] of leased.entries()) {
         const before = leased
           .slice(0, index)
@@ -217,7 +238,10 @@ export const F: readonly Rule[] = [
     why: 'A lease is a physical partition’s; a worker without one waits.',
     mend: 'Run as many workers as there are partitions, or fewer.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       const piece = facts.prose.find(
         ({ text: words }) =>
           /\b\d+ (feed )?(workers|hosts|instances|processors)\b/i.test(words) &&
@@ -226,7 +250,10 @@ export const F: readonly Rule[] = [
       const workers = Number(
         /\b(\d+) (?:feed )?(?:workers|hosts|instances|processors)\b/i.exec(piece?.text ?? '')?.[1],
       );
-      if (!piece || Number.isNaN(workers)) return yield missing('a number of workers');
+      if (!piece || Number.isNaN(workers)) {
+        yield missing('a number of workers');
+        return;
+      }
       const sources = [...new Set(facts.rows.map(({ source }) => facts.detail(source?.container)))].filter(
         (detail) => detail !== undefined,
       );
@@ -247,7 +274,10 @@ export const F: readonly Rule[] = [
     why: 'Feed reads, leases and sink writes cost RU like any other. It warns where a source’s throughput planning doesn’t speak of the feed.',
     mend: 'Add a term for the feed to the source’s sum.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       const sources = new Set(
         facts.rows.flatMap(({ source, joins }) => [source, ...joins]).map((of) => facts.detail(of?.container)),
       );
@@ -271,7 +301,10 @@ export const F: readonly Rule[] = [
     why: 'A processor that begins now never sees what was written before.',
     mend: 'Write `backfill` into Start, or say that the source is empty.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       for (const { name, start, at } of facts.rows) {
         if (start === '') yield { message: `Where ${name} starts isn't stated`, at };
         else if (
@@ -290,7 +323,10 @@ export const F: readonly Rule[] = [
     why: 'Writes of a batch, a bulk or a stored procedure share a timestamp, and their order in the feed is free; `_ts` has whole seconds.',
     mend: 'Order by a field of your own that only grows.',
     *check(facts) {
-      if (facts.rows.length === 0) return yield noProjections;
+      if (facts.rows.length === 0) {
+        yield noProjections;
+        return;
+      }
       for (const row of facts.rows) {
         if (/\b_ts\b|\bby timestamp\b|\bby _lsn\b/i.test(`${text(row)} ${row.sourceText}`))
           yield { message: `${row.name} orders by a timestamp, which one transaction’s documents share`, at: row.at };
@@ -317,7 +353,10 @@ export const F: readonly Rule[] = [
       const where = facts.prose.filter(
         ({ section }) => section === 'distribution' || section === 'overview' || section === 'considerations',
       );
-      if (where.length === 0) return yield missing('the global distribution strategy');
+      if (where.length === 0) {
+        yield missing('the global distribution strategy');
+        return;
+      }
       const multi =
         /multi[- ]region writes?|multi[- ]master|multiple write regions|writes? in (all|every|several|multiple|both) regions|active[- ]active|多区域写入/i;
       for (const { text: words, label, at } of where) {

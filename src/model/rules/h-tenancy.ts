@@ -14,7 +14,10 @@ function* tenants(
   rule: (field: string, is: (column: string) => boolean, at: Place) => Iterable<Verdict>,
 ): Iterable<Verdict> {
   const { tenant } = facts;
-  if (!tenant) return yield noTenant;
+  if (!tenant) {
+    yield noTenant;
+    return;
+  }
   yield* rule(tenant.field, (column) => column === tenant.field || column === snake(tenant.field), tenant.at);
 }
 
@@ -102,7 +105,10 @@ export const H: readonly Rule[] = [
       tenants(facts, function* (field, is) {
         const tables = tablesIn(sql(facts));
         const unique = tenanted(facts).filter(({ container }) => container.uniqueKeys);
-        if (tables.length + unique.length === 0) return yield missing('unique keys or a relational copy (SQL)');
+        if (tables.length + unique.length === 0) {
+          yield missing('unique keys or a relational copy (SQL)');
+          return;
+        }
         for (const detail of unique) {
           if (!detail.container.partitionKey.includes(`/${field}`))
             yield {
@@ -129,7 +135,10 @@ export const H: readonly Rule[] = [
         const asked = facts.accesses
           .filter(({ detail }) => !detail.reference)
           .flatMap(({ row, detail }) => row.queries.map((query) => ({ row, detail, query })));
-        if (asked.length === 0) return yield missing('a query in the mapping');
+        if (asked.length === 0) {
+          yield missing('a query in the mapping');
+          return;
+        }
         for (const { row, detail, query } of asked) {
           if (!query.equal.includes(field))
             yield { message: `Row ${row.printed} asks ${detail.container.name} without ${field}`, at: row.at };
@@ -146,7 +155,10 @@ export const H: readonly Rule[] = [
     check: (facts) =>
       tenants(facts, function* (_field, is) {
         const joins = joinsIn(sql(facts));
-        if (joins.length === 0) return yield missing('a join of a relational copy (SQL)');
+        if (joins.length === 0) {
+          yield missing('a join of a relational copy (SQL)');
+          return;
+        }
         const reference = tablesIn(sql(facts))
           .filter((table) => table.reference)
           .map(({ name }) => name);
@@ -167,7 +179,10 @@ export const H: readonly Rule[] = [
       tenants(facts, function* (_field, is) {
         const added = addedColumns(sql(facts)).filter(({ column }) => is(column));
         const migrated = facts.prose.filter(({ text }) => /add(s|ed|ing)? (the |a )?tenant/i.test(text));
-        if (added.length + migrated.length === 0) return yield missing('a tenant that is added later');
+        if (added.length + migrated.length === 0) {
+          yield missing('a tenant that is added later');
+          return;
+        }
         const filled =
           facts.prose.some(
             ({ text, section }) =>
@@ -189,7 +204,10 @@ export const H: readonly Rule[] = [
     mend: 'Put the tenant into the key mapping.',
     check: (facts) =>
       tenants(facts, function* (field) {
-        if (facts.rows.length === 0) return yield missing('projections (section "Change Feed Projections")');
+        if (facts.rows.length === 0) {
+          yield missing('projections (section "Change Feed Projections")');
+          return;
+        }
         for (const row of facts.rows) {
           const reference = facts.detail(row.source?.container)?.reference ?? false;
           const meant = row.serves.some((id) =>

@@ -50,7 +50,10 @@ function typeOf(key: string): string {
 /** Runs over the plan's steps where there is one. */
 function* steps(facts: Facts, rule: (list: readonly Text[]) => Iterable<Verdict>): Iterable<Verdict> {
   const list = plan(facts);
-  if (list.length === 0) return yield noPlan;
+  if (list.length === 0) {
+    yield noPlan;
+    return;
+  }
   yield* rule(list);
 }
 
@@ -76,7 +79,10 @@ export const I: readonly Rule[] = [
     mend: 'Write `[1,50)`.',
     *check(facts) {
       const ranges = shards(facts).filter(({ key }) => isRange(key));
-      if (ranges.length === 0) return yield shards(facts).length === 0 ? noMap : missing('a range mapping');
+      if (ranges.length === 0) {
+        yield shards(facts).length === 0 ? noMap : missing('a range mapping');
+        return;
+      }
       for (const { key, at } of ranges) {
         const range = rangeOf(key);
         if (!/^\[.*\)$/.test(key.trim())) yield { message: `${key} isn't of the form [low, high)`, at };
@@ -97,7 +103,10 @@ export const I: readonly Rule[] = [
         const range = rangeOf(key);
         return range && range.low < range.high ? [{ key, at, ...range }] : [];
       });
-      if (ranges.length === 0) return yield shards(facts).length === 0 ? noMap : missing('a range mapping');
+      if (ranges.length === 0) {
+        yield shards(facts).length === 0 ? noMap : missing('a range mapping');
+        return;
+      }
       const sorted = ranges.toSorted((a, b) => a.low - b.low);
       for (const [index, range] of sorted.entries()) {
         const next = sorted[index + 1];
@@ -117,7 +126,10 @@ export const I: readonly Rule[] = [
     mend: 'Remove one of the rows.',
     *check(facts) {
       const keys = shards(facts).filter(({ key }) => !isRange(key));
-      if (keys.length === 0) return yield shards(facts).length === 0 ? noMap : missing('a list mapping');
+      if (keys.length === 0) {
+        yield shards(facts).length === 0 ? noMap : missing('a list mapping');
+        return;
+      }
       for (const [index, { key, at }] of keys.entries()) {
         const first = keys.slice(0, index).find((other) => other.key.trim() === key.trim());
         if (first) yield { message: `Key ${key} is mapped twice, in line ${first.at.line} too`, at };
@@ -134,7 +146,10 @@ export const I: readonly Rule[] = [
     *check(facts) {
       const all = shards(facts);
       const [first] = all;
-      if (!first) return yield noMap;
+      if (!first) {
+        yield noMap;
+        return;
+      }
       for (const { key, at } of all.slice(1)) {
         const [a, b] = [typeOf(first.key), typeOf(key)];
         if (isRange(key) !== isRange(first.key))
@@ -152,7 +167,10 @@ export const I: readonly Rule[] = [
     why: 'Those are ordered the same way everywhere; text isn’t.',
     mend: 'Map a number or a guid of the tenant instead of its name.',
     *check(facts) {
-      if (shards(facts).length === 0) return yield noMap;
+      if (shards(facts).length === 0) {
+        yield noMap;
+        return;
+      }
       for (const { key, at } of shards(facts)) {
         if (typeOf(key) === 'text') yield { message: `A key of a shard map can't be text: ${quoted(key, 40)}`, at };
       }
@@ -264,7 +282,10 @@ export const I: readonly Rule[] = [
       steps(facts, function* (list) {
         let newest = 0;
         const versioned = list.filter(({ text }) => /\bv(ersion )?\d+\b/i.test(text));
-        if (versioned.length === 0) return yield missing('versions of mappings in the steps');
+        if (versioned.length === 0) {
+          yield missing('versions of mappings in the steps');
+          return;
+        }
         for (const { text, at } of versioned) {
           const versions = [...text.matchAll(/\bv(?:ersion )?(\d+)\b/gi)].map((match) => Number(match[1]));
           if (Math.min(...versions) < newest)
@@ -314,7 +335,10 @@ export const I: readonly Rule[] = [
       const about = prose.filter(
         ({ section, text, label }) => section === 'shards' || /shard map|分片映射/i.test(`${label ?? ''} ${text}`),
       );
-      if (about.length === 0) return yield missing('what is said of the shard map');
+      if (about.length === 0) {
+        yield missing('what is said of the shard map');
+        return;
+      }
       for (const { text, label, at } of about) {
         const all = `${label ?? ''} ${text}`;
         if (/shard map[^.;]{0,40}\b(same database|together with|shared with|also holds|alongside)\b/i.test(all))
@@ -341,7 +365,10 @@ export const I: readonly Rule[] = [
         of(/routing.*(credential|principal|identity|login)|路由凭据/i),
         of(/(admin|management).*(credential|principal|identity|login)|管理凭据/i),
       ];
-      if (!routing || !admin) return yield missing('routing and administration credentials');
+      if (!routing || !admin) {
+        yield missing('routing and administration credentials');
+        return;
+      }
       const who = (text: string): string => /`([^`]+)`/.exec(text)?.[1] ?? text.split(/[\s,;(]/)[0] ?? '';
       if (who(routing.text) === who(admin.text))
         yield {

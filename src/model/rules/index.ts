@@ -2,9 +2,12 @@
 import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
-import { A } from './a-completeness.ts';
-import { B } from './b-cost.ts';
-import { C } from './c-keys.ts';
+import { AGREEMENT } from './a-completeness.ts';
+import { PROMPT } from './a-prompt.ts';
+import { COST } from './b-cost.ts';
+import { SIZES } from './b-sizes.ts';
+import { IDENTITY } from './c-identity.ts';
+import { KEYS } from './c-keys.ts';
 import { D } from './d-aggregates.ts';
 import { E } from './e-index.ts';
 import { F } from './f-feed.ts';
@@ -14,7 +17,19 @@ import { I } from './i-shards.ts';
 import type { Rule, RuleFinding, RuleId } from './rule.ts';
 
 /** All rules over the documents alone; those of the contract (G) need the pipeline and are in the definition. */
-export const MODEL_RULES: readonly Rule[] = [...A, ...B, ...C, ...D, ...E, ...F, ...H, ...I];
+export const MODEL_RULES: readonly Rule[] = [
+  ...AGREEMENT,
+  ...PROMPT,
+  ...SIZES,
+  ...COST,
+  ...KEYS,
+  ...IDENTITY,
+  ...D,
+  ...E,
+  ...F,
+  ...H,
+  ...I,
+];
 
 export interface NotChecked {
   readonly rule: RuleId;

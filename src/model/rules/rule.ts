@@ -43,6 +43,8 @@ export interface RuleFinding extends Found {
 }
 
 export const missing = (what: string): Missing => ({ missing: what });
+export const noDesign = missing('the data model (cosmosdb_data_model.md)');
+export const noPatterns = missing('the access patterns (cosmosdb_requirements.md)');
 
 /** `1,234.5` */
 export const n = (value: number): string =>

@@ -92,15 +92,15 @@ export function chargeOf(operation: Operation, of: Charge, { indexRu }: RuleSett
       return profile.query(of.bytes);
     case 'cross-partition':
       return profile.query(of.bytes) + 2.5 * of.partitions;
-    case 'create':
-      return profile.create(of.bytes) + index;
     case 'replace':
     case 'upsert':
     case 'patch':
       return profile.replace(of.bytes) + index;
     case 'delete':
       return profile.remove(of.bytes) + index;
+    case 'create':
     case 'batch':
-      return profile.create(of.bytes) + index;
+      break;
   }
+  return profile.create(of.bytes) + index;
 }

@@ -11,6 +11,8 @@ export function near(wanted: string, names: readonly string[]): string | undefin
 
 /** Letters in the wrong order are one slip, not two. */
 function slip(wanted: string, name: string): number {
-  const swapped = wanted !== name && [...wanted].toSorted().join('') === [...name].toSorted().join('');
+  const swapped = wanted !== name && letters(wanted) === letters(name);
   return swapped && distance(wanted, name) === 2 ? 1 : distance(wanted, name);
 }
+
+const letters = (word: string): string => Array.from(word).toSorted().join('');

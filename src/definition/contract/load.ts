@@ -133,7 +133,7 @@ export function load(contract: Contract): Rule[] {
             declared &&
             code === undefined &&
             row.lagMs !== undefined &&
-            'maxLag' in declared.spec === false &&
+            !('maxLag' in declared.spec) &&
             (declared.kind === 'copy' || declared.kind === 'aggregate')
           )
             yield {

@@ -51,8 +51,8 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
         for (const { name, of, on } of spec.joins) {
           const all = examplesOf(model, of);
           const found =
-            all.find((other) =>
-              Object.entries(on).every(([theirs, ours]) => canonical(other[theirs]) === canonical(doc[ours])),
+            all.find((candidate) =>
+              Object.entries(on).every(([theirs, ours]) => canonical(candidate[theirs]) === canonical(doc[ours])),
             ) ??
             all[0] ??
             null;
@@ -97,8 +97,9 @@ function sample(measure: AggregateSpec['measures'][string], row: unknown): unkno
     case 'avg':
     case 'min':
     case 'max':
-      return measure.of(row);
+      break;
   }
+  return measure.of(row);
 }
 
 /** What an embed writes into a child, field by field, on the examples. */

@@ -91,7 +91,7 @@ function containersOf(text: string, names: readonly string[]): { containers: str
     if (known !== undefined) containers.push(known);
     else if (
       !NO_CONTAINER.test(word) &&
-      (index === 0 || /^`/.test(part.trim()) || /^[A-Z]/.test(word)) &&
+      (index === 0 || part.trimStart().startsWith('`') || /^[A-Z]/.test(word)) &&
       !/^blob/i.test(part)
     )
       unknown.push(word);

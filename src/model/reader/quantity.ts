@@ -61,7 +61,7 @@ const scaleOf = (word: string): number => SCALES[word.trim().toLowerCase()] ?? 1
 
 function unitOf(word: string): string {
   const unit = word.toLowerCase().replaceAll(/\s/g, '').replace('per', '/');
-  if (/^ru\/s/.test(unit)) return 'ru/s';
+  if (unit.startsWith('ru/s')) return 'ru/s';
   if (/^rus?$/.test(unit)) return 'ru';
   if (/^bytes?$/.test(unit)) return 'b';
   if (unit === 'percent') return '%';

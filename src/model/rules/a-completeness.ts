@@ -2,29 +2,13 @@
 import type { Pattern } from '../documents.ts';
 import { near } from '../near.ts';
 import { quantities } from '../reader/quantity.ts';
-import { type Facts, sum } from './facts.ts';
-import {
-  type Found,
-  type Rule,
-  type RuleFinding,
-  SOURCES,
-  type Verdict,
-  missing,
-  n,
-  quoted,
-  noDesign,
-  noPatterns,
-} from './rule.ts';
+import { sum } from './facts.ts';
+import { type Rule, SOURCES, missing, n, quoted, noDesign, noPatterns } from './rule.ts';
 
 /** Read or written, with the writes of both documents' words. */
 const isWrite = ({ type }: Pattern): boolean => type === 'write';
 const peaks = (patterns: readonly Pattern[]): number => sum(patterns.map(({ rate }) => rate?.peak ?? 0));
 const say = ({ printed, description }: Pattern): string => `${printed} "${quoted(description)}"`;
-
-/** Peak writes a second over all patterns; mixed ones count whole. */
-const writesPerSecond = (facts: Facts): number =>
-  peaks(facts.patterns.filter(({ type }) => type === 'write' || type === 'mixed'));
-const LARGE_SCALE = 10_000;
 
 export const AGREEMENT: readonly Rule[] = [
   {

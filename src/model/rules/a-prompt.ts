@@ -1,7 +1,5 @@
 // A9 to A14: what the modelling prompt asks of its documents.
 import type { Pattern } from '../documents.ts';
-import { near } from '../near.ts';
-import { quantities } from '../reader/quantity.ts';
 import { type Facts, sum } from './facts.ts';
 import {
   type Found,

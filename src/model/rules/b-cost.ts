@@ -1,46 +1,12 @@
 // B10 to B18: throughput and money.
-import { chargeOf, HOURS_PER_MONTH } from '../estimate.ts';
-import type { ContainerDetail, Operation, Text } from '../documents.ts';
+import { HOURS_PER_MONTH } from '../estimate.ts';
+import type { ContainerDetail, Text } from '../documents.ts';
 import { quantities } from '../reader/quantity.ts';
 import { type Access, type Facts, figures, sum, written } from './facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, n, noDesign } from './rule.ts';
+import { type Rule, SOURCES, missing, n, noDesign } from './rule.ts';
 
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
-const noRu = missing('RU in the mapping’s notes');
-const kb = (bytes: number): string => `${n(bytes / 1000)} KB`;
-
-/** Accesses of one operation that state their RU. */
-const stated = (facts: Facts, operation: Operation): Access[] =>
-  facts.accesses.filter(
-    (access) => access.stated && access.row.operations[0] === operation && !access.row.operations.includes('batch'),
-  );
-
-/** Fails where less than half of the estimate is stated. */
-function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Verdict> {
-  if (!facts.design) {
-    yield noDesign;
-    return;
-  }
-  const accesses = stated(facts, operation);
-  if (accesses.length === 0) {
-    yield noRu;
-    return;
-  }
-  for (const { row, ru, detail } of accesses) {
-    const bytes = detail.size.average;
-    // The index's part is a guess; the size alone must be paid in any case.
-    const least = chargeOf(operation, { bytes, partitions: 1, indexed: 0 }, facts.settings, facts.profile) * row.times;
-    if (ru < share * least) {
-      yield {
-        message: `Row ${row.printed}: ${operation.replace('-', ' ')} of ${kb(bytes)} is given as ${n(ru)} RU; expect about ${n(least)}`,
-        at: row.at,
-        evidence: `${row.times > 1 ? `${row.times} × ` : ''}${n(least / row.times)} RU for ${kb(bytes)} by the profile ${facts.profile.name}${row.times > 1 ? ` = ${n(least)}` : ''}; ${n(ru)} < ${n(share)} × ${n(least)}`,
-        related: [detail.size.at],
-      };
-    }
-  }
-}
 
 const crossing = (facts: Facts): Access[] =>
   facts.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));

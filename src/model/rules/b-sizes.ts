@@ -1,8 +1,7 @@
 // B1 to B9: sizes, RU of one operation, partitions. Figures of Cosmos DB are in `estimate.ts`.
-import { chargeOf, HOURS_PER_MONTH } from '../estimate.ts';
-import type { ContainerDetail, Operation, Text } from '../documents.ts';
-import { quantities } from '../reader/quantity.ts';
-import { type Access, type Facts, figures, sum, written } from './facts.ts';
+import { chargeOf } from '../estimate.ts';
+import type { Operation } from '../documents.ts';
+import { type Access, type Facts } from './facts.ts';
 import { type Rule, SOURCES, type Verdict, missing, n, noDesign } from './rule.ts';
 
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
@@ -44,48 +43,6 @@ function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Ve
 
 const crossing = (facts: Facts): Access[] =>
   facts.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));
-
-/** Regions named in the distribution section, at least one. */
-function regions({ design }: Facts): { count: number; at: Text['at'] } | undefined {
-  const setup = design?.prose.find(
-    ({ section, label }) => section === 'distribution' && /region|setup|区域/i.test(label ?? ''),
-  );
-  if (!setup) return undefined;
-  const count = /\b(one|single|1) region|no multi-region|单区域/i.test(setup.text)
-    ? 1
-    : (/(\d+) regions/i.exec(setup.text)?.[1] ??
-      ({ two: 2, three: 3, four: 4, five: 5 } as Record<string, number>)[
-        /\b(two|three|four|five) regions/i.exec(setup.text)?.[1]?.toLowerCase() ?? ''
-      ]);
-  return count === undefined ? undefined : { count: Number(count), at: setup.at };
-}
-
-const serverless = (facts: Facts): { detail: ContainerDetail; text: string; at: Text['at'] }[] =>
-  facts.containers.flatMap((detail) => {
-    const mode = facts.labelled(detail, /throughput|capacity|ru planning|吞吐量/i);
-    return mode && /serverless/i.test(mode.text) ? [{ detail, text: mode.text, at: mode.at }] : [];
-  });
-
-/** Money as `$12.50`, `€ 1,200/month`; with the RU/s it is for, where both stand in one piece of prose. */
-function costs(facts: Facts): { amount: number; ru: number; at: Text['at']; text: string }[] {
-  return (facts.design?.prose ?? []).flatMap(({ text, at }) => {
-    const money = /[$€£]\s?(\d[\d,]*(?:\.\d+)?)\s*(?:\/|per |a )\s*month/i.exec(text);
-    const ru = quantities(text).find(({ unit }) => unit === 'ru/s')?.high;
-    return money?.[1] !== undefined && ru !== undefined
-      ? [{ amount: Number(money[1].replaceAll(',', '')), ru, at, text }]
-      : [];
-  });
-}
-
-/** `$0.008 per 100 RU/s per hour`, from the settings or the documents. */
-function priceOf(facts: Facts): number | undefined {
-  if (facts.settings.price !== undefined) return facts.settings.price;
-  for (const { text } of facts.prose) {
-    const found = /[$€£]\s?(\d*\.\d+)\s*(?:\/|per )\s*100 RU\/?s?/i.exec(text);
-    if (found) return Number(found[1]);
-  }
-  return undefined;
-}
 
 export const SIZES: readonly Rule[] = [
   {

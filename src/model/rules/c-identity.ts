@@ -1,6 +1,5 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
-import { bytesOf, quantities } from '../reader/quantity.ts';
 import { type Facts, sum, valueAt } from './facts.ts';
 import { type Rule, SOURCES, missing, n, quoted, noDesign } from './rule.ts';
 
@@ -11,36 +10,6 @@ const KEY = /partition key|^pk$|分区键|分片键/i;
 const keyText = (facts: Facts, detail: ContainerDetail): Prose | undefined => facts.labelled(detail, KEY);
 const keyPlace = (facts: Facts, detail: ContainerDetail): Text['at'] => facts.place(detail, 'partitionKey');
 const examplesOf = ({ container }: ContainerDetail) => container.types.flatMap(({ examples }) => examples);
-const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
-
-/** What is said of one container about hot keys: its entry, and its key's reasons. */
-const aboutKeys = (facts: Facts, detail: ContainerDetail): Text[] => [
-  ...detail.hot,
-  ...[keyText(facts, detail)].filter((piece) => piece !== undefined),
-];
-
-/** RU/s that are told of one key, without those named as the limit. */
-function hotRate(text: string): number | undefined {
-  const rates = quantities(text).filter(
-    ({ unit, high, index }) =>
-      unit === 'ru/s' &&
-      !(high === 10_000 && /\b(of|than|the|under|below|limit|over|above|up to)\W*(the )?$/i.test(text.slice(0, index))),
-  );
-  return rates.length === 0 ? undefined : Math.max(...rates.map(({ high }) => high));
-}
-
-const sharding =
-  /write[- ]shard|shard(?:s|ed|ing)?\b|(?:random|hash|time|calculated) suffix|suffix(?:es)?\b|分片后缀|写分片/i;
-const shardCount = (text: string): number | undefined => {
-  const found =
-    /(\d+)\s*(?:write[- ])?(?:shards|suffixes|buckets)|\bN\s*=\s*(\d+)|shards?\s*(?:0|1)\s*(?:-|–|to)\s*(\d+)|(?:hash|random)[^.;]{0,20}%\s*(\d+)/i.exec(
-      text,
-    );
-  const value = found?.slice(1).find((group) => group !== undefined);
-  return value === undefined
-    ? undefined
-    : Number(value) + (found?.[3] === undefined || /shards?\s*1/i.test(found[0]) ? 0 : 1);
-};
 
 export const IDENTITY: readonly Rule[] = [
   {

@@ -1,11 +1,10 @@
 // C1 to C7: partition keys and their load.
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
-import { type Facts, sum, valueAt } from './facts.ts';
-import { type Rule, SOURCES, missing, n, quoted, noDesign } from './rule.ts';
+import { type Facts, valueAt } from './facts.ts';
+import { type Rule, SOURCES, missing, n, noDesign } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
-const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
 const KEY = /partition key|^pk$|分区键|分片键/i;
 
 const keyText = (facts: Facts, detail: ContainerDetail): Prose | undefined => facts.labelled(detail, KEY);

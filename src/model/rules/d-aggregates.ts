@@ -7,9 +7,9 @@ import { sums } from './arithmetic.ts';
 import { type Rule, SOURCES, type Verdict, missing, n, quoted, noDesign } from './rule.ts';
 
 const noPairs = missing('aggregate analyses and the consolidation table (cosmosdb_requirements.md)');
-const name = ({ parent, child }: Pair): string => `${parent} + ${child}`;
+const both = ({ parent, child }: Pair): string => `${parent} + ${child}`;
 const place = (pair: Pair) => pair.places.decision ?? pair.at;
-const overlap = ({ correlation, both }: Pair): number | undefined => correlation ?? both;
+const overlap = (pair: Pair): number | undefined => pair.correlation ?? pair.both;
 
 export const D: readonly Rule[] = [
   {
@@ -26,7 +26,7 @@ export const D: readonly Rule[] = [
       }
       for (const pair of requirements.pairs) {
         const share = overlap(pair);
-        if (share === undefined) yield missing(`the overlap of ${name(pair)}`);
+        if (share === undefined) yield missing(`the overlap of ${both(pair)}`);
         else if (
           share > settings.thresholds.multi &&
           pair.naturalParent &&
@@ -35,7 +35,7 @@ export const D: readonly Rule[] = [
           pair.decision === 'separate'
         )
           yield {
-            message: `${name(pair)}: ${n(share)} % overlap and bounded, yet separate`,
+            message: `${both(pair)}: ${n(share)} % overlap and bounded, yet separate`,
             at: place(pair),
             evidence: `${n(share)} % > ${settings.thresholds.multi} %`,
           };
@@ -67,7 +67,7 @@ export const D: readonly Rule[] = [
                 : undefined;
         if (why !== undefined)
           yield {
-            message: `${name(pair)}: ${why}, yet together`,
+            message: `${both(pair)}: ${why}, yet together`,
             at: place(pair),
             ...(share !== undefined && share < 30 && { evidence: `${n(share)} % < 30 %` }),
           };
@@ -95,7 +95,7 @@ export const D: readonly Rule[] = [
           !/\d/.test(pair.justification.replaceAll(/\d+\s?%/g, ''))
         )
           yield {
-            message: `${name(pair)}: ${n(share)} % overlap, and the justification has no number`,
+            message: `${both(pair)}: ${n(share)} % overlap, and the justification has no number`,
             at: pair.places.justification ?? pair.at,
           };
       }
@@ -125,7 +125,7 @@ export const D: readonly Rule[] = [
           )
         )
           yield {
-            message: `${name(pair)}: ${n(share)} % overlap, and a multi-document container isn't mentioned`,
+            message: `${both(pair)}: ${n(share)} % overlap, and a multi-document container isn't mentioned`,
             at: place(pair),
           };
       }
@@ -148,12 +148,12 @@ export const D: readonly Rule[] = [
         if (share === undefined || pair.unbounded) continue;
         if (pair.decision === 'single' && share <= thresholds.single)
           yield {
-            message: `${name(pair)}: one document at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} it is above ${thresholds.single} %`,
+            message: `${both(pair)}: one document at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} it is above ${thresholds.single} %`,
             at: place(pair),
           };
         if (pair.decision === 'multi' && share < thresholds.multi)
           yield {
-            message: `${name(pair)}: one container at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} it is from ${thresholds.multi} % on`,
+            message: `${both(pair)}: one container at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} it is from ${thresholds.multi} % on`,
             at: place(pair),
           };
       }
@@ -178,11 +178,11 @@ export const D: readonly Rule[] = [
       }
       for (const pair of embedded) {
         const at = pair.places.size ?? pair.at;
-        if (pair.unbounded) yield { message: `${name(pair)}: embedded, and without bound`, at };
+        if (pair.unbounded) yield { message: `${both(pair)}: embedded, and without bound`, at };
         else if (pair.maxBytes !== undefined && pair.maxBytes > 1e6)
           yield {
             severity: pair.maxBytes > 2e6 ? 'error' : 'warning',
-            message: `${name(pair)}: embedded, up to ${n(pair.maxBytes / 1e6)} MB`,
+            message: `${both(pair)}: embedded, up to ${n(pair.maxBytes / 1e6)} MB`,
             at,
             evidence: `${n(pair.maxBytes / 1e6)} MB > ${pair.maxBytes > 2e6 ? 2 : 1} MB`,
           };

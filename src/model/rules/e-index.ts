@@ -318,7 +318,7 @@ export const E: readonly Rule[] = [
       }
       for (const detail of facts.containers) {
         const { container } = detail;
-        const stated = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);
+        const told = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);
         if (
           container.defaultTtl !== undefined &&
           (container.defaultTtl === 0 || container.defaultTtl < -1 || container.defaultTtl > 2_147_483_647)
@@ -327,8 +327,8 @@ export const E: readonly Rule[] = [
             message: `${container.name}: a TTL of ${n(container.defaultTtl)} s isn't −1 or 1 to 2,147,483,647`,
             at: facts.place(detail, 'defaultTtl'),
           };
-        if (stated && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(stated.text))
-          yield { message: `${container.name}: ttl is a number of seconds, no point in time`, at: stated.at };
+        if (told && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(told.text))
+          yield { message: `${container.name}: ttl is a number of seconds, no point in time`, at: told.at };
         for (const { name, examples, at: place } of container.types) {
           const at = facts.example(
             examples.find((example) => 'ttl' in example && !lasting(example['ttl'])) ??

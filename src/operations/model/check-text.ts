@@ -51,7 +51,7 @@ export const counts = ({ findings, reading }: Report): Record<Severity, number> 
   return result;
 };
 
-const at = ({ file, line }: Place): string => `${file}:${line}`;
+const placed = ({ file, line }: Place): string => `${file}:${line}`;
 
 export function checkText(checked: Checked): string {
   const out: string[] = [];
@@ -64,14 +64,14 @@ export function checkText(checked: Checked): string {
     out.push(style('bold', 'Reading'));
     for (const { severity, message, mend, at: place } of lenient)
       out.push(
-        `  ${style(COLOURS[severity], severity.padEnd(11))} ${at(place)}  ${message}${mend === undefined ? '' : style('dim', `  ${mend}`)}`,
+        `  ${style(COLOURS[severity], severity.padEnd(11))} ${placed(place)}  ${message}${mend === undefined ? '' : style('dim', `  ${mend}`)}`,
       );
     out.push('');
   }
   if (checked.waived.length > 0) {
     out.push(style('bold', 'Waived'));
     for (const { finding, until, reason } of checked.waived)
-      out.push(`  ${finding.rule.padEnd(4)} ${at(finding.at)}  until ${until}: ${reason}`);
+      out.push(`  ${finding.rule.padEnd(4)} ${placed(finding.at)}  until ${until}: ${reason}`);
     out.push('');
   }
   if (checked.notChecked.length > 0) {
@@ -106,7 +106,7 @@ function summary({
 
 function one({ rule, severity, message, at: place, evidence, mend, related, source }: ShownFinding): string[] {
   const out = [
-    `  ${style(COLOURS[severity], severity)} ${style('bold', rule)}  ${style('dim', at(place))}`,
+    `  ${style(COLOURS[severity], severity)} ${style('bold', rule)}  ${style('dim', placed(place))}`,
     `    ${message}`,
   ];
   if (source !== undefined && source.trim() !== '') {
@@ -118,7 +118,7 @@ function one({ rule, severity, message, at: place, evidence, mend, related, sour
     );
   }
   if (evidence !== undefined) out.push(`    ${style('dim', 'because')} ${evidence}`);
-  if (related && related.length > 0) out.push(`    ${style('dim', 'see')} ${related.map(at).join(', ')}`);
+  if (related && related.length > 0) out.push(`    ${style('dim', 'see')} ${related.map(placed).join(', ')}`);
   if (mend !== undefined) out.push(`    ${style('dim', 'mend')} ${mend}`);
   return out;
 }
@@ -156,7 +156,7 @@ function find(line: string, word: string): number {
 
 /** Columns on a terminal: wide characters take two. */
 const width = (text: string): number =>
-  [...text].reduce(
+  Array.from(text).reduce(
     (sum, char) =>
       sum +
       (/[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1F64F}\u{1F900}-\u{1F9FF}✅]/u.test(

@@ -159,6 +159,20 @@ export const DESIGN = `# Shop: Azure Cosmos DB NoSQL Data Model
 /** Text that occurs once in one of the documents, and what it becomes; an empty one: appended to the data model. */
 export type Edit = readonly [from: string, to: string];
 
+/** One case a rule and condition: what makes the rule look, what makes it find, and the line it finds it at. */
+export interface Case {
+  readonly rule: string;
+  /** Edits with which the rule is checked and finds nothing. */
+  readonly given?: readonly Edit[];
+  readonly wrong: readonly Edit[];
+  /** Part of the line that the finding is at. */
+  readonly at: string;
+  readonly severity?: 'error' | 'warning' | 'information';
+  /** Part of the message. */
+  readonly says?: string;
+  readonly price?: number;
+}
+
 export interface Texts {
   readonly requirements: string;
   readonly design: string;

@@ -323,6 +323,8 @@ function pipelineMutants(
 
 /** Two letters in the wrong order, as typed in haste. */
 const swapped = (word: string): string => {
-  const at = [...word].findIndex((letter, index) => index > 0 && index < word.length - 1 && letter !== word[index + 1]);
+  const at = Array.from(word).findIndex(
+    (letter, index) => index > 0 && index < word.length - 1 && letter !== word[index + 1],
+  );
   return at < 0 ? `${word}x` : `${word.slice(0, at)}${word[at + 1] ?? ''}${word[at] ?? ''}${word.slice(at + 2)}`;
 };

@@ -2,8 +2,10 @@ import { expect, test } from 'vitest';
 import type { RuleFinding } from '../../../src/model/rules/rule.ts';
 import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rules/index.ts';
 import { type Texts, documentsOf, edited } from './base.ts';
-import { CASES } from './cases.ts';
+import { A_TO_D } from './cases-a-d.ts';
+import { E_TO_I } from './cases-e-i.ts';
 
+const CASES = [...A_TO_D, ...E_TO_I];
 const TODAY = new Date('2026-06-01T00:00:00Z');
 
 function check(texts: Texts, price?: number): Report {
@@ -41,7 +43,7 @@ test.each(CASES.map((one, index) => [`${one.rule} #${index}`, one] as const))(
         (says === undefined || `${finding.message} ${finding.mend ?? ''}`.includes(says)) &&
         (severity === undefined || finding.severity === severity),
     );
-    expect(first, found.map(({ message, severity: given1 }) => `${given1}: ${message}`).join('\n')).toBeDefined();
+    expect(first).toBeDefined();
     expect(first?.mend).toBeTruthy();
   },
 );

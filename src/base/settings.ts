@@ -39,6 +39,8 @@ export interface Settings {
   readonly storage?: StorageSettings;
   /** Absent where none is set: only a pipeline that publishes or ingests needs it (`requireEventHubs`). */
   readonly eventHubs?: EventHubsSettings;
+  /** Request units a second that a process may spend of each physical partition; absent: as many as it is given. */
+  readonly ruBudget?: number;
   /** Address of the jobs' datastore; absent where none is set (`requireJobsUrl`). */
   readonly jobsUrl?: string;
 }
@@ -91,6 +93,11 @@ const schema = z.object({
     .optional(),
   CHECKPOINTS_CONTAINER: blobContainerName.default('checkpoints'),
   JOBS_URL: z.string().optional(),
+  RU_BUDGET: z.coerce
+    .number('must be a number of request units a second')
+    .min(10, 'must be 10 at least')
+    .max(10_000, 'must be 10,000 at most: no physical partition has more')
+    .optional(),
 });
 type Variables = z.infer<typeof schema>;
 /** For who has to set them: infra/, and the test that holds it against this. */
@@ -117,6 +124,8 @@ const HOW: Readonly<Record<keyof Variables, string>> = {
   STORAGE__blobServiceUri:
     'Set STORAGE__blobServiceUri to the blob service’s address (Azure portal: storage account → Endpoints → Blob service).',
   STORAGE_CONTAINER: 'Set STORAGE_CONTAINER to the name of the blob container, or leave it out to use `archive`.',
+  RU_BUDGET:
+    'Set RU_BUDGET to the request units a second that one process may spend of each physical partition, or leave it out to spend whatever is granted.',
   JOBS_URL:
     'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE.',
   EVENTHUBS:
@@ -152,6 +161,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
       .filter(Boolean),
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
+    ...(variables.RU_BUDGET === undefined ? {} : { ruBudget: variables.RU_BUDGET }),
     ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
   };
 }

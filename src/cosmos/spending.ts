@@ -79,7 +79,13 @@ export class Spending {
   }
 }
 
-export const partitionName = (container: string, range: FeedRange): string => `${container} ${rangeId(range)}`;
+/** The same for reading a feed range, which is one physical partition, or after a merge a part of one. */
+export const readsFrom =
+  (budget: Budget, container: string) =>
+  (range: FeedRange, signal: AbortSignal): Promise<Grant> =>
+    budget.take(partitionName(container, range), 'live', signal);
+
+const partitionName = (container: string, range: FeedRange): string => `${container} ${rangeId(range)}`;
 
 async function readLayout(container: Container, clock: Clock): Promise<Layout> {
   const { resource } = await withRetry(() => container.read(), { reads: true });

@@ -7,6 +7,7 @@ import { Meter } from '../cosmos/meter.ts';
 import type { Change, Page } from '../feed/change.ts';
 import type { Fence } from '../feed/fence.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
+import type { Spending } from '../cosmos/spending.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
@@ -35,6 +36,8 @@ export interface EngineOptions {
   readonly deadLetters: DeadLetters;
   /** Which versions apply a page, and when it has to wait; without it all runners apply every page at once. */
   readonly control?: ViewControl;
+  /** The budget that its requests keep to; what a page left to do is bulk work. */
+  readonly spending?: Spending | undefined;
 }
 
 export interface ConsumeOptions {
@@ -90,7 +93,12 @@ export class Engine {
     for (const runner of this.#options.runners) {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
-      const session = new CosmosSession(this.#options.database, hostFence(signal), stats.meter);
+      const session = new CosmosSession(
+        this.#options.database,
+        hostFence(signal),
+        stats.meter,
+        this.#options.spending?.in('bulk'),
+      );
       const outcome = await runner.resume(session);
       await this.#park(runner, outcome.refusals);
       stats.parked += outcome.refusals.length;
@@ -103,8 +111,8 @@ export class Engine {
     const changes = page.changes.filter((change) => wants(runner, change));
     const stats = this.#stats.get(runner.id);
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
-    const { database, deadLetters } = this.#options;
-    const session = new CosmosSession(database, fence, stats.meter);
+    const { database, deadLetters, spending } = this.#options;
+    const session = new CosmosSession(database, fence, stats.meter, spending);
     const { applied, refusals, held } =
       runner.order === 'partitionKey'
         ? await this.#applyInOrder(runner, changes, session)

@@ -7,11 +7,10 @@ import type { Change } from './change.ts';
 import type { Lease, LeaseStore } from './lease.ts';
 import { LeaseSession } from './lease-session.ts';
 import { intersection } from './position.ts';
-import type { ReadBudget } from './read-budget.ts';
 import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from './source.ts';
 import type { Decision, Sighting, Terminal } from './states.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
-import { Halt, type Handle, Supervisor, type SupervisorStatus } from './supervisor.ts';
+import { Halt, type Handle, Supervisor, type SupervisorStatus, type TakeForReading } from './supervisor.ts';
 import { until } from './until.ts';
 
 /** Milliseconds; those that .NET and Functions have too have their defaults. */
@@ -61,7 +60,7 @@ export interface FeedHostOptions {
   readonly mostUnacknowledged?: number | undefined;
   readonly manual?: boolean | undefined;
   readonly pageSize?: { readonly most: number; readonly targetMs: number } | undefined;
-  readonly budget?: ReadBudget | undefined;
+  readonly budget?: TakeForReading | undefined;
   readonly minLeases?: number | undefined;
   readonly maxLeases?: number | undefined;
   readonly timings?: Partial<Timings>;

@@ -12,7 +12,8 @@ import { handlerOf } from './handler.ts';
 import type { LeaseStore } from './lease.ts';
 import { type RangePosition, parseContinuation } from './position.ts';
 import { type ChangeFeedProcessorOptions, type StartOption, checkOptions } from './processor-options.ts';
-import { ReadBudget } from './read-budget.ts';
+import { Budget } from '../cosmos/budget.ts';
+import { readsFrom } from '../cosmos/spending.ts';
 import { CosmosChangeSource, type Start } from './source.ts';
 
 export interface ProcessorStatus {
@@ -133,7 +134,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
       mostUnacknowledged: this.#options.maxUnacknowledged,
       manual: checkpoint === 'manual',
       pageSize: targetPageMs > 0 ? { most: maxItems, targetMs: targetPageMs } : undefined,
-      budget: ruPerSecond === undefined ? undefined : new ReadBudget(ruPerSecond, clock),
+      budget: ruPerSecond === undefined ? undefined : readsFrom(new Budget(ruPerSecond, clock), monitored.id),
       minLeases: this.#options.minLeases,
       maxLeases: this.#options.maxLeases,
       clock,

@@ -1,14 +1,15 @@
 import type { Clock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import { MillraceError } from '../base/errors.ts';
+import type { Grant } from '../cosmos/budget.ts';
 import { failureOf } from '../cosmos/failure.ts';
+import type { FeedRange } from '../cosmos/ranges.ts';
 import { Unavailable } from '../cosmos/retry.ts';
 import type { Change, Page } from './change.ts';
 import type { Fence } from './fence.ts';
 import { LeaseLost } from './lease.ts';
 import type { LeaseSession } from './lease-session.ts';
 import { PageSize } from './page-size.ts';
-import type { ReadBudget } from './read-budget.ts';
 import { type ChangeSource, RangeGone, type Start, anchor } from './source.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { until } from './until.ts';
@@ -22,6 +23,9 @@ import { type Batch, Window } from './window.ts';
 export type Handle = (page: Page, fence: Fence, tenure: Tenure) => Promise<void>;
 
 /** What a handler may ask of the tenure that its changes came in. */
+/** A budget's leave to read a page of a range. */
+export type TakeForReading = (range: FeedRange, signal: AbortSignal) => Promise<Grant>;
+
 export interface Tenure {
   /** The lease's token. */
   readonly token: string;
@@ -54,7 +58,8 @@ export interface SupervisorOptions {
   /** True: only what the handler acknowledges counts, whenever it does. */
   readonly manual: boolean;
   readonly pageSize?: { readonly most: number; readonly targetMs: number } | undefined;
-  readonly budget?: ReadBudget | undefined;
+  /** Waits until a page of a range may be read. */
+  readonly budget?: TakeForReading | undefined;
   readonly pollMs: number;
   /** A read or a handler that takes longer gives the lease up (L8). */
   readonly stallMs: number;
@@ -169,11 +174,17 @@ export class Supervisor {
     reading: async () => {
       const { source, budget, clock } = this.#options;
       const { range } = this.#session.lease;
-      await budget?.take(range, this.#interrupts);
+      const grant = await budget?.(range, this.#interrupts);
       this.#lastReadAt = clock.monotonic();
-      const reading = source.read(range, this.#read, this.#interrupts, this.#pageSize?.size);
-      const page = await this.#watched('a read', until(reading, this.#interrupts));
-      budget?.settle(range, page.charge);
+      let charge = 0;
+      let page;
+      try {
+        const reading = source.read(range, this.#read, this.#interrupts, this.#pageSize?.size);
+        page = await this.#watched('a read', until(reading, this.#interrupts));
+        ({ charge } = page);
+      } finally {
+        grant?.settle(charge);
+      }
       if (page.next === this.#read && page.changes.length === 0) return 'nothing';
       this.status.idleSince = undefined;
       this.#page = page;

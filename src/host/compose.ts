@@ -3,6 +3,7 @@ import { UsageError } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { Meter } from '../cosmos/meter.ts';
+import { readsFrom } from '../cosmos/spending.ts';
 import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
 import { sinkContainer, sourceContainers } from '../engine/runners.ts';
@@ -57,7 +58,7 @@ const INGEST_POLL_MS = 100;
 export async function compose(options: ComposeOptions): Promise<App> {
   const { services, loaded, settings } = options;
   const { database, state, leases } = services;
-  const { engine, deadLetters } = derivation(options);
+  const { engine, deadLetters, budget } = derivation(options);
   const databaseRid = (await withRetry(() => database.read(), { reads: true })).resource?._rid ?? '';
 
   const processors = await Promise.all(
@@ -92,6 +93,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
         handle: async (page, fence) => {
           await engine.consume(page, fence);
         },
+        budget: budget && readsFrom(budget, source.name),
         ...(options.timings ? { timings: options.timings } : {}),
       });
       return { container: source.name, processor, meter };

@@ -1,4 +1,6 @@
 import type { Settings } from '../base/settings.ts';
+import { Budget } from '../cosmos/budget.ts';
+import { Spending } from '../cosmos/spending.ts';
 import { coldReader } from '../archive/cold-reader.ts';
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { DeadLetters } from '../engine/dead-letters.ts';
@@ -26,6 +28,8 @@ export interface DerivationOptions {
 export interface Derivation {
   readonly engine: Engine;
   readonly deadLetters: DeadLetters;
+  /** What this process may spend, where that is limited: the feeds are read from it too. */
+  readonly budget: Budget | undefined;
 }
 
 /** The engine of a pipeline with its runners: the same whether our processor or the Functions host reads the feeds. */
@@ -54,5 +58,8 @@ export function derivation({
     projections,
     viewsRefreshMs === undefined ? {} : { refreshMs: viewsRefreshMs },
   );
-  return { engine: new Engine({ database: services.database, runners, deadLetters, control }), deadLetters };
+  const { database } = services;
+  const budget = settings.ruBudget === undefined ? undefined : new Budget(settings.ruBudget);
+  const spending = budget && new Spending(database, budget, 'live');
+  return { engine: new Engine({ database, runners, deadLetters, control, spending }), deadLetters, budget };
 }

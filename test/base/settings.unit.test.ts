@@ -52,6 +52,17 @@ describe('settings', () => {
     expect(settings.preferredRegions).toEqual(['West Europe', 'North Europe']);
   });
 
+  it('reads what a process may spend', () => {
+    const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
+    expect(loadSettings({ processEnv: { ...cosmos, RU_BUDGET: '4000' } }).ruBudget).toBe(4_000);
+    expect('ruBudget' in loadSettings({ processEnv: cosmos })).toBe(false);
+    for (const wrong of ['all', '0', '20000', '-1'])
+      expect(failure(() => loadSettings({ processEnv: { ...cosmos, RU_BUDGET: wrong } }))).toMatchObject({
+        code: 'setting-invalid',
+        message: expect.stringContaining('RU_BUDGET'),
+      });
+  });
+
   it('reads where the archive lies, which only a pipeline with an archive needs', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const none = loadSettings({ processEnv: cosmos });

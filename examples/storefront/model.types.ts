@@ -25,6 +25,8 @@ export interface Variant {
   sku: string;
   name: string;
   priceCents: number;
+  shelf: string;
+  currency?: string;
   deletedAt?: string;
   ttl?: number;
 }
@@ -62,11 +64,19 @@ export interface OrderLine {
   productName: string;
   quantity: number;
   priceCents: number;
+  shelf?: string;
 }
 
 export interface Country {
   id: string;
   type: 'country';
+  name: string;
+}
+
+export interface StoreCountry {
+  id: string;
+  type: 'storeCountry';
+  storeId: string;
   name: string;
 }
 
@@ -150,6 +160,7 @@ export interface Storefront {
   Customers: { customer: Customer };
   Orders: { order: Order };
   Countries: { country: Country };
+  StoreCountries: { storeCountry: StoreCountry };
   Skus: { skuCard: SkuCard };
   CustomerOrders: { orderSummary: OrderSummary; customerTotal: CustomerTotal };
   OrdersByStatus: { openOrder: OpenOrder };

@@ -1,11 +1,27 @@
 // What is derived in the shop. Section "Change Feed Projections" of the data model says the same in words.
-import { aggregate, archive, copy, definePipeline, model, source } from 'millrace';
+import {
+  aggregate,
+  archive,
+  copy,
+  definePipeline,
+  embed,
+  embedEach,
+  model,
+  react,
+  reference,
+  send,
+  source,
+} from 'millrace';
+import { tellShipped } from './mail.ts';
 import type { Order, Storefront } from './model.types.ts';
+import { searchIndex } from './search/sink.ts';
 
 const m = model<Storefront>('./cosmosdb_data_model.md');
 
 const OPEN = ['placed', 'paid', 'packed'];
 const counts = (order: Order): boolean => order.status !== 'cancelled';
+/** A search service is no part of a first look: without its address the products aren't sent anywhere. */
+const SEARCH = process.env['SEARCH_URL'];
 const day = (order: Order): string => order.placedAt.slice(0, 10);
 
 export default definePipeline({
@@ -117,6 +133,47 @@ export default definePipeline({
         largestCents: (q) => q.max((order) => order.totalCents),
       },
     }),
+    embed('variant-currencies', {
+      from: m.Stores.store,
+      into: m.Catalog.variant,
+      maxLag: '30 s',
+      on: { storeId: 'storeId', id: 'storeId' },
+      set: { currency: (store) => store.currency },
+    }),
+    embedEach('line-shelves', {
+      from: m.Catalog.variant,
+      into: m.Orders.order,
+      maxLag: '30 s',
+      each: 'lines',
+      on: { storeId: 'storeId' },
+      onEach: { productId: 'productId', id: 'variantId' },
+      // What has left the house is on no shelf.
+      when: (_line, order) => OPEN.includes(order.status),
+      set: { shelf: (variant) => variant.shelf },
+    }),
+    reference('store-countries', {
+      from: m.Countries.country,
+      into: m.StoreCountries.storeCountry,
+      maxLag: '1 h',
+      tenants: m.Stores.store,
+      key: { storeId: 'storeId' },
+      map: (country) => ({ id: country.id, name: country.name }),
+    }),
+    react('shipped-mail', {
+      from: m.Orders.order,
+      maxLag: '1 min',
+      when: (order) => order.status === 'shipped',
+      run: tellShipped,
+    }),
+    ...(SEARCH === undefined
+      ? []
+      : [
+          send('product-search', {
+            from: m.Catalog.product,
+            to: searchIndex(SEARCH),
+            map: ({ storeId, name }) => ({ storeId, name }),
+          }),
+        ]),
     archive('orders-cold', { from: m.Orders.order, date: 'completedAt', after: '90d' }),
   ],
 });

@@ -101,6 +101,7 @@ class Shop {
     const { dice: d } = this;
     const name = `${d.pick(SIZES)}, ${d.pick(COLOURS)}`;
     const priceCents = 500 + 10 * d.below(2_000);
+    const shelf = this.#shelf();
     return this.#keep(this.#variants, {
       id,
       type: 'variant',
@@ -109,7 +110,12 @@ class Shop {
       sku: this.#sku(id),
       name,
       priceCents,
+      shelf,
     });
+  }
+
+  #shelf(): string {
+    return `${this.dice.pick(['A', 'B', 'C'])}-${1 + this.dice.below(40)}`;
   }
 
   #sku(id: string): string {
@@ -166,12 +172,13 @@ class Shop {
     if (lot < 660) return this.#reorder();
     if (lot < 730) return this.#edit(this.#orders, { status: 'cancelled', completedAt: timeOf(step) });
     if (lot < 760) return this.#edit(this.#orders, { deletedAt: '2026-03-11T00:00:00Z', ...EXPIRES });
-    if (lot < 860) return this.#edit(this.#variants, { priceCents: 500 + 10 * d.below(2_000) });
+    if (lot < 820) return this.#edit(this.#variants, { priceCents: 500 + 10 * d.below(2_000) });
+    if (lot < 860) return this.#edit(this.#variants, () => ({ shelf: this.#shelf() }));
     if (lot < 890) return this.#edit(this.#variants, (variant) => ({ sku: this.#sku(variant.id) }));
     if (lot < 895) return this.#edit(this.#variants, { deletedAt: '2026-03-11T00:00:00Z', ...EXPIRES });
     if (lot < 940) return this.#edit(this.#products, { name: `${d.pick(CITIES)} ${d.pick(GOODS)}` });
     if (lot < 990) return this.#edit(this.#customers, { name: `${d.pick(FIRST)} ${d.pick(LAST)}` });
-    if (lot < 998) {
+    if (lot < 997) {
       return this.#edit(this.#customers, {
         name: 'erased',
         email: 'erased',
@@ -179,6 +186,7 @@ class Shop {
         ...EXPIRES,
       });
     }
+    if (lot < 998) return this.#edit(this.#stores, (store) => ({ currency: store.currency === 'EUR' ? 'CHF' : 'EUR' }));
     return this.#edit(this.#countries, (country) => ({
       name: country.name.endsWith('.') ? country.name.slice(0, -1) : `${country.name}.`,
     }));

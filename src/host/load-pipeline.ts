@@ -1,15 +1,18 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { checkPipeline } from '../definition/contract.ts';
 import type { PipelineSource } from '../definition/contract/declared.ts';
+import { contractRules } from '../definition/contract/rules.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import { modelPath } from '../definition/model-ref.ts';
 import type { Model } from '../model/model.ts';
+import { readDesign } from '../model/reader/design.ts';
 import { readModel } from '../model/reader/read.ts';
+import { checkDocuments } from '../model/rules/index.ts';
 import type { LoadedPipeline } from '../operations/workspace.ts';
 
 /**
@@ -22,7 +25,26 @@ export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
   const model = await loadModel(modelFile);
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
   refuse('pipeline-wrong', `The pipeline in ${folder} does not fit its model`, errors);
+  await holdContract(folder, modelFile);
   return { folder, pipeline, modelFile, model };
+}
+
+/** What makes a projection write something else than the document says; loads and costs are `model check`'s. */
+const HELD: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11']);
+
+/** The document's own section of projections is a promise: where it is, the code keeps it, or nothing starts. */
+async function holdContract(folder: string, modelFile: string): Promise<void> {
+  const design = await readDesign(modelFile);
+  const declared = design.projectionsAt && (await declaredPipeline(folder));
+  if (!declared) return;
+  const rules = contractRules(declared.pipeline, declared.source).filter(({ id }) => HELD.has(id));
+  const errors = checkDocuments({ requirements: undefined, design }, rules)
+    .findings.filter(({ severity }) => severity === 'error')
+    .map(({ rule, message, at, mend }) => ({
+      message: `${rule}, ${relative(folder, at.file)}:${at.line}: ${message}`,
+      ...(mend !== undefined && { mend }),
+    }));
+  refuse('pipeline-wrong', `The pipeline in ${folder} is not what its model says`, errors);
 }
 
 /** @throws UsageError where there is no such document, or where it has errors */

@@ -39,9 +39,9 @@ const HTTP = ['millrace-health', 'millrace-operate', 'millrace-read'];
 describe('indexing', () => {
   it('registers triggers, timers and HTTP of the configured pipeline, without any setting', async () => {
     const { functions } = await indexApp({ COSMOS: '', COSMOS_DATABASE: '', JOBS_URL: '' });
-    const feeds = ['feed-Catalog', 'feed-Countries', 'feed-Customers', 'feed-Orders'];
+    const feeds = ['feed-Catalog', 'feed-Countries', 'feed-Customers', 'feed-Orders', 'feed-Stores'];
     expect(functions.map(({ name }) => name).toSorted()).toEqual(
-      ['archive-sweep', ...feeds, 'leases-check', 'metrics', ...HTTP].toSorted(),
+      ['archive-sweep', 'fan-out', ...feeds, 'leases-check', 'metrics', ...HTTP].toSorted(),
     );
     for (const { name, bindings, retryOptions } of functions.filter(({ name: of }) => feeds.includes(of))) {
       const [binding] = Object.values(bindings);

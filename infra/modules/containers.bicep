@@ -121,6 +121,12 @@ resource container_Orders 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
           {
             path: '/countryId/?'
           }
+          {
+            path: '/lines/[]/productId/?'
+          }
+          {
+            path: '/lines/[]/variantId/?'
+          }
         ]
         excludedPaths: [
           {
@@ -151,6 +157,29 @@ resource container_Countries 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases
         kind: 'Hash'
         version: 2
       }
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 1000)
+      }
+    }
+  }
+}
+
+resource container_StoreCountries 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'StoreCountries'
+  properties: {
+    resource: {
+      id: 'StoreCountries'
+      partitionKey: {
+        paths: [
+          '/storeId'
+        ]
+        kind: 'Hash'
+        version: 2
+      }
+      defaultTtl: -1
     }
     options: serverless ? {} : {
       autoscaleSettings: {

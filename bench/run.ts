@@ -14,13 +14,14 @@ import { b8 } from './b8-memory.ts';
 import { b9 } from './b9-latency.ts';
 import { b10 } from './b10-budget.ts';
 import { b11 } from './b11-poison.ts';
+import { b12 } from './b12-rebuild.ts';
 import { b15 } from './b15-emulator.ts';
 import { b16 } from './b16-leases.ts';
 import { b17 } from './b17-event-hubs.ts';
 import { b13 } from './b13-archive.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b13, b15, b16, b17];
+const BENCHMARKS: readonly Benchmark[] = [b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b15, b16, b17];
 const RESULTS = new URL('results/', import.meta.url);
 
 const named = process.argv.slice(2);

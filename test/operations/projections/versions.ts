@@ -38,7 +38,7 @@ export const options = (stage: Stage, id: string, signal: AbortSignal) => ({
   spec: specOf(stage, id),
   readLagMs: 0,
   viewsRefreshMs: VIEWS_REFRESH_MS,
-  timings: { pollMs: 10, acquireMs: 100 },
+  timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
   signal,
 });
 

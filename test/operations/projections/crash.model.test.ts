@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openServices } from '../../../src/host/services.ts';
+import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
+import { Views } from '../../../src/engine/views.ts';
+import { drop } from '../../../src/operations/projections/drop.ts';
+import { promote } from '../../../src/operations/projections/promote.ts';
+import { rebuild } from '../../../src/operations/projections/rebuild.ts';
+import { replay } from '../../../src/operations/projections/replay.ts';
+import { startProxy } from '../../support/proxy.ts';
+import { Random } from '../../support/random.ts';
+import { suiteSeed } from '../../support/seed.ts';
+import { type Stage, openStage } from '../../support/stage.ts';
+import { VERSIONS, compare, keepWriting, live, options, specOf, writeAny } from './versions.ts';
+
+// MILLRACE_SEED repeats a run, MILLRACE_HISTORIES says how often somebody dies.
+const SEED = suiteSeed();
+const DEATHS = Number(process.env['MILLRACE_HISTORIES'] ?? 30);
+const { signal } = new AbortController();
+
+let stage: Stage;
+beforeEach(async () => {
+  stage = await openStage({ seed: SEED }, VERSIONS);
+});
+afterEach(() => stage[Symbol.asyncDispose]());
+
+type Work = (stage: Stage, signal: AbortSignal) => Promise<unknown>;
+
+/**
+ * Runs some work as a process of its own would, and cuts it off from everything after so many pieces sent: nothing that
+ * it does from then on, tidying up included, reaches anybody. False: it was done before.
+ */
+async function dies(work: Work, after: number): Promise<boolean> {
+  let sent = 0;
+  const { promise: dead, resolve: die } = Promise.withResolvers<true>();
+  const port = Number(new URL(stage.emulator.endpoint).port);
+  const proxy = await startProxy(port, () => {
+    sent += 1;
+    if (sent > after) die(true);
+    return sent <= after;
+  });
+  const account = { kind: 'key', endpoint: `http://127.0.0.1:${proxy.port}/`, key: stage.emulator.key } as const;
+  const settings = { ...stage.settings, cosmos: account, leases: { ...stage.settings.leases, account } };
+  const services = await openServices(settings).catch(() => undefined);
+  if (!services) {
+    await proxy[Symbol.asyncDispose]();
+    return true;
+  }
+  // Cut off first and stopped afterwards, so that what it does at its end is heard by nobody.
+  const ending = new AbortController();
+  const done = work({ ...stage, settings, services }, ending.signal).then(
+    () => false as const,
+    (error: unknown) => {
+      if (sent <= after) throw error;
+      return true as const;
+    },
+  );
+  // What is left of it fails on its own, unheard.
+  done.catch(() => undefined);
+  const died = await Promise.race([done, dead]);
+  await proxy[Symbol.asyncDispose]();
+  ending.abort();
+  services.close();
+  return died;
+}
+
+it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redriving and dropping, all is right in the end (seed ${SEED})`, async () => {
+  const random = new Random(SEED);
+  for (let n = 0; n < 120; n++) await writeAny(stage, random);
+  const app = await live(stage);
+  await app.drained(signal);
+  const writing = keepWriting(stage, random, 15);
+  const works: readonly [string, Work, number][] = [
+    ['rebuild summaries', (of, until) => rebuild(options(of, 'summaries@2', until)), 250],
+    ['promote summaries', (of, until) => promote(options(of, 'summaries@2', until)), 80],
+    [
+      'replay summaries',
+      (of, until) => replay({ ...options(of, 'summaries@2', until), from: 'beginning', cold: true }),
+      150,
+    ],
+    ['rebuild days', (of, until) => rebuild(options(of, 'days@2', until)), 250],
+    ['promote days', (of, until) => promote(options(of, 'days@2', until)), 80],
+    ['redrive', (of, until) => redrive({ ...of, signal: until, readLagMs: 0 }), 40],
+    [
+      'drop days',
+      async (of, until) => {
+        // Dropped twice there is nothing left to drop it from.
+        const view = (await new Views(of.services.state, 'versions').read())?.['days'];
+        if (view?.previous)
+          await drop({ ...options(of, 'days@2', until), name: 'days', version: 1, now: Date.now() + 3_600_000 });
+      },
+      250,
+    ],
+  ];
+  let deaths = 0;
+  for (const [index, [what, work, pieces]] of works.entries()) {
+    const share = Math.ceil((DEATHS * (index + 1)) / works.length);
+    while (deaths < share) {
+      const died = await dies(work, 15 + random.int(pieces)).catch((error: unknown) => {
+        throw new Error(`${what}, after ${deaths} deaths`, { cause: error });
+      });
+      deaths += 1;
+      if (!died) break;
+    }
+    await work(stage, signal);
+  }
+  await writing.stop();
+  await app.drained(signal);
+  await app.stop();
+  const views = await new Views(stage.services.state, 'versions').read();
+  for (const name of ['summaries', 'days'])
+    expect(views?.[name]).toMatchObject({ current: { version: 2 }, staged: null, flips: 1 });
+  for (const id of ['summaries@2', 'days@2']) {
+    const { expected, found } = await compare(stage, id);
+    expect(expected.size).toBeGreaterThan(5);
+    expect(found, id).toEqual(expected);
+  }
+  const { resources } = await stage
+    .container(specOf(stage, 'days@1').into.container)
+    .items.query('SELECT * FROM c')
+    .fetchAll();
+  expect(resources).toEqual([]);
+});

@@ -29,8 +29,8 @@ export interface Progress {
   readonly kind: 'done' | 'open' | 'waiting';
   /** What to go on with. */
   readonly next: OpenEmbed;
-  /** Children that can't take the fields, each with the reason. */
-  readonly refused: readonly { readonly child: string; readonly error: MillraceError }[];
+  /** Children that can't take the fields, by their ids, each with the reason. */
+  readonly refused: ReadonlyMap<string, MillraceError>;
 }
 
 /** Children a page; each page is one query and one write of the state. */
@@ -48,7 +48,7 @@ export async function continueEmbed(
   session: SinkSession,
   { pages, signal }: { readonly pages: number; readonly signal: AbortSignal },
 ): Promise<Progress> {
-  const refused: { child: string; error: MillraceError }[] = [];
+  const refused = new Map<string, MillraceError>();
   let next = open;
   for (let page = 0; page < pages; page++) {
     signal.throwIfAborted();
@@ -89,7 +89,7 @@ async function writePage(
   target: EmbedTarget,
   { state }: Held,
   children: readonly SinkDocument[],
-  refused: { child: string; error: MillraceError }[],
+  refused: Map<string, MillraceError>,
   session: SinkSession,
 ): Promise<boolean> {
   const states = new Map([[refOf(state.parent), state]]);
@@ -98,7 +98,7 @@ async function writePage(
     const write = attempt(() => childWrite(target, raw, states));
     if (write === undefined) return;
     const outcome = write instanceof MillraceError ? write : await commitChild(target, write, session);
-    if (outcome instanceof MillraceError) refused.push({ child: raw.id, error: outcome });
+    if (outcome instanceof MillraceError) refused.set(raw.id, outcome);
     else clean = false;
   };
   await pMap(children, writeOne, { concurrency: AT_ONCE });

@@ -114,9 +114,9 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
 function refusalOf(change: Change, { refused }: Progress): Refusal[] {
   const [first] = refused;
   if (!first) return [];
-  const others = refused.length > 1 ? ` and ${refused.length - 1} others` : '';
-  const { code, message, mend } = first.error;
-  const why = `Child ${first.child}${others} can't take the fields: ${message}`;
+  const [child, { code, message, mend }] = first;
+  const others = refused.size > 1 ? ` (of ${refused.size})` : '';
+  const why = `Child ${child}${others} can't take the fields: ${message}`;
   return [{ change, error: new MillraceError(code, why, mend === undefined ? {} : { mend }) }];
 }
 

@@ -1,0 +1,198 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Doc, EmbedSpec } from '../../src/definition/kinds.ts';
+import { type SourceContainer, toChange } from '../../src/feed/change-mapper.ts';
+import type { Change } from '../../src/feed/change.ts';
+import { embedRunner } from '../../src/projections/embed/runner.ts';
+import { Poison, type Runner } from '../../src/projections/runner.ts';
+import type { SinkSession } from '../../src/sinks/session.ts';
+import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
+
+const deleted = (doc: Doc): boolean => doc['gone'] === true;
+const source = (name: string, type: string): SourceContainer => ({
+  name,
+  keyPaths: [['tenant']],
+  types: new Map([[type, { deleted }]]),
+});
+const PARENTS = source('Parents', 'parent');
+const CHILDREN = source('Children', 'child');
+const SPEC: EmbedSpec = {
+  kind: 'embed',
+  name: 'names',
+  version: 1,
+  from: { container: 'Parents', type: 'parent' },
+  into: { container: 'Children', type: 'child' },
+  on: { tenant: 'tenant', id: 'parent' },
+  onDelete: 'remove',
+  set: { name: ({ name }) => name },
+};
+
+let hosts: TwoHosts;
+beforeAll(async () => {
+  hosts = await openTwoHosts({ Parents: '/tenant', Children: '/tenant' });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  hosts.emulator.faults({});
+});
+afterAll(() => hosts[Symbol.asyncDispose]());
+
+const runner = (spec: EmbedSpec = SPEC, readLagMs = 0, childTtl?: number): Runner =>
+  embedRunner(spec, {
+    stateContainer: 'millrace',
+    sources: new Map([PARENTS, CHILDREN].map((of) => [of.name, of])),
+    readLagMs,
+    childTtl,
+  });
+const parent = (tenant: string, name: string, more: Doc = {}): Promise<Change> =>
+  hosts.write(PARENTS, { id: 'p', type: 'parent', tenant, name, ...more });
+const child = (tenant: string, id: string, more: Doc = {}): Promise<Change> =>
+  hosts.write(CHILDREN, { id, type: 'child', tenant, parent: 'p', ...more });
+const stored = (tenant: string, id: string): Promise<Doc | undefined> => hosts.read('Children', id, tenant);
+
+async function finish(one: Runner, session: SinkSession): Promise<void> {
+  while (!(await one.resume?.(session))?.idle);
+}
+
+async function refusals(work: Promise<unknown>): Promise<string[]> {
+  try {
+    await work;
+    return [];
+  } catch (error) {
+    if (!(error instanceof Poison)) throw error;
+    return error.refusals.map(({ change, error: { code, message } }) => `${change.id} ${code}: ${message}`);
+  }
+}
+
+describe('the second pass', () => {
+  it('sees the children that the first one and their own changes missed, since both read too old', async () => {
+    hosts.emulator.faults({ replicaLagMs: 300 });
+    const [forParents, forChildren] = [runner(SPEC, 400), runner(SPEC, 400)];
+    const missed: string[] = [];
+    for (let at = 0; missed.length < 3 && at < 60; at++) {
+      const tenant = `late-${at}`;
+      const [told, born] = await Promise.all([parent(tenant, 'new'), child(tenant, 'c')]);
+      await Promise.all([forParents.apply([told], hosts.session(0)), forChildren.apply([born], hosts.session(1))]);
+      if ((await stored(tenant, 'c'))?.['name'] === undefined) missed.push(tenant);
+    }
+    expect(missed).not.toEqual([]);
+    await finish(forParents, hosts.session(0));
+    for (const tenant of missed) expect(await stored(tenant, 'c')).toMatchObject({ name: 'new' });
+  });
+});
+
+describe('more children than a page has time for', () => {
+  it('are left to resume, which another host goes on with where the first one ended', async () => {
+    const container = hosts.database.container('Children');
+    for (let at = 0; at < 1_200; at += 100) {
+      const creates = Array.from({ length: 100 }, (_, n) => ({
+        operationType: 'Create' as const,
+        resourceBody: { id: `c${String(at + n).padStart(4, '0')}`, type: 'child', tenant: 'many', parent: 'p' },
+      }));
+      await container.items.batch(creates, 'many');
+    }
+    const count = async (): Promise<number> => {
+      const sql = `SELECT VALUE COUNT(1) FROM c WHERE c.tenant = 'many' AND c.name = 'n'`;
+      return (await container.items.query<number>(sql).fetchAll()).resources[0] ?? 0;
+    };
+    await runner().apply([await parent('many', 'n')], hosts.session(0));
+    expect(await count()).toBe(500);
+    // A host that never saw the change, and that has an older state of it to go on with: only the container knows.
+    const other = runner();
+    await other.resume?.(hosts.session(1));
+    expect(await count()).toBe(1_000);
+    await finish(other, hosts.session(1));
+    expect(await count()).toBe(1_200);
+    expect(await runner().resume?.(hosts.session(0))).toEqual({ idle: true, refusals: [] });
+  });
+
+  it('begin anew when the parent changes meanwhile', async () => {
+    const one = runner();
+    await one.apply([await parent('many', 'm')], hosts.session(0));
+    await one.apply([await parent('many', 'o')], hosts.session(0));
+    await finish(one, hosts.session(0));
+    const sql = `SELECT DISTINCT VALUE c.name FROM c WHERE c.tenant = 'many'`;
+    const { resources } = await hosts.database.container('Children').items.query<string>(sql).fetchAll();
+    expect(resources).toEqual(['o']);
+  });
+});
+
+describe('a child', () => {
+  it('keeps what is left of its time to live, its own or its container’s', async () => {
+    const [own, theirs] = [runner(), runner({ ...SPEC, name: 'others' }, 0, 500)];
+    const change = await parent('ttl', 'n');
+    await child('ttl', 'a', { ttl: 1_000 });
+    await child('ttl', 'b', { ttl: -1 });
+    await child('ttl', 'c');
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 });
+    await own.apply([change], hosts.session(0));
+    const [a, b] = [await stored('ttl', 'a'), await stored('ttl', 'b')];
+    expect([a?.['name'], b?.['name'], b?.['ttl']]).toEqual(['n', 'n', -1]);
+    expect(Number(a?.['ttl'])).toBeGreaterThan(650);
+    expect(Number(a?.['ttl'])).toBeLessThanOrEqual(700);
+    await theirs.apply([await parent('ttl', 'o')], hosts.session(0));
+    const c = await stored('ttl', 'c');
+    expect(c?.['name']).toBe('o');
+    expect(Number(c?.['ttl'])).toBeLessThanOrEqual(500);
+  });
+
+  it('loses the fields with its parent where that is declared, and only those', async () => {
+    const one = runner();
+    await child('gone', 'a', { note: 'mine' });
+    await one.apply([await parent('gone', 'n')], hosts.session(0));
+    expect(await stored('gone', 'a')).toMatchObject({ name: 'n', note: 'mine' });
+    await one.apply([await parent('gone', 'n', { gone: true })], hosts.session(0));
+    const left = await stored('gone', 'a');
+    expect([left?.['note'], left && 'name' in left]).toEqual(['mine', false]);
+  });
+
+  it('is written whole where a patch has too few operations, and keeps what other embeds noted', async () => {
+    const fields = Array.from({ length: 12 }, (_, at) => [`f${at}`, ({ name }: Doc) => name] as const);
+    const wide = runner({ ...SPEC, name: 'wide', set: Object.fromEntries(fields) });
+    await child('wide', 'a');
+    await runner().apply([await parent('wide', 'n')], hosts.session(0));
+    await wide.apply([await parent('wide', 'o')], hosts.session(0));
+    const found = await stored('wide', 'a');
+    expect(found).toMatchObject({ name: 'n', f0: 'o', f11: 'o' });
+    expect(Object.keys(found?.['_mr'] as object).toSorted()).toEqual(['names@1', 'wide@1']);
+  });
+
+  it('is not written again and again by functions that don’t always return the same', async () => {
+    let made = 0;
+    const spec = { ...SPEC, name: 'restless', set: { name: () => `n${(made += 1)}` } };
+    const one = runner(spec);
+    await child('restless', 'a');
+    await one.apply([await parent('restless', 'x')], hosts.session(0));
+    const { _etag: first, ...doc } = (await stored('restless', 'a')) ?? {};
+    const echo = { ...doc, _etag: first, _lsn: 1_000_000 };
+    const change = toChange(CHILDREN, echo, 1);
+    await one.apply(change ? [change] : [], hosts.session(0));
+    expect((await stored('restless', 'a'))?.['_etag']).toBe(first);
+  });
+
+  it('that can’t take the fields is told with its parent, and the others are written', async () => {
+    const spec = {
+      ...SPEC,
+      name: 'picky',
+      set: {
+        name: (of: Doc, to: Doc) => {
+          if (to['picky'] === true) throw new TypeError('no such field');
+          return of['name'];
+        },
+      },
+    };
+    await child('picky', 'a', { picky: true });
+    await child('picky', 'b');
+    expect(await refusals(runner(spec).apply([await parent('picky', 'n')], hosts.session(0)))).toEqual([
+      `p projection-threw: Child a can't take the fields: no such field`,
+    ]);
+    expect(await stored('picky', 'b')).toMatchObject({ name: 'n' });
+    const born = await child('picky', 'c', { picky: true });
+    expect(await refusals(runner(spec).apply([born], hosts.session(0)))).toEqual(['c projection-threw: no such field']);
+  });
+
+  it('that would be over 2 MB is refused with its size and what makes it so', async () => {
+    await child('large', 'a', { text: 'x'.repeat(1_500_000) });
+    const [why] = await refusals(runner().apply([await parent('large', 'y'.repeat(700_000))], hosts.session(0)));
+    expect(why).toMatch(/^p sink-too-large: Child a .*has 2,2\d\d,\d{3} bytes.*\/text is the most of it/);
+  });
+});

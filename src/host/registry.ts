@@ -51,12 +51,15 @@ import {
   emulatorStall,
 } from './dev/emulator-world.ts';
 import { jobsWork } from './jobs.ts';
+import { init } from './init/operation.ts';
+import { functionsList } from './local-host/list.ts';
 import { functionsStart } from './local-host/start.ts';
 import { projectionsFanOut } from './fan-out.ts';
 import { run } from './run.ts';
 
 /** Every operation of this build. Those that start something live in host, the others in operations. */
 export const registry = new Registry([
+  init,
   dev,
   run,
   plan,
@@ -103,6 +106,7 @@ export const registry = new Registry([
   jobsWork,
   jobsList,
   functionsStart,
+  functionsList,
   emulatorStart,
   emulatorSplit,
   emulatorMerge,

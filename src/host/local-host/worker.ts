@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { missingSettings } from '../functions-app-settings.ts';
 import { indexApp, readAppFiles } from './app-files.ts';
-import { type FunctionsCore, installCore } from './core.ts';
+import { type FunctionMetadata, type FunctionsCore, installCore } from './core.ts';
 import { type RunningTrigger, cosmosTriggers, runCosmosTrigger } from './cosmos-triggers.ts';
 import { rewriteDates } from './host-json.ts';
 import { type HttpServer, serveHttp } from './http-server.ts';
@@ -16,10 +16,13 @@ import { type Timers, startTimers } from './timers.ts';
 export interface WorkerInput {
   readonly root: string;
   readonly port: number;
+  /** Index the app, say what is in it, and end. */
+  readonly list?: boolean;
 }
 
 /** What it says, once. */
 export type WorkerAnswer =
+  | { readonly listed: readonly FunctionMetadata[] }
   | {
       readonly ready: {
         readonly port: number;
@@ -61,11 +64,13 @@ process.send?.(
   ),
 );
 
-async function start({ root, port }: WorkerInput): Promise<WorkerAnswer> {
+async function start(input: WorkerInput): Promise<WorkerAnswer> {
+  const { root, port } = input;
   const { routePrefix } = readAppFiles(root);
   const core = installCore();
   const functions = await indexApp(core, root);
   open.push(() => core.terminate());
+  if (input.list) return { listed: functions };
   const missing = missingSettings(functions.flatMap(({ bindings }) => Object.values(bindings)));
   if (missing) throw missing;
   const triggers = cosmosTriggers(functions, process.env);

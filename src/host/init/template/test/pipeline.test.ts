@@ -1,0 +1,54 @@
+// What holds for any pipeline: put your own into pipeline/, and these tests are about yours.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const bin = fileURLToPath(new URL('bin/millrace.mjs', import.meta.resolve('millrace/package.json')));
+
+/** Runs a verb; answers what it says with --json. Fails with its words where its exit code isn't 0. */
+function millrace(...args: string[]): unknown {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args, '--json'], { encoding: 'utf8' });
+  assert.equal(status, 0, `millrace ${args.join(' ')}\n${stdout}\n${stderr}`);
+  return JSON.parse(stdout);
+}
+
+interface Run {
+  projections: { projection: string; changes: number; parked: number }[];
+  verification: { different: number };
+}
+
+/** Loads the workload, derives everything, works it out anew by other code, and compares. */
+function derive(...hardships: string[]): Run {
+  return millrace('dev', '--once', ...hardships) as Run;
+}
+
+await test('the documents are complete, and the pipeline does what they say', () => {
+  millrace('model', 'check');
+});
+
+await test('types and infra/ follow from the documents', () => {
+  millrace('model', 'types', '--check');
+  millrace('model', 'infra', '--check');
+});
+
+await test('every projection has work to do, refuses nothing, and is right', () => {
+  const { projections, verification } = derive();
+  for (const { projection, changes, parked } of projections) {
+    assert.ok(changes > 0, `${projection} got no change: give workload.ts some for it`);
+    assert.equal(parked, 0, `${projection} refused changes`);
+  }
+  assert.equal(verification.different, 0);
+});
+
+await test('it is as right where the database lags, throttles and loses answers', () => {
+  const { verification } = derive('--replica-lag', '50', '--throttle', '0.02', '--fail-after-effect', '0.02');
+  assert.equal(verification.different, 0);
+});
+
+await test('the built app registers a trigger for each container it reads', () => {
+  const functions = millrace('functions', 'list') as { name: string; type: string }[];
+  const triggers = functions.filter(({ type }) => type === 'cosmosDBTrigger');
+  assert.ok(triggers.length > 0, 'there are no triggers: see what `npm run millrace -- functions list` says');
+  assert.ok(functions.some(({ name }) => name === 'millrace-health'));
+});

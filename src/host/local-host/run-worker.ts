@@ -1,0 +1,57 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MillraceError } from '../../base/errors.ts';
+import type { Screen } from '../../operations/screen.ts';
+import type { WorkerAnswer, WorkerInput } from './worker.ts';
+
+/** An app in a process of its own. */
+export interface RunningWorker {
+  readonly answer: Promise<WorkerAnswer>;
+  readonly ended: Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+export function startWorker(input: WorkerInput, env: NodeJS.ProcessEnv, screen: Screen): RunningWorker {
+  const extension = extname(import.meta.url);
+  const file = fileURLToPath(new URL(`./worker${extension}`, import.meta.url));
+  // In a checkout `import … from 'millrace'` means these sources.
+  const execArgv = extension === '.ts' ? ['--conditions=millrace-source'] : [];
+  const child = fork(file, [JSON.stringify(input)], {
+    cwd: input.root,
+    env,
+    execArgv,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  for (const stream of [child.stdout, child.stderr]) passOn(stream, screen);
+  const ended = once(child, 'close');
+  return {
+    answer: answerOf(child, ended),
+    ended,
+    stop: async () => {
+      if (child.connected) child.send('stop');
+      await ended;
+    },
+  };
+}
+
+async function answerOf(child: ChildProcess, ended: Promise<unknown>): Promise<WorkerAnswer> {
+  const first = once(child, 'message').then(([message]) => message as WorkerAnswer);
+  const died = ended.then(() => {
+    throw new MillraceError('worker-ended', 'The app’s process ended before the app was up');
+  });
+  // The other of the two stays open, or ends later: neither is anybody's failure then.
+  died.catch(() => undefined);
+  return Promise.race([first, died]);
+}
+
+/** Line by line, so that the lines of two streams don't mix. */
+function passOn(stream: NodeJS.ReadableStream | null, screen: Screen): void {
+  let rest = '';
+  stream?.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) screen.line(line);
+  });
+}

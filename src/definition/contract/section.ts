@@ -198,7 +198,16 @@ function originOf(target: string, run: Run, spec: Whole): string {
 }
 
 /** Patterns that the mapping reads from the sink; those that name another type of it aside. */
-function served({ into }: Declared, { mapping }: Design): string[] {
+function served({ into, name }: Declared, { mapping }: Design): string[] {
+  // What leaves for elsewhere is read by the rows that name it.
+  if (!into)
+    return [
+      ...new Set(
+        mapping
+          .filter(({ operationText, notes }) => `${operationText} ${notes}`.includes(name))
+          .flatMap(({ ids }) => ids),
+      ),
+    ];
   const rows = mapping.filter(
     ({ containers, operations }) =>
       into &&

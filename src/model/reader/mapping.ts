@@ -39,7 +39,7 @@ export function mappingRow(row: Row, names: readonly string[], known: readonly s
 
 /** RU of one execution: a cost column, else the last figure of the notes that is neither a rate nor a sum over many. */
 function statedRu(row: Row, notes: string, operations: string): number | undefined {
-  const cost = column(row, ['ru', 'ru cost', 'rus', 'estimated ru', 'request units']);
+  const cost = column(row, ['ru', 'ru cost', 'rus', 'estimated ru', 'request units', 'cost']);
   for (const text of [cost, notes, operations]) {
     if (text === undefined) continue;
     const bare = text === cost && /^\W*[\d.,]+\W*$/.test(text);

@@ -37,10 +37,14 @@ export function textsOf(example: string): Texts {
   return { requirements: read('requirements'), design: read('design'), pipeline: read('pipeline') };
 }
 
-/** A pipeline's text as a pipeline, without a file: what it imports is handed in. */
+/** A pipeline's text as a pipeline, without a file: what it imports is handed in; what lies beside it isn't run by rules. */
 export function pipelineOf(text: string): Pipeline {
   const body = stripTypeScriptTypes(text)
-    .replace(/import\s*\{([^}]*)\}\s*from 'millrace';/, 'const {$1} = millrace;')
+    .replaceAll(/import\s*\{([^}]*)\}\s*from '(millrace|\.[^']*)';/g, (_, names: string, from: string) =>
+      from === 'millrace'
+        ? `const {${names}} = millrace;`
+        : names.replaceAll(/\w+/g, 'const $& = () => undefined;').replaceAll(',', ''),
+    )
     .replaceAll(/^import .*$/gm, '')
     .replace('export default', 'return');
   return compileFunction(body, ['millrace'])(millrace) as Pipeline;

@@ -3,10 +3,10 @@
 export const STYLE = `
 :root { color-scheme: light dark; --bg: #fbfbfa; --card: #fff; --line: #e3e3df; --text: #1d1f23; --dim: #656a73; --track: #eef0f2;
   --red: #b3261e; --red-bg: #fbeae8; --amber: #8a5a00; --amber-bg: #fdf3dd; --blue: #1f5fa8; --blue-bg: #e8f0fa; --green: #226b3a; --green-bg: #e6f4ea;
-  --c0: #3b6fb6; --c1: #e08a3c; --c2: #4f9d69; --c3: #b45a8c; --c4: #7a6cc4; --c5: #c2a33a; --c6: #3f9aa3; --c7: #a35f45; }
+  --c0: #3b6fb6; --c1: #e08a3c; --c2: #4f9d69; --c3: #b45a8c; --c4: #7a6cc4; --c5: #c2a33a; --c6: #3f9aa3; --c7: #a35f45; --c8: #8a949e; --c9: #9cb343; }
 @media (prefers-color-scheme: dark) { :root { --bg: #15171a; --card: #1d2024; --line: #31353b; --text: #e8e9eb; --dim: #9aa1ab; --track: #2a2e34;
   --red: #ff9d94; --red-bg: #41211e; --amber: #f0c36a; --amber-bg: #3b2f15; --blue: #8fbcf5; --blue-bg: #1b2e45; --green: #86d3a0; --green-bg: #1b3625;
-  --c0: #6f9fe0; --c1: #e9a566; --c2: #74bf8c; --c3: #d283b0; --c4: #a194e6; --c5: #d8bf63; --c6: #68bcc4; --c7: #c9866c; } }
+  --c0: #6f9fe0; --c1: #e9a566; --c2: #74bf8c; --c3: #d283b0; --c4: #a194e6; --c5: #d8bf63; --c6: #68bcc4; --c7: #c9866c; --c8: #98a2ad; --c9: #b9cf68; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--bg); color: var(--text); font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 main { max-width: 1120px; margin: 0 auto; padding: 40px 24px 80px; }
@@ -14,7 +14,7 @@ header { margin-bottom: 28px; }
 h1 { font-size: 26px; line-height: 1.25; margin: 0 0 4px; font-weight: 650; letter-spacing: -.01em; text-wrap: balance; }
 h2 { font-size: 18px; margin: 44px 0 12px; font-weight: 650; }
 p { margin: 0 0 12px; } .dim { color: var(--dim); } .small { font-size: 13px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 20px 0 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(132px, 1fr)); gap: 12px; margin: 20px 0 0; }
 .tile, .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 .tile { padding: 14px 16px; } .tile b { display: block; font-size: 24px; line-height: 1.2; font-weight: 650; font-variant-numeric: tabular-nums; } .tile span { color: var(--dim); font-size: 13px; }
 .card { padding: 18px 20px; overflow-x: auto; }
@@ -32,4 +32,4 @@ pre { margin: 6px 0 0; padding: 8px 10px; border-radius: 6px; background: var(--
 `;
 
 /** Segments take these in turn. */
-export const colour = (index: number): string => `var(--c${index % 8})`;
+export const colour = (index: number): string => `var(--c${index % 10})`;

@@ -1,0 +1,244 @@
+import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cli } from '../cli/cli.ts';
+import { DESIGN, REQUIREMENTS, type Edit, edited } from '../model/rules/base.ts';
+
+let root: string;
+let count = 0;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'millrace-check-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+/** A folder with these files; what is undefined isn't there. */
+async function folder(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
+  const path = join(root, String(count++));
+  await mkdir(path);
+  for (const [name, content] of Object.entries(files)) await writeFile(join(path, name), content);
+  return path;
+}
+
+async function pair(edits: readonly Edit[] = []): Promise<string> {
+  const { requirements, design } = edited(edits);
+  return folder({ 'cosmosdb_requirements.md': requirements, 'cosmosdb_data_model.md': design });
+}
+
+const check = (path: string, ...flags: string[]) => cli(['model', 'check', path, ...flags], { directory: root });
+const WRONG: Edit = ['| 5 | Place an order | Orders |', '| 5 | Place an order | Ordrs |'];
+
+describe('model check', () => {
+  it('says nothing found, and what was not checked; exit code 0', async () => {
+    const { code, stdout } = await check(await pair());
+    expect(stdout).toContain('nothing found');
+    expect(stdout).toMatch(/Not checked, for lack of\n/);
+    expect(stdout).toMatch(/a shard map .*: I1 I2 I3 I4 I5/);
+    expect(code).toBe(0);
+  });
+
+  it('shows a finding with its line, a caret under the name, and "did you mean"; exit code 1', async () => {
+    const { code, stdout } = await check(await pair([WRONG]));
+    expect(code).toBe(1);
+    const lines = stdout.split('\n');
+    const at = lines.findIndex((line) => line.includes('error A3'));
+    expect(lines[at]).toMatch(/cosmosdb_data_model\.md:\d+/);
+    expect(lines[at + 1]).toContain('Ordrs');
+    const [shown = '', caret = ''] = lines.slice(at + 2, at + 4);
+    expect(shown.slice(caret.indexOf('^'), caret.lastIndexOf('^') + 1)).toBe('Ordrs');
+    expect(stdout).toContain('Did you mean Orders?');
+  });
+
+  it('takes one document of the two, and names the other as missing', async () => {
+    const { code, stdout } = await check(await folder({ 'cosmosdb_data_model.md': DESIGN }));
+    expect(stdout).toMatch(/the access patterns \(cosmosdb_requirements\.md\): A1/);
+    expect(code).toBe(0);
+  });
+
+  it('waives what the document waives, until it says so', async () => {
+    const waived = (until: string): Edit => [
+      '## Access Pattern Mapping\n',
+      `## Access Pattern Mapping\n<!-- millrace-ignore A3, A4, A2 until ${until}: renamed next week -->\n\n`,
+    ];
+    const good = await check(await pair([WRONG, waived('2999-01')]));
+    expect(good.stdout).toContain('renamed next week');
+    expect(good.stdout).not.toContain('error A3');
+    const late = await check(await pair([WRONG, waived('2020-01')]));
+    expect(late.stdout).toContain('error A3');
+    expect(late.stdout).toContain('has expired');
+    const undated = await check(
+      await pair([
+        WRONG,
+        ['## Access Pattern Mapping\n', '## Access Pattern Mapping\n<!-- millrace-ignore A3: later -->\n\n'],
+      ]),
+    );
+    expect(undated.stdout).toContain('has no date');
+    expect(undated.code).toBe(1);
+  });
+
+  it('fails on errors alone if so asked', async () => {
+    const path = await pair([['`/id` - 100,000 values', '`/id` - read by id']]);
+    expect((await check(path)).code).toBe(1);
+    expect((await check(path, '--fail-on', 'error')).code).toBe(0);
+  });
+
+  it('gives JSON with findings, lines and reasons', async () => {
+    const { stdout, code } = await check(await pair([WRONG]), '--json');
+    const value: unknown = JSON.parse(stdout);
+    expect(value).toMatchObject({ ok: false, counts: { error: expect.any(Number) } });
+    expect(value).toMatchObject({
+      findings: expect.arrayContaining([
+        expect.objectContaining({
+          rule: 'A3',
+          at: { file: expect.stringMatching(/^\d+\/cosmosdb_data_model\.md$/), line: expect.any(Number) },
+          source: expect.stringContaining('Ordrs'),
+        }),
+      ]),
+    });
+    expect(code).toBe(1);
+  });
+
+  it('gives SARIF whose results name rules that it describes, waivers as suppressions', async () => {
+    const { stdout } = await check(
+      await pair([
+        WRONG,
+        [
+          '## Hot Partition Analysis\n',
+          '## Hot Partition Analysis\n<!-- millrace-ignore C4 until 2999-01: sharded -->\n\n',
+        ],
+        ['2 MB in one key, 1 % of the load', '2 MB in one key, 12,000 RU/s'],
+      ]),
+      '--sarif',
+    );
+    const log = JSON.parse(stdout) as {
+      version: string;
+      runs: {
+        tool: { driver: { rules: { id: string }[] } };
+        results: {
+          ruleId: string;
+          ruleIndex: number;
+          level: string;
+          suppressions?: unknown[];
+          locations: { physicalLocation: { artifactLocation: { uri: string }; region: { startLine: number } } }[];
+        }[];
+      }[];
+    };
+    expect(log.version).toBe('2.1.0');
+    const [run] = log.runs;
+    for (const { ruleId, ruleIndex, locations } of run?.results ?? []) {
+      expect(run?.tool.driver.rules[ruleIndex]?.id).toBe(ruleId);
+      expect(locations[0]?.physicalLocation.artifactLocation.uri).toMatch(/^\d+\/cosmosdb_\w+\.md$/);
+      expect(locations[0]?.physicalLocation.region.startLine).toBeGreaterThan(0);
+    }
+    expect(run?.results.map(({ ruleId }) => ruleId)).toContain('A3');
+    expect(run?.results.find(({ ruleId }) => ruleId === 'C4')?.suppressions).toHaveLength(1);
+  });
+
+  it('writes a report that needs nothing else', async () => {
+    const path = await pair([WRONG, ['- **Purpose**: orders\n', '- **Purpose**: orders <script>alert(1)</script>\n']]);
+    await check(path, '--html', join(path, 'report.html'), '--price', '0.012');
+    const html = await readFile(join(path, 'report.html'), 'utf8');
+    expect(html).toContain('prefers-color-scheme: dark');
+    expect(html.match(/<svg /g)?.length).toBeGreaterThanOrEqual(3);
+    expect(html).not.toMatch(/<script|https?:|<link|src=/);
+    for (const part of ['RU/s by container', 'RU/s by pattern', 'Cost of a month', 'Ordrs'])
+      expect(html).toContain(part);
+    const lost = await check(path, '--html', join(path, 'no', 'report.html'));
+    expect(lost.code).toBe(2);
+    expect(lost.stderr).toContain("can't be written");
+  });
+});
+
+describe('what is no pair of documents', () => {
+  it.each([
+    ['binary', { 'cosmosdb_data_model.md': Uint8Array.from([1, 0, 2]) }, /binary: there is a NUL byte/],
+    ['empty', { 'cosmosdb_data_model.md': ' \n' }, /is empty/],
+    [
+      'huge',
+      { 'cosmosdb_data_model.md': '- a line\n'.repeat(2_300_000) },
+      /20\.7 MB; a modelling document has 1 MB at most/,
+    ],
+    ['nested', { 'cosmosdb_data_model.md': `# T\n## Container Designs\n${'>'.repeat(40_000)}a` }, /nested too deep/],
+    ['UTF-16', { 'cosmosdb_data_model.md': Buffer.from(`\uFEFF${DESIGN}`, 'utf16le') }, /UTF-16/],
+    [
+      'mixed encodings',
+      { 'cosmosdb_data_model.md': Buffer.concat([Buffer.from(DESIGN), Buffer.from('caf\u00E9', 'latin1')]) },
+      /line 1\d\d isn't UTF-8/,
+    ],
+    ['other content', { 'cosmosdb_data_model.md': '# Readme\n\n## Install\n' }, /not a document of this kind/],
+    ['other content', { 'cosmosdb_requirements.md': '# Readme\n\n## Install\n' }, /not a document of this kind/],
+    ['no document', { 'cosmosdb_data_modle.md': DESIGN }, /neither .* did you mean cosmosdb_data_modle\.md/],
+  ])('%s: one clear word, exit code 2', async (_, files, message) => {
+    const { code, stderr, stdout } = await check(await folder(files));
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/^ {4}at /m);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it('a directory of that name, and a folder that is not there', async () => {
+    const path = await folder({});
+    await mkdir(join(path, 'cosmosdb_data_model.md'));
+    expect(await check(path)).toMatchObject({ code: 2, stderr: expect.stringContaining('it is a directory') });
+    expect(await check(join(root, 'nowhere'))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is no'),
+    });
+  });
+
+  it('one of the documents may be named instead of its folder', async () => {
+    expect((await check(join(await pair(), 'cosmosdb_data_model.md'))).code).toBe(0);
+  });
+});
+
+describe('model explain, cost and format', () => {
+  it('explains a rule, lists all, and asks what was meant', async () => {
+    const one = await cli(['model', 'explain', 'b11']);
+    expect(one.stdout).toMatch(/^B11 {2}/);
+    for (const part of ['How to mend', 'Source', '70 %']) expect(one.stdout).toContain(part);
+    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(106);
+    expect(await cli(['model', 'explain', 'B111'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean B1'),
+    });
+  });
+
+  it('adds costs up by both profiles, in money where there is a price', async () => {
+    const path = await pair();
+    const plain = await cli(['model', 'cost', path, '--terms']);
+    expect(plain.stdout).toContain('Profile microsoft');
+    expect(plain.stdout).toContain('Profile seed');
+    // 25 creates at 10 RU, 50 reads at 1 RU, and the feed of the 25 changes.
+    expect(plain.stdout).toContain(
+      'Orders: pattern 1 50/s × 1 RU + pattern 5 25/s × 10 RU + feed of summaries 25/s × 0.3 RU = 307.5 RU/s',
+    );
+    const priced = await cli(['model', 'cost', path, '--price', '0.01', '--json']);
+    expect(JSON.parse(priced.stdout)).toMatchObject({
+      price: 0.01,
+      profiles: [{ profile: 'microsoft' }, { profile: 'seed' }],
+    });
+  });
+
+  it('the manual container costs its maximum all the time, autoscale a tenth at least', async () => {
+    const { stdout } = await cli(['model', 'cost', await pair(), '--json']);
+    const { profiles } = JSON.parse(stdout) as {
+      profiles: { containers: { name: string; hours: { expected: number; most: number } }[] }[];
+    };
+    const hours = new Map(profiles[0]?.containers.map(({ name, hours: of }) => [name, of]));
+    expect(hours.get('Customers')).toEqual({ expected: 4 * 720, most: 4 * 720 });
+    expect(hours.get('Orders')).toEqual({ expected: 4 * 720, most: 40 * 720 });
+  });
+
+  it('format needs a pipeline, and to be told what', async () => {
+    const path = await folder({ 'cosmosdb_data_model.md': DESIGN, 'cosmosdb_requirements.md': REQUIREMENTS });
+    expect(await cli(['model', 'format', path])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--projections'),
+    });
+    expect(await cli(['model', 'format', path, '--projections'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('pipeline.ts'),
+    });
+  });
+});

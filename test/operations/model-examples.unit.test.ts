@@ -1,0 +1,50 @@
+// The examples pass their own rules, and the pages of the rules are those of the code.
+import { readFileSync, readdirSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { everyRule } from '../../src/operations/model/pair.ts';
+import { rulePages } from '../../src/operations/model/rule-page.ts';
+import { cli } from '../cli/cli.ts';
+
+test.each(['flights', 'storefront'])(
+  'examples/%s: nothing found, at most three waivers, each with a date',
+  async (name) => {
+    const { stdout } = await cli(['model', 'check', `examples/${name}`, '--json']);
+    const { findings, waived, reading } = JSON.parse(stdout) as {
+      findings: unknown[];
+      waived: { until: string; reason: string }[];
+      reading: unknown[];
+    };
+    expect(findings).toEqual([]);
+    expect(reading).toEqual([]);
+    expect(waived.length).toBeLessThanOrEqual(3);
+    for (const { until, reason } of waived) {
+      expect(until).toMatch(/^20\d\d-\d\d-\d\d$/);
+      expect(reason.length).toBeGreaterThan(20);
+    }
+  },
+);
+
+test.each(['flights', 'storefront'])(
+  'examples/%s: the section of projections is what the pipeline says',
+  async (name) => {
+    expect((await cli(['model', 'format', `examples/${name}`, '--projections', '--check'])).code).toBe(0);
+  },
+);
+
+describe('pages of the rules', () => {
+  const folder = new URL('../../docs/rules/', import.meta.url);
+  const pages = rulePages(everyRule());
+
+  test('are current: node --conditions=millrace-source scripts/rule-pages.ts writes them', () => {
+    expect(readdirSync(folder).toSorted()).toEqual([...pages.keys()].toSorted());
+    for (const [name, text] of pages) expect(readFileSync(new URL(name, folder), 'utf8')).toBe(text);
+  });
+
+  test('every rule says why, how to mend it and who says so, and no id is given twice', () => {
+    const rules = everyRule();
+    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
+    expect(rules.length).toBe(105);
+    for (const { why, mend, source, title } of rules)
+      for (const part of [why, mend, source, title]) expect(part.length).toBeGreaterThan(5);
+  });
+});

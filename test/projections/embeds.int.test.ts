@@ -49,8 +49,10 @@ const child = (tenant: string, id: string, more: Doc = {}): Promise<Change> =>
   hosts.write(CHILDREN, { id, type: 'child', tenant, parent: 'p', ...more });
 const stored = (tenant: string, id: string): Promise<Doc | undefined> => hosts.read('Children', id, tenant);
 
+/** Until nothing is left, as a host does. */
 async function finish(one: Runner, session: SinkSession): Promise<void> {
-  while (!(await one.resume?.(session))?.idle);
+  const outcome = await one.resume?.(session);
+  if (outcome?.idle === false) await finish(one, session);
 }
 
 async function refusals(work: Promise<unknown>): Promise<string[]> {

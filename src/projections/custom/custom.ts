@@ -1,11 +1,10 @@
 import { type Declaration, error, nameFindings, plain } from '../../definition/declaration.ts';
 import type { CustomSpec, SourceRef } from '../../definition/kinds.ts';
-import type { Type } from '../../definition/types.ts';
 import type { Runner } from '../runner.ts';
 
 export interface CustomOptions {
-  /** The document types whose changes it wants. */
-  readonly sources: readonly Type<never>[];
+  /** The document types whose changes it wants: `[m.Orders.order]`. */
+  readonly sources: readonly SourceRef[];
   readonly version?: number;
   /**
    * Takes some changes of one page, all of these types. They may come again, late, in pieces, or while another host still
@@ -15,13 +14,8 @@ export interface CustomOptions {
   readonly apply: Runner['apply'];
 }
 
-interface Untyped extends Omit<CustomOptions, 'sources'> {
-  readonly sources: readonly SourceRef[];
-}
-
 /** A projection by a runner of one's own, where none of the kinds will do. */
-export function custom(name: string, options: CustomOptions): Declaration<CustomSpec>;
-export function custom(name: string, { sources, version = 1, apply }: Untyped): Declaration<CustomSpec> {
+export function custom(name: string, { sources, version = 1, apply }: CustomOptions): Declaration<CustomSpec> {
   const findings = [...nameFindings(name, version)];
   if (!Array.isArray(sources) || sources.length === 0)
     findings.push(error('custom-sources', `Projection ${name} has no sources`, 'Give it sources: [m.Orders.order].'));

@@ -1,0 +1,102 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Doc, ReferenceSpec } from '../../src/definition/kinds.ts';
+import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import { referenceRunner } from '../../src/projections/reference/runner.ts';
+import { Poison, type Runner } from '../../src/projections/runner.ts';
+import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
+
+const source = (name: string, type: string): SourceContainer => ({
+  name,
+  keyPaths: [['world']],
+  types: new Map([[type, {}]]),
+});
+const RATES = source('Rates', 'rate');
+const STORES = source('Stores', 'store');
+const SPEC: ReferenceSpec = {
+  kind: 'reference',
+  name: 'rates',
+  version: 1,
+  from: { container: 'Rates', type: 'rate' },
+  into: { container: 'StoreRates', type: 'storeRate' },
+  tenants: { container: 'Stores', type: 'store' },
+  key: { store: 'store' },
+  onDelete: 'remove',
+  stable: true,
+  map: (rate) => ({ id: rate['as'] ?? rate['id'], percent: rate['percent'] }),
+};
+
+let hosts: TwoHosts;
+beforeAll(async () => {
+  hosts = await openTwoHosts({ Rates: '/world', Stores: '/world', StoreRates: '/store' });
+});
+afterEach(() => hosts.emulator.faults({}));
+afterAll(() => hosts[Symbol.asyncDispose]());
+
+const runner = (name: string, readLagMs = 0): Runner =>
+  referenceRunner(
+    { ...SPEC, name },
+    { name: 'StoreRates', keyPaths: [['store']] },
+    { stateContainer: 'millrace', readLagMs },
+  );
+const rate = (id: string, more: Doc = {}) => hosts.write(RATES, { id, world: 'w', type: 'rate', percent: 1, ...more });
+const store = (id: string, more: Doc = {}) =>
+  hosts.write(STORES, { id, world: 'w', type: 'store', store: id, ...more });
+
+async function refusals(work: Promise<unknown>): Promise<Record<string, string>> {
+  try {
+    await work;
+    return {};
+  } catch (error) {
+    if (!(error instanceof Poison)) throw error;
+    return Object.fromEntries(error.refusals.map(({ change, error: { code } }) => [change.id, code]));
+  }
+}
+
+test('data and tenant that come at once find each other, though both lists are read too old', async () => {
+  hosts.emulator.faults({ replicaLagMs: 150 });
+  const pairs = Array.from({ length: 12 }, (_, at) => [`r${at}`, `s${at}`] as const);
+  await Promise.all(
+    pairs.map(async ([r, s]) => {
+      const [data, tenant] = await Promise.all([rate(r), store(s)]);
+      const name = `at-once-${r}`;
+      await Promise.all([
+        runner(name, 200).apply([data], hosts.session(0)),
+        runner(name, 200).apply([tenant], hosts.session(1)),
+      ]);
+    }),
+  );
+  hosts.emulator.faults({});
+  for (const [r, s] of pairs)
+    expect(await hosts.read('StoreRates', r, s), `${r} in ${s}`).toMatchObject({ percent: 1 });
+});
+
+test('data that would lie elsewhere, and a tenant that would, are refused; what there is stays', async () => {
+  const one = runner('moving');
+  await one.apply([await store('here')], hosts.session(0));
+  await one.apply([await rate('moved')], hosts.session(0));
+  expect(await refusals(one.apply([await rate('moved', { as: 'other' })], hosts.session(0)))).toEqual({
+    moved: 'place-changed',
+  });
+  expect(await refusals(one.apply([await store('here', { store: 'there' })], hosts.session(0)))).toEqual({
+    here: 'tenant-key-changed',
+  });
+  expect(await refusals(one.apply([await store('nowhere', { store: null })], hosts.session(0)))).toEqual({
+    nowhere: 'tenant-key-missing',
+  });
+  expect(await hosts.read('StoreRates', 'moved', 'here')).toMatchObject({ percent: 1 });
+});
+
+test('two documents, or two tenants, that want one place are refused, and so is a place of somebody else', async () => {
+  const one = runner('clashing');
+  await one.apply([await store('twin')], hosts.session(0));
+  await one.apply([await rate('a', { as: 'same' })], hosts.session(0));
+  expect(await refusals(one.apply([await rate('b', { as: 'same' })], hosts.session(0)))).toEqual({
+    b: 'sink-collision',
+  });
+  expect(await refusals(one.apply([await store('twin2', { store: 'twin' })], hosts.session(0)))).toEqual({
+    twin2: 'sink-collision',
+  });
+  await hosts.database.container('StoreRates').items.create({ id: 'theirs', store: 'twin', type: 'storeRate' });
+  expect(await refusals(one.apply([await rate('theirs')], hosts.session(0)))).toEqual({ theirs: 'sink-occupied' });
+  expect(await hosts.read('StoreRates', 'same', 'twin')).toMatchObject({ _src: { id: 'a' } });
+});

@@ -4,7 +4,7 @@ import type { Container } from './cosmos/container.ts';
 import { purge } from './cosmos/expiry.ts';
 import { failover } from './cosmos/failover.ts';
 import { throughputFor } from './cosmos/offers.ts';
-import { merge, partitionOf, split } from './cosmos/repartition.ts';
+import { cutOf, merge, partitionOf, split } from './cosmos/repartition.ts';
 import { dropContainer } from './cosmos/resources.ts';
 import { restore } from './cosmos/restore.ts';
 import { WireError } from './cosmos/wire.ts';
@@ -58,8 +58,9 @@ export function controls(account: () => Account): Controls {
     split: (name, rangeId, { refuse = 0 } = {}) =>
       on(name, (container) => {
         const parent = partitionOf(container, rangeId);
-        if (refuse === 0) return split(account(), container, parent.id);
-        parent.completing = { left: refuse, finish: () => void split(account(), container, parent.id) };
+        const at = cutOf(container, parent);
+        if (refuse === 0) return split(account(), container, parent, at);
+        parent.completing = { left: refuse, finish: () => void split(account(), container, parent, at) };
         return [];
       }),
     merge: (name, rangeIds) => on(name, (container) => merge(account(), container, rangeIds)),

@@ -20,10 +20,11 @@ interface Doc {
   readonly v: number;
 }
 
-/** Follows one range, or the whole container, by new iterators from stored tokens; no version may come twice. */
+/** Follows one range, or the whole container, by new iterators from stored tokens; no version may come twice but by the client's own fault. */
 class Follower {
   readonly seen = new Map<string, number>();
   #token: string | undefined;
+  #doubled = false;
   readonly #range: FeedRange | undefined;
 
   constructor(range?: FeedRange) {
@@ -44,15 +45,29 @@ class Follower {
     for (let i = 0; i < pages; i++) {
       const page = await iterator.readNext();
       this.#token = page.continuationToken;
+      this.#doubled ||= overlaps(page.continuationToken);
       for (const { id, pk, v } of page.result) {
         const name = `${pk}/${id}`;
-        assert(v > (this.seen.get(name) ?? 0), `${name} version ${v} after ${this.seen.get(name)}`);
+        const last = this.seen.get(name) ?? 0;
+        assert(v > last || (this.#doubled && v === last), `${name} version ${v} after ${last}`);
         this.seen.set(name, v);
       }
       if (page.statusCode === 304) return true;
     }
     return false;
   }
+}
+
+/**
+ * Whether a token names a part of the key space twice. The client does so where a range is split once more while it goes
+ * over to the first split's children (docs/assumptions.md, E51); it then repeats what it read there, and loses nothing.
+ */
+function overlaps(token: string): boolean {
+  const { Continuation: parts } = JSON.parse(token) as {
+    Continuation: { minInclusive: string; maxExclusive: string }[];
+  };
+  const sorted = parts.toSorted((a, b) => (a.minInclusive < b.minInclusive ? -1 : 1));
+  return sorted.some(({ minInclusive }, i) => i > 0 && minInclusive < sorted[i - 1]!.maxExclusive);
 }
 
 async function history(emulator: Emulator, container: Container, name: string, random: () => number): Promise<string> {
@@ -74,8 +89,7 @@ async function history(emulator: Emulator, container: Container, name: string, r
       assert.equal(read.resource?.v, resource?.v);
     } else if (action < 0.63) {
       const ranges = await ids(container);
-      emulator.split(`d/${container.id}`, ranges[pick(ranges.length)], { refuse: pick(3) });
-      splits++;
+      if (cut(emulator, container, ranges[pick(ranges.length)]!, pick(3))) splits++;
     } else if (action < 0.67) {
       const ranges = await ids(container);
       const at = pick(ranges.length - 1);
@@ -97,6 +111,17 @@ async function history(emulator: Emulator, container: Container, name: string, r
   const found = await insist(() => container.items.query<Doc>('SELECT * FROM c', { maxItemCount: 5 }).fetchAll());
   expect(sorted(new Map(found.resources.map((doc) => [`${doc.pk}/${doc.id}`, doc.v])))).toEqual(sorted(live));
   return `${splits > 0 ? 's' : ''}${merges > 0 ? 'm' : ''}`;
+}
+
+/** Splits a range, unless it holds one key only and can't be cut. */
+function cut(emulator: Emulator, container: Container, range: string, refuse: number): boolean {
+  try {
+    emulator.split(`d/${container.id}`, range, { refuse });
+    return true;
+  } catch (error) {
+    if ((error as Error).message.includes('too small')) return false;
+    throw error;
+  }
 }
 
 const sorted = (map: Map<string, number>): [string, number][] => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -2,7 +2,7 @@ import type { Account, Offer } from './account.ts';
 import type { Container } from './container.ts';
 import { offerContent, throughputIn } from './definition.ts';
 import type { Throughput } from './definition.ts';
-import { split } from './repartition.ts';
+import { partitionOf, split } from './repartition.ts';
 import { list, notAllowed, one, stamp } from './resource.ts';
 import { notFound, parseObject } from './wire.ts';
 import type { Call, Reply } from './wire.ts';
@@ -69,5 +69,6 @@ export function throughputFor(account: Account, rid: string): Throughput | undef
 
 /** Splits physical partitions until they can carry the throughput, the fullest first. Fewer RU/s merge none. */
 function spread(account: Account, container: Container, { maximum }: Throughput): void {
-  while (container.ranges.length * RU_PER_PARTITION < maximum) split(account, container, undefined);
+  while (container.ranges.length * RU_PER_PARTITION < maximum)
+    split(account, container, partitionOf(container, undefined));
 }

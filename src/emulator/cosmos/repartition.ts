@@ -9,14 +9,17 @@ import { badRequest } from './wire.ts';
 const FINEST = 4096;
 
 /**
- * Cuts a physical partition in two, at the median of its logical partitions or, without any, in the middle of its hash
- * space. Both children go on from the parent's lsn, so a position in the parent is one in each child.
+ * Cuts a physical partition in two where `cutOf` would. Both children go on from the parent's lsn, so a position in the
+ * parent is one in each child.
  * @returns the children's ids
  */
-export function split(account: Account, container: Container, rangeId: string | undefined): [string, string] {
-  const parent = partitionOf(container, rangeId);
+export function split(
+  account: Account,
+  container: Container,
+  parent: PhysicalPartition,
+  at = cutOf(container, parent),
+): [string, string] {
   const { min, max } = parent.range;
-  const at = cut(container, parent);
   const parents = [...parent.parents, parent.id];
   const first = nextId(container);
   const children = [
@@ -67,7 +70,8 @@ export function partitionOf(container: Container, rangeId: string | undefined): 
 
 const weight = ({ log }: PhysicalPartition): number => log.length;
 
-function cut(container: Container, { range: { min, max }, id }: PhysicalPartition): string {
+/** At the median of the logical partitions or, without any, in the middle of the hash space; throws where it is too small. */
+export function cutOf(container: Container, { range: { min, max }, id }: PhysicalPartition): string {
   const inside = (epk: string): boolean => epk > min && epk < max;
   const epks = [...container.logical.values()].map(({ epk }) => epk).filter(inside);
   const found = epks.length > 0 ? epks : evenBoundaries(FINEST, container.keys.definition.version).filter(inside);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import type { ProjectionSpec } from '../../definition/kinds.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views } from '../../engine/views.ts';
 import { audited } from '../audit/record.ts';
@@ -21,10 +21,16 @@ async function open(name: string, { workspace }: Context) {
 /** Who else waits: what reads the same types shares the leases, and a position can't pass what one of them hasn't applied. */
 const others = (spec: ProjectionSpec, all: readonly ProjectionSpec[]): string[] => {
   const reads = new Set(sourcesOf(spec).map(({ container }) => container));
-  return all
-    .filter((of) => of.name !== spec.name && sourcesOf(of).some(({ container }) => reads.has(container)))
-    .map(projectionId);
+  const sharing = all.filter(
+    (of) => of.name !== spec.name && sourcesOf(of).some(({ container }) => reads.has(container)),
+  );
+  return [...new Set(sharing.map(({ name }) => name))];
 };
+
+const sayOthers = (names: readonly string[]): string =>
+  names.length === 0
+    ? ''
+    : ` ${names.join(', ')} ${names.length === 1 ? 'shares its feed and waits' : 'share its feed and wait'} too.`;
 
 export const projectionsPause = defineOperation({
   noun: 'projections',
@@ -62,7 +68,7 @@ export const projectionsPause = defineOperation({
     });
   },
   format: ({ projection, alsoWaiting }) =>
-    `${projection} is paused: hosts stop within seconds, and nothing is lost.${alsoWaiting.length > 0 ? ` ${alsoWaiting.join(', ')} shares its feed and waits too.` : ''}`,
+    `${projection} is paused: hosts stop within seconds, and nothing is lost.${sayOthers(alsoWaiting)}`,
 });
 
 export const projectionsResume = defineOperation({

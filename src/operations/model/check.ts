@@ -56,10 +56,7 @@ function shown(report: Report, { documents, folder, rules }: Pair, directory: st
       document ? [[document.file, document.lines] as const] : [],
     ),
   );
-  const short = ({ file, line }: Place): Place => ({
-    file: isAbsolute(file) ? relative(directory, file).split(sep).join('/') : file,
-    line,
-  });
+  const short = ({ file, line }: Place): Place => ({ file: shortPath(directory, file), line });
   const finding = (of: RuleFinding): ShownFinding => {
     const source = lines.get(of.at.file)?.[of.at.line - 1];
     return {
@@ -70,7 +67,7 @@ function shown(report: Report, { documents, folder, rules }: Pair, directory: st
     };
   };
   return {
-    folder: relative(directory, folder) || '.',
+    folder: shortPath(directory, folder) || '.',
     profile,
     rules: rules.length,
     counts: counts(report),
@@ -84,6 +81,12 @@ function shown(report: Report, { documents, folder, rules }: Pair, directory: st
     })),
     reading: report.reading.map((of) => ({ ...of, at: short(of.at) })),
   };
+}
+
+/** From the working directory, as long as it lies below. */
+function shortPath(directory: string, file: string): string {
+  const path = relative(directory, file);
+  return !isAbsolute(file) || path.startsWith('..') ? file : path.split(sep).join('/');
 }
 
 async function write(file: string, text: string): Promise<void> {

@@ -1,4 +1,6 @@
 // SARIF 2.1.0, as code scanning takes it: paths relative to the working directory, waivers as suppressions.
+import { isAbsolute } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Place } from '../../model/model.ts';
 import type { Rule, RuleFinding, Severity } from '../../model/rules/rule.ts';
 import type { Checked } from './check-text.ts';
@@ -8,7 +10,9 @@ const LEVELS: Readonly<Record<Severity, string>> = { error: 'error', warning: 'w
 export function sarif({ findings, waived, reading }: Checked, rules: readonly Rule[]): string {
   const location = ({ file, line }: Place) => ({
     physicalLocation: {
-      artifactLocation: { uri: file.split('/').map(encodeURIComponent).join('/'), uriBaseId: 'SRCROOT' },
+      artifactLocation: isAbsolute(file)
+        ? { uri: pathToFileURL(file).href }
+        : { uri: file.split('/').map(encodeURIComponent).join('/'), uriBaseId: 'SRCROOT' },
       region: { startLine: line },
     },
   });

@@ -17,6 +17,8 @@ export interface Bar {
   /** Drawn as the track behind: what there is room for. */
   readonly room?: number;
   readonly label: string;
+  /** More than there is room for. */
+  readonly over?: boolean;
 }
 
 const WIDTH = 1030;
@@ -34,7 +36,7 @@ export function bars(list: readonly Bar[], unit: string, title: string): string 
     const y = index * ROW + 6;
     let x = left;
     const parts = bar.segments.map(({ what, value, colour: fill }) => {
-      const width = Math.max(value > 0 ? 1.5 : 0, value * scale);
+      const width = Math.max(value > 0 ? 0.6 : 0, value * scale);
       const rect = `<rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="20" fill="${fill}"><title>${escaped(what)}: ${n(value)} ${unit}</title></rect>`;
       x += width;
       return rect;
@@ -44,7 +46,7 @@ export function bars(list: readonly Bar[], unit: string, title: string): string 
         ? ''
         : `<rect class="track" x="${left}" y="${y}" width="${Math.max(2, bar.room * scale).toFixed(1)}" height="20" rx="3"><title>maximum ${n(bar.room)} ${unit}</title></rect>`;
     const end = Math.max(x, left + (bar.room ?? 0) * scale);
-    return `<text x="0" y="${y + 15}">${escaped(clipped(bar.name, left))}</text>${track}${parts.join('')}<text class="dimt" x="${(end + 8).toFixed(1)}" y="${y + 15}">${escaped(bar.label)}</text>`;
+    return `<text x="0" y="${y + 15}">${escaped(clipped(bar.name, left))}</text>${track}${parts.join('')}<text class="${bar.over ? 'over' : 'dimt'}" x="${(end + 8).toFixed(1)}" y="${y + 15}">${escaped(bar.label)}</text>`;
   });
   const height = list.length * ROW + 4;
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escaped(title)}" style="min-width:720px"><line class="axis" x1="${left - 0.5}" y1="0" x2="${left - 0.5}" y2="${height}"/>${rows.join('')}</svg>`;

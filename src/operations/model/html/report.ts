@@ -75,7 +75,7 @@ function load({ containers: list }: Costs): string {
           .filter((term) => term.kind === kind)
           .map((term) => ({ what: term.what, value: term.perSecond * term.ru, colour: fill })),
       ),
-      ...(provisioned && { room: provisioned.max }),
+      ...(provisioned && { room: provisioned.max, over: peak > provisioned.max }),
       label: provisioned
         ? `${n(peak)} of ${n(provisioned.max)} (${Math.round((100 * peak) / provisioned.max)} %)`
         : n(peak),

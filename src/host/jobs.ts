@@ -31,18 +31,6 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
   };
 }
 
-/**
- * Works on the jobs that wait, for as long as is allowed, and leaves nothing behind: for a timer of a function app,
- * where no worker may outlive the call. What isn't done by then goes on at the next call.
- */
-export async function drainJobs(
-  registry: Registry,
-  workspace: Workspace,
-  options: { readonly withinMs: number } & Pick<WorkOptions, 'concurrency' | 'onTrouble'>,
-): Promise<number> {
-  return (await workspace.jobs()).drain(jobHandlers(registry, workspace), options, options);
-}
-
 export const jobsWork = defineOperation({
   noun: 'jobs',
   verb: 'work',
@@ -67,7 +55,8 @@ export const jobsWork = defineOperation({
         screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`);
       },
     };
-    if (within !== undefined) await jobs.drain(jobHandlers(registry, workspace), { withinMs: within * 1_000 }, options);
+    if (within !== undefined)
+      await jobs.drain(jobHandlers(registry, workspace), { withinMs: within * 1_000, signal }, options);
     else {
       const working = jobs.work(jobHandlers(registry, workspace), options);
       await untilAborted(signal);

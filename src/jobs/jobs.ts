@@ -147,6 +147,8 @@ export class Jobs<K extends object = JobKinds> {
     };
     const checking = setInterval(() => void check(), CHECK_MS);
     const timer = setTimeout(resolve, within.withinMs);
+    within.signal?.addEventListener('abort', () => resolve(), { once: true });
+    if (within.signal?.aborted) resolve();
     await dry;
     clearTimeout(timer);
     clearInterval(checking);

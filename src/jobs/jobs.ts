@@ -129,7 +129,7 @@ export class Jobs<K extends object = JobKinds> {
    */
   async drain(
     handlers: Handlers<K>,
-    within: { readonly withinMs: number },
+    within: { readonly withinMs: number; readonly signal?: AbortSignal },
     options: WorkOptions = {},
   ): Promise<number> {
     let ended = 0;

@@ -8,6 +8,7 @@ export { react } from './definition/react.ts';
 export { SinkRefusal, send } from './definition/send.ts';
 export { custom } from './projections/custom/custom.ts';
 export { Poison } from './projections/runner.ts';
+export { MillraceError } from './base/errors.ts';
 export { archive } from './definition/archive.ts';
 export { publish } from './definition/publish.ts';
 export { ingest } from './definition/ingest.ts';

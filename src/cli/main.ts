@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { packageRoot } from '../base/package.ts';
 import { registry } from '../host/registry.ts';
+import { Registry } from '../operations/registry.ts';
+import { modelProve } from '../testing/prove/operation.ts';
 import { runCli } from './run.ts';
 
 /** A signal sent to the whole group can reach us twice; only a later one means impatience. */
@@ -32,7 +34,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 const { version } = z
   .object({ version: z.string() })
   .parse(JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8')));
-const code = await runCli(registry, version, process.argv.slice(2), {
+const code = await runCli(new Registry([...registry.all(), modelProve]), version, process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   directory: process.cwd(),

@@ -65,7 +65,8 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
   };
 }
 
-const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
+/** The account of an embedded server as operations take it; blobs and event hubs it has none. */
+export const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
   cosmos,
   database,
   leaseDatabase: database,

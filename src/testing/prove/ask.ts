@@ -1,0 +1,193 @@
+// Asks one access pattern of the projected database and of the recomputed one, and compares the rows.
+import type { Container as Live, Database, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
+import { canonical, isObject } from '../../base/json.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import type { Doc } from '../../definition/kinds.ts';
+import { ownFields } from '../../definition/recompute.ts';
+import { valueAt } from '../../model/rules/facts.ts';
+import type { Query } from '../../model/documents.ts';
+import type { Container } from '../../model/model.ts';
+import { type Question, type WriteOperation, bind } from './question.ts';
+
+export interface Asked {
+  /** Different sets of parameters. */
+  readonly runs: number;
+  /** Rows that the recomputed documents give, over all runs. */
+  readonly rows: number;
+  /** The dearest run, RU. */
+  readonly ru: number;
+  /** The most documents that one run loaded to look at them. */
+  readonly loaded: number;
+  /** The first difference. */
+  readonly first?: string;
+  /** Why there was no run. */
+  readonly why?: string;
+}
+
+export interface Sides {
+  readonly actual: Database;
+  readonly expected: Database;
+}
+
+const RUNS = 20;
+const NOTHING = { runs: 0, rows: 0, ru: 0, loaded: 0 };
+
+/** `documents`: those that may be asked for, the present ones first, then those of before. */
+export async function ask(question: Question, sides: Sides, documents: readonly Doc[]): Promise<Asked> {
+  if (question.kind === 'query') return query(question, sides, documents);
+  if (question.kind === 'point-read') return pointReads(question.container, sides, documents);
+  if (question.kind === 'write') return write(question, sides.expected, documents);
+  return { ...NOTHING, why: question.why };
+}
+
+async function query(
+  { container, query: asked }: { container: Container; query: Query },
+  { actual, expected }: Sides,
+  documents: readonly Doc[],
+): Promise<Asked> {
+  const sets = new Map<string, SqlQuerySpec>();
+  let why = 'no document of its container is known';
+  for (const doc of documents) {
+    const bound = bind(asked, doc, documents);
+    if (typeof bound === 'string') why = bound;
+    else if (sets.size < RUNS)
+      sets.set(canonical(bound), { query: asked.text, parameters: bound as NonNullable<SqlQuerySpec['parameters']> });
+  }
+  if (sets.size === 0) return { ...NOTHING, why };
+  const total = { ...NOTHING };
+  for (const spec of sets.values()) {
+    const found = await run(actual.container(container.name), spec);
+    const wanted = await run(expected.container(container.name), spec);
+    total.runs += 1;
+    total.rows += wanted.rows.length;
+    total.ru = Math.max(total.ru, found.ru);
+    total.loaded = Math.max(total.loaded, found.loaded);
+    const first = differenceOf(found.rows, wanted.rows, asked);
+    if (first !== undefined) {
+      const given = (spec.parameters ?? []).map(({ name, value }) => `${name} = ${JSON.stringify(value)}`);
+      return { ...total, first: `${given.join(', ') || 'the query'}: ${first}` };
+    }
+  }
+  return total;
+}
+
+async function run(container: Live, spec: SqlQuerySpec): Promise<{ rows: unknown[]; ru: number; loaded: number }> {
+  const iterator = container.items.query<unknown>(spec, { populateQueryMetrics: true });
+  const answer = { rows: [] as unknown[], ru: 0, loaded: 0 };
+  while (iterator.hasMoreResults()) {
+    const page = await withRetry(() => iterator.fetchNext(), { reads: true });
+    answer.rows.push(...(page.resources ?? []));
+    answer.ru += page.requestCharge;
+    answer.loaded += loadedIn(page.queryMetrics);
+  }
+  return answer;
+}
+
+/** The SDK gives the metrics by partition, each with the documents that were loaded to be looked at. */
+function loadedIn(metrics: unknown): number {
+  if (typeof metrics === 'string') return Number(/retrievedDocumentCount=(\d+)/.exec(metrics)?.[1] ?? 0);
+  if (!isObject(metrics)) return 0;
+  const { retrievedDocumentCount: own } = metrics;
+  if (typeof own === 'number') return own;
+  return Object.values(metrics).reduce<number>((sum, part) => sum + loadedIn(part), 0);
+}
+
+const plain = (row: unknown): unknown => (isObject(row) ? ownFields(row) : row);
+
+/** In words; undefined where the rows are the same. Rows that tie for the last place of a limited list may be others. */
+export function differenceOf(found: readonly unknown[], wanted: readonly unknown[], of: Query): string | undefined {
+  const ranks = (row: unknown): string => canonical(of.order.map(({ path }) => valueAt(row, path) ?? null));
+  const ordered = of.order.length > 0;
+  const limited = ordered && /\b(top|limit)\b/i.test(of.text);
+  if (found.length !== wanted.length) {
+    const [here, there] = [found, wanted].map((rows) => new Set(rows.map((row) => canonical(plain(row)))));
+    const extra = found.find((row) => !there?.has(canonical(plain(row))));
+    const lacking = wanted.find((row) => !here?.has(canonical(plain(row))));
+    const odd = extra === undefined ? `missing ${short(lacking)}` : `unexpected ${short(extra)}`;
+    return `${found.length} rows where ${wanted.length} are right; ${odd}`;
+  }
+  if (ordered) {
+    const at = found.findIndex((row, index) => ranks(row) !== ranks(wanted[index]));
+    if (at >= 0) return `row ${at + 1} is ${short(found[at])} where ${short(wanted[at])} is right`;
+  }
+  const last = limited ? ranks(wanted.at(-1)) : undefined;
+  const left = wanted.filter((row) => ranks(row) !== last).map((row) => canonical(plain(row)));
+  for (const row of found) {
+    if (ranks(row) === last) continue;
+    const at = left.indexOf(canonical(plain(row)));
+    if (at < 0) return `unexpected ${short(row)}${left[0] === undefined ? '' : `, missing ${cut(left[0])}`}`;
+    left.splice(at, 1);
+  }
+  return undefined;
+}
+
+const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
+const short = (row: unknown): string => cut(canonical(plain(row)));
+
+async function pointReads(
+  container: Container,
+  { actual, expected }: Sides,
+  documents: readonly Doc[],
+): Promise<Asked> {
+  const total = { ...NOTHING };
+  for (const doc of documents.slice(0, RUNS)) {
+    const found = await read(actual.container(container.name), container, doc);
+    const wanted = await read(expected.container(container.name), container, doc);
+    total.runs += 1;
+    total.rows += wanted.doc ? 1 : 0;
+    total.ru = Math.max(total.ru, found.ru);
+    if (canonical(found.doc ?? null) !== canonical(wanted.doc ?? null))
+      return { ...total, first: `${short(doc['id'])}: ${short(found.doc)} where ${short(wanted.doc)} is right` };
+  }
+  return total.runs === 0 ? { ...total, why: 'no document of its container is known' } : total;
+}
+
+const keyOf = ({ partitionKey }: Container, doc: Doc): PartitionKey =>
+  partitionKey.map((path) => valueAt(doc, path)) as unknown as PartitionKey;
+
+async function read(live: Live, container: Container, doc: Doc): Promise<{ doc?: Doc; ru: number }> {
+  try {
+    const item = live.item(String(doc['id']), keyOf(container, doc));
+    const { resource, requestCharge } = await withRetry(() => item.read<Doc>(), { reads: true });
+    // What a projection keeps to remember a removed row is nobody's to read: it has a type of its own.
+    const own = resource && !String(resource['type']).startsWith('millrace.') ? ownFields(resource) : undefined;
+    return { ...(own && { doc: own }), ru: requestCharge };
+  } catch (error) {
+    if (failureOf(error).kind === 'not-found') return { ru: 1 };
+    throw error;
+  }
+}
+
+/** On the recomputed side, where nothing follows from it: does it do as written, and what does it take? */
+async function write(
+  { container, operation }: { container: Container; operation: WriteOperation },
+  database: Database,
+  documents: readonly Doc[],
+): Promise<Asked> {
+  const [doc] = documents;
+  if (!doc) return { ...NOTHING, why: 'no document of its container is known' };
+  const live = database.container(container.name);
+  const { ttl: _, ...rest } = doc;
+  const fresh = { ...rest, id: `proof-${String(doc['id'])}` };
+  const keyed = container.partitionKey.includes('/id') ? fresh : { ...fresh, ...pickKey(container, doc) };
+  const body = operation === 'create' ? keyed : { ...doc };
+  const item = live.item(String(body['id']), keyOf(container, body));
+  if (operation !== 'create') await live.items.upsert(body);
+  const answer = await perform(operation, live, item, body);
+  const after = await read(live, container, body);
+  const right = operation === 'delete' ? after.doc === undefined : canonical(after.doc) === canonical(ownFields(body));
+  if (operation === 'create') await item.delete();
+  if (operation === 'delete') await live.items.create(body);
+  const asked = { runs: 1, rows: 1, ru: answer.requestCharge, loaded: 0 };
+  return right ? asked : { ...asked, first: `${short(body['id'])} reads ${short(after.doc)} after the ${operation}` };
+}
+
+const pickKey = ({ partitionKey }: Container, doc: Doc): Doc =>
+  Object.fromEntries(partitionKey.map((path) => path.split('/')[1] ?? '').map((field) => [field, doc[field]]));
+
+async function perform(operation: WriteOperation, live: Live, item: ReturnType<Live['item']>, body: Doc) {
+  if (operation === 'create') return live.items.create(body);
+  if (operation === 'upsert') return live.items.upsert(body);
+  return operation === 'replace' ? item.replace(body as Doc & { id: string }) : item.delete();
+}

@@ -1,0 +1,55 @@
+// The document's derived examples against what projections make of its source examples.
+import { canonical } from '../../base/json.ts';
+import type { Doc } from '../../definition/kinds.ts';
+import { ownFields, rowKey } from '../../definition/recompute.ts';
+import type { Design } from '../../model/documents.ts';
+import type { LoadedPipeline } from '../../operations/workspace.ts';
+import { type ByContainer, derivedTypes, refName } from './oracle.ts';
+
+export interface ExampleProof {
+  /** Derived examples that were compared. */
+  readonly compared: number;
+  readonly different: readonly {
+    /** `container/type id`. */
+    readonly example: string;
+    /** Of the data model. */
+    readonly line: number;
+    /** `field: in the document, made of the source examples`; `nothing makes it` where there is no such row. */
+    readonly what: string;
+  }[];
+}
+
+export function proveExamples(design: Design, { pipeline, model }: LoadedPipeline, stored: ByContainer): ExampleProof {
+  const derived = derivedTypes(pipeline);
+  const different: ExampleProof['different'][number][] = [];
+  let compared = 0;
+  for (const { name: container, partitionKey, types } of design.model.containers) {
+    const paths = model.containers.find(({ name }) => name === container)?.partitionKey ?? partitionKey;
+    for (const { name: type, examples } of types) {
+      if (!derived.has(refName({ container, type }))) continue;
+      const rows = new Map(
+        (stored.get(container) ?? []).filter((doc) => doc['type'] === type).map((doc) => [rowKey(doc, paths), doc]),
+      );
+      for (const example of examples) {
+        compared += 1;
+        const what = differing(example, rows.get(rowKey(example, paths)));
+        const line = design.exampleLines.get(example) ?? 0;
+        if (what !== undefined)
+          different.push({ example: `${container}/${type} ${String(example['id'])}`, line, what });
+      }
+    }
+  }
+  return { compared, different };
+}
+
+function differing(example: Doc, made: Doc | undefined): string | undefined {
+  if (!made) return 'nothing in the source examples makes it';
+  const own = ownFields(made);
+  const fields = new Set([...Object.keys(example), ...Object.keys(own)]);
+  const odd = [...fields].filter((field) => canonical(example[field] ?? null) !== canonical(own[field] ?? null));
+  return odd.length === 0
+    ? undefined
+    : odd.map((field) => `${field}: ${say(example[field])} in the document, ${say(own[field])} is made`).join('; ');
+}
+
+const say = (value: unknown): string => (value === undefined ? 'absent' : canonical(value));

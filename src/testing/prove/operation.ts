@@ -1,0 +1,91 @@
+// `millrace model prove`. It lies beside the test kit it is made of, above the other operations, and is registered by the
+// command line alone: a deployment has no use for it.
+import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
+import { defineOperation } from '../../operations/operation.ts';
+import { readPair } from '../../operations/model/pair.ts';
+import { suggestion } from '../../operations/suggest.ts';
+import { type PatternProof, type Proof, prove } from './prove.ts';
+
+export const modelProve = defineOperation({
+  noun: 'model',
+  verb: 'prove',
+  summary: 'Run the pipeline and every access pattern on the examples, and compare with what the sources give',
+  examples: [
+    'millrace model prove',
+    'millrace model prove --pipeline examples/flights --seed 7',
+    'millrace model prove --only 3 --json',
+  ],
+  effect: 'reads',
+  input: z.object({
+    seed: z.number().int().nonnegative().default(1).describe('the same seed makes the same changes and mishaps'),
+    only: z.string().optional().describe('patterns by number, parted by commas: 3 or 3,5'),
+  }),
+  run: async ({ seed, only }, { workspace, signal, screen }): Promise<Proof> => {
+    const loaded = await workspace.pipeline();
+    const { documents } = await readPair(workspace, undefined);
+    const { design, requirements } = documents;
+    if (!design)
+      throw new UsageError('model-missing', 'There is no data model to be proved', {
+        mend: 'Write cosmosdb_data_model.md, or let `millrace model import` draft it.',
+      });
+    const known = [
+      ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),
+    ];
+    return prove(loaded, { design, requirements }, { seed, only: chosen(only, known), signal, screen });
+  },
+  format: formatProof,
+  ok: ({ totals, stages, examples }) =>
+    totals.different === 0 &&
+    examples.different.length === 0 &&
+    stages.every(
+      ({ difference, stage, parked }) => difference === undefined && (stage !== 'examples' || parked.length === 0),
+    ),
+});
+
+function chosen(only: string | undefined, known: readonly string[]): string[] | undefined {
+  if (only === undefined) return undefined;
+  return only.split(',').map((text) => {
+    const id = text
+      .trim()
+      .replace(/^\D+/, '')
+      .replace(/^0+(?=\d)/, '');
+    if (known.includes(id)) return id;
+    throw new UsageError('pattern-unknown', `There is no pattern ${text.trim()}${suggestion(id, known)}`, {
+      mend: `There are: ${known.join(', ')}.`,
+    });
+  });
+}
+
+export function formatProof({ stages, examples, patterns, notes, totals, seed }: Proof): string {
+  const lines = patterns.map(sayPattern);
+  lines.push('');
+  for (const { stage, changes, moved, parked, difference } of stages) {
+    const said = [`${changes} ${stage === 'archive' ? 'documents left' : 'changes'}`];
+    if (moved > 0) said.push(`${moved} rows moved to another key`);
+    said.push(difference === undefined ? 'what is derived is right' : `different: ${difference}`);
+    if (parked.length > 0) said.push(`${parked.length} parked, first ${parked[0]}`);
+    lines.push(`${stage.padEnd(12)} ${said.join('; ')}`);
+  }
+  for (const { example, line, what } of examples.different) lines.push(`example, line ${line}: ${example}: ${what}`);
+  lines.push(...notes.map((note) => `note: ${note}`), '');
+  const right = examples.compared - examples.different.length;
+  lines.push(
+    `${totals.proved} proved, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples are what the source examples give (seed ${seed}).`,
+  );
+  return lines.join('\n');
+}
+
+const ru = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 });
+
+function sayPattern(of: PatternProof): string {
+  const head = `${of.pattern.padStart(3)}  `;
+  if (of.verdict === 'not run') return `${head}not run: ${of.why}`;
+  if (of.verdict === 'different') return `${head}different: ${of.why}`;
+  const parts = [`${of.how} of ${of.container}`, `${of.runs} runs`, `${of.rows} rows`];
+  parts.push(`${ru(of.ru)} RU at most${of.statedRu === undefined ? '' : ` (${ru(of.statedRu)} stated)`}`);
+  if (of.reach === 'all partitions') parts.push('CROSSES PARTITIONS');
+  if (of.reach === 'a key prefix') parts.push('every partition of one key prefix');
+  if (of.scan) parts.push(`SCANS for ${of.scan.fields.join(', ')}: ${of.scan.loaded} documents loaded at most`);
+  return `${head}proved: ${parts.join(', ')}`;
+}

@@ -1,0 +1,65 @@
+// All documents that a database must hold, given what applications wrote into it: derived ones worked out anew, by code
+// that shares nothing with the running one.
+import type { Doc, Pipeline, SourceRef } from '../../definition/kinds.ts';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import { recompute, visible } from '../../definition/recompute.ts';
+import { recomputeEmbeds } from '../../definition/recompute-embeds.ts';
+import type { Model } from '../../model/model.ts';
+
+/** Documents by container. */
+export type ByContainer = ReadonlyMap<string, readonly Doc[]>;
+
+export const refName = ({ container, type }: SourceRef): string => `${container}/${type}`;
+
+/** Types that projections write; nobody else may. */
+export const derivedTypes = ({ projections }: Pick<Pipeline, 'projections'>): ReadonlySet<string> =>
+  new Set(projections.map(({ into }) => refName(into)));
+
+/** Types that applications write, as the model lists them. */
+export function sourceTypes({ pipeline, model }: { pipeline: Pipeline; model: Model }): SourceRef[] {
+  const derived = derivedTypes(pipeline);
+  return model.containers
+    .flatMap(({ name, types }) => types.map((type) => ({ container: name, type: type.name })))
+    .filter((of) => !derived.has(refName(of)));
+}
+
+/** `stored`: every document of every container, as read from the database. */
+export function expectedDocuments(
+  { pipeline, model }: { pipeline: Pipeline; model: Model },
+  stored: ByContainer,
+): Map<string, Doc[]> {
+  const { sources, projections, embeds } = pipeline;
+  const derived = derivedTypes(pipeline);
+  const known = new Map<string, Doc[]>();
+  const keyPaths = (name: string): readonly string[] =>
+    model.containers.find((container) => container.name === name)?.partitionKey ?? [];
+  const written = (of: SourceRef): Doc[] =>
+    (stored.get(of.container) ?? []).filter((doc) => isOfType(of.type, typeRules(sources, of), doc));
+  // What a projection can't take contributes nothing: it is parked, and told apart.
+  const refused = (): void => undefined;
+  const workedOut = (of: SourceRef): Doc[] => {
+    if (derived.has(refName(of))) {
+      const specs = projections.filter(({ into }) => refName(into) === refName(of));
+      return specs.flatMap((spec) => [
+        ...recompute(spec, documents, sources, { keyPaths: keyPaths(of.container), refused }).values(),
+      ]);
+    }
+    const specs = embeds.filter(({ into }) => refName(into) === refName(of));
+    if (specs.length === 0) return written(of);
+    const parents = (wanted: SourceRef): Doc[] => (refName(wanted) === refName(of) ? written(of) : documents(wanted));
+    return [...recomputeEmbeds(specs, parents, sources, refused)].map(({ expected }) => expected);
+  };
+  const documents = (of: SourceRef): Doc[] => {
+    const before = known.get(refName(of));
+    if (before) return before;
+    const now = workedOut(of);
+    known.set(refName(of), now);
+    return now;
+  };
+  return new Map(
+    model.containers.map(({ name, types }) => [
+      name,
+      types.flatMap((type) => documents({ container: name, type: type.name })).map(visible),
+    ]),
+  );
+}

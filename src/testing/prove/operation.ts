@@ -5,7 +5,8 @@ import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { readPair } from '../../operations/model/pair.ts';
 import { suggestion } from '../../operations/suggest.ts';
-import { type PatternProof, type Proof, prove } from './prove.ts';
+import type { PatternProof } from './asking.ts';
+import { type Proof, prove } from './prove.ts';
 
 export const modelProve = defineOperation({
   noun: 'model',

@@ -83,7 +83,9 @@ export async function planModel(
   const impossible: string[] = [];
   for (const { database, definition } of wanted) {
     const container = database.container(definition.id);
-    const existing = absent.has(database) ? undefined : await readDefinition(container, definition);
+    const existing = absent.has(database)
+      ? undefined
+      : await readDefinition(container, definition.throughput !== undefined);
     if (!existing) {
       steps.push({ say: `create container ${describe(definition)}`, apply: () => create(database, definition) });
       continue;
@@ -140,14 +142,15 @@ async function planAll({ workspace, signal }: Context): Promise<Step[]> {
   return [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
 }
 
-async function readDefinition(
+/** A container as it is, undefined where there is none; its throughput only where that is asked for. */
+export async function readDefinition(
   container: Container,
-  wanted: ContainerDefinition,
+  withThroughput: boolean,
 ): Promise<ContainerDefinition | undefined> {
   const resource = await found(() => container.read());
   if (!resource) return undefined;
   const { id, partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy } = resource;
-  const throughput = wanted.throughput ? await readThroughput(container) : undefined;
+  const throughput = withThroughput ? await readThroughput(container) : undefined;
   return {
     id,
     partitionKey: {

@@ -48,7 +48,8 @@ const chunks = [
   })),
 ];
 writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), notices(chunks));
-declarations();
+// The app runs without them.
+if (!process.argv.includes('--no-types')) declarations();
 // The documents belong beside their pipelines, and what `init` copies beside its code.
 for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*'], { cwd: root, withFileTypes: true })) {
   if (!file.isFile()) continue;

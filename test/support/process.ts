@@ -16,9 +16,9 @@ export interface Millrace extends AsyncDisposable {
 
 export function millrace(
   args: readonly string[],
-  { env = {}, directory }: { env?: Readonly<Record<string, string>>; directory?: string } = {},
+  { env = {}, directory, bin = BIN }: { env?: Readonly<Record<string, string>>; directory?: string; bin?: string } = {},
 ): Millrace {
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const child = spawn(process.execPath, [bin, ...args], {
     env: { ...process.env, ...env },
     ...(directory === undefined ? {} : { cwd: directory }),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,204 @@
+// The app as it would be deployed: what a build leaves of this repository under .funcignore, with production packages
+// alone, run by the local host against an embedded server in another process.
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Container } from '@azure/cosmos';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { visible } from '../../src/definition/recompute.ts';
+import { compose } from '../../src/host/compose.ts';
+import { type Millrace, millrace } from '../support/process.ts';
+import { SHOP, type Stage, openStage } from '../support/stage.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+let place: string;
+
+beforeAll(() => {
+  place = mkdtempSync(join(tmpdir(), 'millrace-deployed-'));
+  // A tree of its own, so that nobody's dist/ is built over while they use it.
+  const built = join(place, 'built');
+  mkdirSync(built);
+  const tracked = git(ROOT, 'ls-files', '-co', '--exclude-standard').filter(
+    (file) => !file.startsWith('node_modules') && existsSync(join(ROOT, file)),
+  );
+  for (const file of tracked) copy(ROOT, built, file);
+  symlinkSync(join(ROOT, 'node_modules'), join(built, 'node_modules'));
+  execFileSync(process.execPath, ['scripts/build.ts', '--no-types'], { cwd: built, stdio: 'pipe' });
+  rmSync(join(built, 'node_modules'));
+  git(built, 'init', '-q');
+  for (const file of git(built, 'ls-files', '-o', '-X', '.funcignore')) copy(built, join(place, 'app'), file);
+  // What `npm ci --omit=dev` would leave.
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
+  for (const name of [...Object.keys(dependencies), 'cookie', '@azure/functions-extensions-base']) {
+    const from = join(ROOT, 'node_modules', name);
+    if (existsSync(from)) cpSync(from, join(place, 'app/node_modules', name), { recursive: true });
+  }
+}, 120_000);
+afterAll(() => {
+  rmSync(place, { recursive: true, force: true });
+});
+
+const git = (cwd: string, ...args: string[]): string[] =>
+  execFileSync('git', args, { cwd, encoding: 'utf8', maxBuffer: 2 ** 26 })
+    .split('\n')
+    .filter(Boolean);
+
+function copy(from: string, to: string, file: string): void {
+  mkdirSync(dirname(join(to, file)), { recursive: true });
+  cpSync(join(from, file), join(to, file));
+}
+
+let stage: Stage;
+beforeEach(async () => {
+  stage = await openStage();
+});
+afterEach(async () => {
+  await stage[Symbol.asyncDispose]();
+});
+
+/** The command line too is the one that was built. */
+const functions = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Millrace =>
+  millrace(['functions', ...args, '--app', join(place, 'app')], {
+    env,
+    directory: place,
+    bin: join(place, 'app/dist/src/cli/main.js'),
+  });
+const start = (more: Readonly<Record<string, string>> = {}): Millrace =>
+  functions(['start', '--port', '0'], { ...stage.env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '', ...more });
+
+describe('the deployed files', () => {
+  it('are dist/ and little else', () => {
+    const files = git(join(place, 'built'), 'ls-files', '-o', '-X', '.funcignore').filter(
+      (file) => !file.startsWith('node_modules'),
+    );
+    expect(files).toEqual(
+      expect.arrayContaining([
+        'host.json',
+        'package.json',
+        'dist/functions/index.js',
+        'dist/examples/storefront/cosmosdb_data_model.md',
+      ]),
+    );
+    expect(files.filter((file) => !/^(dist\/|host\.json$|package\.json$)/.test(file))).toEqual([]);
+    expect(files.filter((file) => file.endsWith('.ts'))).toEqual([]);
+  });
+
+  it('index with the pipeline that was built beside them', async () => {
+    await using listed = functions(['list', '--json'], { MILLRACE_PIPELINE: '' });
+    const { code } = await listed.ended;
+    expect([code, listed.stderr]).toEqual([0, '']);
+    const names = (JSON.parse(listed.stdout) as { name: string }[]).map(({ name }) => name);
+    expect(names).toEqual(
+      expect.arrayContaining(['feed-Orders', 'archive-sweep', 'millrace-health', 'millrace-operate']),
+    );
+  });
+});
+
+describe('functions start', () => {
+  it('derives from the feeds what our processor derives, asks for keys, and starts again on a change', async () => {
+    await write(stage);
+    await using app = start();
+    const [, port] = await app.until(/http:\/\/localhost:(\d+)\/api\/millrace\/health/);
+    await app.until(/feed-Orders: cosmosDBTrigger/);
+    const [, key = ''] = await app.until(/millrace-read: ([\w-]{20,})/);
+    const base = `http://127.0.0.1:${port}/api/millrace`;
+
+    await using other = await openStage();
+    await write(other);
+    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    await processor.start();
+    await processor.drained(AbortSignal.timeout(30_000));
+    await processor.stop();
+    for (const name of ['Summaries', 'Days']) {
+      const wanted = await documents(other.container(name));
+      expect(wanted).not.toEqual([]);
+      await expect.poll(() => documents(stage.container(name)), { timeout: 60_000 }).toEqual(wanted);
+    }
+
+    expect((await fetch(`${base}/health`)).status).toBe(200);
+    expect((await fetch(`${base}/status`)).status).toBe(401);
+    expect((await fetch(`${base}/status?code=wrong`)).status).toBe(401);
+    const read = { 'x-functions-key': key };
+    const status = await fetch(`${base}/status`, { headers: read });
+    expect(await status.json()).toMatchObject({ ok: true, result: { database: 'shop' } });
+    // The reader's key opens no other function, and no header makes somebody of a caller.
+    const post = { method: 'POST', headers: { ...read, 'x-ms-client-principal': 'e30=' }, body: '{}' };
+    expect((await fetch(`${base}/status`, post)).status).toBe(401);
+    expect((await fetch(`${base}/status`, { method: 'PUT', headers: read })).status).toBe(405);
+    expect((await fetch(`http://127.0.0.1:${port}/nowhere`)).status).toBe(404);
+
+    const now = new Date();
+    utimesSync(join(place, 'app/host.json'), now, now);
+    await app.until(/host\.json has changed; the app starts again[\s\S]*feed-Orders: cosmosDBTrigger/);
+    app.kill('SIGINT');
+    expect(await app.ended).toMatchObject({ code: 130 });
+    expect(app.stdout).toContain('Stopped, after 2 starts.');
+  });
+
+  it.each([
+    [
+      'a setting is missing',
+      { LEASES_CONTAINER: '' },
+      async () => undefined,
+      /The setting LEASES_CONTAINER is missing/,
+    ],
+    [
+      'the lease container isn’t there',
+      {},
+      async (of: Stage) => void (await of.services.leases.delete()),
+      /lease container leases/,
+    ],
+  ])('ends with what is wrong and how to mend it where %s', async (_, more, spoil, message) => {
+    await spoil(stage);
+    await using app = start(more);
+    const { code } = await app.ended;
+    expect([code, app.stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(app.stderr.trim().split('\n').length).toBeGreaterThan(1);
+  });
+
+  it('reads local.settings.json', async () => {
+    const file = join(place, 'app/local.settings.json');
+    const Values = { ...stage.env, MILLRACE_PIPELINE: SHOP };
+    writeFileSync(file, JSON.stringify({ Values, Host: { LocalHttpPort: 0 } }));
+    await using app = functions(['start']);
+    const [, port] = await app.until(/localhost:(\d+)\/api\/millrace\/health[\s\S]*feed-Customers: cosmosDBTrigger/);
+    expect((await fetch(`http://127.0.0.1:${port}/api/millrace/health`)).status).toBe(200);
+    app.kill('SIGTERM');
+    await app.ended;
+    rmSync(file);
+  });
+});
+
+async function write(of: Stage): Promise<void> {
+  await of.container('Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's1', name: 'Ada' });
+  for (let n = 0; n < 30; n++) {
+    await of.container('Orders').items.upsert({
+      id: `order-${n}`,
+      type: 'order',
+      storeId: `s${n % 2}`,
+      customerId: n % 3 === 0 ? 'c1' : 'c2',
+      placedAt: `2026-01-0${1 + (n % 4)}T10:00:00.000Z`,
+      cents: 100 + n,
+      ...(n === 7 ? { cancelled: true } : {}),
+    });
+  }
+}
+
+async function documents(container: Container): Promise<Record<string, unknown>[]> {
+  const { resources } = await container.items.query<Record<string, unknown>>('SELECT * FROM c').fetchAll();
+  return resources
+    .filter(({ type }) => !String(type).startsWith('millrace.'))
+    .map(visible)
+    .toSorted((a, b) => String(a['id']).localeCompare(String(b['id'])));
+}

@@ -1,5 +1,6 @@
 import { createPostgresBackend, createRedisBackend, Queue, runMigrations, Worker, type WorkerOptions } from 'bullmq';
 import { UsageError, messageOf } from '../base/errors.ts';
+import { postgresAddress } from './postgres-address.ts';
 
 /** What our keys in Redis begin with. */
 const PREFIX = 'millrace';
@@ -54,7 +55,7 @@ async function redis(url: string): Promise<Backend> {
 async function postgres(url: string): Promise<Backend> {
   const { Pool } = (await import('pg')).default;
   // One connection of each worker only listens, so there must be more than workers.
-  const pool = new Pool({ connectionString: url, max: 8, keepAlive: true, options: `-c search_path=${SCHEMA}` });
+  const pool = new Pool({ ...postgresAddress(url), max: 8, keepAlive: true, options: `-c search_path=${SCHEMA}` });
   pool.on('error', () => undefined);
   try {
     await answered(async () => {

@@ -245,12 +245,12 @@ function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read'
     const all = examplesOf(model, of);
     const lacking = all.filter((example) => example[field] === undefined);
     const [only] = lacking;
-    if (only && lacking.length === 1 && all.length > 2)
+    if (only && lacking.length === 1 && all.length > 1)
       yield {
         severity: 'information',
         message: `One example of ${of.container} (${of.type}) lacks ${field}, which ${declared.name} reads`,
         at: facts.example(only, facts.type(of)?.at ?? declared.at),
-        mend: 'Add it; where it is optional, let two examples be without it.',
+        mend: 'Add it; where it is optional, let another example be without it.',
         related: [declared.at],
       };
   }

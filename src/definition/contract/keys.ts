@@ -98,6 +98,7 @@ export function keys(contract: Contract): Rule[] {
               };
           }
           yield* unstable(facts, contract, declared, container.partitionKey);
+          yield* foreignJoin(facts, contract, declared);
         }
       },
     },
@@ -134,9 +135,10 @@ export function keys(contract: Contract): Rule[] {
               message: `${declared.name} makes another document of ${String(runs[changed]?.source['id'])} the second time`,
               at: declared.at,
             };
-          if (spec.kind !== 'copy') continue;
+          if (spec.kind === 'aggregate') continue;
           const untyped = runs.find(({ output }) => typeof output['id'] !== 'string' || output['id'] === '');
           if (untyped) yield { message: `${declared.name} gives ${String(untyped.source['id'])} no id`, at: place };
+          if (spec.kind !== 'copy') continue;
           const unique = [source, sink].some((detail) =>
             detail.prose.some(
               ({ label, text }) =>
@@ -256,5 +258,21 @@ function* unstable(
           related: [pattern.at],
         };
     }
+  }
+}
+
+/** A join is by id and key: a field beyond them was part of the key once, or is to be. */
+function* foreignJoin(facts: Facts, contract: Contract, declared: Declared & { spec: Whole }): Iterable<Verdict> {
+  if (declared.spec.kind !== 'copy') return;
+  for (const { name, of, on } of declared.spec.joins) {
+    const container = facts.detail(of.container)?.container;
+    const more = Object.keys(on).filter((field) => field !== 'id' && !container?.partitionKey.includes(`/${field}`));
+    if (container && container.partitionKey.length > 0 && more.length > 0)
+      yield {
+        severity: 'warning',
+        message: `${declared.name} joins ${name} by ${more.join(', ')} too, which is neither id nor key of ${container.name}`,
+        at: contract.at(declared, name),
+        related: [container.places.partitionKey ?? container.at],
+      };
   }
 }

@@ -44,7 +44,7 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
     try {
       const doc = rules.upcast ? rules.upcast(stored) : stored;
       const source = rules.upcast ? doc : watch(doc, spec.from);
-      if (rules.deleted?.(source) || spec.where?.(source) === false) continue;
+      if (rules.deleted?.(doc) || spec.where?.(source) === false) continue;
       const joined: Record<string, Doc | null> = {};
       const plain: Record<string, Doc | null> = {};
       if (spec.kind === 'copy') {

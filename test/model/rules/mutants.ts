@@ -279,13 +279,15 @@ function pipelineMutants(
   const { program } = parseSync('pipeline.ts', text);
   const contract = /^(G\d+|pipeline)$/;
   const stack: string[] = [];
+  // What is declared only under a condition isn't there to be checked.
+  let conditions = 0;
   new Visitor({
     Property(node) {
       const name = node.key.type === 'Identifier' ? node.key.name : '';
       const owner = stack.at(-1) ?? '';
       stack.push(name);
       const declared = stack.includes('projections');
-      if (!declared || node.shorthand) return;
+      if (!declared || node.shorthand || conditions > 0) return;
       const inMap = stack.includes('map') && owner === 'map';
       const inMeasures = owner === 'measures';
       const inGroup = owner === 'groupBy';
@@ -302,12 +304,19 @@ function pipelineMutants(
         add(inMeasures ? 'measure' : 'drop field', node.start, node.end + rest, '', contract, name);
       }
     },
+    ConditionalExpression() {
+      conditions += stack.includes('projections') && !stack.includes('map') ? 1 : 0;
+    },
+    'ConditionalExpression:exit'() {
+      conditions -= stack.includes('projections') && !stack.includes('map') ? 1 : 0;
+    },
     'Property:exit'() {
       stack.pop();
     },
     MemberExpression(node) {
       if (
         !stack.includes('projections') ||
+        conditions > 0 ||
         node.computed ||
         node.property.type !== 'Identifier' ||
         node.object.type !== 'Identifier'

@@ -21,6 +21,16 @@ export const currentEpoch = (state: Container, container: string, rid: string): 
 export const raiseEpoch = (state: Container, container: string, rid: string, known: number): Promise<number> =>
   settle(state, container, rid, (stored) => stored.rid !== rid || stored.epoch <= known);
 
+/**
+ * The epoch as it is now, at least `known`; changes nothing. For whoever reads on: others may have raised it since, as
+ * before leases are moved back (docs/SPEC-leases.md M12). Of a container made anew it says nothing: the reader finds out.
+ */
+export async function latestEpoch(state: Container, container: string, rid: string, known: number): Promise<number> {
+  const item = state.item(container, 'epochs');
+  const { resource: stored } = await withRetry(() => item.read<EpochDocument>(), { reads: true });
+  return stored?.rid === rid ? Math.max(known, stored.epoch) : known;
+}
+
 async function settle(
   state: Container,
   container: string,

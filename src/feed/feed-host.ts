@@ -20,6 +20,11 @@ export interface Timings {
   /** A lease that nobody wrote for longer may be taken by others. */
   readonly expirationMs: number;
   readonly renewMs: number;
+  /**
+   * Least time between two writes that store a checkpoint; a renewal, a stop, a split and an idle feed don't wait for it.
+   * Above 0, a crash repeats what was handled in so long, and not one page.
+   */
+  readonly checkpointMs: number;
   /** Between reads of a range that has nothing new. */
   readonly pollMs: number;
   /** A read or a handler that takes longer gives its lease up. */
@@ -34,6 +39,7 @@ export const DEFAULT_TIMINGS: Timings = {
   acquireMs: 13_000,
   expirationMs: 60_000,
   renewMs: 17_000,
+  checkpointMs: 0,
   pollMs: 5_000,
   stallMs: 180_000,
   unacknowledgedMs: 300_000,
@@ -279,9 +285,10 @@ export class FeedHost {
   #run(lease: Lease, acquiredAt: number): void {
     const { container, host, leases, source, handle, start, order, manual = false, pageSize, budget } = this.#options;
     const { concurrency = 16, mostUnacknowledged = 10_000 } = this.#options;
-    const { renewMs, expirationMs, pollMs, stallMs, unacknowledgedMs } = this.#timings;
+    const { renewMs, expirationMs, checkpointMs, pollMs, stallMs, unacknowledgedMs } = this.#timings;
     const clock = this.#clock;
-    const session = new LeaseSession(lease, acquiredAt, { container, store: leases, clock, renewMs, expirationMs });
+    const times = { renewMs, expirationMs, checkpointMs };
+    const session = new LeaseSession(lease, acquiredAt, { container, store: leases, clock, ...times });
     const split = new AbortController();
     const supervisor = new Supervisor(
       session,
@@ -300,6 +307,7 @@ export class FeedHost {
         pollMs,
         stallMs,
         unacknowledgedMs,
+        storedFirst: checkpointMs === 0 && order === undefined && !manual,
         clock,
       },
       { stop: this.#stop.signal, split: split.signal },

@@ -13,6 +13,8 @@ export interface SessionOptions {
   readonly clock: Clock;
   readonly renewMs: number;
   readonly expirationMs: number;
+  /** Least time from one write to the next that only stores a checkpoint. Default 0. */
+  readonly checkpointMs?: number;
 }
 
 const tickMs = ({ renewMs }: SessionOptions): number => Math.max(10, Math.min(renewMs / 4, 1_000));
@@ -48,8 +50,9 @@ export class LeaseSession {
   #lease: Lease;
   #pending: string | undefined;
   #writing: Promise<void> | undefined;
-  /** A checkpoint waits that is to be written as soon as the write under way has ended. */
+  /** A checkpoint waits that is to be written once the write under way has ended and the interval is over. */
   #urgent = false;
+  #waiting = false;
   #offering = false;
   #renewedAt: number;
   #timerAt: number;
@@ -80,11 +83,11 @@ export class LeaseSession {
     return { done: () => void this.#watched.delete(key) };
   }
 
-  /** The caller's promise: everything up to `position` is durable or parked (L2). Written at once. */
+  /** The caller's promise: everything up to `position` is durable or parked (L2). Written within `checkpointMs`. */
   checkpoint(position: string): void {
     this.#pending = position;
     this.#urgent = true;
-    this.#write();
+    this.#writeWhenDue();
   }
 
   /** The same promise; written with the next write, so that a page costs one (L9). */
@@ -92,7 +95,7 @@ export class LeaseSession {
     this.#pending = position;
   }
 
-  /** Resolves when no checkpoint is left to write; rejects when the lease was lost on the way. */
+  /** Writes what waits at once; resolves when no checkpoint is left to write, rejects when the lease was lost on the way. */
   async settled(): Promise<void> {
     for (;;) {
       while (this.#writing) await until(this.#writing, this.#ended.signal);
@@ -165,7 +168,9 @@ export class LeaseSession {
       for (const { what, since, withinMs } of this.#watched.values())
         if (now - since > withinMs) return this.#lose(`${what} has taken more than ${withinMs / 1000} s`);
     }
-    if (now - this.#renewedAt > renewMs) this.#write();
+    // What is in hand has its checkpoint soon, which renews too: pages of a renewal's length then cost one write, not two.
+    const dueMs = this.#watched.size > 0 ? renewMs * 1.25 : renewMs;
+    if (now - this.#renewedAt > dueMs) this.#write();
   }
 
   #write(): void {
@@ -173,8 +178,24 @@ export class LeaseSession {
     this.#urgent = false;
     this.#writing = this.#renew().finally(() => {
       this.#writing = undefined;
-      if (this.#urgent) this.#write();
+      if (this.#urgent) this.#writeWhenDue();
     });
+  }
+
+  /** Any write restarts the interval, as any takes the checkpoint along. */
+  #writeWhenDue(): void {
+    const { clock, checkpointMs = 0 } = this.#options;
+    const left = this.#renewedAt + checkpointMs - clock.monotonic();
+    if (left <= 0) return this.#write();
+    if (this.#waiting) return;
+    this.#waiting = true;
+    void clock.sleep(left, this.#ended.signal).then(
+      () => {
+        this.#waiting = false;
+        if (this.#urgent) this.#writeWhenDue();
+      },
+      () => undefined,
+    );
   }
 
   /** One write, with the position that waits to be written; never rejects. */

@@ -147,8 +147,10 @@ export function checkOptions(options: ChangeFeedProcessorOptions): void {
     throw invalid('start', 'is no time', 'Give a valid Date.');
   if (failure && failure.kind !== 'retry' && !((failure.attempts ?? 1) >= 1))
     throw invalid('failure', 'has no attempts', 'Give at least one.');
-  for (const [timing, value] of Object.entries(timings))
-    if (!(value > 0)) throw invalid(`timings.${timing}`, `is ${value}`, 'Give milliseconds above 0.');
+  for (const [timing, value] of Object.entries(timings)) {
+    if (!(Number.isFinite(value) && (value > 0 || (value === 0 && timing === 'checkpointMs'))))
+      throw invalid(`timings.${timing}`, `is ${value}`, 'Give milliseconds above 0.');
+  }
   const { renewMs, expirationMs } = timings;
   if (renewMs !== undefined && expirationMs !== undefined && renewMs * 2 > expirationMs)
     throw invalid('timings.renewMs', 'leaves no second try', 'Keep it at or below half of timings.expirationMs.');

@@ -17,6 +17,8 @@ export type FeedMode = 'latest-version' | 'all-versions';
 
 /** Reads pages of one feed range. */
 export interface ChangeSource {
+  /** Called when a tenure begins, and after each failure: what may have changed of the whole container is looked up. */
+  prepare?(signal: AbortSignal): Promise<void>;
   /**
    * The page after `from` (a quoted LSN; empty: from the beginning), of `most` changes if it can be told. `next` is
    * always set and can be resumed from.
@@ -58,12 +60,14 @@ export interface CosmosSourceOptions {
   /** Regions not to read from, beside the client's own preferences. */
   readonly excludedRegions?: readonly string[];
   readonly epoch: number;
+  /** Looks the epoch up again: whoever moved the leases back has raised it since. `known`: the one in use. */
+  readonly latestEpoch?: (known: number) => Promise<number>;
   readonly meter?: Meter;
   readonly clock?: Clock;
   /** The feed was behind a position for so long that it can't be a lagging replica, milliseconds. Default 60,000. */
   readonly behindMs?: number;
-  /** Called before `feed-behind` is thrown: whoever keeps the epoch raises it (L3). */
-  readonly onBehind?: () => Promise<void>;
+  /** Called before `feed-behind` is thrown, with the epoch this was first seen in: whoever keeps it raises it (L3). */
+  readonly onBehind?: (epoch: number) => Promise<void>;
 }
 
 interface Token {
@@ -85,8 +89,9 @@ export class CosmosChangeSource implements ChangeSource {
   readonly #options: CosmosSourceOptions;
   readonly #clock: Clock;
   readonly #iterators = new Map<string, Slot>();
-  /** Since when each range has been behind its position, monotonic. */
-  readonly #behind = new Map<string, number>();
+  /** Since when each range has been behind its position, monotonic, and in which epoch that began. */
+  readonly #behind = new Map<string, { since: number; epoch: number }>();
+  #epoch: number;
 
   /**
    * `rid` is the container's `_rid`: a token of a container that was dropped and made again must not be used. A `map`
@@ -98,6 +103,13 @@ export class CosmosChangeSource implements ChangeSource {
     this.#map = map;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#epoch = options.epoch;
+  }
+
+  /** A lease that was moved back is only ever read in the epoch that was raised before it was (L3d). */
+  async prepare(): Promise<void> {
+    const latest = await this.#options.latestEpoch?.(this.#epoch);
+    this.#epoch = Math.max(this.#epoch, latest ?? 0);
   }
 
   async read(
@@ -106,7 +118,8 @@ export class CosmosChangeSource implements ChangeSource {
     signal: AbortSignal,
     most = this.#options.pageSize ?? 1_000,
   ): Promise<Page & { next: string }> {
-    const { epoch, meter, mode } = this.#options;
+    const { meter, mode } = this.#options;
+    const epoch = this.#epoch;
     const readAt = this.#clock.monotonic();
     const slot = this.#slot(range, from, most);
     const retry = { signal, reads: true, clock: this.#clock, ...(meter && { meter }) };
@@ -206,10 +219,10 @@ export class CosmosChangeSource implements ChangeSource {
     const newest = Number(/#(\d+)/.exec(session ?? '')?.[1] ?? Infinity);
     const id = rangeId(range);
     if (newest >= lsnOf(from)) return void this.#behind.delete(id);
-    const since = this.#behind.get(id) ?? this.#clock.monotonic();
-    this.#behind.set(id, since);
-    if (this.#clock.monotonic() - since < (this.#options.behindMs ?? 60_000)) return;
-    await this.#options.onBehind?.();
+    const seen = this.#behind.get(id) ?? { since: this.#clock.monotonic(), epoch: this.#epoch };
+    this.#behind.set(id, seen);
+    if (this.#clock.monotonic() - seen.since < (this.#options.behindMs ?? 60_000)) return;
+    await this.#options.onBehind?.(seen.epoch);
     throw new MillraceError(
       'feed-behind',
       `The feed of ${this.#map.name} ends at lsn ${newest} in range ${id}, before the position ${from}: a failover or a restore lost what was between`,

@@ -65,6 +65,8 @@ export interface SupervisorOptions {
   readonly stallMs: number;
   /** A change that is handled and not acknowledged for longer does so too. */
   readonly unacknowledgedMs: number;
+  /** The next page waits until the last one's checkpoint is stored, so that a crash repeats one page at most. */
+  readonly storedFirst: boolean;
   readonly clock: Clock;
 }
 
@@ -157,6 +159,10 @@ export class Supervisor {
   readonly #actions: Record<Exclude<State, Terminal>, () => Promise<Event>> = {
     anchoring: async () => {
       const { start, startedBefore, source } = this.#options;
+      if (source.prepare) {
+        const prepared = source.prepare(this.#interrupts);
+        await this.#watched('preparing to read', until(prepared, this.#interrupts));
+      }
       if (this.#read !== '' || start === 'beginning') return 'anchored';
       const { range } = this.#session.lease;
       const resolved = anchor(source, range, start, startedBefore, this.#interrupts);
@@ -199,6 +205,7 @@ export class Supervisor {
 
     offering: async () => {
       await until(this.#window.room(), this.#interrupts);
+      if (this.#options.storedFirst) await until(this.#session.settled(), this.#interrupts);
       const page = this.#page;
       this.#page = undefined;
       if (page) {
@@ -219,6 +226,8 @@ export class Supervisor {
         await until(Promise.race([slept, this.#window.empty()]), this.#interrupts).finally(() => over.abort());
         if (!this.#window.isEmpty) return 'due';
       }
+      // Nothing comes that could take the checkpoint along. A lost lease shows by the session's signal.
+      this.#session.settled().catch(() => undefined);
       this.#failures = 0;
       this.status.failure = undefined;
       this.status.idleSince ??= clock.monotonic();

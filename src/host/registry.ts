@@ -23,9 +23,12 @@ import { leasesRewind } from '../operations/leases/rewind.ts';
 import { modelApply } from '../operations/model/apply.ts';
 import { modelCheck } from '../operations/model/check.ts';
 import { modelCost } from '../operations/model/cost.ts';
+import { modelDrift } from '../operations/model/drift.ts';
 import { modelExplain } from '../operations/model/explain.ts';
 import { modelFormat } from '../operations/model/format.ts';
+import { modelImport } from '../operations/model/import.ts';
 import { modelInfra } from '../operations/model/infra.ts';
+import { modelInterview } from '../operations/model/interview.ts';
 import { modelTypes } from '../operations/model/types.ts';
 import { plan } from '../operations/plan.ts';
 import { projectionsDrop } from '../operations/projections/drop.ts';
@@ -72,6 +75,9 @@ export const registry = new Registry([
   modelTypes,
   modelApply,
   modelInfra,
+  modelImport,
+  modelInterview,
+  modelDrift,
   projectionsList,
   projectionsShow,
   projectionsRebuild,

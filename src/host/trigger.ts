@@ -7,7 +7,7 @@ import { type Pipeline, projectionId } from '../definition/kinds.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { type SourceContainer, toChange } from '../feed/change-mapper.ts';
-import { currentEpoch } from '../feed/epochs.ts';
+import { currentEpoch, latestEpoch } from '../feed/epochs.ts';
 import type { Fence } from '../feed/fence.ts';
 import { PageTooOld } from '../feed/lease-session.ts';
 import type { Services } from '../operations/workspace.ts';
@@ -48,14 +48,16 @@ export function triggerConsumer({
   const adapt = (runner: Runner): Runner => holdBack(runner, held.get(runner.id));
   const { engine, deadLetters } = derivation({ settings, services, loaded, readLagMs, adapt });
   const sources = sourceContainers(loaded.pipeline, loaded.model);
-  const epochs = new Map<string, Promise<number>>();
+  const generations = new Map<string, Promise<Generation>>();
 
-  const epochOf = (source: SourceContainer): Promise<number> => {
-    const known = epochs.get(source.name) ?? readEpoch(services, source.name);
-    epochs.set(source.name, known);
+  /** Looked up for each batch (1 RU): the host doesn't tell when it gets a lease, which others may have moved back. */
+  const epochOf = async ({ name }: SourceContainer): Promise<number> => {
+    const first = generations.get(name) ?? readGeneration(services, name);
+    generations.set(name, first);
     // Not remembered when it failed: the next batch asks again.
-    known.catch(() => epochs.delete(source.name));
-    return known;
+    first.catch(() => generations.delete(name));
+    const { rid, epoch } = await first;
+    return latestEpoch(services.state, name, rid, epoch);
   };
 
   return async ({ container, documents, again, signal }) => {
@@ -113,9 +115,15 @@ function refuseWhereAllHeld(container: string, pipeline: Pipeline, held: Readonl
   );
 }
 
-async function readEpoch({ database, state }: Services, container: string): Promise<number> {
+interface Generation {
+  readonly rid: string;
+  readonly epoch: number;
+}
+
+async function readGeneration({ database, state }: Services, container: string): Promise<Generation> {
   const { resource } = await withRetry(() => database.container(container).read(), { reads: true });
-  return currentEpoch(state, container, resource?._rid ?? '');
+  const rid = resource?._rid ?? '';
+  return { rid, epoch: await currentEpoch(state, container, rid) };
 }
 
 function hostFence(readAt: number, signal: AbortSignal, clock: Clock): Fence {

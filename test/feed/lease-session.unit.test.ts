@@ -120,6 +120,72 @@ describe('checkpoints', () => {
   });
 });
 
+describe('with a least time between two of them, checkpoints', () => {
+  const checkpointMs = 3_000;
+
+  it('come once in it, the latest position alone', async () => {
+    const { session, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
+    store.answers = true;
+    for (let n = 1; n <= 36; n++) {
+      session.checkpoint(`"${n}"`);
+      await pass(250);
+    }
+    expect(positions(store)).toEqual(['"12"', '"24"', '"36"']);
+    await pass(4_000);
+    expect(positions(store)).toHaveLength(3);
+  });
+
+  it('go along with a renewal, which begins it anew', async () => {
+    const { session, store, pass } = begin({ checkpointMs, renewMs: 1_000 });
+    store.answers = true;
+    await pass(1_000);
+    session.checkpoint('"1"');
+    await pass(250);
+    expect(positions(store)).toEqual(['"1"']);
+    session.checkpoint('"2"');
+    await pass(750);
+    expect(positions(store)).toEqual(['"1"']);
+    await pass(500);
+    expect(positions(store)).toEqual(['"1"', '"2"']);
+  });
+
+  it('are written at once where somebody waits for them, and not again', async () => {
+    const { session, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
+    store.answers = true;
+    session.checkpoint('"1"');
+    await session.settled();
+    expect(positions(store)).toEqual(['"1"']);
+    await pass(4_000);
+    expect(positions(store)).toEqual(['"1"']);
+  });
+
+  it('are written before the lease is offered', async () => {
+    const { session, store } = begin({ checkpointMs, renewMs: 5_000 });
+    store.answers = true;
+    session.checkpoint('"7"');
+    await session.end(true);
+    expect(positions(store)).toEqual(['"7"']);
+    expect(store.released).toEqual(['"1"']);
+  });
+
+  it('that fail are tried again without waiting for it', async () => {
+    const { session, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
+    await pass(3_000);
+    session.checkpoint('"1"');
+    store.asked[0]?.fail(new Error('unavailable'));
+    await pass(1_250);
+    expect(positions(store)).toEqual(['"1"', '"1"']);
+  });
+
+  it('are not written once the lease is lost', async () => {
+    const { session, store, pass } = begin({ checkpointMs, renewMs: 5_000 });
+    session.checkpoint('"1"');
+    session.abandon('it was enough');
+    await pass(4_000);
+    expect(store.asked).toEqual([]);
+  });
+});
+
 describe('positions that are only noted', () => {
   it('are written with the next write, so that a page costs one', async () => {
     const { session, store, pass } = begin();
@@ -152,6 +218,21 @@ describe('renewal', () => {
     clock.advance(1_001);
     fence.assert();
     expect(store.asked).toHaveLength(1);
+  });
+
+  it('waits a quarter longer for what is in hand, whose checkpoint is one with it', async () => {
+    const { session, store, pass } = begin();
+    store.answers = true;
+    const page = session.watch('a handler', 5_000);
+    await pass(1_250);
+    expect(store.asked).toHaveLength(0);
+    page.done();
+    session.checkpoint('"1"');
+    session.watch('a handler', 5_000);
+    await pass(1_250);
+    expect(positions(store)).toEqual(['"1"']);
+    await pass(250);
+    expect(positions(store)).toEqual(['"1"', undefined]);
   });
 
   it('is one with a checkpoint', async () => {

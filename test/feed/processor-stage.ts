@@ -13,6 +13,7 @@ export const BRISK: Timings = {
   acquireMs: 20,
   expirationMs: 400,
   renewMs: 100,
+  checkpointMs: 0,
   pollMs: 10,
   stallMs: 60_000,
   unacknowledgedMs: 60_000,

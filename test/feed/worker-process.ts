@@ -28,7 +28,7 @@ const processor = new ChangeFeedProcessor({
   start: 'beginning',
   maxItems: 1_000,
   targetPageMs: 0,
-  timings: { acquireMs: 150, expirationMs: 2_000, renewMs: 400, pollMs: 50 },
+  timings: { acquireMs: 300, expirationMs: 2_000, renewMs: 500, pollMs: 250 },
   // The clock is one for all processes of a machine.
   handler: (changes) => tell({ at: Number(process.hrtime.bigint()), ids: changes.map(({ id }) => id) }),
 });

@@ -15,7 +15,7 @@ import { suggestion } from '../suggest.ts';
 import type { Workspace } from '../workspace.ts';
 
 /** As the modelling prompt names them. */
-const REQUIREMENTS = 'cosmosdb_requirements.md';
+export const REQUIREMENTS = 'cosmosdb_requirements.md';
 export const DESIGN = 'cosmosdb_data_model.md';
 
 export interface Pair {

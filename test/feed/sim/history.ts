@@ -15,6 +15,7 @@ const TIMINGS: Timings = {
   acquireMs: 3_000,
   expirationMs: 14_000,
   renewMs: 4_000,
+  checkpointMs: 0,
   pollMs: 2_500,
   stallMs: 30_000,
   unacknowledgedMs: 25_000,
@@ -28,6 +29,8 @@ const ACTIVE_MS = 70_000;
 const STEPS = 60;
 /** Long enough for what hangs to be given up, to expire, to be taken, and to be balanced. */
 const CALM_MS = 110_000;
+
+const INTERVALS = [0, 1_500, 9_000];
 
 const ORDERS: readonly (((change: Change) => string) | undefined)[] = [
   undefined,
@@ -59,6 +62,7 @@ export class History {
   readonly #order: ((change: Change) => string) | undefined;
   readonly #manual: boolean;
   readonly #start: 'beginning' | 'now';
+  readonly #timings: Timings;
   #calm = false;
 
   constructor(seed: number) {
@@ -70,7 +74,9 @@ export class History {
     this.#manual = random.chance(0.25);
     this.#start = random.chance(0.5) ? 'now' : 'beginning';
     this.#container = new Container(this.#world, random.pick([1, 2, 4]));
-    const rules = { ...TIMINGS, window: MOST_UNACKNOWLEDGED + PAGE, start: this.#start };
+    this.#timings = { ...TIMINGS, checkpointMs: random.pick(INTERVALS) };
+    const pages = this.#order === undefined && !this.#manual;
+    const rules = { ...this.#timings, window: MOST_UNACKNOWLEDGED + PAGE, start: this.#start, pages };
     this.#oracle = new Oracle(this.#world, this.#container, rules, () => this.#leases.documents.values());
     this.#leases = new Leases(this.#world, this.#container, this.#oracle);
   }
@@ -156,7 +162,7 @@ export class History {
       mostUnacknowledged: MOST_UNACKNOWLEDGED,
       manual: this.#manual,
       handle: (page, fence, tenure) => this.#handle(page, fence, tenure, name, process),
-      timings: TIMINGS,
+      timings: this.#timings,
       clock: process.clock,
     });
     this.#hosts.set(name, { process, feed });
@@ -220,6 +226,7 @@ export class History {
     const { changes } = page;
     const order = this.#order ?? (() => 'page');
     const seen = this.#oracle.begins(host, `P..${tenure.token}`, fence.signal, changes, order);
+    let handled = false;
     try {
       for (const change of changes) {
         await process.clock.sleep(random.chance(0.1) ? random.int(4_000) : random.int(100));
@@ -236,8 +243,9 @@ export class History {
         await remote(process, NO_FAULTS, () => this.#oracle.durable(id, version.lsn));
         if (this.#manual) this.#acknowledgeLater(process, tenure, change);
       }
+      handled = true;
     } finally {
-      this.#oracle.ends(seen, changes, order);
+      this.#oracle.ends(seen, changes, order, handled);
     }
   }
 

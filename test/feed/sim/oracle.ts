@@ -13,6 +13,9 @@ export interface Rules {
   /** Changes that may be handed over and not acknowledged. */
   readonly window: number;
   readonly start: 'beginning' | 'now';
+  readonly checkpointMs: number;
+  /** Pages are handled one after the other, and acknowledged when they are. */
+  readonly pages: boolean;
 }
 
 /** One tenure, told by its signal, as the handler sees it. */
@@ -24,6 +27,8 @@ interface Tenure {
   readonly newest: Map<string, number>;
   readonly busy: Map<string, number>;
   inHand: number;
+  /** The highest lsn of a batch that was handled to its end. */
+  handled: number;
 }
 
 /** Judges a history by what reached the server and the handlers; knows L1 to L12 and nothing of the code. */
@@ -44,6 +49,8 @@ export class Oracle implements Watcher {
   readonly #states = new Map<string, string>();
   readonly #open = new Map<string, number>();
   readonly #given = new Map<string, number>();
+  /** By lease, when each change was handed over, in order. */
+  readonly #times = new Map<string, number[]>();
   readonly #leases: () => Iterable<Lease>;
   preparedAt = Infinity;
   repeated = 0;
@@ -87,12 +94,19 @@ export class Oracle implements Watcher {
     const decided = this.#decided.get(`${host} ${lease.id}`);
     if (decided !== 'take' && decided !== 'steal')
       this.#fail('L12', `${host} took ${lease.id} and had said: ${decided}`);
-    this.mayRepeat += 2 * this.#rules.window;
+    this.#goesBack(lease.id);
   }
 
   removed(lease: Lease): void {
-    this.mayRepeat += 2 * this.#rules.window;
+    this.#goesBack(lease.id);
     this.#cost.delete(lease.id);
+  }
+
+  /** What was handled and not stored is handled again: what is in hand, and what came within one checkpoint interval. */
+  #goesBack(id: string): void {
+    const times = this.#times.get(id) ?? [];
+    const last = times.at(-1) ?? 0;
+    this.mayRepeat += 2 * this.#rules.window + times.filter((at) => at > last - this.#rules.checkpointMs).length;
   }
 
   told(host: string, id: string): void {
@@ -138,11 +152,20 @@ export class Oracle implements Watcher {
       newest: new Map<string, number>(),
       busy: new Map<string, number>(),
       inHand: 0,
+      handled: -1,
     };
     this.#tenures.set(signal, tenure);
     const stored = [...this.#leases()].find(({ id }) => id === lease);
     if (this.#rules.start === 'now' && stored?.owner === host && stored.position === undefined)
       this.#fail('L4', `${lease} hands on without a stored position`);
+    // L9b: of pages whose checkpoint isn't stored there is one at most.
+    const { pages, checkpointMs } = this.#rules;
+    const own = stored?.owner === host && tenure.over === undefined;
+    if (pages && checkpointMs === 0 && own && lsnOf(stored.position) < tenure.handled)
+      this.#fail('L9', `${lease} hands on a page while it stands at ${stored.position}, before @${tenure.handled}`);
+    const times = this.#times.get(lease) ?? [];
+    this.#times.set(lease, times);
+    times.push(...changes.map(() => this.#world.now));
     const value = order(changes[0]!);
     if (changes.some((change) => order(change) !== value)) this.#fail('L10', 'two order values in one batch');
     const busy = (tenure.busy.get(value) ?? 0) + 1;
@@ -161,7 +184,8 @@ export class Oracle implements Watcher {
     return tenure;
   }
 
-  ends(tenure: Tenure, changes: readonly Change[], order: (change: Change) => string): void {
+  ends(tenure: Tenure, changes: readonly Change[], order: (change: Change) => string, handled: boolean): void {
+    if (handled) tenure.handled = Math.max(tenure.handled, ...changes.map(({ version }) => version.lsn));
     const value = order(changes[0]!);
     tenure.busy.set(value, (tenure.busy.get(value) ?? 1) - 1);
     tenure.inHand -= changes.length;

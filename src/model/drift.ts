@@ -1,0 +1,141 @@
+// Real documents against the examples of the data model. Pure: what was sampled is given.
+import { isObject } from '../base/json.ts';
+import type { ContainerDetail } from './documents.ts';
+import type { DocumentType } from './model.ts';
+
+export type Doc = Readonly<Record<string, unknown>>;
+
+export interface Drift {
+  readonly container: string;
+  /** Absent where it is the container's. */
+  readonly type?: string;
+  readonly kind:
+    | 'container-missing'
+    | 'container-extra'
+    | 'key'
+    | 'policy'
+    | 'type-extra'
+    | 'field-missing'
+    | 'field-extra'
+    | 'json-type'
+    | 'size'
+    | 'ttl';
+  /** What is different, with counts. */
+  readonly what: string;
+}
+
+/** An average above that many times the document's is drift: RU of reads and writes go with the size. */
+const SIZE_FACTOR = 2;
+
+/**
+ * What sampled documents of one container have that its examples don't show, and the other way round. `samples`: the
+ * documents without the fields that Cosmos DB and Millrace add, those that Millrace keeps for itself left out.
+ */
+export function driftOf(detail: ContainerDetail, samples: readonly Doc[]): Drift[] {
+  const { name, partitionKey, types, defaultTtl } = detail.container;
+  if (samples.length === 0) return [];
+  const found: Drift[] = [];
+  const own = (kind: Drift['kind'], what: string): number => found.push({ container: name, kind, what });
+  for (const path of partitionKey) {
+    const lacking = samples.filter((doc) => at(doc, path) === undefined).length;
+    if (lacking > 0) own('key', `${lacking} of ${samples.length} documents lack the key path ${path}`);
+  }
+  const typed = Map.groupBy(samples, (doc) => typeNameOf(doc, name));
+  for (const [type, documents] of typed) {
+    const shown = types.find((of) => of.name === type);
+    if (shown && shown.examples.length > 0) found.push(...fieldDrift(name, shown, documents));
+    else
+      found.push({
+        container: name,
+        type,
+        kind: 'type-extra',
+        what: `${of(documents.length)} of a type without an example`,
+      });
+  }
+  const bytes = samples.map((doc) => Buffer.byteLength(JSON.stringify(doc)));
+  const average = bytes.reduce((sum, one) => sum + one, 0) / bytes.length;
+  const { size } = detail;
+  if (average > SIZE_FACTOR * size.average)
+    own(
+      'size',
+      `${Math.round(average)} B on average; ${size.stated ? 'stated are' : 'the examples have'} ${Math.round(size.average)} B`,
+    );
+  const largest = Math.max(...bytes);
+  if (size.stated && largest > size.max)
+    own('size', `the largest has ${largest} B; stated are at most ${Math.round(size.max)} B`);
+  const expiring = samples.filter(({ ttl }) => typeof ttl === 'number').length;
+  if (expiring > 0 && defaultTtl === undefined)
+    own('ttl', `${of(expiring)} with a ttl of their own; the container's TTL is off, so that they stay`);
+  return found;
+}
+
+/** As the reader names types: the container's name in lower case where documents have no `type`. */
+export const typeNameOf = ({ type }: Doc, container: string): string =>
+  typeof type === 'string' && type !== '' ? type : container.toLowerCase();
+
+function fieldDrift(container: string, { name, examples }: DocumentType, documents: readonly Doc[]): Drift[] {
+  const shown = examples.map(shapeOf);
+  const real = documents.map(shapeOf);
+  const paths = new Set([...shown, ...real].flatMap((shape) => [...shape.keys()]));
+  const drifts: Drift[] = [];
+  for (const path of [...paths].filter((one) => one !== '').toSorted()) {
+    const parent = parentOf(path);
+    // Below something that is absent or empty, nothing is missing.
+    const within = (shapes: readonly Shape[]): Shape[] =>
+      shapes.filter((shape) => shape.get(parent)?.has(path.endsWith('[]') ? 'list' : 'object'));
+    const [here, there] = [within(shown), within(real)];
+    const [having, lacking] = [there.filter((shape) => shape.has(path)), there.filter((shape) => !shape.has(path))];
+    const tell = (kind: Drift['kind'], what: string): number => drifts.push({ container, type: name, kind, what });
+    const known = new Set(shown.flatMap((shape) => [...(shape.get(path) ?? [])]));
+    if (path.endsWith('[]')) {
+      // An empty list shows nothing of its elements.
+    } else if (known.size === 0) {
+      // Told once, at the top of what is new.
+      if (shown.some((shape) => shape.has(parent)) && having.length > 0)
+        tell('field-extra', `${path} is in ${having.length} of ${documents.length} documents and in no example`);
+      continue;
+    } else if (lacking.length > 0 && here.length > 0 && here.every((shape) => shape.has(path)))
+      tell('field-missing', `${path} is in every example and lacks in ${lacking.length} of ${there.length} documents`);
+    if (known.size === 0) continue;
+    const other = having.filter((shape) => [...(shape.get(path) ?? [])].some((kind) => !known.has(kind)));
+    if (other.length > 0) {
+      const kinds = new Set(other.flatMap((shape) => [...(shape.get(path) ?? [])].filter((kind) => !known.has(kind))));
+      tell(
+        'json-type',
+        `${path} is ${[...kinds].join(' or ')} in ${of(other.length)}; the examples have ${[...known].join(' or ')}`,
+      );
+    }
+  }
+  return drifts;
+}
+
+/** JSON types by path: `lines`, `lines[]`, `lines[].quantity`; the document itself is the empty path. */
+type Shape = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function shapeOf(doc: unknown): Shape {
+  const shape = new Map<string, Set<string>>();
+  const visit = (value: unknown, path: string): void => {
+    const kind = Array.isArray(value) ? 'list' : isObject(value) ? 'object' : value === null ? 'null' : typeof value;
+    const kinds = shape.get(path) ?? new Set();
+    shape.set(path, kinds.add(kind));
+    if (Array.isArray(value)) for (const element of value) visit(element, `${path}[]`);
+    else if (isObject(value))
+      for (const [field, member] of Object.entries(value)) visit(member, path === '' ? field : `${path}.${field}`);
+  };
+  visit(doc, '');
+  return shape;
+}
+
+function parentOf(path: string): string {
+  if (path.endsWith('[]')) return path.slice(0, -2);
+  const dot = path.lastIndexOf('.');
+  return dot < 0 ? '' : path.slice(0, dot);
+}
+
+const at = (doc: unknown, path: string): unknown =>
+  path
+    .split('/')
+    .slice(1)
+    .reduce((part, step) => (isObject(part) ? part[step] : undefined), doc);
+
+const of = (count: number): string => `${count} document${count === 1 ? '' : 's'}`;

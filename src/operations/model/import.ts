@@ -1,0 +1,143 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import { z } from 'zod';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import { type Load, draft } from '../../model/draft.ts';
+import { type Context, type Plan, defineOperation } from '../operation.ts';
+import { suggestion } from '../suggest.ts';
+import { plural } from '../table.ts';
+import { liveContainers, sample } from './live.ts';
+import { DESIGN, REQUIREMENTS } from './pair.ts';
+
+const peaks = z
+  .strictObject({ peak: z.number().nonnegative(), average: z.number().nonnegative().optional() })
+  .optional();
+const metricsSchema = z.record(z.string(), z.strictObject({ reads: peaks, writes: peaks }));
+
+const input = z.object({
+  directory: z.string().optional().describe('folder to write to (default: the working directory)'),
+  sample: z.number().int().min(1).max(10_000).default(100).describe('newest documents read of each container'),
+  redact: z.boolean().default(false).describe('replace every string of the examples but `type`'),
+  metrics: z
+    .string()
+    .optional()
+    .describe(
+      'JSON file of requests a second: {"Orders": {"reads": {"peak": 90, "average": 12}, "writes": {"peak": 20}}}',
+    ),
+  overwrite: z.boolean().default(false).describe('replace documents that are there already'),
+});
+type Input = z.output<typeof input>;
+
+export const modelImport = defineOperation({
+  noun: 'model',
+  verb: 'import',
+  summary: 'Draft the two modelling documents from the account: containers, keys, policies, sampled shapes',
+  examples: [
+    'millrace model import pipeline --env production --redact',
+    'millrace model import --metrics rps.json --dry-run',
+  ],
+  effect: 'changes',
+  argument: 'directory',
+  input,
+  plan: async (asked, context): Promise<Plan> => {
+    const { files } = await place(asked, context);
+    const containers = await liveContainers(await context.workspace.services(), context.signal);
+    return {
+      steps: [
+        `read up to ${asked.sample} documents of each of ${plural(containers.length, 'container')}: ${containers.map(({ id }) => id).join(', ')}`,
+        ...files.map((file) => `write ${relative(context.workspace.directory, file)}`),
+      ],
+      ru: containers.length * asked.sample,
+    };
+  },
+  run: async (asked, context) => {
+    const { workspace, signal, screen } = context;
+    const { files } = await place(asked, context);
+    const services = await workspace.services();
+    const definitions = await liveContainers(services, signal);
+    if (definitions.length === 0)
+      throw new UsageError('database-empty', `Database ${services.database.id} has no containers`, {
+        mend: 'Name another by the setting COSMOS_DATABASE.',
+      });
+    const names = definitions.map(({ id }) => id);
+    const metrics = await readMetrics(asked.metrics, names, workspace.directory);
+    const containers = [];
+    for (const [at, definition] of definitions.entries()) {
+      screen.progress(`containers, now ${definition.id}`, at, definitions.length);
+      const container = services.database.container(definition.id);
+      const samples = await sample(container, definition, { count: asked.sample, types: [], signal });
+      containers.push({ definition, samples, load: metrics[definition.id] });
+    }
+    const { requirements, design } = draft(containers, { name: services.database.id, redact: asked.redact });
+    for (const [at, text] of [requirements, design].entries()) await write(files[at] ?? '', text, asked.overwrite);
+    return {
+      files: files.map((file) => relative(workspace.directory, file)),
+      containers: containers.map(({ definition, samples }) => ({ name: definition.id, sampled: samples.length })),
+    };
+  },
+  format: ({ files, containers }) =>
+    [
+      ...containers.map(({ name, sampled }) => `${name}: ${plural(sampled, 'document')} sampled`),
+      `${files.join(' and ')} written. \`millrace model interview\` asks for what no account knows.`,
+    ].join('\n'),
+});
+
+async function place({ directory = '.', overwrite }: Input, { workspace }: Context): Promise<{ files: string[] }> {
+  const folder = resolve(workspace.directory, directory);
+  const is = await stat(folder).catch(() => undefined);
+  if (!is?.isDirectory())
+    throw new UsageError('folder-missing', `There is no folder ${directory}`, { mend: 'Make it, or name another.' });
+  const files = [REQUIREMENTS, DESIGN].map((name) => join(folder, name));
+  for (const file of overwrite ? [] : files)
+    if (await stat(file).catch(() => undefined)) throw exists(relative(workspace.directory, file));
+  return { files };
+}
+
+const exists = (file: string): UsageError =>
+  new UsageError('model-exists', `${file} is there already`, {
+    mend: 'Name another folder, or say --overwrite; `millrace model drift` compares it with the account.',
+  });
+
+async function write(file: string, text: string, overwrite: boolean): Promise<void> {
+  try {
+    await writeFile(file, text, { flag: overwrite ? 'w' : 'wx' });
+  } catch (cause) {
+    throw new UsageError('model-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
+      cause,
+      mend: 'Check the rights on the folder.',
+    });
+  }
+}
+
+async function readMetrics(
+  file: string | undefined,
+  names: readonly string[],
+  directory: string,
+): Promise<Readonly<Record<string, Load>>> {
+  if (file === undefined) return {};
+  const mend = 'See `millrace model import --help` for its form.';
+  const text = await readFile(resolve(directory, file), 'utf8').catch((cause: unknown) => {
+    throw new UsageError('metrics-unreadable', `${file} can't be read: ${messageOf(cause)}`, { cause, mend });
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new UsageError('metrics-unreadable', `${file} is no JSON: ${messageOf(cause)}`, { cause, mend });
+  }
+  const parsed = metricsSchema.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new UsageError('metrics-wrong', `${file}, ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`, {
+      mend,
+    });
+  }
+  const unknown = Object.keys(parsed.data).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new UsageError(
+      'metrics-wrong',
+      `${file} has container ${unknown}, which the account hasn't${suggestion(unknown, names)}`,
+      { mend },
+    );
+  return parsed.data;
+}

@@ -2,7 +2,7 @@
 // a runner, crash between any two requests, fall asleep and wake up as zombies, and read stale replicas. In the end the
 // feed is drained and the sink has to be what the oracle says.
 import { ChangeFeedStartFrom, type ChangeFeedPullModelIterator, type Container, type Database } from '@azure/cosmos';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { Change } from '../../src/feed/change.ts';
 import { type SourceContainer, toChange } from '../../src/feed/change-mapper.ts';
@@ -98,6 +98,8 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
         quiet = false;
         wroteAt = performance.now();
       }
+      // Until the replicas have caught up there is nothing to read.
+      if (!quiet) await delay(2);
     }
   };
   // Some zombies wake while the feeds are drained, the last ones after everybody else has finished.

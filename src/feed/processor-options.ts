@@ -148,8 +148,9 @@ export function checkOptions(options: ChangeFeedProcessorOptions): void {
   if (failure && failure.kind !== 'retry' && !((failure.attempts ?? 1) >= 1))
     throw invalid('failure', 'has no attempts', 'Give at least one.');
   for (const [timing, value] of Object.entries(timings)) {
-    if (!(Number.isFinite(value) && (value > 0 || (value === 0 && timing === 'checkpointMs'))))
-      throw invalid(`timings.${timing}`, `is ${value}`, 'Give milliseconds above 0.');
+    const mayBeZero = timing === 'checkpointMs';
+    if (!(value > 0 || (mayBeZero && value === 0)))
+      throw invalid(`timings.${timing}`, `is ${value}`, `Give milliseconds ${mayBeZero ? 'from 0 up' : 'above 0'}.`);
   }
   const { renewMs, expirationMs } = timings;
   if (renewMs !== undefined && expirationMs !== undefined && renewMs * 2 > expirationMs)

@@ -132,8 +132,9 @@ export async function compose(options: ComposeOptions): Promise<App> {
     stats: () => [...ingestors.map(({ stats }) => stats), ...engine.stats],
     start: async () => {
       for (const hub of new Set(publishes.map(({ to }) => to))) await services.hubs.check(hub);
-      for (const { processor } of processors) await processor.start();
+      // They ask for their hubs and consumer groups, and nothing should run where one isn't there.
       for (const ingestor of ingestors) await ingestor.start();
+      for (const { processor } of processors) await processor.start();
       goingOn.start();
     },
     stop: async () => {

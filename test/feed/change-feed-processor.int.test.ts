@@ -119,6 +119,7 @@ describe('alone', () => {
       [{ maxItems: 0 }, 'The option maxItems is 0'],
       [{ minLeases: 3, maxLeases: 2 }, 'minLeases is above maxLeases'],
       [{ mode: 'all-versions-and-deletes', start: 'beginning' }, 'start lies in the past'],
+      [{ timings: { checkpointMs: -1 } }, 'timings.checkpointMs is -1'],
       [{ timings: { renewMs: 9, expirationMs: 10 } }, 'timings.renewMs leaves no second try'],
     ];
     for (const [options, message] of wrong) {

@@ -90,6 +90,24 @@ describe('one host', () => {
     expect(await leases()).toEqual([before]);
   });
 
+  it('with an interval between checkpoints has everything stored once the feed has nothing new', async () => {
+    const { monitored, host, leases } = await stage();
+    await write(monitored, numbers(0, 20));
+    const never = { checkpointMs: 3_600_000, renewMs: 60_000, expirationMs: 120_000 };
+    const gate = Promise.withResolvers<void>();
+    const a = await host('a', {
+      pageSize: 5,
+      timings: never,
+      handle: ({ changes }) => (changes.some(({ id }) => id === 'd19') ? gate.promise : undefined),
+    });
+    await a.processor.start();
+    await until(() => expect(a.processor.status().leases).toMatchObject([{ position: '"15"' }]));
+    const [before] = await leases();
+    expect(before?.['ContinuationToken'], 'pages cost no write').not.toBe('"15"');
+    gate.resolve();
+    await until(async () => expect(await leases()).toMatchObject([{ Owner: 'a', ContinuationToken: '"20"' }]));
+  });
+
   it('says what it does: leases, their positions, and whether there is work', async () => {
     const { monitored, host } = await stage(2);
     const a = await host('a');

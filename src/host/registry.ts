@@ -2,6 +2,7 @@ import { archiveList } from '../operations/archive/list.ts';
 import { archiveRestore } from '../operations/archive/restore.ts';
 import { archiveSweep } from '../operations/archive/sweep.ts';
 import { archiveVerify } from '../operations/archive/verify.ts';
+import { containersMigrate } from '../operations/containers/operation.ts';
 import { deadLettersDiscard } from '../operations/dead-letters/discard.ts';
 import { deadLettersList } from '../operations/dead-letters/list.ts';
 import { deadLettersRedrive } from '../operations/dead-letters/redrive.ts';
@@ -101,6 +102,7 @@ export const registry = new Registry([
   checkpointsRestore,
   checkpointsDelete,
   auditList,
+  containersMigrate,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,

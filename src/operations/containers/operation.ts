@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
+import { type Settings, loadSettings } from '../../base/settings.ts';
+import { checkAccount, connect } from '../../cosmos/connect.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { readWriters } from '../../engine/write-gate.ts';
+import { audited } from '../audit/record.ts';
+import { explain } from '../fetch-all.ts';
+import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
+import { type Context, defineOperation } from '../operation.ts';
+import { suggestion } from '../suggest.ts';
+import { plural } from '../table.ts';
+import { type MigrateOptions, type Migrated, migrate } from './migrate.ts';
+import { Migrations } from './record.ts';
+
+const input = z.object({
+  name: z.string().describe('the container that is migrated'),
+  into: z.string().describe('the container it goes to; it must exist'),
+  intoDatabase: z.string().optional().describe('its database (default: the same)'),
+  intoEnv: z.string().optional().describe('its account and database, by the settings of millrace.NAME.env'),
+  rollback: z.boolean().default(false).describe('go back: bring what was written since to where it came from'),
+  giveUp: z.boolean().default(false).describe('forget a migration that was begun and not finished'),
+  ...backgroundInput,
+});
+type MigrateInput = z.output<typeof input>;
+
+async function withContainers<R>(
+  { name, into, intoDatabase, intoEnv }: MigrateInput,
+  { workspace }: Context,
+  work: (containers: Pick<MigrateOptions, 'state' | 'source' | 'target' | 'endpoint'>) => Promise<R>,
+): Promise<R> {
+  const services = await workspace.services();
+  const source = services.database.container(name);
+  const elsewhere: Settings | undefined =
+    intoEnv === undefined ? undefined : loadSettings({ env: intoEnv, directory: workspace.directory, processEnv: {} });
+  const client = elsewhere ? await connect(elsewhere.cosmos, elsewhere.preferredRegions) : services.cosmos;
+  try {
+    if (elsewhere) await checkAccount(client, elsewhere.cosmos.endpoint, `COSMOS of millrace.${intoEnv}.env`);
+    const target = client.database(intoDatabase ?? elsewhere?.database ?? services.database.id).container(into);
+    for (const container of [source, target]) {
+      await withRetry(() => container.read(), { reads: true }).catch(async (error: unknown) => {
+        throw await missing(error, container);
+      });
+    }
+    if (source.id === target.id && !elsewhere && (intoDatabase ?? services.database.id) === services.database.id) {
+      throw new UsageError('same-container', `${name} can't be migrated into itself`, {
+        mend: 'Name another container by --into.',
+      });
+    }
+    return await work({
+      state: services.state,
+      source,
+      target,
+      ...(elsewhere ? { endpoint: elsewhere.cosmos.endpoint } : {}),
+    });
+  } finally {
+    if (elsewhere) client.dispose();
+  }
+}
+
+async function missing(error: unknown, container: MigrateOptions['source']): Promise<unknown> {
+  const explained = explain(error, container);
+  if (!(explained instanceof UsageError)) return error;
+  const { resources } = await withRetry(() => container.database.containers.readAll().fetchAll(), { reads: true });
+  const near = suggestion(
+    container.id,
+    resources.map(({ id }) => id),
+  );
+  return new UsageError(
+    'container-missing',
+    `There is no container ${container.id} in database ${container.database.id}${near}`,
+    {
+      cause: error,
+      mend: 'Create the target first, with the key it is to have and `defaultTtl` as its source has.',
+    },
+  );
+}
+
+export const containersMigrate = defineOperation({
+  noun: 'containers',
+  verb: 'migrate',
+  summary:
+    'Move a container’s documents to another key, container or account while they are written, behind the write gate',
+  examples: [
+    'millrace containers migrate Orders --into OrdersByCustomer --dry-run',
+    'millrace containers migrate Orders --into Orders --into-env new-account',
+    'millrace containers migrate Orders --into OrdersByCustomer --rollback',
+  ],
+  effect: 'changes',
+  argument: 'name',
+  input,
+  plan: (asked, context) =>
+    withContainers(asked, context, async ({ state, source, target }) => {
+      const [from, into] = asked.rollback ? [target, source] : [source, target];
+      const { resources } = await withRetry(() => from.items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll(), {
+        reads: true,
+      });
+      const documents = resources[0] ?? 0;
+      const writers = (await readWriters(state, source.id)).length;
+      return {
+        steps: [
+          `copy ${plural(documents, 'document')} of ${from.id} to ${into.id}, and follow ${from.id} until nothing is left`,
+          `take out of ${into.id} what ${from.id} no longer has`,
+          `close the write gate of ${source.id} for a moment: ${plural(writers, 'process')} write${writers === 1 ? 's' : ''} through it now`,
+          `open it onto ${into.id}`,
+        ],
+        ru: documents * RU_A_DOCUMENT,
+      };
+    }),
+  run: async (asked, context): Promise<Migrated | Enqueued | { readonly givenUp: boolean }> => {
+    if (asked.background) return enqueue('containers migrate', asked, context);
+    const { workspace, signal, screen } = context;
+    if (asked.giveUp) {
+      const { state } = await workspace.services();
+      return audited(context, 'containers migrate', asked, async () => ({
+        givenUp: await new Migrations(state).forget(asked.name),
+      }));
+    }
+    return withContainers(asked, context, (containers) =>
+      audited(context, 'containers migrate', asked, () =>
+        migrate({
+          ...containers,
+          signal,
+          rollback: asked.rollback,
+          progress: (copied) => screen.progress('copied', copied),
+        }),
+      ),
+    );
+  },
+  format: (result) => {
+    if ('givenUp' in result)
+      return result.givenUp ? 'Given up; what was copied stays in the target.' : 'There is no such migration.';
+    if (isEnqueued(result)) return sayEnqueued(result);
+    const late = result.late.map(
+      (document) =>
+        `\n  ${result.from} has ${document} in a version that ${result.into} lacks: it was written past the gate. Look at both.`,
+    );
+    return `Writers of ${result.from} write to ${result.into} now. ${plural(result.copied, 'document')} copied, ${result.removed.toLocaleString('en-US')} taken out; writes paused for ${(result.pausedMs / 1_000).toFixed(2)} s.${late.join('')}`;
+  },
+  ok: (result) => !('late' in result) || result.late.length === 0,
+});
+
+/** Reading it from the feed, looking it up and writing it. */
+const RU_A_DOCUMENT = 9;

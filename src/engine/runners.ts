@@ -30,12 +30,13 @@ export interface RunnerOptions {
 
 /** The containers whose feeds a pipeline reads, with the rules of the types it wants of them. */
 export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {
-  const containers = new Map<string, { name: string; keyPaths: string[][]; types: Map<string, TypeRules> }>();
+  const containers = new Map<string, SourceContainer & { types: Map<string, TypeRules> }>();
   for (const projection of feedReaders(pipeline)) {
     for (const { container, type } of sourcesOf(projection)) {
       const source = containers.get(container) ?? {
         ...sinkContainer(container, model),
         types: new Map<string, TypeRules>(),
+        feed: pipeline.sources.find((rule) => rule.container === container)?.feed ?? 'latest',
       };
       const rules = pipeline.sources.find((rule) => rule.container === container && rule.type === type);
       source.types.set(type, rules ?? {});

@@ -15,6 +15,8 @@ export interface SourceContainer {
   readonly keyPaths: readonly KeyPath[];
   /** By discriminator; a document of another type is nobody's business. */
   readonly types: ReadonlyMap<string, TypeRules>;
+  /** Absent: the latest versions. */
+  readonly feed?: 'latest' | 'all-versions';
 }
 
 export interface TypeRules {
@@ -86,11 +88,12 @@ export function toAnyChange({ name, keyPaths }: AnySource, raw: unknown, epoch: 
 
 /** An entry of the all-versions-and-deletes feed: `{ current, previous, metadata }`; `map` reads what is current. */
 export function toVersion(
-  { name, keyPaths }: AnySource,
+  source: AnySource | SourceContainer,
   raw: unknown,
   epoch: number,
   map: (document: unknown) => Change | undefined,
 ): Change | undefined {
+  const { name, keyPaths } = source;
   const metadata = isObject(raw) ? raw['metadata'] : undefined;
   if (!isObject(raw) || !isObject(metadata))
     throw new MillraceError('malformed-change', `An entry of the all-versions feed of ${name} lacks its metadata`);
@@ -106,7 +109,7 @@ export function toVersion(
     throw new MillraceError('malformed-change', `A deletion of ${name} lacks its id or partition key`);
   return {
     container: name,
-    type: typeof previous?.['type'] === 'string' ? previous['type'] : '',
+    type: deletedType(source, previous),
     key: keyWithGaps(
       partitionKey,
       keyPaths.map((path) => path.slice(-1)),
@@ -119,6 +122,13 @@ export function toVersion(
     operation: timeToLiveExpired === true ? 'expired' : 'delete',
     ...before,
   };
+}
+
+/** A deletion without an image of what it was can only be told where the container has one type. */
+function deletedType(source: AnySource | SourceContainer, previous: Record<string, unknown> | undefined): string {
+  if (!('types' in source)) return typeof previous?.['type'] === 'string' ? previous['type'] : '';
+  const [only] = source.types.keys();
+  return (previous ? typeOf(source.types, previous) : source.types.size === 1 ? only : undefined) ?? '';
 }
 
 /** A missing key value is legal in Cosmos DB; it is told by an empty object there and by null here. */

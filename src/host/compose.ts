@@ -10,7 +10,7 @@ import { sinkContainer, sourceContainers } from '../engine/runners.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/cosmos-lease-store.ts';
 import { currentEpoch, latestEpoch, raiseEpoch } from '../feed/epochs.ts';
 import { FeedHost, type LeaseStatus, type Timings } from '../feed/feed-host.ts';
-import { CosmosChangeSource, type Start } from '../feed/source.ts';
+import { CosmosChangeSource, type FeedMode, type Start } from '../feed/source.ts';
 import { Ingestor } from '../ingest/ingestor.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import { type DerivationOptions, derivation } from './derivation.ts';
@@ -78,12 +78,14 @@ export async function compose(options: ComposeOptions): Promise<App> {
       });
       const rid = resource?._rid ?? '';
       const epoch = await currentEpoch(state, source.name, rid);
+      const mode: FeedMode = source.feed === 'all-versions' ? 'all-versions' : 'latest-version';
       const meter = new Meter();
       const pageSize = options.pageSize ?? 1_000;
       const processor = new FeedHost({
         container: source.name,
         host: options.host,
         source: new CosmosChangeSource(container, rid, source, {
+          mode,
           epoch,
           latestEpoch: (known) => latestEpoch(state, source.name, rid, known),
           meter,
@@ -96,7 +98,9 @@ export async function compose(options: ComposeOptions): Promise<App> {
           host: options.host,
           prefix: leasePrefix(processorName(loaded.pipeline), settings.cosmos.endpoint, databaseRid, rid),
         }),
-        start: options.start ?? 'beginning',
+        mode,
+        // The all-versions feed has no beginning (A7).
+        start: mode === 'all-versions' ? 'now' : (options.start ?? 'beginning'),
         handle: async (page, fence) => {
           await engine.consume(page, fence);
         },

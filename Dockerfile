@@ -15,4 +15,4 @@ COPY --from=build /app/bin ./bin
 COPY --from=build /app/dist ./dist
 USER node
 # SIGTERM asks for a clean stop: running jobs give themselves back.
-CMD ["node", "bin/millrace.mjs", "jobs", "work"]
+CMD ["node", "bin/millrace.mjs", "jobs", "work", "--pipeline", "dist/examples/storefront"]

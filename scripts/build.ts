@@ -57,6 +57,13 @@ for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*'], 
   cpSync(from, join(dist, relative(root, from)));
 }
 
+// So that a cold start reads no document.
+for (const file of globSync('dist/examples/*/pipeline.js', { cwd: root })) {
+  const cli = [join(dist, 'src/cli/main.js'), 'model', 'build', '--pipeline', join(root, dirname(file))];
+  const { status } = spawnSync(process.execPath, cli, { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
 interface Bundle {
   readonly entries: readonly string[];
   readonly external: readonly string[];

@@ -17,6 +17,7 @@ const ORDER = [
   'projections',
   'sinks',
   'feed',
+  'patterns',
   'cosmos',
   'jobs',
   'base',

@@ -10,11 +10,14 @@ mkdirSync(folder, { recursive: true });
 const pages = rulePages(everyRule());
 const present = readdirSync(folder);
 const stale = [
-  ...[...pages].filter(([name, text]) => !present.includes(name) || readFileSync(join(folder, name), 'utf8') !== text).map(([name]) => name),
+  ...[...pages]
+    .filter(([name, text]) => !present.includes(name) || readFileSync(join(folder, name), 'utf8') !== text)
+    .map(([name]) => name),
   ...present.filter((name) => !pages.has(name)),
 ];
 if (process.argv.includes('--check')) {
-  for (const name of stale) console.error(`docs/rules/${name} is stale: node --conditions=millrace-source scripts/rule-pages.ts writes it`);
+  for (const name of stale)
+    console.error(`docs/rules/${name} is stale: node --conditions=millrace-source scripts/rule-pages.ts writes it`);
   if (stale.length > 0) process.exitCode = 1;
 } else {
   for (const name of stale) {

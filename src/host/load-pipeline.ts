@@ -4,16 +4,12 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
-import { checkPipeline } from '../definition/contract.ts';
 import type { PipelineSource } from '../definition/contract/declared.ts';
-import { contractRules } from '../definition/contract/rules.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import { modelPath } from '../definition/model-ref.ts';
 import type { Model } from '../model/model.ts';
-import { readDesign } from '../model/reader/design.ts';
-import { readModel } from '../model/reader/read.ts';
-import { checkDocuments } from '../model/rules/index.ts';
 import type { LoadedPipeline } from '../operations/workspace.ts';
+import { readBuilt } from './built-model.ts';
 
 /**
  * Loads the `pipeline.ts` (or `.js`) of a folder and the data-model document it names, and holds one against the other.
@@ -22,7 +18,11 @@ import type { LoadedPipeline } from '../operations/workspace.ts';
 export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
   const pipeline = await importPipeline(folder);
   const modelFile = modelPath(pipeline, folder);
+  const built = await readBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) });
+  if (built) return { folder, pipeline, modelFile, model: built };
   const model = await loadModel(modelFile);
+  // Readers and rules are imported where they are used: a function app that was built starts without them.
+  const { checkPipeline } = await import('../definition/contract.ts');
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
   refuse('pipeline-wrong', `The pipeline in ${folder} does not fit its model`, errors);
   await holdContract(folder, modelFile);
@@ -34,9 +34,12 @@ const HELD: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', '
 
 /** The document's own section of projections is a promise: where it is, the code keeps it, or nothing starts. */
 async function holdContract(folder: string, modelFile: string): Promise<void> {
+  const { readDesign } = await import('../model/reader/design.ts');
   const design = await readDesign(modelFile);
   const declared = design.projectionsAt && (await declaredPipeline(folder));
   if (!declared) return;
+  const { contractRules } = await import('../definition/contract/rules.ts');
+  const { checkDocuments } = await import('../model/rules/index.ts');
   const rules = contractRules(declared.pipeline, declared.source).filter(({ id }) => HELD.has(id));
   const errors = checkDocuments({ requirements: undefined, design }, rules)
     .findings.filter(({ severity }) => severity === 'error')
@@ -49,6 +52,7 @@ async function holdContract(folder: string, modelFile: string): Promise<void> {
 
 /** @throws UsageError where there is no such document, or where it has errors */
 export async function loadModel(file: string): Promise<Model> {
+  const { readModel } = await import('../model/reader/read.ts');
   const model = await readModel(file);
   const errors = model.findings.filter(({ severity }) => severity === 'error');
   refuse(
@@ -59,7 +63,8 @@ export async function loadModel(file: string): Promise<Model> {
   return model;
 }
 
-const pipelineFile = (folder: string): string | undefined =>
+/** The file that declares a folder's pipeline; undefined where there is none. */
+export const pipelineFile = (folder: string): string | undefined =>
   ['pipeline.ts', 'pipeline.js'].map((name) => join(folder, name)).find((path) => existsSync(path));
 
 /** The pipeline as it is declared, held against nothing, with its text; undefined where the folder has none. */

@@ -59,6 +59,7 @@ import { init } from './init/operation.ts';
 import { functionsList } from './local-host/list.ts';
 import { functionsStart } from './local-host/start.ts';
 import { projectionsFanOut } from './fan-out.ts';
+import { modelBuild } from './model-build.ts';
 import { run } from './run.ts';
 
 /** Every operation of this build. Those that start something live in host, the others in operations. */
@@ -76,6 +77,7 @@ export const registry = new Registry([
   modelTypes,
   modelApply,
   modelInfra,
+  modelBuild,
   modelImport,
   modelInterview,
   modelDrift,

@@ -4,7 +4,13 @@ import { cpSync, globSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 rmSync('dist', { recursive: true, force: true });
-const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')));
-const { status } = spawnSync(process.execPath, [tsc], { stdio: 'inherit' });
-if (status !== 0) process.exit(status ?? 1);
+run('typescript', 'bin/tsc');
 for (const file of globSync('pipeline/*.md')) cpSync(file, `dist/${file}`);
+// What a start would read of the documents, read now.
+run('millrace', 'bin/millrace.mjs', 'model', 'build', '--pipeline', 'dist/pipeline');
+
+function run(name, bin, ...args) {
+  const file = fileURLToPath(new URL(bin, import.meta.resolve(`${name}/package.json`)));
+  const { status } = spawnSync(process.execPath, [file, ...args], { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}

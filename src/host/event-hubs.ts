@@ -1,7 +1,13 @@
-import type { CheckpointStore, EventHubClientOptions, EventHubProducerClient } from '@azure/event-hubs';
+import type {
+  CheckpointStore,
+  EventHubClientOptions,
+  EventHubConsumerClient,
+  EventHubProducerClient,
+} from '@azure/event-hubs';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { type Settings, requireEventHubs } from '../base/settings.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
+import { checkGroup } from '../sinks/consumer-group.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 import { blobContainer } from './blob-container.ts';
 
@@ -28,12 +34,14 @@ export function eventHubs(settings: Settings): OpenHubClients {
   };
   return {
     producer,
-    check: async (hub) => {
+    check: async (hub, consumerGroup) => {
       const client = await producer(hub);
       try {
-        await client.getPartitionIds();
+        const [first] = await client.getPartitionIds();
+        if (consumerGroup !== undefined && first !== undefined)
+          await checkGroup(await openConsumer(settings, hub, consumerGroup), first);
       } catch (error) {
-        throw explained(error, hub);
+        throw explained(error, consumerGroup === undefined ? hub : `${hub} (consumer group ${consumerGroup})`);
       }
     },
     consumer: async (hub, group, host) => {
@@ -70,6 +78,14 @@ async function openProducer(settings: Settings, hub: string): Promise<EventHubPr
   return account.kind === 'key'
     ? new Producer(account.connectionString, hub, ONCE)
     : new Producer(account.namespace, hub, await credential(), ONCE);
+}
+
+async function openConsumer(settings: Settings, hub: string, group: string): Promise<EventHubConsumerClient> {
+  const { account } = requireEventHubs(settings);
+  const { EventHubConsumerClient: Consumer } = await import('@azure/event-hubs');
+  return account.kind === 'key'
+    ? new Consumer(group, account.connectionString, hub, ONCE)
+    : new Consumer(group, account.namespace, hub, await credential(), ONCE);
 }
 
 async function credential() {

@@ -49,7 +49,7 @@ export class Ingestor {
   /** @throws UsageError where the hub, the right to it or the checkpoint store is missing */
   async start(): Promise<void> {
     const { hubs, spec, host } = this.#options;
-    await hubs.check(spec.from);
+    await hubs.check(spec.from, spec.consumerGroup);
     const consumer = await hubs.consumer(spec.from, spec.consumerGroup, host);
     await giveUpFormer(consumer, spec.consumerGroup, host);
     const subscription = consumer.client.subscribe(

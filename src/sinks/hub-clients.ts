@@ -7,10 +7,10 @@ export interface HubClients {
   /** A consumer that shares a hub's partitions with the others of its group; the caller closes it. */
   consumer(hub: string, group: string, host: string): Promise<HubConsumer>;
   /**
-   * Asks for a hub, so that a wrong name or key is one clear message before anything starts.
+   * Asks for a hub, and for a consumer group of it, so that a wrong name or key is one clear message before anything starts.
    * @throws UsageError `event-hub-missing`, `event-hub-denied`, `event-hubs-unreachable`
    */
-  check(hub: string): Promise<void>;
+  check(hub: string, consumerGroup?: string): Promise<void>;
 }
 
 export interface HubConsumer {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import pMap from 'p-map';
 import { MillraceError, messageOf } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
@@ -123,8 +124,7 @@ function bodyOf({ format }: IngestSpec, body: RawEvent['body']): unknown {
 
 /** An event's place in its hub, in the form of a change: what a dead letter is told by. */
 function placeOf({ from, consumerGroup, into }: IngestSpec, event: RawEvent): Change {
-  const { partition, sequence, offset, enqueuedAt, body, properties } = event;
-  const text = body instanceof Uint8Array ? Buffer.from(body).toString('utf8') : body;
+  const { partition, sequence, offset, enqueuedAt, body, properties, partitionKey } = event;
   return {
     container: from,
     key: [consumerGroup, partition],
@@ -133,7 +133,32 @@ function placeOf({ from, consumerGroup, into }: IngestSpec, event: RawEvent): Ch
     version: { epoch: 0, lsn: sequence, etag: offset },
     at: enqueuedAt.getTime(),
     op: 'upsert',
-    doc: { body: text, properties },
+    doc: { ...writtenOf(body), properties, ...(partitionKey === undefined ? {} : { partitionKey }) },
+  };
+}
+
+/** A body as JSON keeps it: bytes as text where they are text, so that whoever reads the letter can. */
+function writtenOf(body: RawEvent['body']): { body: unknown; encoding?: 'utf8' | 'base64' } {
+  if (!(body instanceof Uint8Array)) return { body };
+  const bytes = Buffer.from(body);
+  const encoding = isUtf8(bytes) ? 'utf8' : 'base64';
+  return { body: bytes.toString(encoding), encoding };
+}
+
+/** The event that a dead letter's change was made of; undefined where it isn't of an event. */
+export function rawOf({ doc, key, version, at }: Change): RawEvent | undefined {
+  const partition = key[1];
+  if (!doc || !('body' in doc) || typeof partition !== 'string') return undefined;
+  const { body, encoding, properties, partitionKey } = doc;
+  const encoded = typeof body === 'string' && (encoding === 'utf8' || encoding === 'base64');
+  return {
+    body: encoded ? Buffer.from(body, encoding) : (body as RawEvent['body']),
+    properties: isObject(properties) ? properties : {},
+    ...(typeof partitionKey === 'string' ? { partitionKey } : {}),
+    partition,
+    sequence: version.lsn,
+    offset: version.etag,
+    enqueuedAt: new Date(at),
   };
 }
 

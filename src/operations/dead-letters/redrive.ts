@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { untilStopped } from '../../archive/reading.ts';
 import type { Settings } from '../../base/settings.ts';
 import { Meter } from '../../cosmos/meter.ts';
+import { type IngestSpec, projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
 import { type Redriven, redrive as redriveLetters } from '../../engine/redrive.ts';
-import { sourceContainers } from '../../engine/runners.ts';
+import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
+import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
@@ -34,11 +36,19 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   const letters = (await selectLetters(services, options)).filter(({ waits }) => !waits);
   const engine = engineOf(parts);
   const known = new Set(engine.stats.map(({ id }) => id));
+  const ingests = new Map<string, IngestSpec>(loaded.pipeline.ingests.map((spec) => [projectionId(spec), spec]));
   const results: Redriven[] = [];
   const fence = () => untilStopped(signal);
   for (let from = 0; from < letters.length; from += AT_ONCE) {
     const some = letters.slice(from, from + AT_ONCE);
-    const unknown = some.filter(({ projection }) => !known.has(projection));
+    const unknown = some.filter(({ projection }) => !known.has(projection) && !ingests.has(projection));
+    for (const [projection, spec] of ingests) {
+      const own = some.filter((letter) => letter.projection === projection);
+      const session = new CosmosSession(services.database, fence(), new Meter());
+      const target = sinkContainer(spec.into.container, loaded.model);
+      const deadLetters = new DeadLetters(services.state);
+      results.push(...(await redriveEvents(own, { spec, target, deadLetters, session })));
+    }
     results.push(
       ...unknown.map(({ projection, container, id }) => ({
         projection,

@@ -32,13 +32,14 @@ export const status = defineOperation({
       readHostStatuses(services, signal),
     ]);
     const views = await new Views(services.state, pipeline.name).read();
+
     return {
       database: services.database.id,
-      projections: pipeline.projections.map((spec) => {
+      projections: [...pipeline.projections, ...pipeline.publishes, ...pipeline.ingests].map((spec) => {
         const id = projectionId(spec);
         return {
           id,
-          state: stateOf(spec, views),
+          state: spec.kind === 'publish' || spec.kind === 'ingest' ? 'declared' : stateOf(spec, views),
           ruPerChange: ruPerChange(said, id),
           parked: letters.filter(({ projection }) => projection === id).length,
         };

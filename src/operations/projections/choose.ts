@@ -7,6 +7,8 @@ export function chooseProjection(
   { projections }: Pick<Pipeline, 'projections'>,
   told: string,
   prefer: 'highest' | 'lowest' = 'highest',
+  /** What else the verb takes, for whoever mistypes one of them. */
+  others: readonly { readonly name: string }[] = [],
 ): ProjectionSpec {
   const found = projections
     .filter((spec) => spec.name === told || projectionId(spec) === told)
@@ -14,7 +16,7 @@ export function chooseProjection(
   if (found) return found;
   const name = told.split('@')[0] ?? told;
   const versions = projections.filter((spec) => spec.name === name).map(projectionId);
-  const known = [...new Set(projections.map((spec) => spec.name))];
+  const known = [...new Set([...projections, ...others].map((spec) => spec.name))];
   throw new UsageError(
     'projection-unknown',
     `There is no projection ${told}${versions.length > 0 ? '' : suggestion(name, known)}`,

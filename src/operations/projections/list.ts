@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import { type IngestSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
 import { NO_VIEW, Views, type ViewsByName } from '../../engine/views.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
@@ -9,14 +9,24 @@ import type { Workspace } from '../workspace.ts';
 
 export interface ProjectionRow {
   readonly id: string;
-  readonly kind: ProjectionSpec['kind'];
+  readonly kind: ProjectionSpec['kind'] | 'publish' | 'ingest';
   readonly from: string;
   readonly into: string;
   /** Types joined in, as `name: Container/type`. */
   readonly with: readonly string[];
-  readonly onDelete: 'remove' | 'keep';
+  /** null: a publish sends what happens, an ingest creates; neither takes back. */
+  readonly onDelete: 'remove' | 'keep' | null;
   /** `unknown`: there is no account to ask, or no host has run yet. */
-  readonly state: 'current' | 'filling' | 'filled' | 'frozen' | 'replaced' | 'not built' | 'idle' | 'unknown';
+  readonly state:
+    | 'current'
+    | 'filling'
+    | 'filled'
+    | 'frozen'
+    | 'replaced'
+    | 'not built'
+    | 'idle'
+    | 'unknown'
+    | 'declared';
 }
 
 const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow => ({
@@ -41,6 +51,30 @@ export function stateOf(
   return current ? 'idle' : 'not built';
 }
 
+/** What goes to event hubs, and what comes from them. They have no versions to choose from. */
+const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>): ProjectionRow[] => [
+  ...publishes.map((spec) => ({
+    id: projectionId(spec),
+    kind: spec.kind,
+    from: `${spec.from.container}/${spec.from.type}`,
+    into: `event hub ${spec.to}`,
+    with: [],
+    onDelete: null,
+    state: 'declared' as const,
+  })),
+  ...ingests.map((spec) => ({
+    id: projectionId(spec),
+    kind: spec.kind,
+    from: sourceOfIngest(spec),
+    into: `${spec.into.container}/${spec.into.type}`,
+    with: [],
+    onDelete: null,
+    state: 'declared' as const,
+  })),
+];
+
+export const sourceOfIngest = ({ from, consumerGroup }: IngestSpec): string => `event hub ${from} (${consumerGroup})`;
+
 /** The list of what is declared is of use without an account as well. */
 async function readViews(workspace: Workspace, pipeline: string): Promise<ViewsByName | undefined> {
   try {
@@ -61,11 +95,21 @@ export const projectionsList = defineOperation({
   run: async (_, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     const views = await readViews(workspace, pipeline.name);
-    return pipeline.projections.map((spec) => rowOf(spec, views));
+    return [...pipeline.projections.map((spec) => rowOf(spec, views)), ...streamRows(pipeline)];
   },
   format: (rows) =>
     `${table(
       ['projection', 'kind', 'from', 'into', 'with', 'on delete', 'state'],
-      rows.map((row) => [row.id, row.kind, row.from, row.into, row.with.join(', '), row.onDelete, row.state]),
-    )}\n${plural(rows.length, 'projection')}`,
+      rows.map((row) => [row.id, row.kind, row.from, row.into, row.with.join(', '), row.onDelete ?? '', row.state]),
+    )}\n${sayCounts(rows)}`,
 });
+
+function sayCounts(rows: readonly ProjectionRow[]): string {
+  const of = (kind: ProjectionRow['kind']): number => rows.filter((row) => row.kind === kind).length;
+  const [publishes, ingests] = [of('publish'), of('ingest')];
+  return [
+    plural(rows.length - publishes - ingests, 'projection'),
+    ...(publishes > 0 ? [`${publishes} to event hubs`] : []),
+    ...(ingests > 0 ? [`${ingests} from event hubs`] : []),
+  ].join(', ');
+}

@@ -1,24 +1,53 @@
 import { z } from 'zod';
-import { projectionId } from '../../definition/kinds.ts';
+import { type IngestSpec, type Pipeline, type PublishSpec, projectionId } from '../../definition/kinds.ts';
+import type { DeadLetter } from '../../engine/dead-letters.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { NO_VIEW, Views } from '../../engine/views.ts';
 import { readDeadLetters } from '../dead-letters/list.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { chooseProjection } from './choose.ts';
+import { sourceOfIngest } from './list.ts';
+
+/** A publish or an ingest, told by `name` or `name@version`. */
+const streamOf = ({ publishes, ingests }: Pipeline, told: string): PublishSpec | IngestSpec | undefined =>
+  [...publishes, ...ingests].find((spec) => spec.name === told || projectionId(spec) === told);
+
+/** There are no versions to choose from: what is declared runs. */
+function showStream(spec: PublishSpec | IngestSpec, letters: readonly DeadLetter[]) {
+  const id = projectionId(spec);
+  const out = spec.kind === 'publish';
+  return {
+    ...NO_VIEW,
+    name: spec.name,
+    kind: spec.kind,
+    reads: [out ? `${spec.from.container}/${spec.from.type}` : sourceOfIngest(spec)],
+    recorded: false,
+    declared: [
+      {
+        id,
+        into: out ? `event hub ${spec.to}` : `${spec.into.container}/${spec.into.type}`,
+        parked: letters.filter(({ projection }) => projection === id).length,
+      },
+    ],
+  };
+}
 
 export const projectionsShow = defineOperation({
   noun: 'projections',
   verb: 'show',
-  summary: 'Show one projection: its versions, which of them is current, what is being built, what is parked',
+  summary:
+    'Show one projection, publish or ingest: its versions, which of them is current, what is being built, what is parked',
   examples: ['millrace projections show summaries', 'millrace projections show summaries --json'],
   effect: 'reads',
   argument: 'name',
-  input: z.object({ name: z.string().describe('the projection') }),
+  input: z.object({ name: z.string().describe('the projection, publish or ingest') }),
   run: async ({ name }, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
-    const spec = chooseProjection(pipeline, name);
+    const stream = streamOf(pipeline, name);
+    if (stream) return showStream(stream, await readDeadLetters(services));
+    const spec = chooseProjection(pipeline, name, 'highest', [...pipeline.publishes, ...pipeline.ingests]);
     const recorded = await new Views(services.state, pipeline.name).read();
     const letters = await readDeadLetters(services);
     const view = recorded?.[spec.name] ?? NO_VIEW;
@@ -41,11 +70,13 @@ export const projectionsShow = defineOperation({
   format: ({ name, kind, reads, recorded, current, staged, previous, paused, declared }) =>
     [
       `${name}: ${kind} of ${reads.join(', ')}`,
-      current
-        ? `  current: version ${current.version}, in ${current.container}/${current.type}`
-        : recorded
-          ? `  never built: \`millrace projections rebuild ${name}\``
-          : '  no host has run yet; the first one makes the lowest version current',
+      kind === 'publish' || kind === 'ingest'
+        ? '  has no versions to choose from: hosts run it as it is declared'
+        : current
+          ? `  current: version ${current.version}, in ${current.container}/${current.type}`
+          : recorded
+            ? `  never built: \`millrace projections rebuild ${name}\``
+            : '  no host has run yet; the first one makes the lowest version current',
       ...(staged
         ? [
             `  ${staged.phase}: version ${staged.version}, into ${staged.container}/${staged.type}, since ${staged.since}`,

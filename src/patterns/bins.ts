@@ -1,0 +1,276 @@
+import type { Container, OperationInput, PartitionKey } from '@azure/cosmos';
+import { MillraceError, UsageError } from '../base/errors.ts';
+import { failureOf, kindOfStatus } from '../cosmos/failure.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import { parseDate } from '../definition/date.ts';
+import { type WindowUnit, timeWindow } from '../definition/time-window.ts';
+
+export interface BinOptions {
+  /** What holds the bins; its key's fields are given with each append. */
+  readonly container: Container;
+  readonly window: WindowUnit;
+  /** An IANA name; default UTC. */
+  readonly timeZone?: string;
+  /** Events of one bin, 1 to 10,000; default 200. */
+  readonly maxEvents?: number;
+  /** Bytes of JSON of one bin's events, up to 1,500,000; default 100,000, since each append costs RU for the whole bin. */
+  readonly maxBytes?: number;
+}
+
+export interface BinEvent {
+  /** What tells it from every other of its stream and window. An event that comes again has the same id and time. */
+  readonly id: string;
+  /** ISO 8601, or seconds or milliseconds since 1970. */
+  readonly at: string | number;
+}
+
+/** The fields of the key and their values, in the order of its levels, such as `{ deviceId: 'd1' }`. */
+export type Stream = Readonly<Record<string, string | number | boolean>>;
+
+/** A bin as it is stored. Its last one of a window takes events; those before are sealed. */
+export interface Bin<E extends BinEvent> {
+  readonly id: string;
+  readonly type: 'bin';
+  /** As `timeWindow` writes it. */
+  readonly window: string;
+  /** 0, 1, … in its window. */
+  readonly number: number;
+  readonly sealed: boolean;
+  /** Milliseconds since 1970 of the earliest and the latest event. */
+  readonly first: number;
+  readonly last: number;
+  readonly count: number;
+  readonly bytes: number;
+  readonly events: readonly E[];
+}
+
+export interface EventBins<E extends BinEvent> {
+  /**
+   * Adds events, each once however often it is appended. Resolves when all are durable; if it rejects, some may be, and
+   * the same call again adds the others. What an answer that was lost concerns counts as duplicates.
+   * @throws UsageError `event-invalid`, `event-too-large`; MillraceError retryable `bin-contended`
+   */
+  append(stream: Stream, events: readonly E[]): Promise<{ readonly added: number; readonly duplicates: number }>;
+  /** Events with `from` ≤ time < `to`, by time and id; a bin at a time is held in memory, and those that overlap it. */
+  read(stream: Stream, from: string | number, to: string | number): AsyncGenerator<E>;
+}
+
+const ATTEMPTS = 50;
+
+/**
+ * Events of a stream in one document a window instead of one each. A window that has more than a bin holds goes on in the
+ * next: sealing one and creating the next is one transaction, so nobody adds to a bin that isn't the last.
+ * @throws UsageError `bins-invalid`
+ */
+export function eventBins<E extends BinEvent>(options: BinOptions): EventBins<E> {
+  const { maxEvents = 200, maxBytes = 100_000 } = options;
+  if (!Number.isInteger(maxEvents) || maxEvents < 1 || maxEvents > 10_000)
+    throw invalid('bins-invalid', `A bin of ${maxEvents} events makes no sense`, 'Give maxEvents from 1 to 10,000.');
+  if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > 1_500_000)
+    throw invalid('bins-invalid', `A bin of ${maxBytes} bytes makes no sense`, 'Give maxBytes up to 1,500,000.');
+  timeWindow(0, options.window, options.timeZone);
+  return new Bins<E>(options, maxEvents, maxBytes);
+}
+
+const invalid = (code: string, message: string, mend: string): UsageError => new UsageError(code, message, { mend });
+
+interface Stored<E extends BinEvent> extends Bin<E> {
+  readonly _etag: string;
+}
+
+class Bins<E extends BinEvent> implements EventBins<E> {
+  readonly #options: BinOptions;
+  readonly #maxEvents: number;
+  readonly #maxBytes: number;
+
+  constructor(options: BinOptions, maxEvents: number, maxBytes: number) {
+    this.#options = options;
+    this.#maxEvents = maxEvents;
+    this.#maxBytes = maxBytes;
+  }
+
+  async append(stream: Stream, events: readonly E[]) {
+    const { window, timeZone } = this.#options;
+    const distinct = new Map<string, E>();
+    for (const event of events) distinct.set(JSON.stringify([this.#check(event), event.id]), event);
+    const windows = Map.groupBy(distinct.values(), ({ at }) => timeWindow(at, window, timeZone));
+    let added = 0;
+    for (const [name, own] of windows) added += await this.#appendTo(stream, name, own);
+    return { added, duplicates: events.length - added };
+  }
+
+  async *read(stream: Stream, from: string | number, to: string | number): AsyncGenerator<E> {
+    const [start, end] = [dateOf(from), dateOf(to)];
+    const { container } = this.#options;
+    const query = {
+      query: 'SELECT * FROM c WHERE c.type = "bin" AND c.last >= @start AND c.first < @end ORDER BY c.first',
+      parameters: [
+        { name: '@start', value: start },
+        { name: '@end', value: end },
+      ],
+    };
+    const bins = container.items.query<Bin<E>>(query, { partitionKey: keyOf(stream) });
+    let open: E[] = [];
+    while (bins.hasMoreResults()) {
+      const { resources } = await withRetry(() => bins.fetchNext(), { reads: true });
+      for (const bin of resources) {
+        // No later bin begins before this one: what is earlier is complete.
+        yield* open.filter(({ at }) => dateOf(at) < bin.first);
+        const within = bin.events.filter(({ at }) => dateOf(at) >= start && dateOf(at) < end);
+        open = [...open.filter(({ at }) => dateOf(at) >= bin.first), ...within].toSorted(byTime);
+      }
+    }
+    yield* open;
+  }
+
+  #check(event: E): string {
+    const mend = 'Give each event an id of one character or more, and a date at.';
+    if (typeof event.id !== 'string' || event.id === '') throw invalid('event-invalid', 'An event has no id', mend);
+    if (parseDate(event.at) === undefined)
+      throw invalid('event-invalid', `Event ${event.id}: ${JSON.stringify(event.at)} is no date`, mend);
+    const bytes = bytesOf(event);
+    if (bytes > this.#maxBytes)
+      throw invalid(
+        'event-too-large',
+        `Event ${event.id} has ${bytes} bytes; a bin takes ${this.#maxBytes}`,
+        'Raise maxBytes, or keep the event elsewhere and its address in the bin.',
+      );
+    return timeWindow(event.at, this.#options.window, this.#options.timeZone);
+  }
+
+  /** Returns how many were added. Each turn begins with what is there, so a lost answer or a lost race only costs one. */
+  async #appendTo(stream: Stream, window: string, events: readonly E[]): Promise<number> {
+    const missing = new Map(events.map((event) => [event.id, event]));
+    let added = 0;
+    for (let attempt = 0; attempt < ATTEMPTS;) {
+      const { ids, last } = await this.#state(stream, window);
+      const sent = [...missing.values()].filter(({ id }) => !ids.has(id));
+      for (const event of missing.keys()) if (ids.has(event)) missing.delete(event);
+      if (sent.length === 0) return added;
+      const target = last && this.#fits(last, sent[0]) ? last : undefined;
+      const bin = this.#filled(stream, window, target, last, sent);
+      if (!(await this.#write(stream, bin, target, last))) {
+        attempt += 1;
+        continue;
+      }
+      const before = new Set(target?.events.map(({ id }) => id));
+      for (const { id } of bin.events) if (!before.has(id) && missing.delete(id)) added += 1;
+      if (missing.size === 0) return added;
+    }
+    throw new MillraceError('bin-contended', `The bin of ${window} is written by too many at once`, {
+      retryable: true,
+      mend: 'Let one writer append to a stream at a time, or append more events at once.',
+    });
+  }
+
+  /** The ids of a window's events and its last bin. That a sealed bin never changes makes the two fit each other. */
+  async #state(stream: Stream, window: string) {
+    const { container } = this.#options;
+    for (;;) {
+      const query = {
+        query:
+          'SELECT c.number, ARRAY(SELECT VALUE e.id FROM e IN c.events) AS ids FROM c WHERE c.type = "bin" AND c.window = @w',
+        parameters: [{ name: '@w', value: window }],
+      };
+      const found = await withRetry(
+        () =>
+          container.items.query<{ number: number; ids: string[] }>(query, { partitionKey: keyOf(stream) }).fetchAll(),
+        { reads: true },
+      );
+      const bins = found.resources.toSorted((a, b) => a.number - b.number);
+      if (bins.some(({ number }, index) => number !== index)) continue;
+      if (bins.length === 0) return { ids: new Set<string>(), last: undefined };
+      const { resource: last } = await withRetry(
+        () => container.item(idOf(window, bins.length - 1), keyOf(stream)).read<Stored<E>>(),
+        { reads: true },
+      );
+      // There is a next one by now.
+      if (!last || last.sealed) continue;
+      return { ids: new Set([...bins.flatMap(({ ids }) => ids), ...last.events.map(({ id }) => id)]), last };
+    }
+  }
+
+  #fits({ count, bytes }: Pick<Bin<E>, 'count' | 'bytes'>, event: E | undefined): boolean {
+    return event === undefined || (count < this.#maxEvents && bytes + bytesOf(event) <= this.#maxBytes);
+  }
+
+  /** The bin with as many of the events as it takes. */
+  #filled(
+    stream: Stream,
+    window: string,
+    target: Stored<E> | undefined,
+    last: Stored<E> | undefined,
+    sent: readonly E[],
+  ): Bin<E> {
+    const number = target?.number ?? (last ? last.number + 1 : 0);
+    let { count, bytes, events } = target ?? { count: 0, bytes: 0, events: [] };
+    const some: E[] = [];
+    for (const event of sent) {
+      if (!this.#fits({ count, bytes }, event)) break;
+      some.push(event);
+      count += 1;
+      bytes += bytesOf(event);
+    }
+    events = [...events, ...some];
+    const times = events.map(({ at }) => dateOf(at));
+    const first = times.reduce((a, b) => Math.min(a, b), Infinity);
+    const latest = times.reduce((a, b) => Math.max(a, b), -Infinity);
+    const body = { window, number, sealed: false, first, last: latest, count, bytes, events };
+    return { ...stream, id: idOf(window, number), type: 'bin', ...body };
+  }
+
+  /** False where somebody was faster, or nobody knows. */
+  async #write(
+    stream: Stream,
+    bin: Bin<E>,
+    target: Stored<E> | undefined,
+    last: Stored<E> | undefined,
+  ): Promise<boolean> {
+    type Body = Extract<OperationInput, { operationType: 'Create' }>['resourceBody'];
+    const resourceBody = bin as unknown as Body;
+    const operations: OperationInput[] = target
+      ? [{ operationType: 'Replace', id: bin.id, resourceBody, ifMatch: target._etag }]
+      : [{ operationType: 'Create', resourceBody }];
+    if (!target && last) {
+      const seal = { operations: [{ op: 'set' as const, path: '/sealed', value: true }] };
+      operations.unshift({ operationType: 'Patch', id: last.id, ifMatch: last._etag, resourceBody: seal });
+    }
+    const key = keyOf(stream);
+    try {
+      const { result, code } = await withRetry(
+        async () => {
+          const answer = await this.#options.container.items.batch(operations, key);
+          const status = failedOf(answer.result);
+          if (status === 429 || status === 449) throw Object.assign(new Error('Throttled'), { code: status });
+          return answer;
+        },
+        { reads: false },
+      );
+      const status = failedOf(result) ?? code ?? 200;
+      if (status < 400) return true;
+      if (['conflict', 'precondition', 'not-found'].includes(kindOfStatus(status))) return false;
+      throw new MillraceError('bin-refused', `Cosmos DB refused the bin ${bin.id} with ${status}`, {
+        mend: 'Check that the stream names every field of the key, and the rights of the identity.',
+      });
+    } catch (error) {
+      if (error instanceof MillraceError && error.code === 'ambiguous-outcome') return false;
+      if (['conflict', 'precondition'].includes(failureOf(error).kind)) return false;
+      throw error;
+    }
+  }
+}
+
+const failedOf = (result: readonly { readonly statusCode: number }[] | undefined): number | undefined =>
+  result?.find(({ statusCode }) => statusCode >= 400 && statusCode !== 424)?.statusCode;
+
+const keyOf = (stream: Stream): PartitionKey => Object.values(stream);
+const idOf = (window: string, number: number): string => `bin|${window}|${number}`;
+const bytesOf = (event: unknown): number => Buffer.byteLength(JSON.stringify(event)) + 1;
+const byTime = (a: BinEvent, b: BinEvent): number =>
+  dateOf(a.at) - dateOf(b.at) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+
+function dateOf(at: string | number): number {
+  const ms = parseDate(at);
+  if (ms !== undefined) return ms;
+  throw invalid('event-invalid', `${JSON.stringify(at)} is no date`, 'Give ISO 8601, or milliseconds since 1970.');
+}

@@ -1,0 +1,184 @@
+import type { Container, PartitionKey, SqlParameter } from '@azure/cosmos';
+import pMap from 'p-map';
+import { UsageError } from '../base/errors.ts';
+import { digest, isObject } from '../base/json.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import { type OrderTerm, type Rank, compareRanks, orderText, rankOf } from './order.ts';
+
+export interface ShardQuery {
+  /** One a shard: `sharded.all(base)`, or `[tenant, key]` for each where the key is hierarchical. */
+  readonly partitionKeys: readonly PartitionKey[];
+  /** On the document `c`, such as `c.type = 'view' AND c.at >= @from`; absent: all documents of the keys. */
+  readonly where?: string;
+  readonly parameters?: readonly SqlParameter[];
+  /** Two terms or more need a composite index. */
+  readonly orderBy: readonly OrderTerm[];
+  /** Documents of a page, 1 to 1,000; default 100. */
+  readonly pageSize?: number;
+  /** Of the page before. */
+  readonly continuation?: string | undefined;
+  /** Shards asked at once; default all, up to 32. */
+  readonly concurrency?: number;
+}
+
+export interface ShardPage<T> {
+  readonly items: T[];
+  /** Absent: this was the last page. */
+  readonly continuation?: string;
+}
+
+/** Where one shard is: a page of its own, begun by `token`, of which everything up to `last` is told. */
+interface Place {
+  readonly token?: string;
+  readonly last?: { readonly id: string; readonly rank: Rank };
+  readonly done?: true;
+}
+
+interface Row {
+  readonly id: string;
+}
+
+/**
+ * Asks every shard at once and merges their answers in the order of `orderBy`; among equals, shard by shard. Nothing is
+ * kept between pages but the continuation, which holds one of Cosmos DB's own a shard: a document that is written while
+ * pages are read is found as those find it (E52), every other once.
+ * @throws UsageError `order-invalid`, `page-size-invalid`, `continuation-invalid`
+ */
+export async function readShards<T extends Row>(container: Container, query: ShardQuery): Promise<ShardPage<T>> {
+  const { partitionKeys, orderBy, pageSize = 100, concurrency = 32 } = query;
+  if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1_000)
+    throw new UsageError('page-size-invalid', `${pageSize} is no page size`, { mend: 'Give 1 to 1,000.' });
+  const text = `SELECT * FROM c${query.where === undefined ? '' : ` WHERE (${query.where})`} ORDER BY ${orderText(orderBy)}`;
+  const asked = digest([partitionKeys, text, query.parameters ?? []]);
+  const places = parse(query.continuation, asked, partitionKeys.length);
+  // Most pages need no second request of a shard: twice its fair share.
+  const most = Math.max(10, Math.ceil((2 * pageSize) / Math.max(1, partitionKeys.length)));
+  const shards = partitionKeys.map(
+    (partitionKey, index) =>
+      new Shard<T>(places[index] ?? {}, orderBy, async (token) => {
+        const spec = { query: text, parameters: [...(query.parameters ?? [])] };
+        const options = {
+          partitionKey,
+          maxItemCount: most,
+          ...(token === undefined ? {} : { continuationToken: token }),
+        };
+        const page = await withRetry(() => container.items.query<T>(spec, options).fetchNext(), { reads: true });
+        return { rows: page.resources ?? [], next: page.continuationToken };
+      }),
+  );
+  await pMap(shards, (shard) => shard.fill(), { concurrency });
+
+  const items: T[] = [];
+  while (items.length < pageSize) {
+    let first: Shard<T> | undefined;
+    for (const shard of shards) if (shard.head && (!first || shard.before(first))) first = shard;
+    const item = first?.take();
+    if (!first || !item) break;
+    items.push(item);
+    await first.fill();
+  }
+  if (shards.every(({ head }) => head === undefined)) return { items };
+  const state = { asked, places: shards.map((shard) => shard.place) };
+  return { items, continuation: Buffer.from(JSON.stringify(state)).toString('base64url') };
+}
+
+/** Every document of the shards, page by page. */
+export async function* eachOfShards<T extends Row>(
+  container: Container,
+  query: Omit<ShardQuery, 'continuation'>,
+): AsyncGenerator<T> {
+  let continuation: string | undefined;
+  do {
+    const page = await readShards<T>(container, { ...query, continuation });
+    yield* page.items;
+    continuation = page.continuation;
+  } while (continuation !== undefined);
+}
+
+type Fetch<T> = (token: string | undefined) => Promise<{ rows: readonly T[]; next: string | undefined }>;
+
+class Shard<T extends Row> {
+  readonly #terms: readonly OrderTerm[];
+  readonly #fetch: Fetch<T>;
+  #rows: readonly T[] = [];
+  #at = 0;
+  /** Of the page after the one in hand. */
+  #next: string | undefined;
+  #fetched = false;
+  place: Place;
+
+  constructor(place: Place, terms: readonly OrderTerm[], fetch: Fetch<T>) {
+    this.place = place;
+    this.#terms = terms;
+    this.#fetch = fetch;
+  }
+
+  get head(): T | undefined {
+    return this.#rows[this.#at];
+  }
+
+  before(other: Shard<T>): boolean {
+    return compareRanks(rankOf(this.head, this.#terms), rankOf(other.head, this.#terms), this.#terms) < 0;
+  }
+
+  take(): T | undefined {
+    const item = this.head;
+    if (!item) return undefined;
+    this.#at += 1;
+    this.place = { ...this.place, last: { id: item.id, rank: rankOf(item, this.#terms) } };
+    return item;
+  }
+
+  /** Until there is a next document, or none is left. A page may be empty and yet not the last. */
+  async fill(): Promise<void> {
+    while (!this.head && !this.place.done) {
+      const { last } = this.place;
+      if (this.#fetched) {
+        if (this.#next === undefined) {
+          this.place = { done: true };
+          return;
+        }
+        this.place = { token: this.#next };
+      }
+      const { rows, next } = await this.#fetch(this.place.token);
+      this.#rows = this.#fetched || !last ? rows : rest(rows, last, this.#terms);
+      this.#at = 0;
+      this.#next = next;
+      this.#fetched = true;
+    }
+  }
+}
+
+/** What follows the document that was told last; where that is gone, what is ordered no earlier than it was. */
+function rest<T extends Row>(
+  rows: readonly T[],
+  last: NonNullable<Place['last']>,
+  terms: readonly OrderTerm[],
+): readonly T[] {
+  const at = rows.findIndex((row) => row.id === last.id && compareRanks(rankOf(row, terms), last.rank, terms) === 0);
+  if (at >= 0) return rows.slice(at + 1);
+  return rows.filter((row) => compareRanks(rankOf(row, terms), last.rank, terms) >= 0);
+}
+
+function parse(continuation: string | undefined, asked: string, shards: number): readonly Place[] {
+  if (continuation === undefined) return [];
+  const state = decoded(continuation);
+  if (
+    isObject(state) &&
+    state['asked'] === asked &&
+    Array.isArray(state['places']) &&
+    state['places'].length === shards
+  )
+    return state['places'] as Place[];
+  throw new UsageError('continuation-invalid', 'The continuation is of another query, or of none', {
+    mend: 'Pass it on as it was returned, with the same keys, condition, parameters and order.',
+  });
+}
+
+function decoded(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -101,7 +101,7 @@ export const containersMigrate = defineOperation({
         steps: [
           `copy ${plural(documents, 'document')} of ${from.id} to ${into.id}, and follow ${from.id} until nothing is left`,
           `take out of ${into.id} what ${from.id} no longer has`,
-          `close the write gate of ${source.id} for a moment: ${plural(writers, 'process')} write${writers === 1 ? 's' : ''} through it now`,
+          `close the write gate of ${source.id} for a moment${writers === 0 ? '; nobody writes through it now: make sure that nobody writes at all' : `: ${writers === 1 ? '1 process writes' : `${writers} processes write`} through it now`}`,
           `open it onto ${into.id}`,
         ],
         ru: documents * RU_A_DOCUMENT,

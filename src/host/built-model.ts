@@ -28,14 +28,15 @@ interface Files {
  * changed since. Reading a large document takes longer than all else of a cold start.
  */
 export async function readBuilt({ folder, modelFile, pipelineFile }: Files): Promise<Model | undefined> {
-  let text: string;
+  const revive = (_: string, value: unknown): unknown => (value === DOCUMENT ? modelFile : value);
+  let value: unknown;
   try {
-    text = await readFile(join(folder, BUILT_FILE), 'utf8');
+    value = JSON.parse(await readFile(join(folder, BUILT_FILE), 'utf8'), revive);
   } catch {
+    // Nobody built it, or not to its end: the document is read.
     return undefined;
   }
-  const revive = (_: string, value: unknown): unknown => (value === DOCUMENT ? modelFile : value);
-  const parsed = built.safeParse(JSON.parse(text, revive));
+  const parsed = built.safeParse(value);
   if (!parsed.success) return undefined;
   const { document, pipeline, model } = parsed.data;
   const current = await Promise.all([digestOf(modelFile), digestOf(pipelineFile)]);

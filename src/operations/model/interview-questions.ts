@@ -17,6 +17,8 @@ export interface Question {
 interface Open extends Question {
   /** Puts the answer into the document's lines, which keep their line endings. */
   readonly answer: (lines: string[], text: string) => void;
+  /** Whether the reader has the fact now, where the question counts as answered by its label alone. */
+  readonly understood?: (now: Documents) => boolean;
 }
 
 const RATE = /rps|rate|requests|qps|throughput|frequency|每秒请求数/i;
@@ -52,9 +54,16 @@ function ofContainer(detail: ContainerDetail): Open[] {
   // Without a bullet to stand beside there is no place that the reader would surely read.
   if (!key) return [];
   const open: Open[] = [];
-  const bullet = (id: string, rule: RuleId, label: string, ask: string, form: string): void => {
+  const bullet = (
+    id: string,
+    rule: RuleId,
+    label: string,
+    ask: string,
+    form: string,
+    understood: Open['understood'] = () => true,
+  ): void => {
     const answer = (lines: string[], text: string): void => addBullet(lines, key, `**${label}**: ${text}`);
-    open.push({ id: `${id}:${name}`, rule, ask, form, at: key.at, answer });
+    open.push({ id: `${id}:${name}`, rule, ask, form, at: key.at, answer, understood });
   };
   const says = (pattern: RegExp): boolean => prose.some(({ label }) => pattern.test(label ?? ''));
   if (cardinality === undefined && !/high cardinality|guid|uuid|unique/i.test(key.text))
@@ -76,8 +85,11 @@ function ofContainer(detail: ContainerDetail): Open[] {
     );
   if (container.defaultTtl === undefined && !says(/ttl|time to live|生存时间/i))
     bullet('ttl', 'E7', 'TTL', `When do documents of ${name} expire?`, '30 days, 3600, -1 where only some do, or none');
-  if (!size.stated && !says(/size|storage|volume/i))
-    bullet('size', 'B1', 'Document Size', `How large are documents of ${name}?`, 'avg 1 KB, max 4 KB');
+  if (!size.stated && !says(/size|storage|volume/i)) {
+    const stated = ({ design }: Documents): boolean =>
+      design?.containers.some((now) => now.container.name === name && now.size.stated) ?? false;
+    bullet('size', 'B1', 'Document Size', `How large are documents of ${name}?`, 'avg 1 KB, max 4 KB', stated);
+  }
   return open;
 }
 

@@ -55,8 +55,11 @@ export const modelInterview = defineOperation({
     };
     if (given) await apply(given);
     else if (!asked.all && process.stdin.isTTY) await talk(() => documents, apply, context);
-    const open = openQuestions(documents).map(({ answer: _answer, at, ...question }) => ({
-      ...question,
+    const open = openQuestions(documents).map(({ id, rule, ask, form, at }) => ({
+      id,
+      rule,
+      ask,
+      form,
       at: { file: relative(context.workspace.directory, at.file), line: at.line },
     }));
     return { answered: done, open: open.length, next: asked.all ? open : open.slice(0, AT_ONCE) };
@@ -135,11 +138,19 @@ async function answered(documents: Documents, answers: Answers): Promise<Map<str
     if (text === '' || /[\r\n|`<]/.test(text)) throw notUnderstood(question, given);
     question.answer(lines, text);
     const changed = new Map(texts).set(file, lines.join('\n'));
-    if (openQuestions(reread(documents, changed)).some((of) => of.id === id)) throw notUnderstood(question, given);
+    const then = reread(documents, changed);
+    const taken = !openQuestions(then).some((of) => of.id === id) && (question.understood?.(then) ?? true);
+    if (!taken || complaints(then) > complaints(now)) throw notUnderstood(question, given);
     texts.set(file, lines.join('\n'));
   }
   return texts;
 }
+
+/** What the reader couldn't make anything of. */
+const complaints = ({ requirements, design }: Documents): number =>
+  [requirements, design]
+    .flatMap((document) => document?.findings ?? [])
+    .filter(({ severity }) => severity !== 'information').length;
 
 const notUnderstood = ({ id, form }: Question, given: string): UsageError =>
   new UsageError('answer-not-understood', `The answer to ${id}, ${JSON.stringify(given)}, isn't understood`, {

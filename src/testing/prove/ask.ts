@@ -35,7 +35,15 @@ const NOTHING = { runs: 0, rows: 0, ru: 0, loaded: 0 };
 
 /** `documents`: those that may be asked for, the present ones first, then those of before. */
 export async function ask(question: Question, sides: Sides, documents: readonly Doc[]): Promise<Asked> {
-  if (question.kind === 'query') return query(question, sides, documents);
+  if (question.kind === 'query') {
+    try {
+      return await query(question, sides, documents);
+    } catch (error) {
+      const { status, message } = failureOf(error);
+      if (status !== 400) throw error;
+      return { ...NOTHING, first: `Cosmos DB refuses the query: ${message.split('\n')[0]}` };
+    }
+  }
   if (question.kind === 'point-read') return pointReads(question.container, sides, documents);
   if (question.kind === 'write') return write(question, sides.expected, documents);
   return { ...NOTHING, why: question.why };

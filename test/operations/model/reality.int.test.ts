@@ -1,0 +1,261 @@
+// From a live account to the documents and back: import, drift, interview.
+import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { containerDefinitions, diffContainer } from '../../../src/model/apply.ts';
+import { readDesign } from '../../../src/model/reader/design.ts';
+import { readRequirements } from '../../../src/model/reader/requirements.ts';
+import { liveContainers } from '../../../src/operations/model/live.ts';
+import { cli } from '../../cli/cli.ts';
+import { SHOP, type Stage, openStage } from '../../support/stage.ts';
+
+const STOREFRONT = join(import.meta.dirname, '../../../examples/storefront');
+const { signal } = new AbortController();
+
+let root: string;
+let count = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'millrace-reality-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+async function folder(files: Readonly<Record<string, string>> = {}): Promise<string> {
+  const path = join(root, String(count++));
+  await mkdir(path);
+  for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
+  return path;
+}
+
+let stage: Stage;
+const open = async (of: string): Promise<void> => {
+  stage = await openStage({}, of);
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+  for (const { name, types } of stage.loaded.model.containers)
+    for (const { examples } of types) for (const doc of examples) await stage.container(name).items.upsert(doc);
+};
+const close = async (): Promise<void> => {
+  vi.unstubAllEnvs();
+  await stage[Symbol.asyncDispose]();
+};
+
+describe('the storefront', () => {
+  beforeEach(() => open(STOREFRONT));
+  afterEach(close);
+
+  test('imported, is read back without errors and with the same containers, keys and policies', async () => {
+    const to = await folder({ 'rps.json': JSON.stringify({ Orders: { reads: { peak: 90, average: 12 } } }) });
+    const { code, stdout } = await cli(['model', 'import', '.', '--metrics', 'rps.json'], { directory: to });
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('cosmosdb_data_model.md') });
+    const design = await readDesign(join(to, 'cosmosdb_data_model.md'));
+    const requirements = await readRequirements(join(to, 'cosmosdb_requirements.md'));
+    const errors = [...design.findings, ...requirements.findings].filter(({ severity }) => severity === 'error');
+    expect(errors).toEqual([]);
+    const written = containerDefinitions(design.model, new Map());
+    const live = await liveContainers(stage.services, signal);
+    expect(written.map(({ id }) => id)).toEqual(live.map(({ id }) => id));
+    expect(live.length).toBe(10);
+    for (const [at, definition] of written.entries()) {
+      const there = live[at];
+      if (!there) throw new Error('not there');
+      expect(diffContainer(there, definition)).toEqual([]);
+      expect([definition.defaultTtl, definition.throughput]).toEqual([there.defaultTtl, there.throughput]);
+      expect(definition.indexingPolicy).toBeDefined();
+    }
+    const types = (of: typeof design): string[] =>
+      of.model.containers.flatMap(({ name, types: list }) => list.map((type) => `${name}/${type.name}`)).toSorted();
+    expect(types(design)).toEqual(types(await readDesign(stage.loaded.modelFile)));
+    expect(requirements.patterns.find(({ description }) => /Read .* Orders/.test(description))?.rate).toMatchObject({
+      peak: 90,
+      average: 12,
+    });
+  });
+
+  test('redacted, nothing that a person wrote is left, and references are', async () => {
+    const to = await folder();
+    expect((await cli(['model', 'import', '.', '--redact'], { directory: to })).code).toBe(0);
+    const text = await readFile(join(to, 'cosmosdb_data_model.md'), 'utf8');
+    for (const secret of ['Ada', 'ada@example.com', 'Trail Jacket', 'customer-1', 'store-1', '2026-03'])
+      expect(text).not.toContain(secret);
+    const { model } = await readDesign(join(to, 'cosmosdb_data_model.md'));
+    const examples = (container: string) =>
+      model.containers.find(({ name }) => name === container)?.types.flatMap((type) => type.examples) ?? [];
+    const customers = new Set(examples('Customers').map(({ id }) => id));
+    expect(examples('Orders').some(({ customerId }) => customers.has(customerId))).toBe(true);
+    expect(examples('Orders')[0]?.['placedAt']).toMatch(/^2000-01-01T00:00:00Z$/);
+  });
+
+  test('is refused where documents are there, and planned without writing', async () => {
+    const to = await folder({ 'cosmosdb_data_model.md': '# mine\n' });
+    const refused = await cli(['model', 'import', '.'], { directory: to });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('is there already') });
+    const planned = await cli(['model', 'import', '.', '--overwrite', '--dry-run'], { directory: to });
+    expect(planned).toMatchObject({ code: 0, stdout: expect.stringContaining('write cosmosdb_requirements.md') });
+    expect(await readFile(join(to, 'cosmosdb_data_model.md'), 'utf8')).toBe('# mine\n');
+  });
+
+  test('metrics of a container that isn’t there, or in another form, are usage errors', async () => {
+    const to = await folder({ 'a.json': '{"Ordres":{}}', 'b.json': '{"Orders":{"reads":"many"}}' });
+    const misnamed = await cli(['model', 'import', '.', '--metrics', 'a.json'], { directory: to });
+    expect(misnamed).toMatchObject({ code: 2, stderr: expect.stringContaining('did you mean Orders?') });
+    const misformed = await cli(['model', 'import', '.', '--metrics', 'b.json'], { directory: to });
+    expect(misformed).toMatchObject({ code: 2, stderr: expect.stringContaining('Orders.reads') });
+  });
+
+  test('doesn’t drift from its own examples', async () => {
+    const { code, stdout } = await cli(['model', 'drift', '--pipeline', STOREFRONT]);
+    expect(stdout).toContain('all are as the model says');
+    expect(code).toBe(0);
+  });
+});
+
+describe('the shop', () => {
+  beforeEach(() => open(SHOP));
+  afterEach(close);
+
+  const drift = async () => {
+    const { code, stdout } = await cli(['model', 'drift', '--pipeline', SHOP, '--json']);
+    const { drifts } = JSON.parse(stdout) as {
+      drifts: { container: string; type?: string; kind: string; what: string }[];
+    };
+    return {
+      code,
+      drifts: drifts.map(({ container, type = '', kind, what }) => [container, type, kind, what].join(' | ')),
+    };
+  };
+
+  test('each kind of drift is told with its counts; exit code 1', async () => {
+    const orders = stage.container('Orders').items;
+    const order = { type: 'order', storeId: 's1', placedAt: '2026-01-01T10:00:00.000Z' };
+    await orders.create({ ...order, id: 'x1', customerId: 'c1', cents: '12' });
+    await orders.create({ ...order, id: 'x2', cents: 5, coupon: { code: 'A' }, note: 'n'.repeat(2_000) });
+    await orders.create({ id: 'x3', type: 'refund', storeId: 's1' });
+    await stage.container('Customers').items.create({ id: 'c9', type: 'customer', storeId: 's1', name: 'B', ttl: 60 });
+    await stage.container('Days').delete();
+    await stage.services.database.containers.create({ id: 'Invoices', partitionKey: { paths: ['/id'] } });
+    const { resource } = await stage.container('Orders').read();
+    await stage.container('Orders').replace({ ...resource, defaultTtl: 60 });
+    expect(await drift()).toEqual({
+      code: 1,
+      drifts: [
+        'Invoices |  | container-extra | is in the account and not in the model',
+        'Orders |  | ttl | defaultTtl is 60; the model says -1',
+        expect.stringMatching(
+          /^Orders \| order \| json-type \| cents is string in 1 document; the examples have number$/,
+        ),
+        'Orders | order | field-extra | coupon is in 1 of 4 documents and in no example',
+        'Orders | order | field-missing | customerId is in every example and lacks in 1 of 4 documents',
+        'Orders | order | field-extra | note is in 1 of 4 documents and in no example',
+        'Orders | refund | type-extra | 1 document of a type without an example',
+        expect.stringMatching(/^Orders \| {2}\| size \| \d+ B on average; the examples have \d+ B$/),
+        'Customers | customer | field-extra | ttl is in 1 of 2 documents and in no example',
+        "Customers |  | ttl | 1 document with a ttl of their own; the container's TTL is off, so that they stay",
+        'Days |  | container-missing | is in the model and not in the account',
+      ],
+    });
+  });
+});
+
+const REQUIREMENTS = `\uFEFF# Shop: Azure Cosmos DB NoSQL Modeling Session\r
+\r
+## Access Patterns Analysis\r
+| Pattern # | Description | RPS (Peak and Average) | Type |\r
+|---|---|---|---|\r
+| 1 | Read an order |  | Read |\r
+| 2 | Place an \\| order | 5/1 | Write |\r
+| 3 | List orders | TBD | Read |\r
+\r
+## Entity Relationships Deep Dive\r
+- **Store → Orders**: 1:Many (avg 40)\r
+`;
+const DESIGN = `# Shop: Azure Cosmos DB NoSQL Data Model
+
+## Container Designs
+### Orders Container
+\`\`\`json
+[{ "id": "o1", "type": "order", "storeId": "s1" }]
+\`\`\`
+* **Purpose**: orders
+* **Partition Key**: \`/storeId\`
+  since a store reads its own
+* **Access Patterns Served**: 1, 2, 3
+`;
+
+describe('the interview', () => {
+  const pair = () => folder({ 'cosmosdb_requirements.md': REQUIREMENTS, 'cosmosdb_data_model.md': DESIGN });
+  const interview = async (directory: string, ...flags: string[]) =>
+    cli(['model', 'interview', '.', ...flags], { directory });
+
+  test('asks three questions at a time, each with the rule that wants the answer and its line', async () => {
+    const { code, stdout } = await interview(await pair(), '--json');
+    const { open: left, next } = JSON.parse(stdout) as {
+      open: number;
+      next: { id: string; rule: string; at: object }[];
+    };
+    expect(code).toBe(0);
+    expect(left).toBe(7);
+    expect(next.map(({ id, rule }) => `${id} ${rule}`)).toEqual(['rps:1 A1', 'rps:3 A1', 'max:Store → Orders C3']);
+    expect(next[0]?.at).toEqual({ file: 'cosmosdb_requirements.md', line: 6 });
+  });
+
+  test('writes answers where they belong, and leaves every other byte', async () => {
+    const at = await pair();
+    const answers = {
+      'rps:1': '50/20',
+      'rps:3': '7',
+      'max:Store → Orders': '2,400',
+      'throughput:Orders': 'autoscale max 4,000 RU/s',
+      'ttl:Orders': 'none',
+      'size:Orders': 'avg 1 KB, max 4 KB',
+    };
+    await writeFile(join(at, 'answers.json'), JSON.stringify(answers));
+    const { code, stdout } = await interview(at, '--answers', 'answers.json');
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('6 answers written') });
+    expect(await readFile(join(at, 'cosmosdb_requirements.md'), 'utf8')).toBe(
+      REQUIREMENTS.replace('|  | Read', '| 50/20 | Read')
+        .replace('TBD', '7')
+        .replace('(avg 40)', '(avg 40, max 2,400)'),
+    );
+    expect(await readFile(join(at, 'cosmosdb_data_model.md'), 'utf8')).toBe(
+      DESIGN.replace(
+        'reads its own\n',
+        'reads its own\n* **Document Size**: avg 1 KB, max 4 KB\n* **TTL**: none\n* **Throughput Planning**: autoscale max 4,000 RU/s\n',
+      ),
+    );
+    const { patterns, relationships } = await readRequirements(join(at, 'cosmosdb_requirements.md'));
+    expect(patterns.map(({ rate }) => [rate?.peak, rate?.average])).toEqual([
+      [50, 20],
+      [5, 1],
+      [7, undefined],
+    ]);
+    expect(relationships[0]).toMatchObject({ average: 40, max: 2400 });
+    const design = await readDesign(join(at, 'cosmosdb_data_model.md'));
+    expect(design.containers[0]).toMatchObject({ size: { average: 1000, max: 4000, stated: true } });
+    expect(design.containers[0]?.container.throughput).toEqual({ kind: 'autoscale', max: 4000 });
+  });
+
+  test('the number of key values joins the key’s bullet', async () => {
+    const at = await pair();
+    await writeFile(join(at, 'answers.json'), '{"keys:Orders": 220}');
+    expect((await interview(at, '--answers', 'answers.json')).code).toBe(0);
+    expect((await readDesign(join(at, 'cosmosdb_data_model.md'))).containers[0]?.cardinality).toBe(220);
+  });
+
+  test.each([
+    ['{"rps:1": "quite a lot"}', "isn't understood"],
+    ['{"rps:1": "5 | 6"}', "isn't understood"],
+    ['{"rps:1": "5/1", "ttl:Orders": "some day"}', "isn't understood"],
+    ['{"size:Orders": "large"}', "isn't understood"],
+    ['{"throughput:Orders": "plenty"}', "isn't understood"],
+    ['{"rsp:1": "5/1"}', 'did you mean rps:1?'],
+    ['{"rps:2": "5/1"}', 'No question rps:2 is open'],
+    ['["5/1"]', 'answers.json'],
+    ['{', 'answers.json'],
+  ])('%s is refused, and nothing is written', async (answers, why) => {
+    const at = await pair();
+    await writeFile(join(at, 'answers.json'), answers);
+    const { code, stderr } = await interview(at, '--answers', 'answers.json');
+    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(why) });
+    expect(await readFile(join(at, 'cosmosdb_requirements.md'), 'utf8')).toBe(REQUIREMENTS);
+    expect(await readFile(join(at, 'cosmosdb_data_model.md'), 'utf8')).toBe(DESIGN);
+  });
+});

@@ -1,0 +1,181 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/run.ts';
+import { Registry } from '../../src/operations/registry.ts';
+import type { PatternProof } from '../../src/testing/prove/asking.ts';
+import { differenceOf } from '../../src/testing/prove/ask.ts';
+import { modelProve } from '../../src/testing/prove/operation.ts';
+import type { Proof } from '../../src/testing/prove/prove.ts';
+import { bind } from '../../src/testing/prove/question.ts';
+import { queryOf } from '../../src/model/reader/sql.ts';
+import { Writable } from 'node:stream';
+
+class Text extends Writable {
+  text = '';
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+async function run(folder: string, ...flags: string[]) {
+  const [stdout, stderr] = [new Text(), new Text()];
+  const { signal } = new AbortController();
+  const args = ['model', 'prove', '--pipeline', join(import.meta.dirname, folder), ...flags];
+  const code = await runCli(new Registry([modelProve]), '0.0.0', args, {
+    stdout,
+    stderr,
+    directory: process.cwd(),
+    signal,
+  });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+describe('a model with one pattern for each verdict', () => {
+  let code: number;
+  let proof: Proof;
+  beforeAll(async () => {
+    const answer = await run('prove-fixture', '--json');
+    code = answer.code;
+    proof = JSON.parse(answer.stdout) as Proof;
+  });
+  const pattern = (id: string): PatternProof | undefined => proof.patterns.find((of) => of.pattern === id);
+
+  test('exit code 1, with the counts', () => {
+    expect(code).toBe(1);
+    expect(proof.totals).toEqual({ proved: 5, 'not run': 2, different: 2 });
+  });
+
+  test('point reads, queries and writes are run as their rows say, with what they take', () => {
+    expect(pattern('1')).toMatchObject({
+      verdict: 'proved',
+      how: 'point-read',
+      container: 'Orders',
+      ru: 1,
+      statedRu: 1,
+    });
+    expect(pattern('2')).toMatchObject({ verdict: 'proved', how: 'query', container: 'Lists' });
+    expect(pattern('2')).not.toHaveProperty('reach');
+    expect(pattern('2')).not.toHaveProperty('scan');
+    expect(pattern('6')).toMatchObject({ verdict: 'proved', how: 'write' });
+    expect(pattern('7')).toMatchObject({ verdict: 'proved', how: 'query', container: 'Days' });
+  });
+
+  test('a query that shows what Millrace keeps for itself is different', () => {
+    expect(pattern('3')).toMatchObject({ verdict: 'different', why: expect.stringContaining('millrace.tombstone') });
+  });
+
+  test('a query that the service refuses is different', () => {
+    expect(pattern('9')).toMatchObject({
+      verdict: 'different',
+      why: expect.stringContaining('Cosmos DB refuses the query'),
+    });
+  });
+
+  test('what crosses partitions and scans is named, with the measured charge', () => {
+    expect(pattern('4')).toMatchObject({ verdict: 'proved', reach: 'all partitions', scan: { fields: ['cents'] } });
+    expect(pattern('4')?.ru).toBeGreaterThan(2);
+  });
+
+  test('what can’t be run says why', () => {
+    expect(pattern('5')).toMatchObject({ verdict: 'not run', why: 'its row has no query text in backticks' });
+    expect(pattern('8')).toMatchObject({ verdict: 'not run', why: 'no row of the mapping answers it' });
+  });
+
+  test('a derived example that its sources don’t give is named with its line', () => {
+    expect(proof.examples).toMatchObject({
+      compared: 3,
+      different: [{ example: 'Lists/listed o2', what: 'cents: 260 in the document, 250 is made' }],
+    });
+    expect(proof.examples.different[0]?.line).toBe(26);
+  });
+
+  test('every stage ran, rows moved to other keys, and what is derived is right', () => {
+    const names = proof.stages.map(({ stage }) => stage);
+    expect(names).toEqual(['examples', 'update', 'key change', 'delete mark', 'redelivery', 'reordering']);
+    for (const { changes, difference, parked } of proof.stages) {
+      expect(changes).toBeGreaterThan(0);
+      expect(difference).toBeUndefined();
+      expect(parked).toEqual([]);
+    }
+    expect(proof.stages.find(({ stage }) => stage === 'key change')?.moved).toBeGreaterThan(0);
+  });
+});
+
+test('an example pair is proved, its archive’s hot half too; one line a pattern', async () => {
+  const { code, stdout } = await run('../../examples/flights', '--seed', '3');
+  expect(stdout).toMatch(
+    /^ {2}3 {2}proved: query of FlightsByDestination, \d+ runs, \d+ rows, [\d.]+ RU at most \(3 stated\)$/m,
+  );
+  expect(stdout).toMatch(/^ 13 {2}not run: it is served by the archive flights-cold/m);
+  expect(stdout).toMatch(/^archive +[1-9]\d* documents left; what is derived is right$/m);
+  expect(stdout).toContain('12 proved, 1 not run, 0 different');
+  expect(code).toBe(0);
+});
+
+test('one pattern alone; one that isn’t there is a usage error', async () => {
+  const unknown = await run('prove-fixture', '--only', '77');
+  expect(unknown.code).toBe(2);
+  expect(unknown.stderr).toContain('There is no pattern 77');
+});
+
+describe('parameters', () => {
+  const bound = (text: string, doc: object, all: readonly object[] = [doc]) => {
+    const query = queryOf(text);
+    if (!query) throw new Error('no query');
+    return bind(
+      query,
+      { ...doc },
+      all.map((of) => ({ ...of })),
+    );
+  };
+  test.each([
+    ['SELECT * FROM c WHERE c.a.b = @x', { a: { b: 7 } }, [{ name: '@x', value: 7 }]],
+    ['SELECT * FROM c WHERE @x = c.a', { a: 7 }, [{ name: '@x', value: 7 }]],
+    [
+      'SELECT * FROM c WHERE STARTSWITH(c.at, @day)',
+      { at: '2026-01-01T10:00' },
+      [{ name: '@day', value: '2026-01-01' }],
+    ],
+    [
+      'SELECT * FROM c WHERE c.n >= @from AND c.n < @to',
+      { n: 3 },
+      [
+        { name: '@from', value: 3 },
+        { name: '@to', value: 4 },
+      ],
+    ],
+    ['SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)', { id: 'a' }, [{ name: '@ids', value: ['a'] }]],
+    [
+      'SELECT * FROM c WHERE c.n BETWEEN @a AND @b',
+      { n: 3 },
+      [
+        { name: '@a', value: 3 },
+        { name: '@b', value: 4 },
+      ],
+    ],
+    ['SELECT * FROM c WHERE SOMETHING(@x)', { a: 1 }, 'nothing says what @x is'],
+  ])('%s', (text, doc, expected) => {
+    expect(bound(text, doc)).toEqual(expected);
+  });
+});
+
+describe('rows', () => {
+  const query = (text: string) => {
+    const read = queryOf(text);
+    if (!read) throw new Error('no query');
+    return read;
+  };
+  const ordered = query('SELECT TOP 2 * FROM c ORDER BY c.n');
+  test('in any order where none is asked for; fields that are added to documents don’t count', () => {
+    const all = query('SELECT * FROM c');
+    expect(differenceOf([{ id: 1, _etag: 'x' }, { id: 2 }], [{ id: 2 }, { id: 1 }], all)).toBeUndefined();
+    expect(differenceOf([{ id: 1 }, { id: 1 }], [{ id: 2 }, { id: 1 }], all)).toContain('unexpected');
+    expect(differenceOf([{ id: 1 }], [{ id: 2 }, { id: 1 }], all)).toContain('missing {"id":2}');
+  });
+  test('in the asked order; what ties for the last place of a limited list may be another', () => {
+    expect(differenceOf([{ n: 1 }, { n: 2, id: 'a' }], [{ n: 1 }, { n: 2, id: 'b' }], ordered)).toBeUndefined();
+    expect(differenceOf([{ n: 2 }, { n: 1 }], [{ n: 1 }, { n: 2 }], ordered)).toContain('row 1');
+    expect(differenceOf([{ n: 1, id: 'a' }, { n: 2 }], [{ n: 1, id: 'b' }, { n: 2 }], ordered)).toContain('unexpected');
+  });
+});

@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { type IngestSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import {
+  type EffectSpec,
+  type EmbedSpec,
+  type IngestSpec,
+  type Pipeline,
+  type ProjectionSpec,
+  type SourceRef,
+  projectionId,
+} from '../../definition/kinds.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
 import { NO_VIEW, Views, type ViewsByName } from '../../engine/views.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
@@ -9,12 +18,12 @@ import type { Workspace } from '../workspace.ts';
 
 export interface ProjectionRow {
   readonly id: string;
-  readonly kind: ProjectionSpec['kind'] | 'publish' | 'ingest';
+  readonly kind: (ProjectionSpec | EmbedSpec | EffectSpec)['kind'] | 'publish' | 'ingest';
   readonly from: string;
   readonly into: string;
-  /** Types joined in, as `name: Container/type`. */
+  /** Types joined in, as `name: Container/type`; what lists the tenants; what else a custom runner reads. */
   readonly with: readonly string[];
-  /** null: a publish sends what happens, an ingest creates; neither takes back. */
+  /** null: a publish sends what happens, an ingest creates; neither takes back; of a custom runner it's the user's own affair. */
   readonly onDelete: 'remove' | 'keep' | null;
   /** `unknown`: there is no account to ask, or no host has run yet. */
   readonly state:
@@ -34,10 +43,32 @@ const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): Projection
   kind: spec.kind,
   from: `${spec.from.container}/${spec.from.type}`,
   into: `${spec.into.container}/${spec.into.type}`,
-  with: spec.kind === 'copy' ? spec.joins.map(({ name, of }) => `${name}: ${of.container}/${of.type}`) : [],
+  with: withOf(spec),
   onDelete: spec.onDelete,
   state: stateOf(spec, views),
 });
+
+const named = ({ container, type }: SourceRef): string => `${container}/${type}`;
+
+function withOf(spec: ProjectionSpec): string[] {
+  if (spec.kind === 'copy') return spec.joins.map(({ name, of }) => `${name}: ${named(of)}`);
+  return spec.kind === 'reference' ? [`tenants: ${named(spec.tenants)}`] : [];
+}
+
+/** What writes into documents of others, or outside of the account: nothing that could be built beside what is there. */
+const otherRows = ({ embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>): ProjectionRow[] =>
+  [...embeds, ...effects].map((spec) => {
+    const [from, ...more] = sourcesOf(spec).map(named);
+    return {
+      id: projectionId(spec),
+      kind: spec.kind,
+      from: from ?? '',
+      into: spec.kind === 'embed' ? named(spec.into) : '',
+      with: spec.kind === 'custom' ? more : [],
+      onDelete: spec.kind === 'custom' ? null : spec.onDelete,
+      state: 'declared',
+    };
+  });
 
 export function stateOf(
   { name, version }: Pick<ProjectionSpec, 'name' | 'version'>,
@@ -95,7 +126,8 @@ export const projectionsList = defineOperation({
   run: async (_, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     const views = await readViews(workspace, pipeline.name);
-    return [...pipeline.projections.map((spec) => rowOf(spec, views)), ...streamRows(pipeline)];
+    const rows = pipeline.projections.map((spec) => rowOf(spec, views));
+    return [...rows, ...otherRows(pipeline), ...streamRows(pipeline)];
   },
   format: (rows) =>
     `${table(

@@ -1,6 +1,5 @@
 // One host of B7 in a process of its own. A page counts as handled once the parent has said so: what a killed host told
 // nobody was not done.
-import { once } from 'node:events';
 import { connect } from '../src/cosmos/connect.ts';
 import { openHost } from './support/host.ts';
 
@@ -8,6 +7,9 @@ const [endpoint = '', key = '', name = '', prefix = '', timings = '{}'] = proces
 const client = await connect({ kind: 'key', endpoint, key });
 const database = client.database('bench');
 let page = 0;
+/** By page, who waits for the parent's answer: answers may come several in one turn. */
+const answered = new Map<number, () => void>();
+process.on('message', (number: number) => answered.get(number)?.());
 const host = await openHost({
   source: database.container('Source'),
   leases: database.container('leases'),
@@ -18,11 +20,10 @@ const host = await openHost({
   timings: JSON.parse(timings) as object,
   handle: async ({ changes }, _fence, { token }) => {
     const number = (page += 1);
+    const told = new Promise<void>((resolve) => answered.set(number, resolve));
     process.send?.({ name, page: number, lease: token, ids: changes.map(({ id }) => id) });
-    for (;;) {
-      const [answer] = (await once(process, 'message')) as [number];
-      if (answer >= number) return;
-    }
+    await told;
+    answered.delete(number);
   },
 });
 process.on('disconnect', () => process.exit(0));

@@ -95,12 +95,14 @@ export class LeaseSession {
     this.#pending = position;
   }
 
-  /** Writes what waits at once; resolves when no checkpoint is left to write, rejects when the lease was lost on the way. */
+  /** Writes what waits at once; resolves when no checkpoint is left to write, rejects when the lease was lost or given back on the way. */
   async settled(): Promise<void> {
     for (;;) {
       while (this.#writing) await until(this.#writing, this.#ended.signal);
       this.#ended.signal.throwIfAborted();
       if (this.#pending === undefined) return;
+      // What is acknowledged while the lease is given back comes too late, and is done again by whoever gets it.
+      if (this.#offering) await until(new Promise(() => undefined), this.#ended.signal);
       this.#write();
     }
   }

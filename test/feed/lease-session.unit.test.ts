@@ -365,6 +365,20 @@ describe('the end', () => {
     expect(store.asked).toHaveLength(2);
   });
 
+  it('comes before what is acknowledged while the lease is given back, which is refused', async () => {
+    const { session, store } = begin();
+    store.answers = true;
+    const ended = session.end(true);
+    for (let i = 0; store.released.length === 0; i++) {
+      expect(i).toBeLessThan(100);
+      await Promise.resolve();
+    }
+    session.checkpoint('"1"');
+    await expect(session.settled()).rejects.toBeInstanceOf(LeaseLost);
+    await ended;
+    expect(positions(store)).toEqual([]);
+  });
+
   it('does not wait for ever for a lease that can’t be written', async () => {
     const { session, store, pass } = begin();
     session.checkpoint('"1"');

@@ -28,7 +28,7 @@ const PAGE = 4;
 const ACTIVE_MS = 70_000;
 const STEPS = 60;
 /** Long enough for what hangs to be given up, to expire, to be taken, and to be balanced. */
-const CALM_MS = 110_000;
+const CALM_MS = 100_000;
 
 const INTERVALS = [0, 1_500, 9_000];
 

@@ -14,7 +14,7 @@ test('an embedded field that is not as its parent says is told, and nothing that
     ['right', 'EUR'],
     ['wrong', 'CHF'],
     ['orphan', 'CHF'],
-  ])
+  ] as const)
     await stage.container('Catalog').items.create({
       ...variant,
       id,

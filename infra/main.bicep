@@ -49,6 +49,9 @@ param githubRepository string = ''
 @description('Prefix of leases that may begin anew (LEASES_START_ANEW); empty: a renamed pipeline is refused.')
 param startAnew string = ''
 
+@description('Request units a second that one instance may spend of each physical partition; 0: whatever is granted.')
+param ruBudget int = 0
+
 @description('Object id of a person or group that gets the rights of the app on data, to work from their machine; azd fills in who runs it.')
 param principalId string = ''
 
@@ -213,6 +216,7 @@ module settings 'modules/settings.bicep' = {
     blobEndpoint: usesStorage ? archive.outputs.blobEndpoint : ''
     eventHubsHost: usesEventHubs ? eventHubs.outputs.host : ''
     startAnew: startAnew
+    ruBudget: ruBudget
   }
 }
 

@@ -13,6 +13,9 @@ param eventHubsHost string
 
 param startAnew string
 
+@description('0: no bound.')
+param ruBudget int
+
 var always = {
   // Which of its identities DefaultAzureCredential takes.
   AZURE_CLIENT_ID: appClientId
@@ -42,4 +45,8 @@ var hubs = {
   EVENTHUBS__clientId: appClientId
 }
 
-output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs)
+var budget = {
+  RU_BUDGET: string(ruBudget)
+}
+
+output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, ruBudget == 0 ? {} : budget)

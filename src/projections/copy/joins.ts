@@ -185,7 +185,8 @@ export class JoinStates {
   async #fromSource(pk: string, parent: Identity, sink: SinkSession): Promise<StateDocument> {
     const [found] = await sink.read(parent.container, parent.key, [parent.id]);
     // Its feed will say whether it is there, and in which version; until then the read is as good as any.
-    const doc = found && typeOf(this.#source.types, found) === this.join.of.type ? toDocument(this.#source, found) : null;
+    const doc =
+      found && typeOf(this.#source.types, found) === this.join.of.type ? toDocument(this.#source, found) : null;
     const mark = doc && found ? digest(found._etag) : NONE;
     const made = { mark, version: null, doc, replaced: false };
     return { id: STATE_ID, pk, type: 'millrace.join', projection: this.#projection, parent, ...made };

@@ -51,6 +51,8 @@ export interface Working {
 }
 
 const CHECK_MS = 50;
+/** Checks. */
+const OTHERS = 40;
 const LANES = { live: 1, bulk: 100 } as const;
 const STATES = ['waiting', 'prioritized', 'active', 'delayed', 'completed', 'failed'] as const;
 const KEPT = { completed: { count: 1_000 }, failed: { count: 1_000 } };
@@ -140,10 +142,12 @@ export class Jobs<K extends object = JobKinds> {
     };
     const { running, stop } = this.#start(handlers, { ...options, onFinished });
     // A failing datastore is told by the worker; the time bounds how long it is waited for.
+    let idle = 0;
     const check = async (): Promise<void> => {
-      if (running() > 0) return;
-      const { waiting } = await this.counts().catch(() => ({ waiting: 1 }));
-      if (waiting === 0 && running() === 0) resolve();
+      const { waiting, active } = await this.counts().catch(() => ({ waiting: 1, active: 0 }));
+      idle = waiting === 0 && running() === 0 ? idle + 1 : 0;
+      // A job that was fetched is active before it runs; what stays active without running here is another worker's.
+      if (idle > 0 && (active === 0 || idle > OTHERS)) resolve();
     };
     const checking = setInterval(() => void check(), CHECK_MS);
     const timer = setTimeout(resolve, within.withinMs);

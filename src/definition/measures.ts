@@ -65,8 +65,8 @@ const isSpec = (value: unknown): value is MeasureSpec =>
 
 function whatIsWrong(spec: MeasureSpec): string | undefined {
   if (spec.kind === 'count') return undefined;
-  const functions = spec.kind === 'top' ? [spec.by, spec.keep] : [spec.of];
-  if (functions.some((of) => typeof of !== 'function')) return `${spec.kind} is given no function`;
+  const functions = Object.entries(spec).filter(([name]) => ['of', 'by', 'keep'].includes(name));
+  if (functions.some(([, of]) => typeof of !== 'function')) return `${spec.kind} is given no function`;
   if (spec.kind === 'top' && !(Number.isInteger(spec.n) && spec.n >= 1 && spec.n <= MOST_ROWS))
     return `top keeps 1 to ${MOST_ROWS} rows, not ${String(spec.n)}`;
   if (spec.kind === 'histogram' && !isAscending(spec.bounds))

@@ -221,29 +221,19 @@ const badValue = (field: string, value: unknown, wanted: string): MillraceError 
 
 function fold(measure: MeasureSpec, taken: readonly Taken[]): unknown {
   const numbers = taken.map(({ number }) => number);
-  const sum = numbers.reduce((total, number) => total + number, 0);
-  switch (measure.kind) {
-    case 'count':
-      return taken.length;
-    case 'sum':
-      return sum;
-    case 'avg':
-      return sum / taken.length;
-    case 'min':
-      return numbers.reduce((least, number) => (number < least ? number : least));
-    case 'max':
-      return numbers.reduce((most, number) => (number > most ? number : most));
-    case 'distinct':
-      return new Set(taken.map(({ text }) => text)).size;
-    case 'histogram': {
-      const edges = [-Infinity, ...measure.bounds, Infinity];
-      return edges
-        .slice(1)
-        .map((to, at) => numbers.filter((number) => number < to && number >= (edges[at] ?? to)).length);
-    }
-    case 'top': {
-      const sorted = taken.toSorted((a, b) => b.number - a.number || (canonical(a.keep) < canonical(b.keep) ? -1 : 1));
-      return sorted.slice(0, measure.n).map(({ keep }) => keep);
-    }
+  if (measure.kind === 'count') return taken.length;
+  if (measure.kind === 'min') return numbers.reduce((least, number) => (number < least ? number : least));
+  if (measure.kind === 'max') return numbers.reduce((most, number) => (number > most ? number : most));
+  if (measure.kind === 'distinct') return new Set(taken.map(({ text }) => text)).size;
+  if (measure.kind === 'histogram') {
+    const edges = [-Infinity, ...measure.bounds, Infinity];
+    const within = (from: number, to: number): number => numbers.filter((value) => value >= from && value < to).length;
+    return edges.slice(1).map((to, at) => within(edges[at] ?? to, to));
   }
+  if (measure.kind === 'top') {
+    const sorted = taken.toSorted((a, b) => b.number - a.number || (canonical(a.keep) < canonical(b.keep) ? -1 : 1));
+    return sorted.slice(0, measure.n).map(({ keep }) => keep);
+  }
+  const sum = numbers.reduce((total, number) => total + number, 0);
+  return measure.kind === 'avg' ? sum / numbers.length : sum;
 }

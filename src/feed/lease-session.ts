@@ -191,13 +191,17 @@ export class LeaseSession {
     if (left <= 0) return this.#write();
     if (this.#waiting) return;
     this.#waiting = true;
-    void clock.sleep(left, this.#ended.signal).then(
-      () => {
-        this.#waiting = false;
-        if (this.#urgent) this.#writeWhenDue();
-      },
-      () => undefined,
-    );
+    void this.#writeAfter(left);
+  }
+
+  async #writeAfter(ms: number): Promise<void> {
+    try {
+      await this.#options.clock.sleep(ms, this.#ended.signal);
+    } catch {
+      return;
+    }
+    this.#waiting = false;
+    if (this.#urgent) this.#writeWhenDue();
   }
 
   /** One write, with the position that waits to be written; never rejects. */

@@ -35,7 +35,7 @@ export async function leaseStage(partitions = 1, options: EmulatorOptions = {}):
     emulator,
     monitored: container,
     leases,
-    store: (host, { prefix = 'P', session = true, leases: other, container: elsewhere, ...options } = {}) => {
+    store: (host, { prefix = 'P', session = true, leases: other, container: elsewhere, ...of } = {}) => {
       const client: CosmosClient = clientOf(emulator, session);
       const own = client.database(database.id);
       return new CosmosLeaseStore({
@@ -43,7 +43,7 @@ export async function leaseStage(partitions = 1, options: EmulatorOptions = {}):
         leases: elsewhere ?? own.container(other ?? leases.id),
         host,
         prefix,
-        ...options,
+        ...of,
       });
     },
     documents: async () => (await leases.items.readAll<Stored>().fetchAll()).resources,

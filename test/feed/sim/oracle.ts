@@ -163,9 +163,9 @@ export class Oracle implements Watcher {
     const own = stored?.owner === host && tenure.over === undefined;
     if (pages && checkpointMs === 0 && own && lsnOf(stored.position) < tenure.handled)
       this.#fail('L9', `${lease} hands on a page while it stands at ${stored.position}, before @${tenure.handled}`);
-    const times = this.#times.get(lease) ?? [];
-    this.#times.set(lease, times);
-    times.push(...changes.map(() => this.#world.now));
+    const handed = this.#times.get(lease) ?? [];
+    this.#times.set(lease, handed);
+    handed.push(...changes.map(() => this.#world.now));
     const value = order(changes[0]!);
     if (changes.some((change) => order(change) !== value)) this.#fail('L10', 'two order values in one batch');
     const busy = (tenure.busy.get(value) ?? 0) + 1;

@@ -22,7 +22,7 @@ interface Finding {
   readonly what: string;
   readonly mend?: string;
 }
-async function doctor(): Promise<{ code: number; of(check: string): Finding[] }> {
+async function doctor(): Promise<{ code: number; of: (check: string) => Finding[] }> {
   const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS, '--json']);
   const findings = JSON.parse(stdout) as Finding[];
   return { code, of: (check) => findings.filter((finding) => finding.check === check) };

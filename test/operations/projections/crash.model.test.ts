@@ -112,7 +112,7 @@ it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redri
   for (const id of ['summaries@2', 'days@2']) {
     const { expected, found } = await compare(stage, id);
     expect(expected.size).toBeGreaterThan(5);
-    expect(found, id).toEqual(expected);
+    expect({ id, found }).toEqual({ id, found: expected });
   }
   const { resources } = await stage
     .container(specOf(stage, 'days@1').into.container)

@@ -35,7 +35,7 @@ describe('a model with one pattern for each verdict', () => {
   let code: number;
   let proof: Proof;
   beforeAll(async () => {
-    const answer = await run('prove-fixture', '--json');
+    const answer = await run('../fixtures/proof', '--json');
     code = answer.code;
     proof = JSON.parse(answer.stdout) as Proof;
   });
@@ -114,7 +114,7 @@ test('an example pair is proved, its archive’s hot half too; one line a patter
 });
 
 test('one pattern alone; one that isn’t there is a usage error', async () => {
-  const unknown = await run('prove-fixture', '--only', '77');
+  const unknown = await run('../fixtures/proof', '--only', '77');
   expect(unknown.code).toBe(2);
   expect(unknown.stderr).toContain('There is no pattern 77');
 });

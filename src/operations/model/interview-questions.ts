@@ -17,10 +17,14 @@ export interface Question {
 interface Open extends Question {
   /** Puts the answer into the document's lines, which keep their line endings. */
   readonly answer: (lines: string[], text: string) => void;
+  /** What an answer must look like, where it becomes part of a sentence. */
+  readonly pattern?: RegExp;
   /** Whether the reader has the fact now, where the question counts as answered by its label alone. */
   readonly understood?: (now: Documents) => boolean;
 }
 
+/** `220`, `2,400`, `10 million`. */
+const NUMBER = /^\d[\d,.]*\s*(k|thousand|million)?$/i;
 const RATE = /rps|rate|requests|qps|throughput|frequency|每秒请求数/i;
 const KEY = /^(hierarchical )?partition key|^pk$|^分区键/i;
 
@@ -39,7 +43,9 @@ export const openQuestions = ({ requirements, design }: Documents): Open[] => [
     if (!many || max !== undefined) return [];
     const answer = (lines: string[], text: string): void => change(lines, at, (line) => withMax(line, text));
     const ask = `How many ${child} has one ${parent} at most?`;
-    return [{ id: `max:${parent} → ${child}`, rule: 'C3', ask, form: 'a number, as 2,400', at, answer }];
+    return [
+      { id: `max:${parent} → ${child}`, rule: 'C3', ask, form: 'a number, as 2,400', pattern: NUMBER, at, answer },
+    ];
   }),
   ...(design?.containers ?? []).flatMap(ofContainer),
 ];
@@ -72,6 +78,7 @@ function ofContainer(detail: ContainerDetail): Open[] {
       rule: 'C2',
       ask: `How many values has the partition key ${container.partitionKey.join(', ')} of ${name}?`,
       form: 'a number, as 220',
+      pattern: NUMBER,
       at: key.at,
       answer: (lines, text) => change(lines, key.at, (line) => `${line.trimEnd()} - ${text} values`),
     });

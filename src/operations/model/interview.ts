@@ -82,32 +82,47 @@ async function talk(
   { screen, signal }: Context,
 ): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const stop = (): void => terminal.close();
+  signal.addEventListener('abort', stop);
+  // A terminal that is read line by line gives Ctrl-C to the reader, not to the process.
+  terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  const lines = terminal[Symbol.asyncIterator]();
   const passed = new Set<string>();
   try {
+    screen.line('An empty answer passes over a question; Ctrl-D stops.');
     for (;;) {
       const next = openQuestions(documents())
         .filter(({ id }) => !passed.has(id))
         .slice(0, AT_ONCE);
       if (next.length === 0) return;
-      screen.line('An empty answer passes over a question; Ctrl-D stops.');
       for (const { id, rule, ask, form } of next) {
-        const text = (await terminal.question(`${ask}\n  (${rule}; ${form}) `, { signal })).trim();
-        passed.add(id);
-        if (text === '') continue;
-        try {
-          await apply({ [id]: text });
-        } catch (error) {
-          if (!(error instanceof UsageError)) throw error;
-          screen.line(messageOf(error));
-          passed.delete(id);
+        for (let asking = true; asking;) {
+          screen.line(`${ask} (${rule}; ${form})`);
+          terminal.prompt();
+          const line = await lines.next();
+          signal.throwIfAborted();
+          if (line.done === true) return;
+          const text = line.value.trim();
+          if (text === '') passed.add(id);
+          asking = text !== '' && !(await accepted(apply({ [id]: text }), screen));
         }
       }
     }
-  } catch (error) {
-    // The end of the input: what is answered is written.
-    if (!(error instanceof Error && error.name === 'AbortError') || signal.aborted) throw error;
   } finally {
+    signal.removeEventListener('abort', stop);
     terminal.close();
+  }
+}
+
+/** False: the answer isn't understood, which is said. Anything else that fails ends the interview. */
+async function accepted(applied: Promise<void>, screen: Context['screen']): Promise<boolean> {
+  try {
+    await applied;
+    return true;
+  } catch (error) {
+    if (!(error instanceof UsageError && error.code === 'answer-not-understood')) throw error;
+    screen.line(`${error.message}. ${error.mend}`);
+    return false;
   }
 }
 
@@ -135,7 +150,8 @@ async function answered(documents: Documents, answers: Answers): Promise<Map<str
     const { file } = question.at;
     const source = texts.get(file) ?? (await exactly(file));
     const lines = source.split('\n');
-    if (text === '' || /[\r\n|`<]/.test(text)) throw notUnderstood(question, given);
+    if (text === '' || /[\r\n|`<]/.test(text) || question.pattern?.test(text) === false)
+      throw notUnderstood(question, given);
     question.answer(lines, text);
     const changed = new Map(texts).set(file, lines.join('\n'));
     const then = reread(documents, changed);

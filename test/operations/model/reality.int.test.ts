@@ -244,6 +244,7 @@ describe('the interview', () => {
     ['{"rps:1": "quite a lot"}', "isn't understood"],
     ['{"rps:1": "5 | 6"}', "isn't understood"],
     ['{"rps:1": "5/1", "ttl:Orders": "some day"}', "isn't understood"],
+    ['{"keys:Orders": "50/20"}', "isn't understood"],
     ['{"size:Orders": "large"}', "isn't understood"],
     ['{"throughput:Orders": "plenty"}', "isn't understood"],
     ['{"rsp:1": "5/1"}', 'did you mean rps:1?'],

@@ -12,7 +12,7 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 export const init = defineOperation({
   verb: 'init',
   summary: 'Write a new project: pipeline, function app, infrastructure, tests and workflows',
-  examples: ['npx millrace init my-app', 'millrace init my-app --dry-run'],
+  examples: ['millrace init my-app', 'millrace init my-app --dry-run'],
   effect: 'changes',
   argument: 'directory',
   input: z.object({

@@ -36,10 +36,7 @@ export const projectionsPause = defineOperation({
   noun: 'projections',
   verb: 'pause',
   summary: 'Hold back the changes of what a projection reads, on all hosts and function apps, until `resume`',
-  examples: [
-    'millrace projections pause summaries --reason "throttled since 3:10"',
-    'millrace projections resume summaries',
-  ],
+  examples: ['millrace projections pause summaries --reason "throttled since 3:10"'],
   effect: 'changes',
   argument: 'name',
   input: input.extend({ reason: z.string().default('').describe('why; shown by status and to whoever has to wait') }),

@@ -50,7 +50,7 @@ async function kill(
   const seen = new Map<string, number>();
   const twice = new Map<string, number>();
   /** Who handled each lease last, and how often that became another. */
-  const owner = new Map<string, string>();
+  const handler = new Map<string, string>();
   const moves = new Map<string, number>();
   const children = new Map<string, ChildProcess>();
   const start = async (name: string): Promise<void> => {
@@ -63,8 +63,8 @@ async function kill(
     );
     children.set(name, child);
     child.on('message', ({ page, lease = '', ids }: Told) => {
-      if (owner.get(lease) !== name) moves.set(lease, (moves.get(lease) ?? 0) + 1);
-      owner.set(lease, name);
+      if (handler.get(lease) !== name) moves.set(lease, (moves.get(lease) ?? 0) + 1);
+      handler.set(lease, name);
       for (const id of ids) {
         const times = (seen.get(id) ?? 0) + 1;
         seen.set(id, times);

@@ -25,12 +25,22 @@ export interface TestPipeline extends AsyncDisposable {
 
 const LAG_MS = 10;
 
+/** Deliveries read each feed as one range, so throughput must not part a container. */
+export const onePartitionEach = (model: Model): Model => ({
+  ...model,
+  containers: model.containers.map((container) => {
+    const { throughput, ...rest } = container;
+    return throughput ? rest : container;
+  }),
+});
+
 /**
  * Opens the pipeline of a folder for tests: its containers as the data-model document says, in memory, in this process.
  * @throws UsageError for whatever doesn't fit, as `millrace dev` would
  */
 export async function testPipeline(folder: string): Promise<TestPipeline> {
-  const { pipeline, modelFile, model } = await loadPipeline(folder);
+  const { pipeline, modelFile, model: stated } = await loadPipeline(folder);
+  const model = onePartitionEach(stated);
   const { startEmulator } = await import('../emulator/index.ts');
   const emulator = await startEmulator();
   const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });

@@ -109,3 +109,12 @@ test('what is made up after the examples is the same for a seed, and has the typ
     'string string string number undefined',
   ]);
 });
+
+test('a container of several physical partitions is tested as one', async () => {
+  await using flights = await open('../../examples/flights');
+  const { parked } = await flights
+    .given({ Airports: flights.like('Airports', 'airport'), Flights: flights.like('Flights', 'flight') })
+    .when({ Flights: flights.like('Flights', 'flight', { seed: SEED }) }, { ...EVERYTHING, seed: SEED })
+    .expect();
+  expect(parked).toEqual([]);
+});

@@ -15,7 +15,7 @@ import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
 import type { Adversity } from '../delivery.ts';
 import type { Documents } from '../documents.ts';
 import { Scenario } from '../scenario.ts';
-import { servicesOn } from '../test-pipeline.ts';
+import { servicesOn, onePartitionEach } from '../test-pipeline.ts';
 import { sweepAll } from './archive.ts';
 import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
 import { Changes } from './changes.ts';
@@ -74,12 +74,7 @@ export async function prove(
   const services = servicesOn(client, client.database('proof'));
   // Nothing is sent to anybody: neither messages nor events.
   const own = { archives: [], publishes: [], ingests: [], effects: [] };
-  // One physical partition a container, whatever its throughput: deliveries read each feed as one.
-  const containers = loaded.model.containers.map((container) => {
-    const { throughput, ...rest } = container;
-    return throughput ? rest : container;
-  });
-  const model = { ...loaded.model, containers };
+  const model = onePartitionEach(loaded.model);
   const inside: LoadedPipeline = { ...loaded, model, pipeline: { ...loaded.pipeline, ...own } };
   const prepare = (of: Services) => async (): Promise<void> => {
     for (const step of await planModel(inside, of)) await step.apply();

@@ -53,14 +53,18 @@ export class Fingerprints {
     };
   }
 
+  /** What of a version is declared otherwise than it was deployed, in words; notes nothing. */
+  async changes(spec: ProjectionSpec | EmbedSpec): Promise<string[]> {
+    const stored = await this.#read(projectionId(spec));
+    return stored ? incompatibilities(stored, fingerprintOf(spec, this.#model, this.#pipeline.sources)) : [];
+  }
+
   /** Why a version can't go on as it is declared now; undefined where it can, which is noted. */
   async check(spec: ProjectionSpec | EmbedSpec): Promise<MillraceError | undefined> {
     const id = projectionId(spec);
     const now = fingerprintOf(spec, this.#model, this.#pipeline.sources);
     for (;;) {
-      const { resource: stored } = await withRetry(() => this.#state.item(id, 'fingerprints').read<Stored>(), {
-        reads: true,
-      });
+      const stored = await this.#read(id);
       const changed = stored ? incompatibilities(stored, now) : [];
       if (changed.length > 0) {
         const error = refusal(spec, changed);
@@ -73,6 +77,10 @@ export class Fingerprints {
       if (await this.#store({ id, pk: 'fingerprints', type: 'millrace.fingerprint', ...next }, stored))
         return undefined;
     }
+  }
+
+  async #read(id: string): Promise<Stored | undefined> {
+    return (await withRetry(() => this.#state.item(id, 'fingerprints').read<Stored>(), { reads: true })).resource;
   }
 
   async #store(body: Stored, before: Stored | undefined): Promise<boolean> {

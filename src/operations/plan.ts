@@ -3,6 +3,7 @@ import { UsageError } from '../base/errors.ts';
 import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/plan.ts';
 import { factsOf } from '../model/rules/index.ts';
 import { n } from '../model/rules/rule.ts';
+import { type Deployed, againstDeployed, sayDeployed } from './plan-deployed.ts';
 import { readPair } from './model/pair.ts';
 import { ruleFlags } from './model/settings.ts';
 import { defineOperation } from './operation.ts';
@@ -11,25 +12,37 @@ import { plural } from './table.ts';
 export const plan = defineOperation({
   verb: 'plan',
   summary: 'Say how each projection will be kept and why, what a change costs, and what would be cheaper',
-  examples: ['millrace plan', 'millrace plan --pipeline examples/flights --json'],
+  examples: ['millrace plan', 'millrace plan --pipeline examples/flights --json', 'millrace plan --against deployed'],
   effect: 'reads',
-  input: z.object({ profile: ruleFlags.profile }),
-  run: async ({ profile }, { workspace }): Promise<PipelinePlan> => {
+  input: z.object({
+    profile: ruleFlags.profile,
+    against: z
+      .enum(['deployed'])
+      .optional()
+      .describe('say what this would change of what runs on the account, and what that costs; exit code 1 if refused'),
+  }),
+  run: async ({ profile, against }, { workspace }): Promise<PipelinePlan & { deployed?: readonly Deployed[] }> => {
     const { pipeline, documents, folder } = await readPair(workspace, undefined);
     if (!pipeline || !documents.design) {
       throw new UsageError('pipeline-missing', `There is no pipeline in ${folder} to plan`, {
         mend: 'Name its folder with --pipeline.',
       });
     }
-    return planOf(pipeline, documents.design.model, factsOf(documents, { settings: { profile } }));
+    const { model } = documents.design;
+    const planned = planOf(pipeline, model, factsOf(documents, { settings: { profile } }));
+    if (against === undefined) return planned;
+    return { ...planned, deployed: await againstDeployed(pipeline, model, await workspace.services()) };
   },
-  format: ({ projections, circles }) =>
+  format: ({ projections, circles, deployed }) =>
     [
       ...projections.map(text),
       ...circles.map((names) => `In a circle: ${[...names, names[0]].join(' → ')}`),
+      ...(deployed
+        ? [['Against what is deployed:', ...deployed.map((one) => `  ${sayDeployed(one)}`)].join('\n')]
+        : []),
       `${plural(projections.length, 'projection')}. RU by published figures at the documents' own sizes; N: changes of a page that fall into one group.`,
     ].join('\n\n'),
-  ok: ({ circles }) => circles.length === 0,
+  ok: ({ circles, deployed = [] }) => circles.length === 0 && !deployed.some(({ state }) => state === 'refused'),
 });
 
 function text(of: ProjectionPlan): string {

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Fingerprints } from '../../src/engine/fingerprints.ts';
+import { Views } from '../../src/engine/views.ts';
+import type { AggregateSpec, Pipeline } from '../../src/definition/kinds.ts';
+import { againstDeployed } from '../../src/operations/plan-deployed.ts';
+import { type Stage, openStage } from '../support/stage.ts';
+
+let stage: Stage;
+beforeAll(async () => {
+  stage = await openStage();
+  for (let n = 0; n < 7; n++)
+    await stage.container('Orders').items.create({ id: `o${n}`, storeId: 's1', type: 'order', cents: n });
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+const against = (pipeline: Pipeline) => againstDeployed(pipeline, stage.loaded.model, stage.services);
+
+test('what a pipeline would change is told before it is deployed, and nothing is written', async () => {
+  const { pipeline, model } = stage.loaded;
+  expect(await against(pipeline)).toMatchObject([
+    { id: 'summaries@1', state: 'first', rebuild: { documents: 7 } },
+    { id: 'days@1', state: 'first', rebuild: { documents: 7, ru: 112 } },
+  ]);
+  expect((await stage.services.state.items.readAll().fetchAll()).resources).toEqual([]);
+
+  // As the first host would.
+  const fingerprints = new Fingerprints(stage.services.state, { pipeline, model });
+  for (const spec of pipeline.projections) expect(await fingerprints.check(spec)).toBeUndefined();
+  await new Views(stage.services.state, pipeline.name).adopt(pipeline.projections);
+  expect((await against(pipeline)).map(({ state }) => state)).toEqual(['unchanged', 'unchanged']);
+
+  const days = pipeline.projections.find((spec): spec is AggregateSpec => spec.kind === 'aggregate');
+  if (!days) throw new Error('The fixture has an aggregate');
+  const summaries = pipeline.projections.filter((spec) => spec !== days);
+  const other: AggregateSpec = { ...days, groupBy: (_row, doc) => ({ storeId: doc['storeId'], day: 'all' }) };
+  expect(await against({ ...pipeline, projections: [...summaries, other] })).toMatchObject([
+    { id: 'summaries@1', state: 'unchanged' },
+    { id: 'days@1', state: 'refused', command: 'declare it as version 2' },
+  ]);
+  expect(await against({ ...pipeline, projections: [days, { ...other, version: 2 }] })).toMatchObject([
+    { id: 'days@1', state: 'unchanged' },
+    { id: 'days@2', state: 'version', why: 'version 1 is current', rebuild: { documents: 7 } },
+    { id: 'summaries@1', state: 'gone' },
+  ]);
+  expect(
+    await against({ ...pipeline, projections: [...pipeline.projections, { ...days, name: 'more' }] }),
+  ).toMatchObject([
+    { state: 'unchanged' },
+    { state: 'unchanged' },
+    { id: 'more@1', state: 'new', rebuild: { documents: 7 } },
+  ]);
+});

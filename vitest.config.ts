@@ -14,7 +14,10 @@ export default defineConfig({
   // Handed to Node itself, whose require() would take 'import' for its own: pg, for one, breaks on that.
   ssr: { resolve: { conditions: ['millrace-source', 'node'] } },
   test: {
-    projects: [tier('unit', 10_000), tier('int', 60_000), tier('model', 600_000), tier('e2e', 300_000)],
+    // Timeouts end what hangs; nothing is timed by them.
+    projects: [tier('unit', 30_000), tier('int', 120_000), tier('model', 900_000), tier('e2e', 600_000)],
+    // All cores: left to itself it keeps one back for watching, which here is half of the machine.
+    maxWorkers: '100%',
     passWithNoTests: false,
     reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
   },

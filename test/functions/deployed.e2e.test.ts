@@ -19,7 +19,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { visible } from '../../src/definition/recompute.ts';
 import { compose } from '../../src/host/compose.ts';
 import { type Millrace, millrace } from '../support/process.ts';
-import { SHOP, type Stage, openStage } from '../support/stage.ts';
+import { type Stage, openStage } from '../support/stage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 let place: string;
@@ -75,7 +75,9 @@ const functions = (args: readonly string[], env: Readonly<Record<string, string>
     bin: join(place, 'app/dist/src/cli/main.js'),
   });
 const start = (more: Readonly<Record<string, string>> = {}): Millrace =>
-  functions(['start', '--port', '0'], { ...stage.env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '', ...more });
+  functions(['start', '--port', '0'], { ...stage.env, MILLRACE_PIPELINE: shop(), JOBS_URL: '', ...more });
+/** The fixture beside the build, so that its `millrace` is what was built. */
+const shop = (): string => join(place, 'built/test/fixtures/shop');
 
 describe('the deployed files', () => {
   it('are dist/ and little else', () => {
@@ -169,7 +171,7 @@ describe('functions start', () => {
 
   it('reads local.settings.json', async () => {
     const file = join(place, 'app/local.settings.json');
-    const Values = { ...stage.env, MILLRACE_PIPELINE: SHOP };
+    const Values = { ...stage.env, MILLRACE_PIPELINE: shop() };
     writeFileSync(file, JSON.stringify({ Values, Host: { LocalHttpPort: 0 } }));
     await using app = functions(['start']);
     const [, port] = await app.until(/localhost:(\d+)\/api\/millrace\/health[\s\S]*feed-Customers: cosmosDBTrigger/);

@@ -57,7 +57,7 @@ it.each([
     'of the emulator',
     'src/engine/e.ts',
     `void import('../emulator/index.ts');`,
-    /only host\/dev\* and cli may start the emulator/,
+    /only host\/dev\*, cli and testing may start the emulator/,
   ],
   ['of the emulator at start', 'src/host/dev/d.ts', `import '../../emulator/index.ts';`, /Import it dynamically/],
   ['from the emulator', 'src/emulator/e.ts', `import { retry } from '../cosmos/retry.ts';`, /must not share code/],

@@ -120,7 +120,9 @@ export class Oracle implements Watcher {
 
   writing(host: string, id: string, position: string | undefined): () => void {
     const key = `${host} ${id}`;
-    const count = (this.#writing.get(key) ?? 0) + 1;
+    // Outside of a tenure a split proves the parent; one that hangs is given up and begun again, its ETag too old by then.
+    const held = (this.#open.get(key) ?? 0) > 0;
+    const count = (this.#writing.get(key) ?? 0) + Number(held);
     this.#writing.set(key, count);
     if (count > 1) this.#fail('L9', `${host} writes ${id} ${count} times at once`);
     if (position !== undefined) {
@@ -129,7 +131,7 @@ export class Oracle implements Watcher {
       if (cost.writes > cost.allowed)
         this.#fail('L9', `${host} wrote ${cost.writes} checkpoints of ${id}, more than pages`);
     }
-    return () => this.#writing.set(key, Math.max(0, (this.#writing.get(key) ?? 0) - 1));
+    return () => this.#writing.set(key, Math.max(0, (this.#writing.get(key) ?? 0) - Number(held)));
   }
 
   /** A write that failed, a noted position that a renewal takes along, or an end: it may be written once more. */

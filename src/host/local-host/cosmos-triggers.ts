@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import type { Container } from '@azure/cosmos';
-import { type Clock, systemClock } from '../../base/clock.ts';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { UsageError } from '../../base/errors.ts';
 import { type AccountSettings, loadSettings } from '../../base/settings.ts';
 import { checkAccount, connect } from '../../cosmos/connect.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -12,6 +11,7 @@ import { FeedHost } from '../../feed/feed-host.ts';
 import { CosmosChangeSource, type Start } from '../../feed/source.ts';
 import type { FunctionMetadata, RetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';
+import { type RetryingOptions, retrying } from './retrying.ts';
 
 /** A Cosmos DB trigger with its settings put in. */
 export interface CosmosTrigger {
@@ -118,13 +118,9 @@ function accountOf(connection: string, environment: NodeJS.ProcessEnv): AccountS
   }
 }
 
-export interface CosmosTriggersOptions {
+export interface CosmosTriggersOptions extends RetryingOptions {
   /** Delivers a batch; rejects when the function does. */
   readonly deliver: (name: string, documents: readonly unknown[], retryCount: number) => Promise<void>;
-  readonly say: (line: string) => void;
-  /** Aborted when the host ends. */
-  readonly signal: AbortSignal;
-  readonly clock?: Clock;
 }
 
 /** A running trigger. */
@@ -178,10 +174,10 @@ export async function runCosmosTrigger(
     start: trigger.start,
     timings: { pollMs: trigger.pollMs },
     handle: async ({ changes }) => {
-      await deliver(
-        trigger,
-        changes.map(({ doc }) => doc),
-        options,
+      const documents = changes.map(({ doc }) => doc);
+      const what = `${documents.length} documents`;
+      await retrying({ name: trigger.name, retry: trigger.retry, what }, options, (retryCount) =>
+        options.deliver(trigger.name, documents, retryCount),
       );
     },
   });
@@ -199,39 +195,4 @@ export async function runCosmosTrigger(
 async function createLeases(leases: Container): Promise<void> {
   const definition = { id: leases.id, partitionKey: { paths: ['/id'] }, defaultTtl: -1 };
   await withRetry(() => leases.database.containers.createIfNotExists(definition), { reads: true });
-}
-
-/** As the host does: tried again by the function's policy, and where that gives up, or there is none, passed by. */
-async function deliver(
-  { name, retry }: CosmosTrigger,
-  documents: readonly unknown[],
-  { deliver: once, say, signal, clock = systemClock }: CosmosTriggersOptions,
-): Promise<void> {
-  const most = retry?.maxRetryCount ?? 0;
-  for (let attempt = 0; ; attempt++) {
-    signal.throwIfAborted();
-    try {
-      await once(name, documents, attempt);
-      return;
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (most >= 0 && attempt >= most) {
-        say(
-          `${name}: ${messageOf(error)}; ${documents.length} documents are LOST, as they would be in Azure${retry ? '' : ': it has no retry policy'}`,
-        );
-        return;
-      }
-      const pause = pauseOf(retry, attempt);
-      say(`${name}: ${messageOf(error)}; tried again in ${pause / 1000} s`);
-      await clock.sleep(pause, signal);
-    }
-  }
-}
-
-function pauseOf(retry: RetryOptions | undefined, attempt: number): number {
-  if (retry?.retryStrategy === 'exponentialBackoff') {
-    const [least, most] = [retry.minimumInterval?.seconds ?? 1, retry.maximumInterval?.seconds ?? 60];
-    return 1000 * Math.min(most, least * 2 ** attempt);
-  }
-  return 1000 * (retry?.delayInterval?.seconds ?? 1);
 }

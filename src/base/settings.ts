@@ -167,10 +167,12 @@ export function loadSettings(source: SettingsSource = {}): Settings {
 }
 
 /** @throws UsageError `setting-missing` where no storage account is set */
-export const requireStorage = ({ storage }: Settings): StorageSettings => storage ?? missing('STORAGE');
+export const requireStorage = ({ storage }: Pick<Settings, 'storage'>): StorageSettings =>
+  storage ?? missing('STORAGE');
 
 /** @throws UsageError `setting-missing` where no namespace is set */
-export const requireEventHubs = ({ eventHubs }: Settings): EventHubsSettings => eventHubs ?? missing('EVENTHUBS');
+export const requireEventHubs = ({ eventHubs }: Pick<Settings, 'eventHubs'>): EventHubsSettings =>
+  eventHubs ?? missing('EVENTHUBS');
 
 /** @throws UsageError `setting-missing`; `jobs-url-missing` in Azure, where a queue that dies with its process would lose jobs */
 export function requireJobsUrl({ jobsUrl }: Settings, processEnv: NodeJS.Dict<string> = process.env): string {

@@ -13,7 +13,10 @@ export interface BlobContainerOptions {
  * A blob container of the settings, without asking whether it is there.
  * @throws UsageError `setting-missing`, `setting-invalid`
  */
-export async function blobContainer(settings: Settings, options: BlobContainerOptions = {}): Promise<ContainerClient> {
+export async function blobContainer(
+  settings: Pick<Settings, 'storage'>,
+  options: BlobContainerOptions = {},
+): Promise<ContainerClient> {
   const { account, container: archive } = requireStorage(settings);
   const { container = archive, attempts = 1 } = options;
   const pipeline: StoragePipelineOptions = { retryOptions: { maxTries: attempts } };

@@ -15,6 +15,9 @@ export interface OpenHubClients extends HubClients {
   close(): Promise<void>;
 }
 
+/** What of the settings an event hub needs. */
+type HubSettings = Pick<Settings, 'eventHubs' | 'storage'>;
+
 /** Publishing tries again by itself: it knows what its fence allows. */
 const ONCE: EventHubClientOptions = { retryOptions: { maxRetries: 0, timeoutInMs: 60_000 } };
 
@@ -22,7 +25,7 @@ const ONCE: EventHubClientOptions = { retryOptions: { maxRetries: 0, timeoutInMs
  * The namespace of the settings; nothing is read before the first call.
  * Every method throws UsageError `setting-missing`, `setting-invalid`.
  */
-export function eventHubs(settings: Settings): OpenHubClients {
+export function eventHubs(settings: HubSettings): OpenHubClients {
   const producers = new Map<string, Promise<EventHubProducerClient>>();
   let store: Promise<CheckpointStore> | undefined;
 
@@ -71,7 +74,7 @@ export function eventHubs(settings: Settings): OpenHubClients {
   };
 }
 
-async function openProducer(settings: Settings, hub: string): Promise<EventHubProducerClient> {
+async function openProducer(settings: HubSettings, hub: string): Promise<EventHubProducerClient> {
   const { account } = requireEventHubs(settings);
   // Imported here and not above: only a pipeline with an event hub needs the client.
   const { EventHubProducerClient: Producer } = await import('@azure/event-hubs');
@@ -80,7 +83,7 @@ async function openProducer(settings: Settings, hub: string): Promise<EventHubPr
     : new Producer(account.namespace, hub, await credential(), ONCE);
 }
 
-async function openConsumer(settings: Settings, hub: string, group: string): Promise<EventHubConsumerClient> {
+async function openConsumer(settings: HubSettings, hub: string, group: string): Promise<EventHubConsumerClient> {
   const { account } = requireEventHubs(settings);
   const { EventHubConsumerClient: Consumer } = await import('@azure/event-hubs');
   return account.kind === 'key'
@@ -93,7 +96,7 @@ async function credential() {
   return new DefaultAzureCredential();
 }
 
-async function checkpointStore(settings: Settings): Promise<CheckpointStore> {
+async function checkpointStore(settings: HubSettings): Promise<CheckpointStore> {
   const { checkpoints } = requireEventHubs(settings);
   const container = await blobContainer(settings, { container: checkpoints, attempts: 4 });
   try {

@@ -1,14 +1,30 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { EventPosition } from '@azure/event-hubs';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import type { FunctionMetadata, FunctionsCore } from './core.ts';
 
+/** Defaults of the extension from version 6 on ("Azure Event Hubs bindings for Azure Functions", host.json). */
+const hubsOfHost = z.looseObject({
+  maxEventBatchSize: z.int().min(1).default(100),
+  initialOffsetOptions: z
+    .looseObject({
+      type: z.enum(['fromStart', 'fromEnd', 'fromEnqueuedTime']).default('fromStart'),
+      enqueuedTimeUtc: z.string().default(''),
+    })
+    .prefault({}),
+});
 const hostJson = z.looseObject({
   version: z.string().optional(),
-  extensions: z.looseObject({ http: z.looseObject({ routePrefix: z.string().default('api') }).optional() }).optional(),
+  extensions: z
+    .looseObject({
+      http: z.looseObject({ routePrefix: z.string().default('api') }).optional(),
+      eventHubs: hubsOfHost.prefault({}),
+    })
+    .prefault({}),
 });
 const localSettings = z.looseObject({
   IsEncrypted: z.boolean().optional(),
@@ -17,11 +33,19 @@ const localSettings = z.looseObject({
 });
 const packageJson = z.looseObject({ main: z.string().optional() });
 
+/** What host.json says of Event Hubs triggers. */
+export interface HubHostSettings {
+  readonly maxEventBatchSize: number;
+  /** Where a partition without a position begins. */
+  readonly start: EventPosition;
+}
+
 export interface AppFiles {
   /** What comes before every route; `api` where host.json names none. */
   readonly routePrefix: string;
   readonly values: Readonly<Record<string, string>>;
   readonly port: number | undefined;
+  readonly eventHubs: HubHostSettings;
 }
 
 /**
@@ -42,10 +66,21 @@ export function readAppFiles(root: string): AppFiles {
     });
   }
   return {
-    routePrefix: host.extensions?.http?.routePrefix ?? 'api',
+    routePrefix: host.extensions.http?.routePrefix ?? 'api',
     values: settings?.Values ?? {},
     port: settings?.Host?.LocalHttpPort,
+    eventHubs: { maxEventBatchSize: host.extensions.eventHubs.maxEventBatchSize, start: startOf(host) },
   };
+}
+
+function startOf({ extensions }: z.infer<typeof hostJson>): EventPosition {
+  const { type, enqueuedTimeUtc } = extensions.eventHubs.initialOffsetOptions;
+  if (type === 'fromStart') return { offset: '-1' };
+  if (type === 'fromEnd') return { offset: '@latest' };
+  const enqueuedOn = new Date(enqueuedTimeUtc);
+  if (!Number.isNaN(enqueuedOn.getTime())) return { enqueuedOn };
+  const why = `host.json can't be read: extensions.eventHubs.initialOffsetOptions.enqueuedTimeUtc is no time: ${JSON.stringify(enqueuedTimeUtc)}`;
+  throw new UsageError('app-file-unreadable', why, { mend: 'Write one such as 2026-11-01T00:00:00Z.' });
 }
 
 /**

@@ -24,6 +24,7 @@ export interface TypedData {
   readonly json?: string;
   readonly bytes?: Uint8Array;
   readonly collectionBytes?: { readonly bytes: readonly Uint8Array[] };
+  readonly collectionString?: { readonly string: readonly string[] };
   readonly http?: HttpData;
 }
 

@@ -44,6 +44,6 @@ async function answerOf(child: RunningWorker): Promise<WorkerAnswer> {
   }
 }
 
-function onWhat({ containerName, schedule, route }: Binding): string {
-  return [containerName, schedule, route].find((of) => typeof of === 'string') ?? '';
+function onWhat({ containerName, eventHubName, schedule, route }: Binding): string {
+  return [containerName, eventHubName, schedule, route].find((of) => typeof of === 'string') ?? '';
 }

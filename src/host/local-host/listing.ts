@@ -2,7 +2,7 @@ import type { FunctionMetadata } from './core.ts';
 import type { Keys } from './keys.ts';
 import type { Route } from './routes.ts';
 
-const RUN_HERE = new Set(['cosmosdbtrigger', 'timertrigger', 'httptrigger']);
+const RUN_HERE = new Set(['cosmosdbtrigger', 'eventhubtrigger', 'timertrigger', 'httptrigger']);
 
 /** The functions of an app as Core Tools list them: addresses first, then triggers; and the keys. */
 export function listing(

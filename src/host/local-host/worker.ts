@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { missingSettings } from '../functions-app-settings.ts';
 import { indexApp, readAppFiles } from './app-files.ts';
-import { type FunctionMetadata, type FunctionsCore, installCore } from './core.ts';
+import { type FunctionMetadata, type FunctionsCore, type Invocation, installCore } from './core.ts';
 import { type RunningTrigger, cosmosTriggers, runCosmosTrigger } from './cosmos-triggers.ts';
+import { eventHubTriggers, runEventHubTrigger } from './event-hub-triggers.ts';
 import { rewriteDates } from './host-json.ts';
 import { type HttpServer, serveHttp } from './http-server.ts';
 import { openKeys } from './keys.ts';
@@ -66,7 +67,7 @@ process.send?.(
 
 async function start(input: WorkerInput): Promise<WorkerAnswer> {
   const { root, port } = input;
-  const { routePrefix } = readAppFiles(root);
+  const { routePrefix, eventHubs } = readAppFiles(root);
   const core = installCore();
   const functions = await indexApp(core, root);
   open.push(() => core.terminate());
@@ -74,6 +75,7 @@ async function start(input: WorkerInput): Promise<WorkerAnswer> {
   const missing = missingSettings(functions.flatMap(({ bindings }) => Object.values(bindings)));
   if (missing) throw missing;
   const triggers = cosmosTriggers(functions, process.env);
+  const hubTriggers = eventHubTriggers(functions, process.env);
 
   const routes = routesOf(functions, routePrefix);
   const guarded = routes.filter(({ authLevel }) => authLevel === 'function').map(({ name }) => name);
@@ -92,6 +94,15 @@ async function start(input: WorkerInput): Promise<WorkerAnswer> {
   for (const trigger of triggers) {
     const running: RunningTrigger = await runCosmosTrigger(trigger, {
       deliver: (name, documents, retryCount) => deliver(core, name, documents, retryCount),
+      say,
+      signal: ending.signal,
+    });
+    open.push(async () => running[Symbol.asyncDispose]());
+  }
+  for (const trigger of hubTriggers) {
+    const running = await runEventHubTrigger(trigger, {
+      host: eventHubs,
+      deliver: (name, invocation, count) => deliverEvents(core, name, invocation, count),
       say,
       signal: ending.signal,
     });
@@ -117,6 +128,12 @@ async function deliver(
     log: logOf(name),
   });
   say(`${name}: ${documents.length} documents, ${Math.round(performance.now() - began)} ms`);
+}
+
+async function deliverEvents(core: FunctionsCore, name: string, invocation: Invocation, count: number): Promise<void> {
+  const began = performance.now();
+  await core.invoke(name, { ...invocation, log: logOf(name) });
+  say(`${name}: ${count} ${count === 1 ? 'event' : 'events'}, ${Math.round(performance.now() - began)} ms`);
 }
 
 async function runTimer(core: FunctionsCore, name: string, IsPastDue: boolean): Promise<void> {

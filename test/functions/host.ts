@@ -1,6 +1,7 @@
 // The function app under test, indexed as the worker does it, with batches delivered as the host does it.
 import { vi } from 'vitest';
 import { type FunctionMetadata, type HttpData, installCore } from '../../src/host/local-host/core.ts';
+import { invocationOf } from '../../src/host/local-host/event-hub-data.ts';
 import { rewriteDates } from '../../src/host/local-host/host-json.ts';
 
 const core = installCore();
@@ -42,17 +43,14 @@ export async function indexApp(settings: Readonly<Record<string, string>>): Prom
       await core.invoke(name, { data: { string }, retryCount, log });
     },
     deliverEvents: async (name, partition, bodies, from = 0) => {
-      const bytes = bodies.map((body) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
-      const json = (value: unknown): { json: string } => ({ json: JSON.stringify(value) });
-      const triggerMetadata = {
-        PartitionContext: json({ EventHubName: 'any', ConsumerGroup: '$Default', PartitionId: partition }),
-        SequenceNumberArray: json(bodies.map((_, index) => from + index)),
-        OffsetArray: json(bodies.map((_, index) => String(100 * (from + index)))),
-        EnqueuedTimeUtcArray: json(bodies.map(() => '2026-11-01T06:00:00.123Z')),
-        PartitionKeyArray: json(bodies.map(() => null)),
-        PropertiesArray: json(bodies.map(() => ({}))),
-      };
-      await core.invoke(name, { data: { collectionBytes: { bytes } }, triggerMetadata, log });
+      const events = bodies.map((body, index) => ({
+        body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+        sequenceNumber: from + index,
+        offset: String(100 * (from + index)),
+        enqueuedTimeUtc: new Date('2026-11-01T06:00:00.123Z'),
+      }));
+      const place = { hub: 'any', consumerGroup: '$Default', partition };
+      await core.invoke(name, { ...invocationOf(events, { cardinality: 'many', dataType: 'binary' }, place), log });
     },
     request: async (name, request = {}) => {
       const http = { method: 'GET', url: 'http://localhost/api', headers: {}, query: {}, params: {}, ...request };

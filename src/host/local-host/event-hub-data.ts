@@ -12,10 +12,12 @@ export interface EventShape {
 }
 
 /** An event as a trigger reads it. */
-export type TriggerEvent = Pick<
+export interface TriggerEvent extends Pick<
   ReceivedEventData,
-  'body' | 'properties' | 'systemProperties' | 'sequenceNumber' | 'offset' | 'enqueuedTimeUtc' | 'partitionKey'
->;
+  'body' | 'properties' | 'systemProperties' | 'sequenceNumber' | 'offset' | 'enqueuedTimeUtc'
+> {
+  readonly partitionKey?: string | null;
+}
 
 /** The place that the events of an invocation come from. */
 export interface TriggerPlace {

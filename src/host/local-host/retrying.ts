@@ -35,7 +35,7 @@ export async function retrying(
       if (signal.aborted) throw error;
       if (most >= 0 && attempt >= most) {
         const why = retry ? '' : ': it has no retry policy';
-        say(`${name}: ${messageOf(error)}; ${what} are LOST, as they would be in Azure${why}`);
+        say(`${name}: ${messageOf(error)}; ${what} LOST, as in Azure${why}`);
         return;
       }
       const pause = pauseOf(retry, attempt);

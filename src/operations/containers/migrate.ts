@@ -5,6 +5,7 @@ import { systemClock } from '../../base/clock.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { splitPath } from '../../cosmos/paths.ts';
+import { rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import {
   type GateDocument,
@@ -61,6 +62,8 @@ const DECIDE_MS = REOPEN_MS / 2;
 /** Writers that say nothing for this long make it give up; their documents expire soon after. */
 const SILENT_MS = 20_000;
 const POLL_MS = 50;
+/** Changes of a page up to which a feed counts as caught up with while it is written: what is left is for the pause. */
+const NEAR = 500;
 
 /**
  * Moves a container's documents into another one (other key, other container, other account) while they are written:
@@ -95,14 +98,15 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     return true;
   };
   const copier = new Copier(left, right, session, exists);
-  const work = { ...options, from, into, left, right, session, copier, exists, migrations, readLagMs };
+  const whole = rollback || record.again === true;
+  const work = { ...options, from, into, left, right, session, copier, exists, migrations, readLagMs, whole };
   const total = { copied: 0, removed: 0 };
-  await follow(work, record, total);
+  await follow(work, record, total, 'near');
   // Most deletions are found while writes go on, so that few are left for the pause.
   total.removed += (
-    await reconcile({ ...work, from: left, into: right, source: from, target: into, still: false, whole: rollback })
+    await reconcile({ ...work, from: left, into: right, source: from, target: into, still: false })
   ).removed;
-  await follow(work, record, total);
+  await follow(work, record, total, 'near');
   const pausedMs = await changeOver(work, record, gate, total);
   const late = await lookAgain(work, record);
   return { from: from.id, into: into.id, ...total, pausedMs, late, charge: meter.charge };
@@ -120,15 +124,22 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
   readonly exists: Exists;
   readonly migrations: Migrations;
   readonly readLagMs: number;
+  /** The target has nobody else's documents. */
+  readonly whole: boolean;
 }
 
-/** Copies what the feed has from where the record stands, to an end at which every range answered with nothing new. */
+/**
+ * Copies what the feed has from where the record stands, to an end at which every range answered with nothing new; while
+ * writes go on, which may have no such end, until a round over the ranges brought little.
+ */
 async function follow(
   { from, copier, migrations, signal, progress }: Work,
   record: MigrationRecord,
   total: { copied: number },
+  until: 'end' | 'near',
 ): Promise<number> {
   let changes = 0;
+  const round = new Set<string>();
   const start: StartOption = record.positions.length === 0 ? 'beginning' : { checkpoint: record.positions };
   for await (const page of readChanges(from, { from: start, signal })) {
     total.copied += await copier.copy(page.changes);
@@ -136,6 +147,11 @@ async function follow(
     record.positions = [...page.checkpoint];
     await migrations.save(record);
     progress?.(total.copied);
+    const small = page.changes.length < NEAR;
+    if (until === 'near' && small && round.has(rangeId(page.range))) break;
+    // Ranges take turns: one that comes again without a large page between has seen them all.
+    if (small) round.add(rangeId(page.range));
+    else round.clear();
   }
   return changes;
 }
@@ -154,7 +170,7 @@ async function changeOver(
   try {
     await untilStoppedWriting(state, source.id, closing.generation, signal);
     // Twice: the second looks where the first looked before the last write became visible.
-    for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total)) === 0 ? quiet + 1 : 0;
+    for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total, 'end')) === 0 ? quiet + 1 : 0;
     if (!(await sameCount({ source: from, target: into }))) {
       const found = await reconcile({
         ...work,
@@ -163,7 +179,6 @@ async function changeOver(
         source: from,
         target: into,
         still: true,
-        whole: rollback,
       });
       total.removed += found.removed;
       if (found.missing.length > 0) throw lacking(into.id, found.missing);

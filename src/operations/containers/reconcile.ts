@@ -26,7 +26,7 @@ export interface ReconcileOptions {
   readonly signal: AbortSignal;
   /** False: the source is being written, so what is missing may be on its way. */
   readonly still: boolean;
-  /** The target has nobody else's documents: on the way back it is what the migration came from. */
+  /** The target has nobody else's documents: it is what the migration came from, now or at an earlier time. */
   readonly whole: boolean;
 }
 

@@ -18,6 +18,8 @@ export interface MigrationRecord {
   positions: RangePosition[];
   /** Of the target's feed, taken while the gate was closed: where a way back begins. */
   reverse: RangePosition[] | null;
+  /** Writers have written to the target before: what is in it is this migration's, marked or not. */
+  readonly again?: boolean;
 }
 
 export interface Migration {
@@ -67,6 +69,7 @@ export class Migrations {
       direction: 'forward',
       positions: [],
       reverse: null,
+      ...(known && same ? { again: true } : {}),
     });
   }
 

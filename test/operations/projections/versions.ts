@@ -25,13 +25,13 @@ export async function live(stage: Stage, host = 'live'): Promise<App> {
   return app;
 }
 
-export function specOf(stage: Stage, id: string): ProjectionSpec {
+export function specOf(stage: Pick<Stage, 'loaded'>, id: string): ProjectionSpec {
   const spec = stage.loaded.pipeline.projections.find((of) => projectionId(of) === id);
   if (!spec) throw new Error(`No ${id}`);
   return spec;
 }
 
-export const options = (stage: Stage, id: string, signal: AbortSignal) => ({
+export const options = (stage: Pick<Stage, 'settings' | 'services' | 'loaded'>, id: string, signal: AbortSignal) => ({
   settings: stage.settings,
   services: stage.services,
   loaded: stage.loaded,

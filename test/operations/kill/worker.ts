@@ -1,0 +1,39 @@
+// Runs one operation in a process of its own, once it is told to: node worker.ts VERB NAME@VERSION FOLDER.
+import { once } from 'node:events';
+import { loadSettings } from '../../../src/base/settings.ts';
+import { loadPipeline } from '../../../src/host/load-pipeline.ts';
+import { openServices } from '../../../src/host/services.ts';
+import { migrate } from '../../../src/operations/containers/migrate.ts';
+import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
+import { promote } from '../../../src/operations/projections/promote.ts';
+import { rebuild } from '../../../src/operations/projections/rebuild.ts';
+import { replay } from '../../../src/operations/projections/replay.ts';
+import { options } from '../projections/versions.ts';
+
+const [, , verb = '', name = '', folder = ''] = process.argv;
+const settings = loadSettings({});
+const services = await openServices(settings);
+const loaded = await loadPipeline(folder);
+const { signal } = new AbortController();
+const of = { settings, services, loaded };
+const { state } = services;
+const move = {
+  state,
+  source: services.database.container('Orders'),
+  target: services.database.container('ByCustomer'),
+  signal,
+  readLagMs: 0,
+};
+
+const works: Readonly<Record<string, () => Promise<unknown>>> = {
+  rebuild: () => rebuild(options(of, name, signal)),
+  promote: () => promote(options(of, name, signal)),
+  replay: () => replay({ ...options(of, name, signal), from: 'beginning', cold: true }),
+  redrive: () => redrive({ ...of, signal, readLagMs: 0 }),
+  migrate: () => migrate(move),
+  rollback: () => migrate({ ...move, rollback: true }),
+};
+process.send?.('ready');
+await once(process, 'message');
+await works[verb]?.();
+process.exit(0);

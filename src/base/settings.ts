@@ -41,6 +41,8 @@ export interface Settings {
   readonly eventHubs?: EventHubsSettings;
   /** Request units a second that a process may spend of each physical partition; absent: as many as it is given. */
   readonly ruBudget?: number;
+  /** What the leases of a pipeline begin with that may read everything from the beginning though it was renamed. */
+  readonly startAnew?: string;
   /** Address of the jobs' datastore; absent where none is set (`requireJobsUrl`). */
   readonly jobsUrl?: string;
 }
@@ -80,6 +82,7 @@ const schema = z.object({
   LEASES__accountEndpoint: endpoint.optional(),
   LEASES_DATABASE: name('A database name').optional(),
   LEASES_CONTAINER: name('A container name').default('leases'),
+  LEASES_START_ANEW: z.string().optional(),
   STATE_CONTAINER: name('A container name').default('millrace'),
   STORAGE: z.string().optional(),
   STORAGE__blobServiceUri: z
@@ -117,6 +120,8 @@ const HOW: Readonly<Record<keyof Variables, string>> = {
   LEASES_DATABASE:
     'Set LEASES_DATABASE to the database of the lease container, or leave it out to use COSMOS_DATABASE.',
   LEASES_CONTAINER: 'Set LEASES_CONTAINER to the name of the lease container, or leave it out to use `leases`.',
+  LEASES_START_ANEW:
+    'Set LEASES_START_ANEW to the pipeline’s name and a dot where a renamed pipeline shall read everything from the beginning.',
   STATE_CONTAINER:
     'Set STATE_CONTAINER to the name of the container for Millrace’s own documents, or leave it out to use `millrace`.',
   STORAGE:
@@ -162,6 +167,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
     ...(variables.RU_BUDGET === undefined ? {} : { ruBudget: variables.RU_BUDGET }),
+    ...(variables.LEASES_START_ANEW === undefined ? {} : { startAnew: variables.LEASES_START_ANEW }),
     ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
   };
 }

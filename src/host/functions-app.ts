@@ -1,19 +1,16 @@
 import { app } from '@azure/functions';
 import { messageOf } from '../base/errors.ts';
-import { withRetry } from '../cosmos/retry.ts';
 import type { Pipeline } from '../definition/kinds.ts';
-import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
-import { leasePrefix } from '../feed/cosmos-lease-store.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import type { Workspace } from '../operations/workspace.ts';
 import { Drain } from './functions-app-drain.ts';
 import { registerHttp } from './functions-app-http.ts';
 import { ingestOptions, registerIngests } from './functions-app-ingest.ts';
-import { refuseRenamedPrefix } from './functions-app-prefix.ts';
 import { renewed } from './functions-app-renewed.ts';
 import { registerTimers } from './functions-app-timers.ts';
 import { type FeedTrigger, registerTrigger, triggerOptions } from './functions-app-triggers.ts';
 import { compareDeployed } from './readiness.ts';
+import { feedContainers, refuseRenamedPrefix } from './renamed-prefix.ts';
 import { type Consume, triggerConsumer } from './trigger.ts';
 
 /** While something is held, what is deployed is looked at again this often. */
@@ -21,14 +18,15 @@ const RECHECK_MS = 30_000;
 
 /**
  * Registers what the pipeline needs of a function app: a Cosmos DB trigger for each container whose feed it reads, an
- * Event Hubs trigger for each ingest, the timers, and HTTP for health and operations. The account is asked at the first batch, and nothing throws at import: the
- * host would then index no function and not say why.
+ * Event Hubs trigger for each ingest, the timers, and HTTP for health and operations. The account is asked at the first
+ * batch, and nothing throws at import: the host would then index no function and not say why.
  */
 export async function registerFunctions(workspace: Workspace): Promise<void> {
   const drain = new Drain();
   const loaded = await triggersOf(workspace);
   const checkLeases = async (): Promise<void> => {
-    await Promise.all(loaded.triggers.map((trigger) => checkPrefix(trigger, workspace)));
+    const [{ pipeline }, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+    await refuseRenamedPrefix(pipeline, services, workspace.settings());
   };
   const consumer = renewed(() => openConsumer(workspace, checkLeases), {
     stands: ({ held }) => held === 0,
@@ -65,17 +63,6 @@ async function openConsumer(
   return { consume, held: held.size };
 }
 
-async function checkPrefix({ container, prefix }: FeedTrigger, workspace: Workspace): Promise<void> {
-  const services = await workspace.services();
-  const [home, source] = await Promise.all([
-    withRetry(() => services.database.read(), { reads: true }),
-    withRetry(() => services.database.container(container).read(), { reads: true }),
-  ]);
-  const [databaseRid, rid] = [home.resource?._rid ?? '', source.resource?._rid ?? ''];
-  const { endpoint } = workspace.settings().cosmos;
-  await refuseRenamedPrefix(services, { prefix, source: leasePrefix('', endpoint, databaseRid, rid) });
-}
-
 interface Triggers {
   readonly triggers: readonly FeedTrigger[];
   /** Absent where it couldn't be loaded. */
@@ -87,13 +74,8 @@ interface Triggers {
 async function triggersOf(workspace: Workspace): Promise<Triggers> {
   try {
     const { pipeline } = await workspace.pipeline();
-    const names = new Set(
-      feedReaders(pipeline)
-        .flatMap(sourcesOf)
-        .map(({ container }) => container),
-    );
     const prefix = processorName(pipeline);
-    return { pipeline, triggers: [...names].map((container) => ({ container, prefix })) };
+    return { pipeline, triggers: feedContainers(pipeline).map((container) => ({ container, prefix })) };
   } catch (error) {
     console.error(`millrace: no trigger was registered: ${messageOf(error)}`);
     return { triggers: [], error: error instanceof Error ? error : new Error(messageOf(error)) };

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineOperation } from '../operations/operation.ts';
 import { progressTable } from './progress.ts';
+import { refuseRenamedPrefix } from './renamed-prefix.ts';
 import { runSession } from './session.ts';
 import { untilAborted } from './until-aborted.ts';
 
@@ -31,11 +32,13 @@ export const run = defineOperation({
   run: async ({ host, once, pollDelay, leaseExpiration }, { workspace, signal, screen }) => {
     const loaded = await workspace.pipeline();
     const settings = workspace.settings();
+    const services = await workspace.services();
+    await refuseRenamedPrefix(loaded.pipeline, services, settings);
     const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
     const projections = await runSession(
       {
         settings,
-        services: await workspace.services(),
+        services,
         loaded,
         host: name,
         timings: {

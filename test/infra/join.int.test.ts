@@ -34,7 +34,7 @@ const PLATFORM = /^(AzureWebJobsStorage__|APPLICATIONINSIGHTS_|AZURE_CLIENT_ID$|
 /** Read by the code and not for the app settings: what only a machine with keys, a checkout or a command line has. */
 const ELSEWHERE = new Set(['COSMOS', 'LEASES', 'STORAGE', 'EVENTHUBS']);
 /** Names the code looks up beside the schema of settings. */
-const BESIDE = ['MILLRACE_AUTH', 'LEASES_START_ANEW'];
+const BESIDE = ['MILLRACE_AUTH'];
 
 it('sets what every binding names, as identity, and nothing by key', async () => {
   const { functions } = await indexApp({ JOBS_URL: 'postgres://nowhere' });

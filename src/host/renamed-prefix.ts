@@ -1,0 +1,71 @@
+import type { Container, Database } from '@azure/cosmos';
+import type { Settings } from '../base/settings.ts';
+import { UsageError } from '../base/errors.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import type { Pipeline } from '../definition/kinds.ts';
+import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
+import { leasePrefix } from '../feed/cosmos-lease-store.ts';
+import { processorName } from '../operations/leases/processor-name.ts';
+import type { Services } from '../operations/workspace.ts';
+
+/** Containers whose feeds the pipeline reads, each once. */
+export const feedContainers = (pipeline: Pipeline): string[] => [
+  ...new Set(
+    feedReaders(pipeline)
+      .flatMap(sourcesOf)
+      .map(({ container }) => container),
+  ),
+];
+
+/**
+ * Leases of this pipeline under another name, which a renamed pipeline leaves behind: the new name would read everything
+ * from the beginning. Told by: leases of a container that we read too, whose names have our form, hold positions, and
+ * ours none. Says nothing of containers that aren't there.
+ * @throws UsageError `lease-prefix-renamed`
+ */
+export async function refuseRenamedPrefix(
+  pipeline: Pipeline,
+  { database, leases }: Pick<Services, 'database' | 'leases'>,
+  { cosmos, startAnew }: Pick<Settings, 'cosmos' | 'startAnew'>,
+): Promise<void> {
+  const prefix = processorName(pipeline);
+  if (startAnew === prefix) return;
+  const [home, ...sources] = await Promise.all(
+    [database, ...feedContainers(pipeline).map((name) => database.container(name))].map(ridOf),
+  );
+  if (home === undefined) return;
+  const named = (container: string): string => leasePrefix('', cosmos.endpoint, home, container);
+  const query = {
+    query: 'SELECT c.id, c.ContinuationToken FROM c WHERE CONTAINS(c.id, @database)',
+    parameters: [{ name: '@database', value: named('') }],
+  };
+  const found = await ifThere(() => leases.items.query<{ id: string; ContinuationToken?: unknown }>(query).fetchAll());
+  const advanced = (found?.resources ?? []).filter(({ ContinuationToken: at }) => typeof at === 'string' && at !== '');
+  for (const rid of sources) {
+    if (rid === undefined) continue;
+    const ours = `${named(rid)}..`;
+    const names = new Set(advanced.flatMap(({ id }) => (id.includes(ours) ? [id.slice(0, id.indexOf(ours))] : [])));
+    const other = names.has(prefix) ? undefined : [...names].find((name) => /^[a-z0-9-]{1,50}\.$/.test(name));
+    if (other === undefined) continue;
+    throw new UsageError(
+      'lease-prefix-renamed',
+      `This pipeline's leases begin with ${prefix}, and those that have been at work begin with ${other}: under another prefix everything is read from the beginning`,
+      {
+        mend: `Give the pipeline its name ${other.slice(0, -1)} back. If it is another pipeline, or shall begin anew, set LEASES_START_ANEW=${prefix}.`,
+      },
+    );
+  }
+}
+
+const ridOf = async (of: Database | Container): Promise<string | undefined> =>
+  (await ifThere<{ resource?: { _rid: string } | undefined }>(() => of.read()))?.resource?._rid;
+
+async function ifThere<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await withRetry(ask, { reads: true });
+  } catch (error) {
+    if (failureOf(error).kind === 'not-found') return undefined;
+    throw error;
+  }
+}

@@ -5,13 +5,16 @@ import { withRetry } from '../cosmos/retry.ts';
 import { indexNeeds } from '../definition/index-needs.ts';
 import { projectionId } from '../definition/kinds.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
+import { Fingerprints } from '../engine/fingerprints.ts';
 import { type ContainerDefinition, diffContainer } from '../model/apply.ts';
 import { wantedContainers } from '../operations/model/apply.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 
-/** A container that isn't as the pipeline needs it. */
+/** A container that isn't as the pipeline needs it, or a projection that isn't what its container was written by. */
 export interface Difference {
   readonly container: string;
+  /** The one that was declared otherwise under its version; absent where the container is what differs. */
+  readonly projection?: string;
   readonly what: string;
   /** True: a projection on it would do nothing, or something wrong, and is held. False: worth knowing. */
   readonly holds: boolean;
@@ -25,21 +28,15 @@ export interface Comparison {
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
-/** Compares what is deployed with what the pipeline needs: containers, their keys, expiry and indexes. */
-export async function compareDeployed({ pipeline, model }: Loaded, services: Services): Promise<Comparison> {
-  const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
-  const wanted = wantedContainers({ pipeline, model }, services);
-  const differences = (
-    await Promise.all(
-      wanted.map(async ({ database, definition }) =>
-        differencesOf(
-          await readDefinition(database.container(definition.id)),
-          definition,
-          needs.get(definition.id) ?? new Set(),
-        ),
-      ),
-    )
-  ).flat();
+/**
+ * Compares what is deployed with what the pipeline needs: containers, their keys, expiry and indexes; and what each
+ * projection is declared as with what it was when it wrote what is there.
+ */
+export async function compareDeployed(loaded: Loaded, services: Services): Promise<Comparison> {
+  const [differences, redeclared] = await Promise.all([
+    containersThatDiffer(loaded, services),
+    redeclaredUnder(loaded, services),
+  ]);
   const bad = Map.groupBy(
     differences.filter(({ holds }) => holds),
     ({ container }) => container,
@@ -47,15 +44,50 @@ export async function compareDeployed({ pipeline, model }: Loaded, services: Ser
   const held = new Map<string, string>();
   // What Millrace keeps beside them serves every projection.
   const ours = [services.leases.id, services.state.id].flatMap((id) => bad.get(id) ?? []);
-  for (const spec of feedReaders(pipeline)) {
+  for (const spec of feedReaders(loaded.pipeline)) {
+    const id = projectionId(spec);
     const used = new Set(
       [...sourcesOf(spec), ...('into' in spec ? [spec.into] : [])].map(({ container }) => container),
     );
-    const why = [...[...used].flatMap((container) => bad.get(container) ?? []), ...ours];
-    if (why.length > 0)
-      held.set(projectionId(spec), why.map(({ container, what }) => `${container}: ${what}`).join('; '));
+    const why = [
+      ...[...used].flatMap((container) => bad.get(container) ?? []),
+      ...ours,
+      ...redeclared.filter(({ projection }) => projection === id),
+    ];
+    if (why.length > 0) held.set(id, why.map(({ container, what }) => `${container}: ${what}`).join('; '));
   }
-  return { differences, held };
+  return { differences: [...differences, ...redeclared], held };
+}
+
+/** Versions that stayed the same while their declaration changed: what is deployed is another build's. */
+async function redeclaredUnder(loaded: Loaded, { state }: Services): Promise<Difference[]> {
+  const fingerprints = new Fingerprints(state, loaded);
+  const { projections, embeds } = loaded.pipeline;
+  const found = await Promise.all(
+    [...projections, ...embeds].map(async (spec): Promise<Difference[]> => {
+      const changed = await fingerprints.changes(spec);
+      if (changed.length === 0) return [];
+      const projection = projectionId(spec);
+      const what = `${projection} is declared otherwise than what it has written: ${changed.join('; ')}`;
+      return [{ container: spec.into.container, projection, what, holds: true }];
+    }),
+  );
+  return found.flat();
+}
+
+async function containersThatDiffer({ pipeline, model }: Loaded, services: Services): Promise<Difference[]> {
+  const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
+  const wanted = wantedContainers({ pipeline, model }, services);
+  const differences = await Promise.all(
+    wanted.map(async ({ database, definition }) =>
+      differencesOf(
+        await readDefinition(database.container(definition.id)),
+        definition,
+        needs.get(definition.id) ?? new Set(),
+      ),
+    ),
+  );
+  return differences.flat();
 }
 
 /** As the service has it; undefined where there is none. Throughput isn't asked for: the app's role may not read it. */

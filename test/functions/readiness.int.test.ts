@@ -111,6 +111,32 @@ describe('a projection that does not match what is deployed', () => {
     ]);
   });
 
+  it('is held alone where its declaration changed under its version', async () => {
+    app = await start();
+    await app.deliver('feed-Orders', [delivered('o1')]);
+    // As another build has left it, which counted nothing but orders.
+    const written = stage.services.state.item('days@1', 'fingerprints');
+    const { resource } = await written.read<{ parts: object }>();
+    await written.replace({ ...resource, parts: { ...resource?.parts, measures: { orders: ['count'] } } });
+    expect((await ready()).body).toEqual({
+      ready: false,
+      problems: [
+        {
+          code: 'projection-incompatible',
+          message: expect.stringMatching(/^Days: days@1 is declared otherwise than what it has written: measures was/),
+          mend: expect.stringContaining('projections rebuild'),
+        },
+      ],
+      held: [{ projection: 'days@1', why: expect.stringContaining('measures was') }],
+      differences: [{ container: 'Days', projection: 'days@1', what: expect.any(String), holds: true }],
+    });
+    await app.deliver('feed-Orders', [delivered('o2')]);
+    expect((await stage.container('Summaries').items.readAll().fetchAll()).resources).toHaveLength(2);
+    expect(await letters()).toEqual([
+      expect.objectContaining({ projection: 'days@1', code: 'projection-incompatible' }),
+    ]);
+  });
+
   it('holds the feed itself where nobody could apply anything, and parks nothing', async () => {
     await stage.container('Days').delete();
     await stage.container('Summaries').delete();

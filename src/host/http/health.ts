@@ -1,7 +1,7 @@
 import type { Workspace } from '../../operations/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type Binding, missingSettings } from '../functions-app-settings.ts';
-import { type Comparison, compareDeployed, problemOf } from '../readiness.ts';
+import { type Comparison, type Difference, compareDeployed, problemOf } from '../readiness.ts';
 import { type Answer, answer } from './answer.ts';
 
 /** How long an answer stands: anybody may ask. */
@@ -59,13 +59,23 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
 }
 
 function report({ differences, held }: Comparison): Answer {
-  const mend = 'See `millrace model apply --dry-run`, or deploy infra/ again.';
   return answer(held.size === 0 ? 200 : 503, {
     ready: held.size === 0,
-    problems: differences
-      .filter(({ holds }) => holds)
-      .map(({ container, what }) => ({ code: 'container-differs', message: `${container}: ${what}`, mend })),
+    problems: differences.filter(({ holds }) => holds).map(problemWith),
     held: [...held].map(([projection, why]) => ({ projection, why })),
-    differences: differences.map(({ container, what, holds }) => ({ container, what, holds })),
+    differences,
   });
 }
+
+const problemWith = ({ container, projection, what }: Difference) =>
+  projection === undefined
+    ? {
+        code: 'container-differs',
+        message: `${container}: ${what}`,
+        mend: 'See `millrace model apply --dry-run`, or deploy infra/ again.',
+      }
+    : {
+        code: 'projection-incompatible',
+        message: `${container}: ${what}`,
+        mend: 'Take the change back, or declare another version and build it by `millrace projections rebuild`.',
+      };

@@ -230,7 +230,10 @@ export type DerivedSpec = ProjectionSpec | EmbedSpec | EffectSpec | ArchiveSpec 
 export interface IngestEvent {
   /** Parsed JSON, or the bytes where the ingest's format is `raw`. */
   readonly body: unknown;
-  /** Application properties. */
+  /**
+   * Application properties. Their names begin with a small letter whatever the producer wrote (`deviceId` for `DeviceId`):
+   * under Functions they come no other way, and an event is to mean the same wherever it is taken.
+   */
   readonly properties: Readonly<Record<string, unknown>>;
   readonly partitionKey?: string;
   readonly partition: string;

@@ -91,7 +91,7 @@ async function create(target: Target, row: Row, session: SinkSession): Promise<'
 
 /** The document of an event; undefined where `map` makes none of it. */
 function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined {
-  const event: IngestEvent = { ...raw, body: bodyOf(spec, raw.body) };
+  const event: IngestEvent = { ...raw, properties: namesOf(raw.properties), body: bodyOf(spec, raw.body) };
   const mapped: unknown = spec.map(event);
   if (mapped === null || mapped === undefined) return undefined;
   if (!isObject(mapped))
@@ -110,6 +110,12 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
     mend: `Return ${keyed.missing.slice(1)} from map, or null where the event is to become nothing.`,
   });
 }
+
+/** As `toCamelCase` of `@azure/functions` makes them of what a trigger gets, which leaves no way to what was sent. */
+const namesOf = (properties: RawEvent['properties']): RawEvent['properties'] =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, value]) => [`${name.charAt(0).toLowerCase()}${name.slice(1)}`, value]),
+  );
 
 function bodyOf({ format }: IngestSpec, body: RawEvent['body']): unknown {
   if (format === 'raw') return body;

@@ -126,11 +126,11 @@ export function containerRid(database: string, n: number): string {
 export const ridNumber = (rid: string): number =>
   Buffer.from(rid.replaceAll('-', '/'), 'base64').readUInt32BE(4) - 0x80000000;
 
+const item = Buffer.alloc(16);
+
 /** 16 bytes for an item. */
-export function itemRid(container: string, boot: number, n: number): string {
-  const bytes = Buffer.alloc(16);
-  Buffer.from(container.replaceAll('-', '/'), 'base64').copy(bytes);
-  bytes.writeUInt32LE(boot >>> 0, 8);
-  bytes.writeUInt32LE(n >>> 0, 12);
-  return ridText(bytes);
+export function itemRid(container: string, n: number): string {
+  item.write(container.replaceAll('-', '/'), 0, 8, 'base64');
+  item.writeUInt32LE(n >>> 0, 12);
+  return ridText(item);
 }

@@ -1,5 +1,5 @@
 import type { Account } from './account.ts';
-import { listOf } from './bytes.ts';
+import { bytesOf } from './bytes.ts';
 import { chargeText } from './charge.ts';
 import type { Container } from './container.ts';
 import { perform } from './operations.ts';
@@ -65,20 +65,20 @@ function transactional(
   if (key === undefined) throw badRequest('PartitionKey value must be supplied for this operation.');
   const home = container.open(container.keys.parse(key, true));
   const tx = new Transaction(account, container, home);
-  const results: string[] = [];
+  const results = new Results();
   let charge = 0;
   for (const operation of operations) {
     const result = attempt(tx, operation);
     charge += result.charge;
     if (result.error) {
-      const failed = operations.map((_, i) =>
-        i === results.length
-          ? refusal(result.error!, result.charge)
-          : '{"statusCode":424,"subStatusCode":0,"requestCharge":0}',
-      );
+      const failed = new Results();
+      for (let i = 0; i < operations.length; i++) {
+        if (i === results.count) failed.refused(result.error, result.charge);
+        else failed.leftOut();
+      }
       return answer(207, container, [home.range], failed, charge);
     }
-    results.push(entry(result.outcome!, minimal));
+    results.done(result.outcome!, minimal);
   }
   tx.commit();
   return answer(200, container, [home.range], results, charge);
@@ -89,18 +89,19 @@ function bulk(account: Account, call: Call, container: Container, operations: Pa
   const key = header(call.headers, 'x-ms-documentdb-partitionkey');
   const range = rangeId === undefined ? undefined : rangeById(container, rangeId);
   const goOn = header(call.headers, 'x-ms-cosmos-batch-continue-on-error')?.toLowerCase() !== 'false';
-  const results: string[] = [];
+  const results = new Results();
   let charge = 0;
   let failed = false;
   for (const operation of operations) {
     if (failed && !goOn) {
-      results.push('{"statusCode":424,"subStatusCode":0,"requestCharge":0}');
+      results.leftOut();
       continue;
     }
     const result = single(account, container, range, operation, operation.key ?? key);
     charge += result.charge;
     failed ||= result.error !== undefined;
-    results.push(result.error ? refusal(result.error, result.charge) : entry(result.outcome!, minimal));
+    if (result.error) results.refused(result.error, result.charge);
+    else results.done(result.outcome!, minimal);
   }
   return answer(failed ? 207 : 200, container, range ? [range] : container.ranges, results, charge);
 }
@@ -143,28 +144,40 @@ function caught(work: () => Outcome): Attempt {
   }
 }
 
-function entry({ status, charge, etag, text: body }: Outcome, minimal: boolean): string {
-  const head = `{"statusCode":${status},"requestCharge":${chargeText(charge)}`;
-  const tag = etag === undefined ? '' : `,"eTag":${JSON.stringify(etag)}`;
-  return `${head}${tag}${body === undefined || minimal ? '' : `,"resourceBody":${body}`}}`;
-}
+/** The entries of an answer, kept in pieces: a document's text goes into the page without being copied before. */
+class Results {
+  readonly texts = ['['];
+  count = 0;
 
-const refusal = (error: WireError, charge: number): string =>
-  JSON.stringify({
-    statusCode: error.status,
-    subStatusCode: error.substatus,
-    requestCharge: charge,
-    message: error.message,
-  });
+  done({ status, charge, etag, text: body }: Outcome, minimal: boolean): void {
+    const tag = etag === undefined ? '' : `,"eTag":${JSON.stringify(etag)}`;
+    this.#next(`{"statusCode":${status},"requestCharge":${chargeText(charge)}${tag}`);
+    if (body !== undefined && !minimal) this.texts.push(',"resourceBody":', body);
+    this.texts.push('}');
+  }
+
+  refused({ status, substatus, message }: WireError, charge: number): void {
+    this.#next(JSON.stringify({ statusCode: status, subStatusCode: substatus, requestCharge: charge, message }));
+  }
+
+  /** Not done, as another one failed. */
+  leftOut(): void {
+    this.#next('{"statusCode":424,"subStatusCode":0,"requestCharge":0}');
+  }
+
+  #next(head: string): void {
+    this.texts.push(this.count++ === 0 ? head : `,${head}`);
+  }
+}
 
 function answer(
   status: number,
   container: Container,
   ranges: readonly PhysicalPartition[],
-  results: readonly string[],
+  { texts, count }: Results,
   charge: number,
 ): Reply {
   const headers = itemHeaders(container, ranges);
-  headers['x-ms-item-count'] = String(results.length);
-  return reply(status, charge, headers, listOf('[', results, ']'));
+  headers['x-ms-item-count'] = String(count);
+  return reply(status, charge, headers, bytesOf([...texts, ']']));
 }

@@ -1,4 +1,5 @@
 import type { CosmosClientOptions } from '@azure/cosmos';
+import { reuse } from './bytes.ts';
 import type { Caller, Service } from './service.ts';
 import type { Reply } from './wire.ts';
 
@@ -58,7 +59,9 @@ function incomingOf({ method, url, headers, body }: Request): Parameters<Service
 
 function responseOf(request: Request, { status, headers, text, bytes }: Reply): Response {
   const empty = status === 204 || status === 304;
-  return { request, status, headers: new Fields(headers), bodyAsText: empty ? '' : (text ?? bytes?.toString() ?? '') };
+  const bodyAsText = empty ? '' : (text ?? bytes?.toString() ?? '');
+  if (bytes) reuse(bytes);
+  return { request, status, headers: new Fields(headers), bodyAsText };
 }
 
 /** As the client's own: it tells what to repeat by name and code. */

@@ -3,6 +3,7 @@ import { createServer as createSecureServer } from 'node:https';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import type { Certificate } from '../tls.ts';
+import { reuse } from './bytes.ts';
 import type { Service } from './service.ts';
 import type { Reply } from './wire.ts';
 
@@ -99,7 +100,8 @@ function send(response: ServerResponse, { status, headers, text, lines, bytes }:
   if (body.length > 0) headers['content-type'] = 'application/json';
   headers['content-length'] = String(bytes ? bytes.length : Buffer.byteLength(body));
   response.writeHead(status, headers);
-  response.end(body);
+  if (bytes) response.end(bytes, () => reuse(bytes));
+  else response.end(body);
 }
 
 function* ended(lines: Iterable<string>): Generator<string, void> {

@@ -55,7 +55,7 @@ export class Transaction {
     const ttl = readTtl(doc);
     const known = this.#staged.get(id)?.item ?? (this.#staged.has(id) ? undefined : home.items.get(id));
     const item = known ?? new Item(id, home, container.nextSeq++);
-    const rid = itemRid(container.rid, 0, item.seq);
+    const rid = itemRid(container.rid, item.seq);
     const etag = account.etag();
     doc._rid = rid;
     doc._self = `${container.self}docs/${rid}/`;
@@ -92,11 +92,11 @@ export class Transaction {
       range.undo.push({ lsn, at: this.now, item, before: item.current }, lag);
       const before = item.current;
       if (before) range.retire();
-      item.current = new Version(item, staged.open, staged.etag, lsn, this.now, staged.ttl, staged.doc);
+      item.current = new Version(item, staged.open, staged.etag, lsn, this.now, staged.ttl);
       if (staged.ttl !== undefined && staged.ttl > 0) container.expiring++;
       home.items.set(id, item);
       written.push(item.current);
-      for (const index of container.indexes.values()) index.update(item, item.current);
+      for (const index of container.indexes.values()) index.update(item, staged.doc);
       if (container.allVersions) record(account, container, before, item.current, lsn, this.now);
       account.journal?.put(container, item.current);
     }

@@ -2,6 +2,7 @@ import { compareAny } from '../sql/values.ts';
 import type { Bound } from '../sql/restrictions.ts';
 import type { Item, Version } from './item.ts';
 import { valueAt } from './keys.ts';
+import type { Doc } from './wire.ts';
 
 const CHUNK = 2048;
 
@@ -25,7 +26,7 @@ export class ValueIndex {
     this.#path = path;
     const all: Entry[] = [];
     for (const version of versions) {
-      const entry = this.#entryOf(version);
+      const entry = this.#entryOf(version.item, version.doc);
       if (entry) all.push(entry);
     }
     all.sort(order);
@@ -33,11 +34,11 @@ export class ValueIndex {
   }
 
   /** Takes note of an item's new state, or of its end. */
-  update(item: Item, version: Version | undefined): void {
+  update(item: Item, doc: Doc | undefined): void {
     const before = this.#entries.get(item);
     if (before) this.#remove(before);
     this.#entries.delete(item);
-    const entry = version && this.#entryOf(version);
+    const entry = doc && this.#entryOf(item, doc);
     if (entry) this.#insert(entry);
   }
 
@@ -59,11 +60,11 @@ export class ValueIndex {
     }
   }
 
-  #entryOf(version: Version): Entry | undefined {
-    const value = valueAt(version.doc, this.#path);
+  #entryOf(item: Item, doc: Doc): Entry | undefined {
+    const value = valueAt(doc, this.#path);
     if (value === undefined) return undefined;
-    const entry = { value, item: version.item };
-    this.#entries.set(version.item, entry);
+    const entry = { value, item };
+    this.#entries.set(item, entry);
     return entry;
   }
 

@@ -13,11 +13,13 @@ if (major < 22 || (major === 22 && minor < 18)) rerunWithNewerNode();
 else await start();
 
 async function start() {
+  // What was compiled once is read from the machine's folder for temporary files: half of the time of a short verb.
+  const { enableCompileCache, registerHooks } = await import('node:module');
+  enableCompileCache();
   const source = path('src/cli/main.ts');
   const inCheckout = !/[\\/]node_modules[\\/]/.test(source) && existsSync(source);
   if (inCheckout) {
     // A pipeline's `import … from 'millrace'` means these sources, not what was built of them last time.
-    const { registerHooks } = await import('node:module');
     registerHooks({
       resolve: (specifier, context, next) =>
         next(specifier, { ...context, conditions: [...context.conditions, 'millrace-source'] }),

@@ -34,6 +34,13 @@ const LIST: readonly Line[] = [
   { ...EMBEDS, mode: 'elements of a list', test: 'an embed of the elements of a list' },
   { ...EMBEDS, mode: 'several parents', test: 'an embed of several parents' },
   { kind: 'reference', mode: 'every tenant', file: 'test/projections/references.model.test.ts', histories: 5_000 },
+  {
+    kind: 'operation',
+    mode: 'cut off at requests',
+    file: 'test/operations/projections/crash.model.test.ts',
+    histories: 300,
+  },
+  { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
 ];
 
 /** The most histories of one vitest process, so that progress is seen and memory stays small. */

@@ -23,6 +23,11 @@ export interface EventHubSinkOptions {
   readonly clock?: Clock;
 }
 
+/** What a batch takes; an event as the client has it can't say its partition key. */
+type Annotated = Parameters<EventDataBatch['tryAdd']>[0];
+
+/** The annotation that consumers read as the event's partition key. */
+const PARTITION_KEY = 'x-opt-partition-key';
 /** Partitions sent to at once. */
 const AT_ONCE = 16;
 const LONGEST_ATTEMPT_MS = 60_000;
@@ -30,7 +35,8 @@ const LONGEST_ATTEMPT_MS = 60_000;
 /**
  * Publishes to one event hub. Events of one key go to one partition, by the hub's own hash, so that a batch takes the
  * events of many keys; a partition's batches go out one after the other, and the next only once the hub has the one
- * before. A batch whose outcome is unknown is sent again as it is: what comes twice comes with the same message id.
+ * before. A batch whose outcome is unknown is sent again as it is: what comes twice comes with the same message id. Each
+ * event says its key, as .NET's buffered producer has it.
  */
 export class EventHubSink {
   readonly hub: string;
@@ -93,14 +99,15 @@ export class EventHubSink {
       this.#attempt(fence, (producer, on) => producer.createBatch({ partitionId, ...on }));
     let batch = await open();
     const batches = [batch];
-    for (const [index, { event }] of lane) {
+    for (const [index, message] of lane) {
+      const event = annotated(message);
       if (batch.tryAdd(event)) continue;
       if (batch.count > 0) {
         batch = await open();
         batches.push(batch);
         if (batch.tryAdd(event)) continue;
       }
-      oversized.set(index, { bytes: sizeOf(event), limit: batch.maxSizeInBytes });
+      oversized.set(index, { bytes: sizeOf(message.event), limit: batch.maxSizeInBytes });
     }
     return batches.filter(({ count }) => count > 0);
   }
@@ -151,6 +158,18 @@ export function hubFailure(error: unknown, hub: string): MillraceError | undefin
   }
   return undefined;
 }
+
+/** The event with its key, as it would have it if the hub had hashed it (H10). */
+const annotated = ({ partitionKey, event }: HubMessage): Annotated => ({
+  body: event.body as unknown,
+  bodyType: 'data',
+  messageAnnotations: { [PARTITION_KEY]: partitionKey },
+  properties: {
+    ...(event.messageId !== undefined && { messageId: event.messageId }),
+    ...(event.contentType !== undefined && { contentType: event.contentType }),
+  },
+  ...(event.properties && { applicationProperties: event.properties }),
+});
 
 const sizeOf = ({ body }: EventData): number =>
   Buffer.isBuffer(body) ? body.length : Buffer.byteLength(JSON.stringify(body) ?? '');

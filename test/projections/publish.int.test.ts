@@ -8,7 +8,7 @@ import type { Change, Key } from '../../src/feed/change.ts';
 import type { Fence } from '../../src/feed/fence.ts';
 import { publishRunner } from '../../src/projections/publish/runner.ts';
 import { EventHubSink } from '../../src/sinks/event-hub.ts';
-import { openHubs } from '../emulator/hubs.ts';
+import { earliestEventPosition, openHubs } from '../emulator/hubs.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
@@ -96,6 +96,29 @@ describe('an event', () => {
     expect(again).toEqual(second);
     expect(events.map(({ messageId }) => messageId)).toEqual([first?.['id'], second?.['id'], second?.['id']]);
     expect(new Set(events.map(({ partition }) => partition)).size).toBe(1);
+  });
+
+  it('has the key it is ordered by for its partition key, in batches of many keys, and lies where the hub would put it', async () => {
+    await using hubs = await openHubs();
+    const producer = hubs.producer();
+    const { consume } = publishing(async () => producer);
+    const keys = Array.from({ length: 40 }, (_, n): Key => [`t${n % 4}`, n % 5, `s${n}`]);
+    await consume(...keys.map((key, n) => change(key, 'a', n + 1)));
+    const told = new Map<string, string | undefined>();
+    for (const partition of ['0', '1']) {
+      const count = hubs.hubs.events('telemetry').filter((event) => event.partition === partition).length;
+      expect(count).toBeGreaterThan(1);
+      const reading = hubs.read(hubs.consumer(), partition, earliestEventPosition);
+      for (const { body, partitionKey } of await reading.until(count)) {
+        told.set(partitionKey ?? '', partition);
+        expect(partitionKey).toBe((body as { partitionkey: string }).partitionkey);
+      }
+    }
+    expect([...told.keys()].toSorted()).toEqual(keys.map((key) => JSON.stringify(key)).toSorted());
+    // The hub itself, given the same keys, chooses the same partitions.
+    for (const key of told.keys()) await producer.sendBatch([{ body: 'by key' }], { partitionKey: key });
+    const byKey = hubs.hubs.events('telemetry').filter(({ body }) => body === 'by key');
+    expect(new Map(byKey.map(({ partitionKey, partition }) => [partitionKey, partition]))).toEqual(told);
   });
 
   it('may be the data alone, with the rest as properties, and shaped by map', async () => {

@@ -2,6 +2,7 @@ import type { Message, Sender } from 'rhea';
 import rhea from 'rhea';
 import { isObject } from '../../base/json.ts';
 import type { PartitionLog, StoredEvent } from './partition-log.ts';
+import { PARTITION_KEY } from './producing.ts';
 import { AmqpRefusal } from './refusal.ts';
 import { startOf } from './selector.ts';
 
@@ -90,11 +91,12 @@ function delivered({ message: encoded, sequence, offset, enqueuedAt, partitionKe
   const message: object = rhea.message.decode(encoded);
   const { message_annotations = {} } = message as Message;
   const annotations = {
+    // An event's own key, where it has one: the envelope's is only what a batch is routed by.
+    ...(partitionKey !== undefined && { [PARTITION_KEY]: partitionKey }),
     ...message_annotations,
     'x-opt-sequence-number': rhea.types.wrap_long(sequence),
     'x-opt-offset': offset,
     'x-opt-enqueued-time': rhea.types.wrap_timestamp(enqueuedAt),
-    ...(partitionKey !== undefined && { 'x-opt-partition-key': partitionKey }),
   };
   return Object.assign(message, { message_annotations: annotations }) as unknown as Message;
 }

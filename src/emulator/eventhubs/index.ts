@@ -7,6 +7,7 @@ import { Broker, type EventHubFaults } from './broker.ts';
 import { Journal } from './journal.ts';
 import { type HubOptions, Namespace } from './namespace.ts';
 import type { StoredEvent } from './partition-log.ts';
+import { keyOf } from './producing.ts';
 import type { AccessKey } from './tokens.ts';
 
 export type { EventHubFaults } from './broker.ts';
@@ -117,9 +118,10 @@ export async function startEventHubs(options: EventHubsOptions): Promise<EventHu
 
 function published(
   partition: string,
-  { sequence, enqueuedAt, partitionKey, message: encoded }: StoredEvent,
+  { sequence, enqueuedAt, partitionKey: routedBy, message: encoded }: StoredEvent,
 ): PublishedEvent {
   const message = rhea.message.decode(encoded);
+  const partitionKey = keyOf(message) ?? routedBy;
   const body: unknown = message['body'];
   const content: unknown = isObject(body) ? body['content'] : body;
   const properties: unknown = message['application_properties'];

@@ -5,6 +5,7 @@ export interface StoredEvent {
   readonly offset: string;
   /** Milliseconds since 1970. */
   readonly enqueuedAt: number;
+  /** What its batch was routed by; the message may have one of its own. */
   readonly partitionKey: string | undefined;
   /** The AMQP message as the producer encoded it. */
   readonly message: Buffer;

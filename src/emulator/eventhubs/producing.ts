@@ -7,7 +7,7 @@ import type { NewEvent, PartitionLog } from './partition-log.ts';
 
 /** AMQP's message format of a batch: the body's data sections are messages. */
 const BATCH = 0x80013700;
-const PARTITION_KEY = 'x-opt-partition-key';
+export const PARTITION_KEY = 'x-opt-partition-key';
 
 /** The events of a delivery, in their order. */
 export function eventsOf({ message, delivery }: EventContext): NewEvent[] {
@@ -26,7 +26,8 @@ export function eventsOf({ message, delivery }: EventContext): NewEvent[] {
 
 const event = (message: unknown, encoded: Buffer): NewEvent => ({ message: encoded, partitionKey: keyOf(message) });
 
-function keyOf(message: unknown): string | undefined {
+/** What a message's annotations say of its partition key. */
+export function keyOf(message: unknown): string | undefined {
   const annotations = isObject(message) ? message['message_annotations'] : undefined;
   const key = isObject(annotations) ? annotations[PARTITION_KEY] : undefined;
   return typeof key === 'string' ? key : undefined;

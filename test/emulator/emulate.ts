@@ -1,6 +1,6 @@
 import { CosmosClient, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
 import type { Container, ContainerRequest, CosmosClientOptions, Database } from '@azure/cosmos';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { startEmulator } from '../../src/emulator/index.ts';
 import type { Emulator, EmulatorOptions } from '../../src/emulator/index.ts';
 
@@ -85,3 +85,28 @@ export const remove = (container: Container, id: string, pk: string): Promise<un
   insist(() => container.item(id, pk).delete()).catch((error: unknown) => {
     if ((error as { code?: unknown }).code !== 404) throw error;
   });
+
+/** From here on time stands still but for `pass`. A condition is waited for without any time (`expect.poll` takes some). */
+export function heldTime(): { pass(ms: number): Promise<void>; until(holds: () => boolean): Promise<void> } {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  return {
+    pass: async (ms) => {
+      vi.advanceTimersByTime(ms);
+      // What is due now has this long to come.
+      for (let turns = 0; turns < 20; turns++) await turn();
+    },
+    until: async (holds) => {
+      while (!holds()) await turn();
+    },
+  };
+}
+
+/** Whether a call has been answered, refused too. */
+export function watched(call: Promise<unknown>): { readonly done: boolean } {
+  const state = { done: false };
+  const end = (): void => void (state.done = true);
+  call.then(end, end);
+  return state;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clientOf, emulate, HASH_KEY, refusal } from './emulate.ts';
+import { clientInside, clientOf, emulate, HASH_KEY, heldTime, refusal, watched } from './emulate.ts';
 
 test('rules strike the nth request of a kind in a container, before or after its effect', async () => {
   const { emulator, container } = await emulate();
@@ -127,25 +127,49 @@ test('a failover that loses writes gives their lsns to others', async () => {
 });
 
 test('latency holds answers back, a stalled world all of them', async () => {
-  const { emulator, container } = await emulate({}, { faults: { latencyMs: 40, jitterMs: 20 } });
-  const began = performance.now();
-  await container.items.create({ id: '1', pk: 'a' });
-  expect(performance.now() - began).toBeGreaterThan(35);
+  const { emulator } = await emulate();
+  const client = clientInside(emulator);
+  const container = client.database('d').container('c');
+  await container.items.create({ id: '0', pk: 'a' });
+  emulator.faults({ latencyMs: 40, jitterMs: 20 });
+  const time = heldTime();
+  const create = container.items.create({ id: '1', pk: 'a' });
+  const created = watched(create);
+  await time.until(() => emulator.stats().requests.create === 2);
+  await time.pass(39);
+  expect(created.done).toBe(false);
+  await time.pass(21);
+  await create;
+
   emulator.faults({});
   emulator.stall(60);
-  const stopped = performance.now();
-  await Promise.all([container.item('1', 'a').read(), container.read()]);
-  expect(performance.now() - stopped).toBeGreaterThan(55);
+  const reads = [container.item('1', 'a').read(), container.read()];
+  const calls = reads.map(watched);
+  await time.until(() => emulator.stats().requests.read === 1 && emulator.stats().requests['colls.get'] === 2);
+  await time.pass(59);
+  expect(calls.map(({ done }) => done)).toEqual([false, false]);
+  await time.pass(1);
+  await Promise.all(reads);
+  client.dispose();
 });
 
 test('what is under way is held back by a stall too', async () => {
-  const { emulator, container } = await emulate({}, { faults: { latencyMs: 20 } });
-  const stopped = performance.now();
-  const created = container.items.create({ id: '1', pk: 'a' });
-  await expect.poll(() => emulator.stats().requests.create, { interval: 1 }).toBe(1);
+  const { emulator } = await emulate();
+  const client = clientInside(emulator);
+  const container = client.database('d').container('c');
+  await container.items.create({ id: '0', pk: 'a' });
+  emulator.faults({ latencyMs: 20 });
+  const time = heldTime();
+  const create = container.items.create({ id: '1', pk: 'a' });
+  const created = watched(create);
+  await time.until(() => emulator.stats().requests.create === 2);
   emulator.stall(150);
-  await created;
-  expect(performance.now() - stopped).toBeGreaterThan(145);
+  await time.pass(149);
+  expect(created.done).toBe(false);
+  // Half of the latency comes before the effect, which the stall held back, and half after it.
+  await time.pass(11);
+  await create;
+  client.dispose();
 });
 
 test('a crash can take its time: until then nobody is there', async () => {

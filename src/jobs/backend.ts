@@ -1,6 +1,15 @@
-import { createPostgresBackend, createRedisBackend, Queue, runMigrations, Worker, type WorkerOptions } from 'bullmq';
+import {
+  type ConnectionOptions,
+  createPostgresBackend,
+  createRedisBackend,
+  Queue,
+  runMigrations,
+  Worker,
+  type WorkerOptions,
+} from 'bullmq';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { postgresAddress } from './postgres-address.ts';
+import { type RedisByToken, redisByToken } from './redis-token.ts';
 
 /** What our keys in Redis begin with. */
 const PREFIX = 'millrace';
@@ -27,29 +36,39 @@ export interface BullJob {
 
 /**
  * `redis://` and `rediss://`: Redis 6.2 or later. `postgres://` and `postgresql://`: PostgreSQL 13 or later, by BullMQ's
- * own backend, whose tables are made at the first connection.
+ * own backend, whose tables are made at the first connection. An address in Azure that has a user and no password signs in
+ * with tokens of this process's identity.
  * @throws UsageError `jobs-url-invalid`, `jobs-unreachable`
  */
 export function openBackend(url: string): Promise<Backend> {
   const scheme = schemeOf(url);
-  if (scheme === 'redis' || scheme === 'rediss') return redis(url);
+  if (scheme === 'redis' || scheme === 'rediss') return redis(redisByToken(url) ?? url);
   if (scheme === 'postgres' || scheme === 'postgresql') return postgres(url);
   throw invalid(`has the scheme ${scheme}:`);
 }
 
-async function redis(url: string): Promise<Backend> {
-  // Commands wait for a server that is away for a while; `answered` tells one that isn't there at all.
-  const options = { connection: { url, maxRetriesPerRequest: null }, prefix: PREFIX };
-  const probe = new Queue('probe', { ...options, skipMetasUpdate: true }, createRedisBackend);
-  await answered((trouble) => {
-    probe.on('error', trouble);
-    return probe.waitUntilReady();
-  }).finally(() => void probe.disconnect().catch(() => undefined));
-  return {
-    queue: (name) => new Queue(name, options, createRedisBackend),
-    worker: (name, run, more) => new Worker(name, run as never, { ...more, ...options }, createRedisBackend),
-    close: async () => undefined,
-  };
+/** `by`: an address as the client takes it, or how to sign in to one. */
+export async function redis(by: string | RedisByToken): Promise<Backend> {
+  const signIn = typeof by === 'string' ? undefined : by;
+  try {
+    // Commands wait for a server that is away for a while; `answered` tells one that isn't there at all.
+    const connection: ConnectionOptions =
+      typeof by === 'string' ? { url: by, maxRetriesPerRequest: null } : await answered(() => by.open());
+    const options = { connection, prefix: PREFIX };
+    const probe = new Queue('probe', { ...options, skipMetasUpdate: true }, createRedisBackend);
+    await answered((trouble) => {
+      probe.on('error', trouble);
+      return probe.waitUntilReady();
+    }).finally(() => void (signIn ? probe.close() : probe.disconnect()).catch(() => undefined));
+    return {
+      queue: (name) => new Queue(name, options, createRedisBackend),
+      worker: (name, run, more) => new Worker(name, run as never, { ...more, ...options }, createRedisBackend),
+      close: async () => signIn?.close(),
+    };
+  } catch (error) {
+    signIn?.close();
+    throw error;
+  }
 }
 
 async function postgres(url: string): Promise<Backend> {
@@ -90,16 +109,16 @@ function schemeOf(url: string): string {
 /** Never repeats the value in its message: it may hold a password. */
 const invalid = (why: string): UsageError =>
   new UsageError('jobs-url-invalid', `The setting JOBS_URL ${why}`, {
-    mend: 'Write it as redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE.',
+    mend: 'Write it as redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE; in Azure a user without a password signs in by identity.',
   });
 
 /** @throws UsageError `jobs-unreachable` */
-async function answered(ask: (trouble: (error: unknown) => void) => Promise<unknown>): Promise<void> {
+async function answered<T>(ask: (trouble: (error: unknown) => void) => Promise<T>): Promise<T> {
   let last: unknown;
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS / 1000} s`)), ANSWER_MS);
   try {
-    await Promise.race([ask((error) => (last = error)), late]);
+    return await Promise.race([ask((error) => (last = error)), late]);
   } catch (error) {
     throw new UsageError('jobs-unreachable', `The jobs' datastore can't be used: ${messageOf(last ?? error)}`, {
       cause: error,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { postgresAddress } from '../../src/jobs/postgres-address.ts';
 
-const token = async (scope: string): Promise<string> => `token for ${scope}`;
+const token = async (scope: string) => ({ token: `token for ${scope}`, expiresOnTimestamp: 0 });
 
 it('takes an address with a password, or elsewhere, as it is', () => {
   for (const url of ['postgres://a:b@x.postgres.database.azure.com/jobs', 'postgres://a@127.0.0.1:5433/jobs'])

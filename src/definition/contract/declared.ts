@@ -22,6 +22,10 @@ export interface Declared {
   readonly at: Place;
 }
 
+/** The part of a declaration that says what it writes. */
+export const writing = ({ kind }: Pick<Declared, 'kind'>): string =>
+  kind === 'aggregate' ? 'measures' : kind === 'embed' ? 'set' : 'map';
+
 export class Contract {
   readonly pipeline: Pipeline | undefined;
   readonly declared: readonly Declared[];
@@ -37,22 +41,27 @@ export class Contract {
     return this.declared.find((declared) => declared.name === name);
   }
 
-  /** The line of a field inside a projection's declaration, or of the declaration. */
-  at({ name, at }: Declared, field?: string): Place {
-    if (!this.#source || field === undefined) return at;
+  /**
+   * The line of a word inside a projection's declaration, or of the declaration. `within`: the part of it where the word
+   * is looked for (`map`, `measures`); its own line where the word isn't there.
+   */
+  at(declared: Declared, word?: string, within?: string): Place {
+    const from = within === undefined ? declared.at : this.at(declared, within);
+    if (!this.#source || word === undefined) return from;
+    const { name, at } = declared;
     const lines = this.#source.text.split('\n');
     const next = this.declared
       .filter((other) => other.name !== name && other.at.line > at.line)
       .map((other) => other.at.line)
       .toSorted((a, b) => a - b)[0];
-    for (let line = at.line; line < Math.min(next ?? Infinity, lines.length + 1); line++) {
+    for (let line = from.line; line < Math.min(next ?? Infinity, lines.length + 1); line++) {
       const text = lines[line - 1] ?? '';
-      for (let from = text.indexOf(field); from >= 0; from = text.indexOf(field, from + 1)) {
-        const around = `${text[from - 1] ?? ' '}${text[from + field.length] ?? ' '}`;
+      for (let found = text.indexOf(word); found >= 0; found = text.indexOf(word, found + 1)) {
+        const around = `${text[found - 1] ?? ' '}${text[found + word.length] ?? ' '}`;
         if (!/[\w$]/.test(around)) return { file: at.file, line };
       }
     }
-    return at;
+    return from;
   }
 
   #declare(spec: DerivedSpec): Declared {

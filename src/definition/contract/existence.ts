@@ -33,14 +33,14 @@ export function existence(contract: Contract): Rule[] {
           return;
         }
         for (const row of facts.rows) {
-          yield* refersTo(facts, [row.source, ...row.joins, row.sink], row.at, `Projection ${row.name}`);
+          yield* refersTo(facts, [row.source, ...row.joins, row.sink], () => row.at, `Projection ${row.name}`);
           if (!row.source) yield { message: `Projection ${row.name} names no source`, at: row.at };
         }
         for (const declared of contract.declared)
           yield* refersTo(
             facts,
             [declared.from, ...declared.joins, declared.into],
-            declared.at,
+            ({ container }) => contract.at(declared, container),
             `Projection ${declared.name}`,
           );
         if (!contract.pipeline) {
@@ -172,7 +172,7 @@ export function existence(contract: Contract): Rule[] {
 function* refersTo(
   facts: Facts,
   references: readonly (Reference | SourceRef | undefined)[],
-  at: Place,
+  place: (of: Reference | SourceRef) => Place,
   who: string,
 ): Iterable<Verdict> {
   if (!facts.design) {
@@ -187,7 +187,7 @@ function* refersTo(
     if (!detail)
       yield {
         message: `${who} names container ${of.container}, which has no design`,
-        at,
+        at: place(of),
         mend: facts.suggest(of.container),
       };
     else if (of.type !== undefined && !detail.container.types.some(({ name }) => name === of.type)) {
@@ -195,7 +195,7 @@ function* refersTo(
       const best = near(of.type, names);
       yield {
         message: `${who} names ${of.container} (${of.type}), but ${detail.container.name} has no example of that type`,
-        at,
+        at: place(of),
         mend: best === undefined ? `There are: ${names.join(', ')}.` : `Did you mean ${best}?`,
         related: [detail.container.at],
       };
@@ -204,10 +204,10 @@ function* refersTo(
 }
 
 function* disagreements(contract: Contract, row: ProjectionRow, declared: Declared): Iterable<Verdict> {
-  const say = (what: string, document: string, code: string): Verdict => ({
+  const say = (what: string, document: string, code: string, of?: SourceRef): Verdict => ({
     message: `${row.name}: ${what} is ${document} in the document and ${code} in the code`,
     at: row.at,
-    related: [contract.at(declared)],
+    related: [contract.at(declared, of?.container)],
   });
   const kind = kindOf(row.kind);
   if (kind !== '' && kind !== declared.kind && kind !== SAME_KIND[declared.kind])
@@ -218,16 +218,17 @@ function* disagreements(contract: Contract, row: ProjectionRow, declared: Declar
     a !== undefined &&
     b !== undefined &&
     (a.container.toLowerCase() !== b.container.toLowerCase() || (a.type !== undefined && a.type !== b.type));
-  if (differ(row.source, declared.from)) yield say('the source', print(row.source), print(declared.from));
-  if (differ(row.sink, declared.into)) yield say('the sink', print(row.sink), print(declared.into));
+  if (differ(row.source, declared.from))
+    yield say('the source', print(row.source), print(declared.from), declared.from);
+  if (differ(row.sink, declared.into)) yield say('the sink', print(row.sink), print(declared.into), declared.into);
   if (row.sink === undefined && declared.into && row.kind !== 'embed')
-    yield say('the sink', row.sinkText || 'none', print(declared.into));
+    yield say('the sink', row.sinkText || 'none', print(declared.into), declared.into);
   if (declared.kind === 'copy') {
     const key = (of: Reference): string => `${of.container} ${of.type ?? ''}`;
     const [ours, theirs] = [new Set(row.joins.map(key)), new Set(declared.joins.map(key))];
     for (const of of declared.joins)
       if (!ours.has(key(of)) && !ours.has(`${of.container} `))
-        yield say(`the join of ${print(of)}`, 'absent', 'declared');
+        yield say(`the join of ${print(of)}`, 'absent', 'declared', of);
     for (const of of row.joins)
       if (!theirs.has(key(of)) && of.type !== undefined) yield say(`the join of ${print(of)}`, 'stated', 'absent');
   }

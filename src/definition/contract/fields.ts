@@ -1,13 +1,15 @@
 // G2 and G3: field by field, what is copied and whether it may be.
-import { canonical, isObject } from '../../base/json.ts';
+import { canonical } from '../../base/json.ts';
 import type { ProjectionRow } from '../../model/documents.ts';
 import type { Facts } from '../../model/rules/facts.ts';
 import { type Rule, SOURCES, type Verdict, missing } from '../../model/rules/rule.ts';
 import type { Doc, Pipeline, ProjectionSpec } from '../kinds.ts';
 import { recompute, rowKey, visible } from '../recompute.ts';
-import type { Contract, Declared } from './declared.ts';
+import { type Contract, type Declared, writing } from './declared.ts';
+import { embeddedFields } from './embeds.ts';
 import { noContract } from './existence.ts';
-import { type Trace, embedded, examplesOf, jsonTypes, trace } from './trace.ts';
+import { type Read, readElsewhere } from './reads.ts';
+import { type Trace, examplesOf, jsonTypes, trace } from './trace.ts';
 import type { Model } from '../../model/model.ts';
 import { denormalization, listed, stale, suggestField } from './fresh.ts';
 
@@ -34,7 +36,12 @@ export function fields(contract: Contract): Rule[] {
           for (const declared of contract.declared) {
             if (declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference')
               yield* declaredFields(facts, contract, declared, pipeline);
-            if (declared.kind === 'embed') yield* embeddedFields(facts, contract, declared);
+            else {
+              const { read, unknown } = readElsewhere(declared.spec, facts.design.model, pipeline);
+              yield* unknownFields(facts, contract, declared, unknown);
+              yield* odd(facts, declared, facts.design.model, read);
+            }
+            if (declared.spec.kind === 'embed') yield* embeddedFields(facts, contract, declared, declared.spec);
           }
           for (const projection of pipeline.projections) yield* values(facts, contract, projection, pipeline);
         }
@@ -141,13 +148,13 @@ function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Itera
       yield {
         message: `${row.name}: measure ${field} is in the document and not in the code`,
         at: row.at,
-        related: [contract.at(declared)],
+        related: [contract.at(declared, 'measures')],
       };
     else if (measure && kind !== undefined && kind !== measure.kind)
       yield {
         message: `${row.name}: ${field} is ${kind} in the document and ${measure.kind} in the code`,
         at: row.at,
-        related: [contract.at(declared, field)],
+        related: [contract.at(declared, field, writing(declared))],
       };
   }
   if (like.measures.length > 0) {
@@ -155,7 +162,7 @@ function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Itera
       if (!like.measures.some((measure) => measure.field === field || measure.field === ''))
         yield {
           message: `${row.name}: measure ${field} is in the code and not in the document`,
-          at: contract.at(declared, field),
+          at: contract.at(declared, field, 'measures'),
           related: [row.at],
         };
     }
@@ -182,15 +189,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
     return;
   }
   const { runs, read, unknown, failed } = trace(spec, model, pipeline);
-  for (const { of, field } of unknown) {
-    const known = new Set(examplesOf(model, of).flatMap(Object.keys));
-    yield {
-      message: `${declared.name} reads ${field}, which no example of ${of.container} (${of.type}) has`,
-      at: contract.at(declared, field),
-      mend: suggestField(field, known),
-      related: [facts.type(of)?.at ?? declared.at],
-    };
-  }
+  yield* unknownFields(facts, contract, declared, unknown);
   yield* odd(facts, declared, model, read);
   if (failed !== undefined)
     yield { message: `${declared.name} fails on an example of ${from?.type ?? ''}: ${failed}`, at: declared.at };
@@ -208,7 +207,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
     if (!sinkFields.has(field)) {
       yield {
         message: `${declared.name} writes ${field}, which no example of ${into.container} (${into.type}) has`,
-        at: contract.at(declared, field),
+        at: contract.at(declared, field, writing(declared)),
         related: [at],
         mend: suggestField(field, sinkFields),
       };
@@ -218,7 +217,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
     if (ours.size > 0 && theirs.size > 0 && [...ours].some((type) => !theirs.has(type)))
       yield {
         message: `${declared.name} writes ${field} as ${[...ours].join(' or ')}; the examples of ${into.type} have ${[...theirs].join(' or ')}`,
-        at: contract.at(declared, field),
+        at: contract.at(declared, field, writing(declared)),
         related: [at],
       };
   }
@@ -234,14 +233,31 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
       yield {
         message: `${into.container} (${into.type}) has ${field}, which ${declared.name} doesn't write`,
         at,
-        related: [declared.at],
+        related: [contract.at(declared, writing(declared))],
       };
+  }
+}
+
+function* unknownFields(
+  facts: Facts,
+  contract: Contract,
+  declared: Declared,
+  unknown: readonly Read[],
+): Iterable<Verdict> {
+  for (const { of, path, known } of unknown) {
+    const field = path.split('.').at(-1) ?? path;
+    yield {
+      message: `${declared.name} reads ${path}, which no example of ${of.container} (${of.type}) has`,
+      at: contract.at(declared, field),
+      mend: suggestField(field, new Set(known)),
+      related: [facts.type(of)?.at ?? declared.at],
+    };
   }
 }
 
 /** One example lacks what the projection reads and all others of its type have: it was forgotten, or is optional. */
 function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read']): Iterable<Verdict> {
-  for (const { of, field } of read) {
+  for (const { of, path: field } of read) {
     const all = examplesOf(model, of);
     const lacking = all.filter((example) => example[field] === undefined);
     const [only] = lacking;
@@ -252,29 +268,6 @@ function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read'
         at: facts.example(only, facts.type(of)?.at ?? declared.at),
         mend: 'Add it; where it is optional, let another example be without it.',
         related: [declared.at],
-      };
-  }
-}
-
-function* embeddedFields(facts: Facts, contract: Contract, declared: Declared): Iterable<Verdict> {
-  const model = facts.design?.model;
-  if (!model || declared.spec.kind !== 'embed') return;
-  const { spec } = declared;
-  const items = examplesOf(model, spec.into)
-    .flatMap((child) => (spec.each ? [child[spec.each.field]].flat() : [child]))
-    .filter(isObject);
-  for (const [field, made] of embedded(spec, model)) {
-    const there = items.map((item) => item[field]);
-    if (items.length > 0 && there.every((value) => value === undefined))
-      yield {
-        message: `${declared.name} embeds ${field}, which no example of ${spec.into.container} (${spec.into.type}) has`,
-        at: contract.at(declared, field),
-      };
-    const [ours, theirs] = [jsonTypes(made), jsonTypes(there)];
-    if (ours.size > 0 && theirs.size > 0 && [...ours].some((type) => !theirs.has(type)))
-      yield {
-        message: `${declared.name} embeds ${field} as ${[...ours].join(' or ')}; the examples have ${[...theirs].join(' or ')}`,
-        at: contract.at(declared, field),
       };
   }
 }
@@ -319,7 +312,7 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
       yield {
         message: `${spec.name} makes ${field} ${JSON.stringify(row[field] ?? null)} of the examples; that of ${String(example['id'])} says ${JSON.stringify(example[field] ?? null)}`,
         at: facts.example(raw, at),
-        related: [contract.at(declared, field)],
+        related: [contract.at(declared, field, writing(declared))],
       };
     }
   }

@@ -4,7 +4,7 @@ import type { Facts } from '../../model/rules/facts.ts';
 import { type Rule, SOURCES, type Verdict, missing, noDesign } from '../../model/rules/rule.ts';
 import { aggregateId } from '../sink-id.ts';
 import type { Doc } from '../kinds.ts';
-import type { Contract, Declared } from './declared.ts';
+import { type Contract, type Declared, writing } from './declared.ts';
 import { noContract } from './existence.ts';
 import { type Whole, depends, examplesOf, outputsOf, trace } from './trace.ts';
 
@@ -87,13 +87,14 @@ export function keys(contract: Contract): Rule[] {
         for (const declared of wholes(contract)) {
           const container = facts.detail(declared.into?.container)?.container;
           if (!container) continue;
-          const { runs } = trace(declared.spec, facts.design.model, contract.pipeline);
+          const { spec } = declared;
+          const { runs } = trace(spec, facts.design.model, contract.pipeline);
           for (const path of container.partitionKey) {
             const none = runs.find(({ output }) => value(output, path) === undefined);
             if (none && path !== '/id')
               yield {
                 message: `${declared.name} leaves ${path} of ${container.name} open for ${String(none.source['id'])}`,
-                at: contract.at(declared, path.slice(1)),
+                at: contract.at(declared, path.slice(1), spec.kind === 'aggregate' ? 'groupBy' : 'map'),
                 related: [facts.detail(container.name)?.container.places.partitionKey ?? container.at],
               };
           }
@@ -124,7 +125,7 @@ export function keys(contract: Contract): Rule[] {
           if (!source || !sink) continue;
           const { runs } = trace(spec, facts.design.model, contract.pipeline);
           const again = trace(spec, facts.design.model, contract.pipeline).runs;
-          const place = contract.at(declared, 'id');
+          const place = contract.at(declared, 'id', writing(declared));
           const identity = (output: Doc): unknown => [
             sink.container.partitionKey.map((path) => value(output, path) ?? null),
             idOf(spec, output),

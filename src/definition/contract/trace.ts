@@ -1,9 +1,12 @@
 // What a declaration's functions make of the document's examples: fields, JSON types, and what depends on what.
-import { canonical, isObject } from '../../base/json.ts';
+import { canonical } from '../../base/json.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Model } from '../../model/model.ts';
-import type { AggregateSpec, CopySpec, Doc, EmbedSpec, Pipeline, ReferenceSpec, SourceRef } from '../kinds.ts';
+import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec, SourceRef } from '../kinds.ts';
 import { typeRules } from '../discriminator.ts';
+import { type Read, Watcher, examplesOf } from './watcher.ts';
+
+export { examplesOf } from './watcher.ts';
 
 /** One run on one example. */
 export interface Run {
@@ -15,35 +18,25 @@ export interface Run {
 export interface Trace {
   readonly runs: readonly Run[];
   /** Every field that was read. */
-  readonly read: readonly { readonly of: SourceRef; readonly field: string }[];
-  /** Fields that were read and that no example has, as `type.field`. */
-  readonly unknown: readonly { readonly of: SourceRef; readonly field: string }[];
+  readonly read: readonly Read[];
+  /** Fields that were read and that no example has. */
+  readonly unknown: readonly Read[];
   /** A function threw on an example. */
   readonly failed: string | undefined;
 }
 
 export type Whole = CopySpec | AggregateSpec | ReferenceSpec;
 
-export function examplesOf(model: Model, of: SourceRef | undefined): readonly Doc[] {
-  const container = model.containers.find(({ name }) => name === of?.container);
-  return container?.types.find(({ name }) => name === of?.type)?.examples ?? [];
-}
-
 /** Runs a projection on every example of its source; joins take the matching example, or the first. */
 export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
-  const unknown = new Map<string, { of: SourceRef; field: string }>();
-  const read = new Map<string, { of: SourceRef; field: string }>();
-  const watch = (doc: Doc, of: SourceRef): Doc =>
-    watched(doc, new Set(examplesOf(model, of).flatMap(Object.keys)), (field, known) =>
-      (known ? read : unknown).set(`${of.container} ${of.type} ${field}`, { of, field }),
-    );
+  const watcher = new Watcher(model);
   const runs: Run[] = [];
   let failed: string | undefined;
   const rules = typeRules(pipeline.sources, spec.from);
   for (const stored of examplesOf(model, spec.from)) {
     try {
       const doc = rules.upcast ? rules.upcast(stored) : stored;
-      const source = rules.upcast ? doc : watch(doc, spec.from);
+      const source = rules.upcast ? doc : watcher.watch(doc, spec.from);
       if (rules.deleted?.(doc) || spec.where?.(source) === false) continue;
       const joined: Record<string, Doc | null> = {};
       const plain: Record<string, Doc | null> = {};
@@ -57,15 +50,17 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
             all[0] ??
             null;
           plain[name] = found;
-          joined[name] = found && watch(found, of);
+          joined[name] = found && watcher.watch(found, of);
         }
       }
-      for (const output of outputsOf(spec, source, joined)) runs.push({ source: doc, joined: plain, output });
+      // Once to see what is read, once for what is made of it: values are compared by identity.
+      outputsOf(spec, source, joined);
+      for (const output of outputsOf(spec, doc, plain)) runs.push({ source: doc, joined: plain, output });
     } catch (cause) {
       failed ??= messageOf(cause);
     }
   }
-  return { runs, read: [...read.values()], unknown: [...unknown.values()], failed };
+  return { runs, read: watcher.read, unknown: watcher.unknown, failed };
 }
 
 /** The sink documents of one source document; of aggregates, the groups with their measures' values for one row. */
@@ -102,26 +97,6 @@ function sample(measure: AggregateSpec['measures'][string], row: unknown): unkno
   return measure.of(row);
 }
 
-/** What an embed writes into a child, field by field, on the examples. */
-export function embedded(spec: EmbedSpec, model: Model): Map<string, unknown[]> {
-  const written = new Map<string, unknown[]>();
-  for (const parent of examplesOf(model, spec.from)) {
-    for (const child of examplesOf(model, spec.into)) {
-      const list: unknown = spec.each ? child[spec.each.field] : [child];
-      for (const item of Array.isArray(list) ? list.filter(isObject) : []) {
-        for (const [field, set] of Object.entries(spec.set)) {
-          try {
-            written.set(field, [...(written.get(field) ?? []), set(parent, item)]);
-          } catch {
-            written.set(field, written.get(field) ?? []);
-          }
-        }
-      }
-    }
-  }
-  return written;
-}
-
 /** Names of the JSON types that occur; null says nothing of the type. */
 export function jsonTypes(values: readonly unknown[]): Set<string> {
   return new Set(
@@ -154,13 +129,3 @@ function attempt(run: () => string): string {
     return `! ${messageOf(cause)}`;
   }
 }
-
-/** Tells of each field that is read; `ttl` and the service's own fields are always possible. */
-const watched = (doc: Doc, fields: ReadonlySet<string>, tell: (field: string, known: boolean) => void): Doc =>
-  new Proxy(doc, {
-    get(target, field) {
-      if (typeof field === 'string' && field !== 'ttl' && !field.startsWith('_') && field !== 'toJSON')
-        tell(field, fields.has(field));
-      return Reflect.get(target, field) as unknown;
-    },
-  });

@@ -1,7 +1,7 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { type Facts, sum, valueAt } from './facts.ts';
-import { type Rule, SOURCES, missing, n, quoted, noDesign } from './rule.ts';
+import { type Missing, type Rule, SOURCES, missing, n, quoted, noDesign } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
@@ -10,6 +10,13 @@ const KEY = /partition key|^pk$|分区键|分片键/i;
 const keyText = (facts: Facts, detail: ContainerDetail): Prose | undefined => facts.labelled(detail, KEY);
 const keyPlace = (facts: Facts, detail: ContainerDetail): Text['at'] => facts.place(detail, 'partitionKey');
 const examplesOf = ({ container }: ContainerDetail) => container.types.flatMap(({ examples }) => examples);
+
+/** Containers with several levels, or what it takes to look. */
+function hierarchicalKeys(facts: Facts): readonly ContainerDetail[] | Missing {
+  if (!facts.design) return noDesign;
+  const found = facts.containers.filter(({ container }) => container.partitionKey.length > 1);
+  return found.length === 0 ? missing('a hierarchical key') : found;
+}
 
 export const IDENTITY: readonly Rule[] = [
   {
@@ -20,13 +27,9 @@ export const IDENTITY: readonly Rule[] = [
     why: 'A filter that leaves the first level out asks every partition. Kind MultiHash and version 2 are what the service takes; the 20 GB then hold for the full path.',
     mend: 'Filter by the first level, or order the levels by what queries know.',
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
-      const hierarchical = facts.containers.filter(({ container }) => container.partitionKey.length > 1);
-      if (hierarchical.length === 0) {
-        yield missing('a hierarchical key');
+      const hierarchical = hierarchicalKeys(facts);
+      if ('missing' in hierarchical) {
+        yield hierarchical;
         return;
       }
       for (const detail of hierarchical) {
@@ -62,13 +65,9 @@ export const IDENTITY: readonly Rule[] = [
     why: 'The prompt says that hierarchical keys don’t work in serverless accounts. Microsoft’s list of limitations doesn’t have it, so this is a warning.',
     mend: 'Try it on an account, or provision throughput.',
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
-      const hierarchical = facts.containers.filter(({ container }) => container.partitionKey.length > 1);
-      if (hierarchical.length === 0) {
-        yield missing('a hierarchical key');
+      const hierarchical = hierarchicalKeys(facts);
+      if ('missing' in hierarchical) {
+        yield hierarchical;
         return;
       }
       for (const detail of hierarchical) {

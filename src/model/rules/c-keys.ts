@@ -41,6 +41,12 @@ const shardCount = (text: string): number | undefined => {
     : Number(value) + (found?.[3] === undefined || /shards?\s*1/i.test(found[0]) ? 0 : 1);
 };
 
+/** The same key, and more than twice as many values: new ones a day aside, which one of them may count. */
+const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
+  one !== other &&
+  one.container.partitionKey.join() === other.container.partitionKey.join() &&
+  (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity);
+
 export const KEYS: readonly Rule[] = [
   {
     id: 'C1',
@@ -80,7 +86,7 @@ export const KEYS: readonly Rule[] = [
     title: 'A partition key has 100 values or more',
     severity: 'error',
     source: `${SOURCES.seed}; Microsoft says "high cardinality" and gives no number`,
-    why: 'Few values mean few partitions to spread over. It fails under 100 stated values and warns where none are stated, or where the name tells of few: status, type, country, tier, a flag.',
+    why: 'Few values mean few partitions to spread over. It fails under 100 stated values and warns where none are stated, or where the name tells of few: status, type, country, tier, a flag; and where two containers with one key state different numbers.',
     mend: 'State the number of values beside the key; put a field with more values first.',
     *check(facts) {
       if (!facts.design) {
@@ -115,6 +121,15 @@ export const KEYS: readonly Rule[] = [
             severity: 'warning',
             message: `${container.name}: a key that begins with ${first} has few values`,
             at,
+          };
+        const other = first === '/id' ? undefined : facts.containers.find((of) => contradicts(detail, of));
+        if (other)
+          yield {
+            severity: 'warning',
+            message: `${container.name}: the key ${container.partitionKey.join(', ')} has ${n(cardinality ?? 0)} values here and ${n(other.cardinality ?? 0)} in ${other.container.name}`,
+            at,
+            related: [keyPlace(facts, other)],
+            mend: 'Correct the number, or the key.',
           };
       }
     },

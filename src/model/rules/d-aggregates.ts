@@ -262,13 +262,14 @@ function* shapes(facts: Facts, container: string, { name, examples, at }: Docume
     const having = examples.filter((example) => field in example);
     const typed = having.filter((example) => example[field] !== null);
     const kinds = Map.groupBy(typed, (example) => jsonType(example[field]));
-    const [least] = [...kinds.values()].toSorted((a, b) => a.length - b.length);
+    const [least, most] = [...kinds.values()].toSorted((a, b) => a.length - b.length);
     if (kinds.size > 1 && least)
       yield {
         severity: 'warning',
         message: `${container} (${name}) has ${field} as ${[...kinds.keys()].join(' and ')}`,
         at: facts.example(least[0], at),
         mend: 'Give the field one JSON type in all examples.',
+        related: [facts.example(most?.[0], at)],
       };
     if (having.length !== 1 || examples.length < 3) continue;
     const [odd] = having;

@@ -246,6 +246,16 @@ export const E: readonly Rule[] = [
               related: [detail.container.at],
             };
         }
+        const bareKey = detail.container.partitionKey.filter(
+          (path) => path !== '/id' && !indexed(detail, path.slice(1).replaceAll('/', '.')),
+        );
+        if (bareKey.length > 0 && detail.container.indexingPolicy?.indexingMode !== 'none')
+          yield {
+            message: `${detail.container.name}: its policy doesn't index ${bareKey.join(', ')} of the partition key`,
+            at: detail.index.included[0]?.at ?? facts.place(detail, 'indexingPolicy'),
+            related: [facts.place(detail, 'partitionKey')],
+            mend: `Include ${bareKey.map((path) => `\`${path}/?\``).join(', ')}: a key is indexed only where a path says so.`,
+          };
         for (const { text, at } of detail.index.included) {
           const field = fieldOf(text);
           if (

@@ -6,6 +6,8 @@ import type {
   CopySpec,
   DerivedSpec,
   Doc,
+  EmbedSpec,
+  ReactSpec,
   SourceRules,
 } from '../../../src/definition/kinds.ts';
 import { model } from '../../../src/definition/model-ref.ts';
@@ -137,7 +139,7 @@ const CASES: readonly Case[] = [
   },
   { rule: 'G1', code: withDays({ into: SUMMARY }), at: '| days |', says: 'the sink' },
 
-  { rule: 'G2', code: mapped('status', () => 'open'), at: "copy('summaries'", says: 'writes status' },
+  { rule: 'G2', code: mapped('status', () => 'open'), at: 'map: (order', says: 'writes status' },
   { rule: 'G2', code: mapped('placedAt', () => 7), at: 'placedAt: order.placedAt', says: 'as number' },
   { rule: 'G2', code: mapped('placedAt', (order) => order['placedOn']), at: "copy('summaries'", says: 'placedOn' },
   {
@@ -228,7 +230,7 @@ const CASES: readonly Case[] = [
   {
     rule: 'G5',
     code: withCopy({ map: (order) => ({ id: order['id'], customerName: null, placedAt: order['placedAt'] }) }),
-    at: "copy('summaries'",
+    at: 'map: (order',
     says: 'open',
   },
   {
@@ -355,11 +357,59 @@ test.each(CASES.map((one, index) => [`${one.rule} #${index}: ${one.says}`, one] 
       Object.entries(lines)
         .find(([name]) => name === file)?.[1]
         .split('\n')[line - 1] ?? '';
-    const told = found.map((finding) => `${finding.message} | ${lineOf(finding.at)}`).join('\n');
-    expect(told).toContain(says);
-    expect(told.split('\n').find((line) => line.includes(at) && line.includes(says))).toBeDefined();
+    const all = found.map((finding) => `${finding.message} | ${lineOf(finding.at)}`).join('\n');
+    expect(all).toContain(says);
+    expect(all.split('\n').find((line) => line.includes(at) && line.includes(says))).toBeDefined();
   },
 );
+
+const LINES = '"cents": 100, "lines": [{ "sku": "a", "quantity": 1, "tier": "gold" }] }';
+const WITH_LINES: Edit = [
+  '"placedAt": "2026-01-01T10:00:00Z", "cents": 100 }',
+  `"placedAt": "2026-01-01T10:00:00Z", ${LINES}`,
+];
+const tiers: EmbedSpec = {
+  kind: 'embed',
+  name: 'tiers',
+  version: 1,
+  from: CUSTOMER,
+  into: ORDER,
+  on: { id: 'customerId' },
+  each: { field: 'lines', on: {} },
+  onDelete: 'keep',
+  set: { tier: (customer) => customer['tier'] },
+};
+const told = (edits: readonly Edit[], projections: readonly DerivedSpec[]): string =>
+  check(edits, { projections })
+    .findings.filter(({ rule }) => rule === 'G2')
+    .map(({ message, related = [] }) => `${message} | ${related.map(({ line }) => line).join()}`)
+    .join('\n');
+
+test('what an embed makes of the parents’ examples is what the children’s examples say', () => {
+  expect(told([WITH_LINES], [tiers])).not.toContain('tiers embeds');
+  const wrong: Edit = ['"tier": "gold" }] }', '"tier": "tin" }] }'];
+  expect(told([[WITH_LINES[0], WITH_LINES[1].replace(...wrong)]], [tiers])).toContain(
+    'tiers embeds tier "gold" of customer c1; order o1 says "tin"',
+  );
+});
+
+test('what conditions, embeds and reactions read is there, in the elements of lists too', () => {
+  const react: ReactSpec = {
+    ...{ kind: 'react', name: 'told', version: 1, from: ORDER, onDelete: 'keep', order: 'document' },
+    ...{ attempts: 1, timeoutMs: 1, restored: false, echoes: false },
+    when: (order) => order['sttaus'] === 'open',
+    run: () => Promise.resolve(),
+  };
+  expect(told([], [react])).toContain('told reads sttaus, which no example of Orders (order) has');
+  const misspelt: EmbedSpec = { ...tiers, when: (line) => line['qauntity'] !== 0 };
+  expect(told([WITH_LINES], [misspelt])).toContain('tiers reads lines.qauntity');
+  const summed: AggregateSpec = {
+    ...days,
+    each: (order) => (order['lines'] ?? []) as Doc[],
+    measures: { orders: { kind: 'sum', of: (line) => Number((line as Doc)['qantity']) } },
+  };
+  expect(told([WITH_LINES], [summed])).toContain('days reads lines.qantity');
+});
 
 test('every rule of the contract has a case', () => {
   const ids = new Set(CASES.map(({ rule }) => rule));

@@ -266,6 +266,18 @@ export const A_TO_D: readonly Case[] = [
     at: '"partitionKey": "c1"',
     says: 'partitionKey',
   },
+  {
+    rule: 'C2',
+    wrong: [
+      [
+        '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `summary`',
+        '- **Partition Key**: `/customerId` - 900,000 values\n- **Document Types**: `summary`',
+      ],
+    ],
+    at: '900,000 values',
+    severity: 'warning',
+    says: '100,000 in Orders',
+  },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - 40 values']], at: '40 values', severity: 'error' },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - read by id']], at: 'read by id', severity: 'warning' },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/tier` - read by tier']], at: 'read by tier', says: 'few values' },

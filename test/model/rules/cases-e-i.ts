@@ -64,6 +64,12 @@ export const E_TO_I: readonly Case[] = [
     at: '| 7 | Find | Orders',
     says: 'cents',
   },
+  {
+    rule: 'E5',
+    wrong: [['- **Included Paths**: `/customerId/?`, `/placedAt/?`', '- **Included Paths**: `/placedAt/?`']],
+    at: '- **Included Paths**: `/placedAt/?`',
+    says: 'of the partition key',
+  },
   { rule: 'E5', wrong: [['WHERE c.day = @day', 'WHERE c.dya = @day']], at: 'c.dya', says: 'no example' },
   {
     rule: 'E6',

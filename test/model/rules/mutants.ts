@@ -21,9 +21,15 @@ export interface Mutant {
   readonly text: string;
   /** One of these rules must find it. */
   readonly rules: RegExp;
-  /** Where the line is gone, the finding names what was on it. */
-  readonly name?: string;
+  /** The finding says one of these; none: whatever it says. */
+  readonly words: readonly string[];
+  /** Of what is gone with its line: the line that its block begins with. */
+  readonly block?: number;
+  /** Of a section or type that is gone: its name, which the line found must hold, as it still refers to it. */
+  readonly gone?: string;
 }
+
+type Of = Partial<Pick<Mutant, 'words' | 'block' | 'gone'>>;
 
 export const NAMES: Readonly<Record<FileName, string>> = {
   requirements: 'cosmosdb_requirements.md',
@@ -61,14 +67,14 @@ export function mutantsOf(example: string): Mutant[] {
     end: number,
     becomes: string,
     rules: RegExp,
-    name?: string,
+    { words = [], ...of }: Of = {},
   ): void => {
     const text = texts[file].slice(0, start) + becomes + texts[file].slice(end);
     if (text === texts[file]) return;
     const was = texts[file].slice(start, end);
     const line = texts[file].slice(0, start).split('\n').length;
     const what = `${was.length > 60 ? `${was.slice(0, 57)}…` : was} → ${becomes || '(nothing)'}`.replaceAll('\n', '⏎');
-    found.push({ operator, example, file, line, what, text, rules, ...(name !== undefined && { name }) });
+    found.push({ operator, example, file, line, what, text, rules, words, ...of });
   };
   const lines = (file: FileName, pattern: RegExp, each: (line: string, start: number) => void): void => {
     let start = 0;
@@ -100,7 +106,7 @@ export function mutantsOf(example: string): Mutant[] {
     const name = /^### (\w+)/.exec(line)?.[1] ?? '';
     // Of the design only: the same heading is used for its indexes.
     if (texts.design.indexOf('## Indexing Strategy') > start)
-      add('design', 'drop container', start, start + 4 + next, '', /^(A3|G1|G12|A2)$/, name);
+      add('design', 'drop container', start, start + 4 + next, '', /^(A3|G1|G12|A2)$/, { words: [name], gone: name });
   });
   parts(
     'design',
@@ -195,8 +201,8 @@ export function mutantsOf(example: string): Mutant[] {
     () => [''],
     /^G2$/,
   );
-  pipelineMutants(texts.pipeline, (operator, start, end, becomes, rules, name) =>
-    add('pipeline', operator, start, end, becomes, rules, name),
+  pipelineMutants(texts.pipeline, (operator, start, end, becomes, of) =>
+    add('pipeline', operator, start, end, becomes, /^(G\d+|pipeline)$/, of),
   );
   return found;
 }
@@ -208,7 +214,7 @@ type Add = (
   end: number,
   becomes: string,
   rules: RegExp,
-  name?: string,
+  of?: Of,
 ) => void;
 
 /** Fields, their JSON types, and whole types of the example documents, each on a line of its own. */
@@ -241,9 +247,13 @@ function examples(
       }
       // What only some examples have may be called otherwise in one of them.
       if (!lacking(type, field))
-        add('design', 'rename field', ...at(name), `"${swapped(field)}"`, /^(D8|G2|C1|E5|H2|H5|G5|G7)$/);
-      if (value.type === 'number') add('design', 'JSON type', ...at(value), `"${String(value.value)}"`, /^(D8|G2)$/);
-      if (value.type === 'string') add('design', 'JSON type', ...at(value), '7', /^(D8|G2|C11)$/);
+        add('design', 'rename field', ...at(name), `"${swapped(field)}"`, /^(D8|G2|C1|E5|H2|H5|G5|G7)$/, {
+          words: [field, swapped(field)],
+        });
+      const words = [field];
+      if (value.type === 'number')
+        add('design', 'JSON type', ...at(value), `"${String(value.value)}"`, /^(D8|G2)$/, { words });
+      if (value.type === 'string') add('design', 'JSON type', ...at(value), '7', /^(D8|G2|C11)$/, { words });
       if (referred && !lacking(type, field))
         add(
           'design',
@@ -252,6 +262,7 @@ function examples(
           start + property.offset + property.length,
           '',
           /^(C1|G2|E5|H2|G5|D8)$/,
+          { words },
         );
     }
     const same = all.filter((other) => other.type === type);
@@ -266,7 +277,10 @@ function examples(
       const end = block.indexOf(`  { "id"`, (same.at(-1)?.start ?? 0) - start + 4);
       const closing = block.indexOf('\n]');
       if (end > 0 && end < closing)
-        add('design', 'drop type', start - 2, start - 2 + end, '', /^(G1|E5|G2|type-without-example)$/, type);
+        add('design', 'drop type', start - 2, start - 2 + end, '', /^(G1|E5|G2|type-without-example)$/, {
+          words: [type],
+          gone: type,
+        });
     }
   }
 }
@@ -274,48 +288,45 @@ function examples(
 /** Renamed, dropped and wrong parts of the declarations. */
 function pipelineMutants(
   text: string,
-  add: (operator: string, start: number, end: number, becomes: string, rules: RegExp, name?: string) => void,
+  add: (operator: string, start: number, end: number, becomes: string, of: Of) => void,
 ): void {
   const { program } = parseSync('pipeline.ts', text);
-  const contract = /^(G\d+|pipeline)$/;
-  const stack: string[] = [];
+  const lineAt = (offset: number): number => text.slice(0, offset).split('\n').length;
+  const stack: { readonly name: string; readonly line: number }[] = [];
+  const inside = (name: string): boolean => stack.some((property) => property.name === name);
   // What is declared only under a condition isn't there to be checked.
   let conditions = 0;
   new Visitor({
     Property(node) {
       const name = node.key.type === 'Identifier' ? node.key.name : '';
-      const owner = stack.at(-1) ?? '';
-      stack.push(name);
-      const declared = stack.includes('projections');
+      const owner = stack.at(-1);
+      stack.push({ name, line: lineAt(node.start) });
+      const declared = inside('projections');
       if (!declared || node.shorthand || conditions > 0) return;
-      const inMap = stack.includes('map') && owner === 'map';
-      const inMeasures = owner === 'measures';
-      const inGroup = owner === 'groupBy';
+      const inMap = owner?.name === 'map';
+      const inMeasures = owner?.name === 'measures';
+      const inGroup = owner?.name === 'groupBy';
       const rest = /^,?\s*/.exec(text.slice(node.end))?.[0].length ?? 0;
       if (inMap || inMeasures || inGroup) {
-        add(
-          inMeasures ? 'measure' : 'rename field',
-          node.key.start,
-          node.key.end,
-          swapped(name),
-          contract,
-          swapped(name),
-        );
-        add(inMeasures ? 'measure' : 'drop field', node.start, node.end + rest, '', contract, name);
+        add(inMeasures ? 'measure' : 'rename field', node.key.start, node.key.end, swapped(name), {
+          words: [name, swapped(name)],
+        });
+        const operator = inMeasures ? 'measure' : 'drop field';
+        add(operator, node.start, node.end + rest, '', { words: [name], block: owner.line });
       }
     },
     ConditionalExpression() {
-      conditions += stack.includes('projections') && !stack.includes('map') ? 1 : 0;
+      conditions += inside('projections') && !inside('map') ? 1 : 0;
     },
     'ConditionalExpression:exit'() {
-      conditions -= stack.includes('projections') && !stack.includes('map') ? 1 : 0;
+      conditions -= inside('projections') && !inside('map') ? 1 : 0;
     },
     'Property:exit'() {
       stack.pop();
     },
     MemberExpression(node) {
       if (
-        !stack.includes('projections') ||
+        !inside('projections') ||
         conditions > 0 ||
         node.computed ||
         node.property.type !== 'Identifier' ||
@@ -325,11 +336,12 @@ function pipelineMutants(
       const { name } = node.property;
       if (node.object.name === 'q') {
         const other = ({ sum: 'max', max: 'min', min: 'max', avg: 'sum' } as Record<string, string>)[name];
-        if (other !== undefined) add('measure', node.property.start, node.property.end, other, contract);
-      } else if (node.object.name === 'm')
-        add('drop container', node.property.start, node.property.end, swapped(name), contract, swapped(name));
-      else if (/^(flight|order|line|variant|row)$/.test(node.object.name))
-        add('rename field', node.property.start, node.property.end, swapped(name), contract, swapped(name));
+        if (other !== undefined) add('measure', node.property.start, node.property.end, other, {});
+        return;
+      }
+      const operator = node.object.name === 'm' ? 'drop container' : 'rename field';
+      if (node.object.name === 'm' || /^(flight|order|line|variant|row)$/.test(node.object.name))
+        add(operator, node.property.start, node.property.end, swapped(name), { words: [name, swapped(name)] });
     },
   }).visit(program);
 }

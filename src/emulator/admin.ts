@@ -4,6 +4,8 @@ import { UsageError } from '../base/errors.ts';
 import type { Controls } from './controls.ts';
 import type { Faults } from './cosmos/account.ts';
 import type { EmulatorStats } from './cosmos/stats.ts';
+import { script } from './foreign/script.ts';
+import type { Played, Script } from './foreign/script.ts';
 import { ImportError } from './cosmos/transfer.ts';
 import type { Importer } from './cosmos/transfer.ts';
 import { badRequest, header, parseObject, WireError } from './cosmos/wire.ts';
@@ -16,14 +18,19 @@ export interface Server extends Controls {
   restart(downMs?: number): Promise<void>;
   now(): number;
   stats(): EmulatorStats;
+  /** Lets a foreign host do its steps. */
+  play(asked: Script): Promise<Played>;
   /** Everything, as JSON lines. */
   export(): Iterable<string>;
   importer(into: string | undefined, first: number): Importer;
 }
 
-type Command = (server: Server, body: unknown) => object;
+type Command = (server: Server, body: unknown) => object | Promise<object>;
 
-function command<S extends z.ZodType>(schema: S, run: (server: Server, input: z.output<S>) => object): Command {
+function command<S extends z.ZodType>(
+  schema: S,
+  run: (server: Server, input: z.output<S>) => object | Promise<object>,
+): Command {
   return (server, body) => {
     const { success, data, error } = schema.safeParse(body);
     if (!success) throw badRequest(z.prettifyError(error));
@@ -87,6 +94,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     return {};
   },
   stats: command(z.strictObject({}), (server) => server.stats()),
+  'foreign-host': command(script, (server, asked) => server.play(asked)),
   import: command(
     z.strictObject({ lines: z.string(), into: z.string().optional(), first: z.int().min(1).default(1) }),
     (server, { lines, into, first }) => {
@@ -100,8 +108,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
 
 /** Commands to the server itself: from this machine only, and with the account's key as bearer. */
-export function admin(server: Server, key: string): (from: string | undefined, call: Call) => Reply {
-  return (from, call) => {
+export function admin(server: Server, key: string): (from: string | undefined, call: Call) => Promise<Reply> {
+  return async (from, call) => {
     try {
       allow(from, call, key);
       const [, name = '', ...rest] = call.segments;
@@ -109,7 +117,7 @@ export function admin(server: Server, key: string): (from: string | undefined, c
       if (posted && name === 'export') return { status: 200, headers: {}, lines: server.export() };
       const run = posted && Object.hasOwn(COMMANDS, name) && COMMANDS[name];
       if (!run) throw new WireError(404, `There is no such command: POST ${Object.keys(COMMANDS).join(', ')}, export.`);
-      return { status: 200, headers: {}, text: JSON.stringify(run(server, parseObject(call.body))) };
+      return { status: 200, headers: {}, text: JSON.stringify(await run(server, parseObject(call.body))) };
     } catch (error) {
       if (error instanceof WireError) return error.reply();
       if (error instanceof ImportError) return badRequest(error.message).reply();

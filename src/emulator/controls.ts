@@ -42,11 +42,8 @@ export interface Controls {
 
 export function controls(account: () => Account): Controls {
   const on = <T>(name: string, work: (container: Container) => T): T => {
-    const [database = '', id = '', ...rest] = name.split('/');
-    const container = account().databases.get(database)?.containers.get(id);
-    if (!container || rest.length > 0) throw unknown(account(), name);
     try {
-      return work(container);
+      return work(containerNamed(account(), name));
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       throw new UsageError('emulator-command-refused', error.message, {
@@ -80,6 +77,14 @@ export function controls(account: () => Account): Controls {
       return names.reduce((items, each) => items + restoreOne(account(), each, time), 0);
     },
   };
+}
+
+/** By `database/container`. Throws UsageError where there is none. */
+export function containerNamed(account: Account, name: string): Container {
+  const [database = '', id = '', ...rest] = name.split('/');
+  const container = account.databases.get(database)?.containers.get(id);
+  if (!container || rest.length > 0) throw unknown(account, name);
+  return container;
 }
 
 /** @throws UsageError where the past isn't kept for that long */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CosmosClientOptions } from '@azure/cosmos';
 import { UsageError } from '../base/errors.ts';
 import { admin } from './admin.ts';
-import { controls } from './controls.ts';
+import { containerNamed, controls } from './controls.ts';
 import type { Controls } from './controls.ts';
 import { newAccount } from './cosmos/account.ts';
 import type { Account, Faults } from './cosmos/account.ts';
@@ -22,6 +22,8 @@ import type { Principals } from './entra/access.ts';
 import type { Issuer } from './entra/issuer.ts';
 import { TENANT } from './entra/tenant.ts';
 import { faultsOf } from './fault-input.ts';
+import type { ForeignHost } from './foreign/host.ts';
+import type { ForeignHostRequest, ForeignHosts } from './foreign/hosts.ts';
 import { checkOptions, listenRefusal } from './options.ts';
 import type { EmulatorOptions } from './options.ts';
 import type { newCertificate } from './tls.ts';
@@ -30,6 +32,8 @@ export type { Controls } from './controls.ts';
 export type { Assignment, Principals, Role } from './entra/access.ts';
 export { TENANT as EMULATOR_TENANT } from './entra/tenant.ts';
 export { ADVERSE } from './fault-input.ts';
+export type { ForeignHost } from './foreign/host.ts';
+export type { ForeignHostRequest } from './foreign/hosts.ts';
 export type { EmulatorOptions } from './options.ts';
 export type { Faults } from './cosmos/account.ts';
 export type { Rule } from './cosmos/rules.ts';
@@ -69,6 +73,12 @@ export interface Emulator extends Controls {
    * @param downMs how long nothing listens in between
    */
   restart(downMs?: number): Promise<void>;
+  /**
+   * A host of .NET's change feed processor, or of the Functions trigger, to have beside one's own: it does one step at a
+   * time, as it is told. Its client is in this process and meets the faults that others do.
+   * Throws UsageError where a container is missing, or leases can't be kept in it.
+   */
+  foreignHost(request: ForeignHostRequest): Promise<ForeignHost>;
   /** Writes every database, container and item to a file, one JSON value a line; returns the number of items. */
   exportTo(path: string): Promise<number>;
   /** Reads such a file, beside what is there already; returns the number of items. Throws UsageError with the line. */
@@ -105,8 +115,19 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     restart: (downMs = 0): Promise<void> => (restarting ??= again(downMs).finally(() => (restarting = undefined))),
     stats: (): EmulatorStats => service.stats.snapshot(),
   };
+  let hosts: Promise<ForeignHosts> | undefined;
+  const foreign = (): Promise<ForeignHosts> =>
+    (hosts ??= import('./foreign/hosts.ts').then(
+      (room) => new room.ForeignHosts(clientOptions(), (name) => containerNamed(account, name), now),
+    ));
   const commands = admin(
-    { ...orders, now, export: () => lines(account), importer: (into, first) => new Importer(account, into, first) },
+    {
+      ...orders,
+      now,
+      play: async (script) => (await foreign()).play(script),
+      export: () => lines(account),
+      importer: (into, first) => new Importer(account, into, first),
+    },
     key,
   );
   const serve = (): Service => new Service(account, key, commands, issuer && identityOf(issuer));
@@ -117,6 +138,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     throw listenRefusal(error, port, host);
   });
   endpoint = `${certificate ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}/`;
+  const clientOptions = (): Emulator['clientOptions'] => ({ endpoint, key, httpClient: inProcess(() => service) });
   const sweeping = setInterval(() => sweep(account), PURGE_INTERVAL_MS).unref();
   let restarting: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
@@ -143,12 +165,14 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     connectionString: `AccountEndpoint=${endpoint};AccountKey=${key};`,
     certificate: certificate?.cert,
     credential: (name) => credentialOf(issuer, name),
-    clientOptions: { endpoint, key, httpClient: inProcess(() => service) },
+    clientOptions: clientOptions(),
+    foreignHost: async (request) => (await foreign()).open(request),
     exportTo: (path) => exportTo(account, path),
     importFrom: (path) => importFrom(account, path),
     close: () =>
       (closing ??= (async () => {
         clearInterval(sweeping);
+        (await hosts)?.close();
         await server.close();
         journal?.close();
       })()),

@@ -43,6 +43,7 @@ import { projectionsRepair, projectionsVerify } from '../operations/projections/
 import { Registry } from '../operations/registry.ts';
 import { status } from '../operations/status.ts';
 import { dev } from './dev/operation.ts';
+import { emulatorForeignHost } from './dev/emulator-foreign-host.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator-partitions.ts';
 import { emulatorClock, emulatorThrottle } from './dev/emulator-physics.ts';
 import { emulatorStart } from './dev/emulator-start.ts';
@@ -127,6 +128,7 @@ export const registry = new Registry([
   emulatorCrash,
   emulatorFailover,
   emulatorRestore,
+  emulatorForeignHost,
   emulatorExport,
   emulatorImport,
 ]);

@@ -47,6 +47,16 @@ test('a running embedded server is commanded from the command line', async () =>
   expect(await run('failover', 'shop/orders', '--loss', '60')).toEqual({ items: 1500 });
   expect(await run('restore', 'copy/orders')).toEqual({ items: 1500 });
   expect(await run('restore', '--ago', '3600')).toMatchObject({ code: 2 });
+  const foreign = ['foreign-host', 'copy/orders', '--leases', 'copy/leases', '--steps'];
+  expect(await run(...foreign, 'acquire')).toMatchObject({ code: 2, value: { error: { message: /copy\/leases/ } } });
+  await client.database('copy').containers.create({ id: 'leases', partitionKey: '/id' });
+  expect(await run(...foreign, 'acquire,work', '--start', 'beginning')).toMatchObject({
+    read: 100,
+    held: { 0: expect.stringMatching(/^"\d+"$/) },
+  });
+  expect(await run(...foreign, 'work')).toMatchObject({ read: 100 });
+  expect(await run(...foreign, 'rest')).toMatchObject({ code: 2, value: { error: { message: /no step 'rest'/ } } });
+  expect(await run(...foreign, 'crash')).toMatchObject({ owner: null });
   expect(await run('stall', '--seconds', '0')).toEqual({ seconds: 0 });
   expect(await run('faults', '{"rules": [{"operation": "account", "status": 503}]}')).toMatchObject({ faults: {} });
   expect(emulator.stats().faults).toBe(0);

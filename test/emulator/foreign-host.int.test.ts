@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { ForeignHost } from '../support/foreign-host.ts';
-import type { ForeignHostOptions } from '../support/foreign-host.ts';
+import { ForeignHost } from '../../src/emulator/foreign/host.ts';
+import type { ForeignHostOptions } from '../../src/emulator/foreign/host.ts';
 import { emulate } from './emulate.ts';
 
 async function stage(options: Partial<ForeignHostOptions> = {}) {
@@ -88,4 +88,78 @@ test('a null token is its own start; a batch that throws is passed over only by 
   await source.items.create({ id: 'new', pk: 'k1' });
   await late.work();
   expect(seen).toEqual(['new']);
+});
+
+test('one is had of the server, by name, and leases are formed as Functions forms them', async () => {
+  const { emulator, source, leases, tokens } = await stage();
+  await source.items.create({ id: '1', pk: 'k1' });
+  const read: unknown[] = [];
+  const request = { container: 'd/c', leases: 'd/leases' };
+  const host = await emulator.foreignHost({
+    ...request,
+    start: 'beginning',
+    handle: (documents) => void read.push(...documents.map(({ id }) => id)),
+  });
+  await host.bootstrap();
+  await host.acquire();
+  await host.work();
+  expect(read).toEqual(['1']);
+  expect(await tokens()).toContain('"1"');
+  const { resource } = await source.read();
+  const { resources } = await leases.items.query<{ id: string }>('SELECT c.id FROM c WHERE c.version = 0').fetchAll();
+  const databaseRid = resource?._self.split('/')[1];
+  expect(resources.map(({ id }) => id).toSorted()).toEqual(
+    ['0', '1'].map((range) => `127.0.0.1_${databaseRid}_${resource?._rid}..${range}`),
+  );
+  await expect(emulator.foreignHost({ ...request, container: 'd/none' })).rejects.toMatchObject({
+    mend: 'Name one of d/c, d/leases.',
+  });
+  await expect(emulator.foreignHost({ ...request, leases: 'd/c' })).rejects.toThrow(/leases need \/id/);
+});
+
+test('on command it takes its steps over HTTP, and remembers from call to call', async () => {
+  const { emulator, source, leases, tokens } = await stage();
+  for (let i = 0; i < 5; i++) await source.items.create({ id: `${i}`, pk: 'k1' });
+  const play = async (steps: readonly string[], more: object = {}) => {
+    const response = await fetch(new URL('_millrace/foreign-host', emulator.endpoint), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${emulator.key}` },
+      body: JSON.stringify({ container: 'd/c', leases: 'd/leases', steps, ...more }),
+    });
+    return [response.status, await response.json()] as const;
+  };
+  const [, first] = await play(['acquire', 'work'], { start: 'beginning' });
+  expect(first).toMatchObject({ owner: expect.stringMatching(/^[0-9a-f-]{36}$/), read: 5 });
+  expect(Object.values((first as { held: object }).held)).toContain('"5"');
+
+  // What is written under it is overwritten from its memory.
+  const { resources } = await leases.items
+    .query<{ id: string }>('SELECT * FROM c WHERE c.ContinuationToken = \'"5"\'')
+    .fetchAll();
+  const [lease] = resources;
+  await leases.item(lease!.id, lease!.id).replace({ ...lease!, ContinuationToken: '"0"' });
+  expect(await tokens()).not.toContain('"5"');
+  expect(await play(['renew'])).toMatchObject([200, { owner: (first as { owner: string }).owner, read: 0 }]);
+  expect(await tokens()).toContain('"5"');
+
+  // A failed batch is had again by the processor, and passed over by the trigger.
+  await source.items.create({ id: 'x', pk: 'k1' });
+  expect(await play(['fail', 'fail', 'work', 'work'])).toMatchObject([200, { read: 3 }]);
+  await source.items.create({ id: 'y', pk: 'k1' });
+  expect(await play(['stop'])).toMatchObject([200, { held: {} }]);
+  const trigger = { name: 'trigger', advanceFailed: true };
+  expect(await play(['acquire', 'fail', 'work'], trigger)).toMatchObject([200, { read: 1 }]);
+
+  // A crash leaves the leases to who waits until they expire, by the server's clock.
+  expect(await play(['crash'], { name: 'trigger' })).toMatchObject([200, { owner: null }]);
+  expect(await play(['acquire'])).toMatchObject([200, { held: {} }]);
+  emulator.advance(61_000);
+  const [, last] = await play(['acquire']);
+  expect(Object.keys((last as { held: object }).held)).toHaveLength(2);
+
+  expect(await play(['acquire'], { start: 'now' })).toMatchObject([400, { message: /with another start/ }]);
+  expect(await play(['sleep'])).toMatchObject([400, { message: /acquire/ }]);
+  emulator.faults({ rules: [{ operation: 'replace', nth: 1, status: 503 }] });
+  expect(await play(['renew'])).toMatchObject([400, { message: /renew of foreign was refused.*503/ }]);
+  expect(await play(['renew'])).toMatchObject([200, {}]);
 });

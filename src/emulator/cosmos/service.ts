@@ -21,7 +21,7 @@ export const ADMIN = '_millrace';
 const TRANSACTION_MS = 5000;
 
 /** Answers a command to the server itself. */
-export type Admin = (from: string | undefined, call: Call) => Reply;
+export type Admin = (from: string | undefined, call: Call) => Promise<Reply>;
 
 /** Who comes with a token instead of the account's key. */
 export interface Identity {
@@ -90,7 +90,7 @@ export class Service {
     try {
       const call = callOf(incoming);
       const identity = this.#identity;
-      if (call.segments[0] === ADMIN) this.#send(caller, this.#admin(caller.address, call));
+      if (call.segments[0] === ADMIN) this.#later(caller, this.#admin(caller.address, call));
       else if (identity && call.segments[0] === identity.tenant) this.#later(caller, identity.answer(call));
       else this.#admit(call, incoming.body !== undefined, caller);
     } catch (error) {

@@ -3,9 +3,7 @@ import { isObject } from '../../base/json.ts';
 import type { Model } from '../../model/model.ts';
 import { typeRules } from '../discriminator.ts';
 import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../kinds.ts';
-import { type Read, Watcher, examplesOf } from './watcher.ts';
-
-export type { Read } from './watcher.ts';
+import { Watcher, examplesOf } from './watcher.ts';
 
 /** Fields that the functions of such a declaration read, those that no example has apart. */
 export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipeline): Pick<Watcher, 'read' | 'unknown'> {

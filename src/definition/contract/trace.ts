@@ -2,7 +2,7 @@
 import { canonical } from '../../base/json.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Model } from '../../model/model.ts';
-import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec, SourceRef } from '../kinds.ts';
+import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec } from '../kinds.ts';
 import { typeRules } from '../discriminator.ts';
 import { type Read, Watcher, examplesOf } from './watcher.ts';
 

@@ -395,8 +395,16 @@ test('what an embed makes of the parents’ examples is what the children’s ex
 
 test('what conditions, embeds and reactions read is there, in the elements of lists too', () => {
   const react: ReactSpec = {
-    ...{ kind: 'react', name: 'told', version: 1, from: ORDER, onDelete: 'keep', order: 'document' },
-    ...{ attempts: 1, timeoutMs: 1, restored: false, echoes: false },
+    kind: 'react',
+    name: 'told',
+    version: 1,
+    from: ORDER,
+    onDelete: 'keep',
+    order: 'document',
+    attempts: 1,
+    timeoutMs: 1,
+    restored: false,
+    echoes: false,
     when: (order) => order['sttaus'] === 'open',
     run: () => Promise.resolve(),
   };

@@ -271,17 +271,17 @@ describe('bad input', () => {
   });
 });
 
-describe('a hundred thousand changes', () => {
+describe('every version of many documents', () => {
   const seed = suiteSeed();
 
-  it(`are all there, each key in order, while links break at random (seed ${seed})`, async () => {
+  it(`is there, each key in order, while links break at random (seed ${seed})`, async () => {
     const random = new Random(seed);
     await using hubs = await openHubs({ seed, hubs: { telemetry: { partitions: 4 } } });
     const producer = hubs.producer();
     const { consume } = publishing(async () => producer, {}, { attemptMs: 400 });
     hubs.hubs.faults({ failBefore: 0.02, failAfterEffect: 0.02 });
     const expected = new Map<string, number[]>();
-    for (let page = 0, lsn = 0; page < 50; page++) {
+    for (let page = 0, lsn = 0; page < 10; page++) {
       const changes = Array.from({ length: 2_000 }, () => {
         const key = [`t${random.int(20)}`, `r${random.int(5)}`, random.int(10)];
         lsn += 1;
@@ -315,8 +315,8 @@ describe('a hundred thousand changes', () => {
       }
     }
     expect(differing).toEqual([]);
-    expect(published.length).toBeGreaterThan(100_000);
-    expect(seen.size).toBe(100_000);
+    expect(published.length).toBeGreaterThan(20_000);
+    expect(seen.size).toBe(20_000);
     expect(found).toEqual(expected);
   }, 300_000);
 });

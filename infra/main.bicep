@@ -37,8 +37,15 @@ param alertEmail string = ''
 @description('Client id of the Entra application whose roles Millrace.Reader and Millrace.Operator callers need beside the key; empty: the key alone.')
 param entraClientId string = ''
 
-@description('Run jobs (rebuilds, replays, redrives) on PostgreSQL and in a Container App of their own.')
+@description('Run jobs (rebuilds, replays, redrives) in a Container App of their own.')
 param deployJobs bool = false
+
+@allowed([
+  'postgres'
+  'redis'
+])
+@description('Where jobs are kept: Azure Database for PostgreSQL, or Azure Managed Redis.')
+param jobsStore string = 'postgres'
 
 @description('Image of the job worker; azd fills it in at deployment.')
 param workerImage string = ''
@@ -65,6 +72,8 @@ var production = profile == 'production'
 var usesEventHubs = length(pipeline.eventHubs) > 0
 // An ingest keeps its checkpoints in blobs, like an archive its documents.
 var usesStorage = pipeline.archives || usesEventHubs
+var keepsInPostgres = deployJobs && jobsStore == 'postgres'
+var keepsInRedis = deployJobs && jobsStore == 'redis'
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   name: 'rg-${environmentName}'
@@ -185,6 +194,35 @@ module eventHubs 'modules/event-hubs.bicep' = if (usesEventHubs) {
   }
 }
 
+module jobsPostgres 'modules/jobs-postgres.bicep' = if (keepsInPostgres) {
+  name: 'jobs-postgres'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    zoneRedundant: production
+    isolated: isolateNetwork
+    appIdentityName: identities.outputs.appName
+    appPrincipalId: identities.outputs.appPrincipalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
+module jobsRedis 'modules/jobs-redis.bicep' = if (keepsInRedis) {
+  name: 'jobs-redis'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    highlyAvailable: production
+    isolated: isolateNetwork
+    appPrincipalId: identities.outputs.appPrincipalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
 module jobs 'modules/jobs.bicep' = if (deployJobs) {
   name: 'jobs'
   scope: group
@@ -193,11 +231,10 @@ module jobs 'modules/jobs.bicep' = if (deployJobs) {
     location: location
     tags: tags
     zoneRedundant: production
-    isolated: isolateNetwork
+    url: keepsInRedis ? jobsRedis.outputs.url : jobsPostgres.outputs.url
     image: workerImage
     subnetId: isolateNetwork ? network.outputs.jobsSubnetId : ''
     appIdentityId: identities.outputs.appId
-    appIdentityName: identities.outputs.appName
     appPrincipalId: identities.outputs.appPrincipalId
     settings: settings.outputs.shared
     workspaceId: monitoring.outputs.workspaceId
@@ -233,7 +270,7 @@ module functionApp 'modules/function-app.bicep' = {
     packagesUrl: hostStorage.outputs.packagesUrl
     insightsConnectionString: monitoring.outputs.connectionString
     settings: settings.outputs.shared
-    jobsUrl: deployJobs ? jobs.outputs.url : ''
+    jobsUrl: keepsInRedis ? jobsRedis.outputs.url : (keepsInPostgres ? jobsPostgres.outputs.url : '')
     entraClientId: entraClientId
     subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
     alwaysReady: production ? 1 : 0
@@ -259,7 +296,8 @@ module privateAccess 'modules/private-access.bicep' = if (isolateNetwork) {
     hostStorageId: hostStorage.outputs.accountId
     archiveId: usesStorage ? archive.outputs.accountId : ''
     eventHubsId: usesEventHubs ? eventHubs.outputs.namespaceId : ''
-    postgresId: deployJobs ? jobs.outputs.serverId : ''
+    postgresId: keepsInPostgres ? jobsPostgres.outputs.serverId : ''
+    redisId: keepsInRedis ? jobsRedis.outputs.clusterId : ''
   }
 }
 

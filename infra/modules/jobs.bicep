@@ -1,10 +1,11 @@
-// Background jobs apart from the function app: PostgreSQL to keep them, a Container App that works on them. Both sign in
-// by identity; the database has no passwords.
+// Works on background jobs apart from the function app. Where they are kept is jobs-postgres.bicep or jobs-redis.bicep.
 param token string
 param location string
 param tags object
 param zoneRedundant bool
-param isolated bool
+
+@description('Where jobs are kept: what the code reads as JOBS_URL. It holds no password.')
+param url string
 
 @description('Empty until the first deployment of the worker: then one that does nothing.')
 param image string
@@ -13,80 +14,11 @@ param image string
 param subnetId string
 
 param appIdentityId string
-param appIdentityName string
 param appPrincipalId string
 param settings object
 param workspaceId string
 
 var acrPull = '7f951dda-4ed3-4680-a7ca-43fe172d538d'
-var databaseName = 'jobs'
-// The password is a token of the identity, asked for at each connection.
-var url = 'postgres://${appIdentityName}@${server.properties.fullyQualifiedDomainName}:5432/${databaseName}?sslmode=require'
-
-resource server 'Microsoft.DBforPostgreSQL/flexibleServers@2025-08-01' = {
-  name: 'psql-${token}'
-  location: location
-  tags: tags
-  sku: {
-    name: zoneRedundant ? 'Standard_D2ds_v5' : 'Standard_B1ms'
-    tier: zoneRedundant ? 'GeneralPurpose' : 'Burstable'
-  }
-  properties: {
-    version: '17'
-    authConfig: {
-      activeDirectoryAuth: 'Enabled'
-      passwordAuth: 'Disabled'
-      tenantId: tenant().tenantId
-    }
-    storage: {
-      storageSizeGB: 32
-      autoGrow: 'Enabled'
-    }
-    backup: {
-      backupRetentionDays: 7
-      geoRedundantBackup: 'Disabled'
-    }
-    highAvailability: {
-      mode: zoneRedundant ? 'ZoneRedundant' : 'Disabled'
-    }
-    network: {
-      publicNetworkAccess: isolated ? 'Disabled' : 'Enabled'
-    }
-  }
-}
-
-// The tables are made at the first connection, for which the role must be able to make a schema.
-resource role 'Microsoft.DBforPostgreSQL/flexibleServers/administrators@2025-08-01' = {
-  parent: server
-  name: appPrincipalId
-  properties: {
-    principalName: appIdentityName
-    principalType: 'ServicePrincipal'
-    tenantId: tenant().tenantId
-  }
-}
-
-resource database 'Microsoft.DBforPostgreSQL/flexibleServers/databases@2025-08-01' = {
-  parent: server
-  name: databaseName
-  properties: {
-    charset: 'UTF8'
-    collation: 'en_US.utf8'
-  }
-  dependsOn: [
-    role
-  ]
-}
-
-// Flexible Server has no other way to let services of Azure in by public network.
-resource fromAzure 'Microsoft.DBforPostgreSQL/flexibleServers/firewallRules@2025-08-01' = if (!isolated) {
-  parent: server
-  name: 'azure'
-  properties: {
-    startIpAddress: '0.0.0.0'
-    endIpAddress: '0.0.0.0'
-  }
-}
 
 resource registry 'Microsoft.ContainerRegistry/registries@2025-11-01' = {
   name: 'cr${token}'
@@ -189,7 +121,6 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
   }
   dependsOn: [
     pulls
-    database
   ]
 }
 
@@ -207,20 +138,4 @@ resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   }
 }
 
-resource databaseLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
-  scope: server
-  properties: {
-    workspaceId: workspaceId
-    logs: [
-      {
-        categoryGroup: 'allLogs'
-        enabled: true
-      }
-    ]
-  }
-}
-
-output url string = url
-output serverId string = server.id
 output registryHost string = registry.properties.loginServer

@@ -16,6 +16,9 @@ param eventHubsId string
 @description('Empty: there is none.')
 param postgresId string
 
+@description('Empty: there is none.')
+param redisId string
+
 var storageSuffix = environment().suffixes.storage
 // What is there, with the part of it that is reached (groupId) and the zone of its names.
 var targets = concat([
@@ -64,6 +67,13 @@ var targets = concat([
     group: 'postgresqlServer'
     zone: 'privatelink.postgres.database.azure.com'
   }
+], redisId == '' ? [] : [
+  {
+    name: 'redis'
+    id: redisId
+    group: 'redisEnterprise'
+    zone: 'privatelink.redis.azure.net'
+  }
 ])
 // All of them, so that each can be found by its place; one without an endpoint costs next to nothing.
 var zones = [
@@ -73,6 +83,7 @@ var zones = [
   'privatelink.table.${storageSuffix}'
   'privatelink.servicebus.windows.net'
   'privatelink.postgres.database.azure.com'
+  'privatelink.redis.azure.net'
 ]
 
 resource dns 'Microsoft.Network/privateDnsZones@2024-06-01' = [for zone in zones: {

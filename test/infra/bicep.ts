@@ -91,7 +91,7 @@ export function undeclared(file: BicepFile): string[] {
 
 const BUILT_IN = new Set(
   `allowed concat description environment existing flatten guid if indexOf items json length loadJsonContent map maxLength min minLength range
-  string resourceGroup subscription subscriptionResourceId tenant toLower union uniqueString`.split(/\s+/),
+  replace string resourceGroup subscription subscriptionResourceId tenant toLower union uniqueString`.split(/\s+/),
 );
 
 /** A name's place in a tree of values: `properties.siteConfig.minTlsVersion`. */

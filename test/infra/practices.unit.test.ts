@@ -31,6 +31,8 @@ describe('identity instead of keys', () => {
     ['Microsoft.Insights/components', 'properties.DisableLocalAuth', true],
     ['Microsoft.OperationalInsights/workspaces', 'properties.features.disableLocalAuth', true],
     ['Microsoft.DBforPostgreSQL/flexibleServers', 'properties.authConfig.passwordAuth', 'Disabled'],
+    ['Microsoft.Cache/redisEnterprise/databases', 'properties.accessKeysAuthentication', 'Disabled'],
+    ['Microsoft.Cache/redisEnterprise/databases', 'properties.clientProtocol', 'Encrypted'],
     ['Microsoft.ContainerRegistry/registries', 'properties.adminUserEnabled', false],
   ])('%s: %s', (type, path, value) => {
     expect(at(only(type), path)).toBe(value);
@@ -99,6 +101,34 @@ describe('the archive', () => {
   });
 });
 
+describe('the jobs', () => {
+  it('are kept where nothing evicts them, by addresses that the code signs in to without a password', async () => {
+    const database = only('Microsoft.Cache/redisEnterprise/databases');
+    expect(at(database, 'properties.evictionPolicy')).toBe('NoEviction');
+    // Not the client of a cluster, and scripts over keys of several slots.
+    expect(at(database, 'properties.clusteringPolicy')).toBe('NoCluster');
+    const { redisByToken } = await import('../../src/jobs/redis-token.ts');
+    const { postgresAddress } = await import('../../src/jobs/postgres-address.ts');
+    const address = (file: string, names: Readonly<Record<string, string>>): string => {
+      const text = files.find((of) => of.file === file)?.text ?? '';
+      const [, url = ''] = /^output url string = '(.*)'$/m.exec(text) ?? [];
+      return url.replaceAll(/\$\{([\w.]+)\}/g, (_, name: string) => names[name] ?? `no value for ${name}`);
+    };
+    const redis = { appPrincipalId: 'object-id', 'cluster.properties.hostName': 'r.westeurope.redis.azure.net' };
+    expect(redisByToken(address('modules/jobs-redis.bicep', redis))?.options).toMatchObject({
+      username: 'object-id',
+      port: at(database, 'properties.port'),
+    });
+    const server = { 'server.properties.fullyQualifiedDomainName': 'p.postgres.database.azure.com' };
+    const names = { ...server, appIdentityName: 'id-app', databaseName: 'jobs' };
+    expect(postgresAddress(address('modules/jobs-postgres.bicep', names))).toMatchObject({
+      user: 'id-app',
+      database: 'jobs',
+      password: expect.any(Function),
+    });
+  });
+});
+
 describe('the function app', () => {
   it('runs on Flex Consumption, over TLS 1.2, from a package it reads by identity', () => {
     expect(at(only('Microsoft.Web/serverfarms'), 'sku.tier')).toBe('FlexConsumption');
@@ -130,8 +160,9 @@ describe('seeing what happens', () => {
         'modules/event-hubs.bicep: namespace',
         'modules/function-app.bicep: site',
         'modules/host-storage.bicep: blobs',
+        'modules/jobs-postgres.bicep: server',
+        'modules/jobs-redis.bicep: database',
         'modules/jobs.bicep: environment',
-        'modules/jobs.bicep: server',
       ].toSorted(),
     );
   });
@@ -164,6 +195,7 @@ describe('the network', () => {
     const shut = resources.filter(({ text }) => /publicNetworkAccess: isolated \? 'Disabled' : 'Enabled'/.test(text));
     expect(shut.map(({ of }) => of.slice(0, of.indexOf('@'))).toSorted()).toEqual(
       [
+        'Microsoft.Cache/redisEnterprise',
         'Microsoft.DBforPostgreSQL/flexibleServers',
         'Microsoft.DocumentDB/databaseAccounts',
         'Microsoft.EventHub/namespaces',
@@ -175,7 +207,7 @@ describe('the network', () => {
     const zones = declarations(access!, 'variable').find(({ name }) => name === 'zones')?.text ?? '';
     const targets = declarations(access!, 'variable').find(({ name }) => name === 'targets')?.text ?? '';
     for (const [, zone = ''] of targets.matchAll(/zone: ('[^\n]+')/g)) expect(zones).toContain(zone);
-    for (const group of ['Sql', 'blob', 'queue', 'table', 'namespace', 'postgresqlServer'])
+    for (const group of ['Sql', 'blob', 'queue', 'table', 'namespace', 'postgresqlServer', 'redisEnterprise'])
       expect(targets).toContain(`group: '${group}'`);
   });
 });

@@ -39,7 +39,7 @@ import { projectionsPromote } from '../operations/projections/promote.ts';
 import { projectionsRebuild } from '../operations/projections/rebuild.ts';
 import { projectionsReplay } from '../operations/projections/replay.ts';
 import { projectionsShow } from '../operations/projections/show.ts';
-import { projectionsRepair, projectionsVerify } from '../operations/projections/verify.ts';
+import { projectionsRepair, projectionsVerify } from '../operations/projections/verify-operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { status } from '../operations/status.ts';
 import { dev } from './dev/operation.ts';

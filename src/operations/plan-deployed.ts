@@ -3,7 +3,7 @@ import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from
 import { Fingerprints } from '../engine/fingerprints.ts';
 import { Views } from '../engine/views.ts';
 import type { Model } from '../model/model.ts';
-import { estimate } from './projections/rebuild.ts';
+import { estimate } from './projections/estimate.ts';
 import type { Services } from './workspace.ts';
 
 /**
@@ -43,7 +43,7 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
         };
       }
       if (spec.kind === 'embed') return { id, state: 'unchanged', why: 'embeds have no versions beside each other' };
-      const rebuild = await estimate(spec, services);
+      const rebuild = await estimate(spec, services, pipeline.sources);
       if (!views) return { id, state: 'first', why: 'nothing is deployed yet', rebuild };
       const current = views[spec.name]?.current;
       if (current?.version === spec.version) return { id, state: 'unchanged', why: 'it is current' };

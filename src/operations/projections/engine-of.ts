@@ -1,7 +1,7 @@
 import { AzureBlobStore } from '../../archive/azure-blob-store.ts';
 import { coldReader } from '../../archive/cold-reader.ts';
 import type { Settings } from '../../base/settings.ts';
-import type { ProjectionSpec } from '../../definition/kinds.ts';
+import type { EmbedSpec, ProjectionSpec } from '../../definition/kinds.ts';
 import { projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
 import { Engine } from '../../engine/engine.ts';
@@ -22,13 +22,13 @@ export const coldReadOf = ({ settings, services }: Pick<EngineParts, 'settings' 
   coldReader(async () => new AzureBlobStore(await services.blobs()), settings.stateContainer);
 
 /** An engine that holds nothing back: with all runners of a pipeline, for redriving, or with those of one version alone. */
-export function engineOf(parts: EngineParts, only?: ProjectionSpec): Engine {
+export function engineOf(parts: EngineParts, only?: ProjectionSpec | EmbedSpec): Engine {
   const { settings, services, loaded, readLagMs } = parts;
   const { stateContainer } = settings;
   const options = { stateContainer, readLagMs, cold: coldReadOf(parts) };
   // What takes effect outside must not even be opened while a version is built.
   const pipeline = only
-    ? { ...loaded.pipeline, archives: [], publishes: [], effects: [], embeds: [] }
+    ? { ...loaded.pipeline, archives: [], publishes: [], effects: [], embeds: only.kind === 'embed' ? [only] : [] }
     : loaded.pipeline;
   const runners = runnersOf(pipeline, loaded.model, {
     ...options,

@@ -19,6 +19,7 @@ import { openPipelineHistory } from '../archive/open.ts';
 import { fetchAll } from '../fetch-all.ts';
 import type { Screen } from '../screen.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
+import { checkContributions } from './contributions.ts';
 import { type OtherSpec, checkOthers } from './verify-others.ts';
 
 export interface Difference {
@@ -91,8 +92,19 @@ export async function comparePass(
     }
     const actual = documentsOf(into);
     found += actual.length;
-    for (const difference of compare(expected, actual, keyPaths))
+    const told = new Set<string>();
+    for (const difference of compare(expected, actual, keyPaths)) {
+      told.add(difference.document);
       differences.push({ projections: specs.map(projectionId), container: into.container, ...difference });
+    }
+    for (const spec of specs) {
+      if (spec.kind !== 'aggregate') continue;
+      const sourceKeys =
+        model.containers.find((container) => container.name === spec.from.container)?.partitionKey ?? [];
+      const context = { database: services.database, rules: pipeline.sources, sourceKeys, keyPaths, signal };
+      for await (const difference of checkContributions(spec, documentsOf(spec.from), context))
+        if (!told.has(difference.document)) differences.push(difference);
+    }
   }
   for await (const checked of checkOthers(others, {
     pipeline,

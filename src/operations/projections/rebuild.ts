@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views.ts';
 import { audited } from '../audit/record.ts';
 import { explain } from '../fetch-all.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
-import { defineOperation } from '../operation.ts';
+import { type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import type { Services } from '../workspace.ts';
-import { chooseProjection } from './choose.ts';
+import { chooseRebuilt } from './choose.ts';
+import { estimate, rateInput } from './estimate.ts';
+import { replay } from './replay.ts';
 import { type StagedOptions, openStaged } from './staged.ts';
 
 export interface Rebuilt {
@@ -23,9 +25,12 @@ export interface Rebuilt {
   readonly charge: number;
   /** It went on where an earlier rebuild had stopped. */
   readonly resumed: boolean;
+  /** An embed: readers see it as it is filled in, and there is nothing to promote. */
+  readonly inPlace?: true;
 }
 
-export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf'> & {
+export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf' | 'spec'> & {
+  readonly spec: ProjectionSpec;
   readonly signal: AbortSignal;
   readonly progress?: (changes: number) => void;
 };
@@ -62,6 +67,33 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   );
   await staged.stop();
   return { projection: projectionId(spec), container: spec.into.container, resumed, ...staged.progress() };
+}
+
+/**
+ * Fills an embed in from its parents' history: one that was added to a running pipeline, or whose new version gives other
+ * fields. Children are found by their parents, and versions decide, so live hosts may go on, and it may be stopped and
+ * run again.
+ */
+export async function rebuildInPlace(
+  options: Omit<RebuildOptions, 'spec'> & { readonly spec: EmbedSpec },
+): Promise<Rebuilt> {
+  const replayed = await replay({ ...options, from: 'beginning', cold: true });
+  return { ...replayed, resumed: false, inPlace: true };
+}
+
+function planInPlace(
+  spec: EmbedSpec,
+  { documents, ru }: Awaited<ReturnType<typeof estimate>>,
+  ruPerSecond: number | undefined,
+): Plan {
+  return {
+    steps: [
+      `read the parents among ${plural(documents, 'document')} of ${spec.from.container}/${spec.from.type} and ${spec.into.container}/${spec.into.type}`,
+      `write the fields of ${projectionId(spec)} into their children in ${spec.into.container}, where they differ`,
+    ],
+    ru,
+    ...(ruPerSecond === undefined ? {} : { seconds: Math.ceil(ru / ruPerSecond) }),
+  };
 }
 
 function stage(view: View, spec: ProjectionSpec, since: string): View | undefined {
@@ -119,43 +151,12 @@ async function assertEmptySink(spec: ProjectionSpec, { database }: Services): Pr
   });
 }
 
-/** Documents of the sources as the service counts them, and what reading and writing each once would take. */
-export async function estimate(
-  spec: ProjectionSpec,
-  { database }: Services,
-): Promise<{ documents: number; ru: number }> {
-  let documents = 0;
-  for (const of of sourcesOf(spec)) {
-    const query = {
-      query: 'SELECT VALUE COUNT(1) FROM c WHERE c.type = @type',
-      parameters: [{ name: '@type', value: of.type }],
-    };
-    const container = database.container(of.container);
-    const { resources } = await withRetry(() => container.items.query<number>(query).fetchAll(), { reads: true }).catch(
-      (error: unknown) => {
-        throw explain(error, container);
-      },
-    );
-    documents += resources[0] ?? 0;
-  }
-  return { documents, ru: documents * RU_A_DOCUMENT[spec.kind] };
-}
-
-/** Of reading one document by a query or the feed. */
-export const RU_A_READ = 0.1;
-/** Of reading a change and writing what is derived from it anew, by docs/benchmarks.md (B2, B3), rounded up. */
-export const RU_A_DOCUMENT: Readonly<Record<ProjectionSpec['kind'], number>> = {
-  copy: 15,
-  aggregate: 16,
-  reference: 15,
-};
-
-export const rateInput = {
-  ruPerSecond: z.number().positive().optional().describe('most request units a second (default: no bound)'),
-};
-
 const input = z.object({
-  name: z.string().describe('the projection, as name or name@version; of several versions the highest'),
+  name: z
+    .string()
+    .describe(
+      'the projection, as name or name@version; of several versions the highest. An embed is filled in in place',
+    ),
   ...rateInput,
   ...backgroundInput,
 });
@@ -175,10 +176,11 @@ export const projectionsRebuild = defineOperation({
   plan: async ({ name, ruPerSecond }, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
-    const spec = chooseProjection(pipeline, name);
+    const spec = chooseRebuilt(pipeline, name);
+    if (spec.kind === 'embed') return planInPlace(spec, await estimate(spec, services, pipeline.sources), ruPerSecond);
     const view = (await new Views(services.state, pipeline.name).read())?.[spec.name];
     if (view) refuseVersion(view, spec);
-    const { documents, ru } = await estimate(spec, services);
+    const { documents, ru } = await estimate(spec, services, pipeline.sources);
     return {
       steps: [
         `read ${plural(documents, 'document')} of ${sourcesOf(spec)
@@ -193,21 +195,21 @@ export const projectionsRebuild = defineOperation({
   run: async (asked, context): Promise<Rebuilt | Enqueued> => {
     const { workspace, signal, screen } = context;
     const loaded = await workspace.pipeline();
-    const spec = chooseProjection(loaded.pipeline, asked.name);
+    const spec = chooseRebuilt(loaded.pipeline, asked.name);
     if (asked.background) return enqueue('projections rebuild', asked, context);
     const services = await workspace.services();
     return audited(context, 'projections rebuild', asked, async () => {
-      const { documents } = await estimate(spec, services);
-      return rebuild({
+      const { documents } = await estimate(spec, services, loaded.pipeline.sources);
+      const options = {
         settings: workspace.settings(),
         services,
         loaded,
-        spec,
         ruPerSecond: asked.ruPerSecond,
         signal,
-        progress: (changes) =>
+        progress: (changes: number) =>
           screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
-      });
+      };
+      return spec.kind === 'embed' ? rebuildInPlace({ ...options, spec }) : rebuild({ ...options, spec });
     });
   },
   format: (result) =>
@@ -218,7 +220,9 @@ export const projectionsRebuild = defineOperation({
           ...(result.parked > 0
             ? [`${plural(result.parked, 'change')} parked: \`millrace dead-letters list --only ${result.projection}\`.`]
             : []),
-          `Make it current by \`millrace projections promote ${result.projection.split('@')[0]}\`.`,
+          result.inPlace
+            ? 'It is written in place: there is nothing to promote.'
+            : `Make it current by \`millrace projections promote ${result.projection.split('@')[0]}\`.`,
         ].join('\n'),
 });
 

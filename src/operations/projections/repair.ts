@@ -14,7 +14,9 @@ import { openPipelineHistory } from '../archive/open.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { engineOf } from './engine-of.ts';
 import type { Difference } from './pass.ts';
+import { repairEmbed } from './repair-embed.ts';
 import { asSeen, sourcesFor } from './staged.ts';
+import type { OtherSpec } from './verify-others.ts';
 
 /** What a repair did. */
 export interface Repaired {
@@ -33,6 +35,8 @@ export interface RepairOptions {
   readonly services: Services;
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly chosen: readonly ProjectionSpec[];
+  /** Embeds among them are repaired too. */
+  readonly others?: readonly OtherSpec[];
   readonly readLagMs?: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -86,6 +90,13 @@ export async function repair(options: RepairOptions, differences: readonly Diffe
       }
     await flush();
     total.charge += engine.stats[0]?.meter.charge ?? 0;
+  }
+  for (const spec of options.others ?? []) {
+    const mine = differences.filter(({ projections }) => projections.includes(projectionId(spec)));
+    if (spec.kind !== 'embed' || mine.length === 0) continue;
+    const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), options);
+    total.applied += done.applied;
+    total.charge += done.charge;
   }
   return { ...total, charge: total.charge + meter.charge };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { parseDate } from '../../definition/date.ts';
-import { type Pipeline, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
 import { Views } from '../../engine/views.ts';
 import { parseContinuation } from '../../feed/position.ts';
 import type { Start } from '../../feed/source.ts';
@@ -14,9 +14,9 @@ import { type Context, defineOperation } from '../operation.ts';
 import { suggestion } from '../suggest.ts';
 import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
-import { chooseProjection } from './choose.ts';
+import { chooseRebuilt } from './choose.ts';
 import { countChanges } from './count.ts';
-import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './rebuild.ts';
+import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './estimate.ts';
 import { type StagedOptions, openStaged } from './staged.ts';
 import { currentOf } from './verify.ts';
 
@@ -124,11 +124,10 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const views = await new Views(services.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
   const live =
-    currentOf(projections, views).find(({ name }) => name === asked.name) ??
-    chooseProjection(loaded.pipeline, asked.name);
-  const spec = asked.into === undefined ? live : sideSpec(live, asked.into, loaded.model);
-  const pipeline: Pipeline =
-    spec === live ? loaded.pipeline : { ...loaded.pipeline, projections: [...projections, spec] };
+    currentOf(projections, views).find(({ name }) => name === asked.name) ?? chooseRebuilt(loaded.pipeline, asked.name);
+  const side = asked.into === undefined ? undefined : sideSpec(live, asked.into, loaded.model);
+  const spec = side ?? live;
+  const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;
   const startOf = await startsOf(asked, services, signal);
   const told = asked.checkpoint ?? asked.continuation ?? asked.from;
   return {
@@ -147,7 +146,12 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
 }
 
 /** The same projection into another container, under a name of its own: what it keeps about its sources is its own as well. */
-function sideSpec(spec: ProjectionSpec, container: string, { containers }: Model): ProjectionSpec {
+function sideSpec(spec: ProjectionSpec | EmbedSpec, container: string, { containers }: Model): ProjectionSpec {
+  if (spec.kind === 'embed') {
+    throw new UsageError('projection-in-place', `${projectionId(spec)} is an embed: it writes in place only`, {
+      mend: 'Leave --into away; `millrace projections verify` says what would change.',
+    });
+  }
   const keyOf = (name: string) => containers.find((of) => of.name === name)?.partitionKey;
   if (keyOf(container) === undefined) {
     const known = containers.map(({ name }) => name);

@@ -5,7 +5,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { untilStopped } from '../../archive/reading.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type ProjectionSpec, type SourceRef } from '../../definition/kinds.ts';
+import type { EmbedSpec, ProjectionSpec, SourceRef } from '../../definition/kinds.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { type SourceContainer, toChange } from '../../feed/change-mapper.ts';
@@ -24,7 +24,8 @@ export interface StagedOptions {
   readonly settings: Settings;
   readonly services: Services;
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
-  readonly spec: ProjectionSpec;
+  /** An embed is fed its parents: its children, that is what it writes into, are found by them. */
+  readonly spec: ProjectionSpec | EmbedSpec;
   /** Tells these leases from all others; whoever comes with the same goes on where another stopped. */
   readonly purpose: string;
   /** Where the ranges of a container without a position begin. Default: the beginning. */
@@ -45,7 +46,7 @@ export interface StagedProgress {
 
 /** One version of a projection, fed apart from the live hosts: by leases of its own, without side effects. */
 export interface Staged extends AsyncDisposable {
-  /** Resolves once every range was read to its end by reads that began after now, and all of it is durable or parked. */
+  /** Resolves once every range was read to its end by reads that began after now, and all of it is done or parked. */
   drained(signal: AbortSignal): Promise<void>;
   /** Applies what has left the source containers for the archive. */
   applyCold(signal: AbortSignal): Promise<void>;
@@ -58,6 +59,7 @@ export interface Staged extends AsyncDisposable {
 interface Feed {
   readonly host: FeedHost;
   readonly leases: CosmosLeaseStore;
+  readonly prefix: string;
   readonly ends: FeedEnds;
 }
 
@@ -105,7 +107,7 @@ export async function openStaged(options: StagedOptions): Promise<Staged> {
       },
       timings: { ...TIMINGS, ...options.timings },
     });
-    return { host, leases, ends };
+    return { host, leases, prefix, ends };
   };
   const sources = sourcesFor(options);
   const feeds = await Promise.all([...sources.values()].map(open));
@@ -119,10 +121,15 @@ export async function openStaged(options: StagedOptions): Promise<Staged> {
       let ours = since;
       for (;;) {
         const all = feeds.map(({ host }) => host.status());
-        if (feeds.every((feed) => isRead(feed, since))) return;
+        if (feeds.every((feed) => isRead(feed, since))) break;
         const now = systemClock.monotonic();
         if (all.some(({ leases }) => leases.length > 0)) ours = now;
         else if (now - ours > OVERTAKEN_MS) throw overtaken(purpose);
+        await delay(20, undefined, { signal });
+      }
+      // What changes left to be done after their page.
+      while (!(await engine.resume(signal))) {
+        await pace(signal);
         await delay(20, undefined, { signal });
       }
     },
@@ -145,10 +152,19 @@ export async function openStaged(options: StagedOptions): Promise<Staged> {
     }),
     stop,
     removeLeases: async () => {
-      for (const { leases } of feeds) for (const lease of await leases.list()) await leases.remove(lease);
+      for (const { leases, prefix } of feeds) {
+        for (const lease of await leases.list()) await leases.remove(lease);
+        await removeMarker(services, prefix);
+      }
     },
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** What says that there were leases; one that is left does no harm. */
+async function removeMarker({ leases }: Services, prefix: string): Promise<void> {
+  const id = `${prefix}.info`;
+  await withRetry(() => leases.item(id, id).delete(), { reads: true }).catch(() => undefined);
 }
 
 /** All ranges are here, and each was read to its end by a read that began after `since`, all of it acknowledged. */
@@ -173,7 +189,7 @@ export function sourcesFor({
   loaded: { pipeline, model },
   spec,
 }: Pick<StagedOptions, 'loaded' | 'spec'>): Map<string, SourceContainer> {
-  const wanted = Map.groupBy(sourcesOf(spec), ({ container }) => container);
+  const wanted = Map.groupBy(spec.kind === 'embed' ? [spec.from] : sourcesOf(spec), ({ container }) => container);
   const sources = new Map<string, SourceContainer>();
   for (const [name, source] of sourceContainers(pipeline, model)) {
     const types = new Set((wanted.get(name) ?? []).map(({ type }: SourceRef) => type));

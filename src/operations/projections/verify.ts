@@ -1,21 +1,16 @@
-import { z } from 'zod';
 import type { Settings } from '../../base/settings.ts';
-import { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views, type ViewsByName } from '../../engine/views.ts';
-import { audited } from '../audit/record.ts';
-import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
-import { type Context, defineOperation } from '../operation.ts';
 import type { Screen } from '../screen.ts';
 import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { chooseProjection } from './choose.ts';
 import { untilPassed } from './lag.ts';
 import { type Candidate, type Difference, type Pass, type PassOptions, comparePass } from './pass.ts';
-import { RU_A_READ, estimate } from './rebuild.ts';
 import { type Repaired, repair } from './repair.ts';
+import { type Beyond, beyondOf, notVerifiable } from './verify-beyond.ts';
 import { type OtherSpec, othersOf } from './verify-others.ts';
 
 export type { Difference } from './pass.ts';
@@ -28,6 +23,8 @@ export interface Verification extends Omit<Pass, 'differences'> {
   readonly moving: number;
   /** What `--repair` did; null without it. `different` is what was left after it. */
   readonly repaired: Repaired | null;
+  /** What was asked for with the others and can't be compared, or not be repaired. */
+  readonly beyond: readonly Beyond[];
 }
 
 export interface VerifyOptions {
@@ -63,9 +60,12 @@ export async function verify(
 ): Promise<Verification> {
   const kept = currentOf(loaded.pipeline.projections, await new Views(services.state, loaded.pipeline.name).read());
   const { only } = options;
-  const other = othersOf(loaded.pipeline).filter(
-    (spec) => only === undefined || spec.name === only || projectionId(spec) === only,
-  );
+  const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
+    only === undefined || name === only || projectionId({ name, version }) === only;
+  const other = othersOf(loaded.pipeline).filter(meant);
+  const beyond = beyondOf(loaded.pipeline, options.repair === true).filter(meant);
+  const [alone] = only === undefined || other.length > 0 ? [] : beyond;
+  if (alone) throw notVerifiable(alone);
   const one =
     only === undefined || other.length > 0
       ? undefined
@@ -73,18 +73,18 @@ export async function verify(
   const chosen = one ? [one] : only === undefined ? kept : [];
   const all = one && !kept.includes(one) ? [...kept, one] : kept;
   const first = await settled(loaded, services, { chosen, kept: all, others: other }, options);
-  if (!options.repair || first.differences.length === 0 || !options.settings) return summary(first, null);
+  if (!options.repair || first.differences.length === 0 || !options.settings) return summary(first, null, beyond);
   let left = first;
   const repaired = { removed: 0, reset: 0, applied: 0, charge: 0 };
   for (let round = 0; round < ROUNDS && left.differences.length > 0; round++) {
     const done = await repair(
-      { ...options, settings: options.settings, services, loaded, chosen: all },
+      { ...options, settings: options.settings, services, loaded, chosen: all, others: other },
       left.differences,
     );
     for (const name of ['removed', 'reset', 'applied', 'charge'] as const) repaired[name] += done[name];
     left = await settled(loaded, services, { chosen, kept: all, others: other }, options);
   }
-  return summary(left, repaired);
+  return summary(left, repaired, beyond);
 }
 
 interface Settled extends Pass {
@@ -138,6 +138,7 @@ async function settled(
 const summary = (
   { projections, documents, differences, moving }: Settled,
   repaired: Repaired | null,
+  beyond: readonly Beyond[],
 ): Verification => ({
   projections,
   documents,
@@ -145,6 +146,7 @@ const summary = (
   differences: differences.slice(0, SHOWN).map(shown),
   moving,
   repaired,
+  beyond,
 });
 
 const shown = ({ projections, container, document, kind, fields, expected, found }: Candidate): Difference => ({
@@ -175,6 +177,7 @@ export function formatVerification({
   differences,
   moving,
   repaired,
+  beyond,
 }: Verification): string {
   const lines = [
     table(
@@ -201,105 +204,6 @@ export function formatVerification({
     );
   if (different > PRINTED)
     lines.push(`  … and ${plural(different - PRINTED, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`);
+  for (const { name, version, why } of beyond) lines.push(`  ${projectionId({ name, version })}: ${why}`);
   return lines.join('\n');
-}
-
-const verifyWith = async (
-  { name: only, key, repair: mend }: { name?: string | undefined; key?: readonly unknown[]; repair: boolean },
-  { workspace, signal, screen }: Context,
-): Promise<Verification> =>
-  verify(await workspace.pipeline(), await workspace.services(), {
-    signal,
-    screen,
-    only,
-    ...(key === undefined ? {} : { key }),
-    settings: workspace.settings(),
-    repair: mend,
-  });
-
-export const projectionsVerify = defineOperation({
-  noun: 'projections',
-  verb: 'verify',
-  summary: 'Work projections out anew and compare them with what is stored, document by document',
-  examples: [
-    'millrace projections verify',
-    'millrace projections verify route-totals --json',
-    'millrace projections verify route-totals --repair',
-  ],
-  effect: 'changes',
-  argument: 'name',
-  input: z.object({
-    name: z.string().optional().describe('one projection; all of them if absent. Live hosts may go on'),
-    repair: z.boolean().default(false).describe('put right what differs'),
-    ...backgroundInput,
-  }),
-  plan: async ({ name, repair: mend }, { workspace }) => {
-    const loaded = await workspace.pipeline();
-    const services = await workspace.services();
-    const views = await new Views(services.state, loaded.pipeline.name).read();
-    const kept = currentOf(loaded.pipeline.projections, views);
-    const other = othersOf(loaded.pipeline).some((spec) => spec.name === name || projectionId(spec) === name);
-    const one =
-      name === undefined || other
-        ? undefined
-        : (kept.find((of) => of.name === name) ?? chooseProjection(loaded.pipeline, name));
-    let documents = 0;
-    for (const spec of one ? [one] : other ? [] : kept) documents += 2 * (await estimate(spec, services)).documents;
-    return {
-      steps: [
-        `read about ${plural(documents, 'document')} of sources and sinks and compare them`,
-        ...(mend ? ['set back or remove what differs, and apply the changes it is derived from again'] : []),
-      ],
-      ru: Math.ceil(documents * RU_A_READ),
-    };
-  },
-  run: async (asked, context): Promise<Verification | Enqueued> => {
-    if (asked.background) return enqueue('projections verify', asked, context);
-    if (!asked.repair) return verifyWith(asked, context);
-    return audited(context, 'projections verify --repair', asked, () => verifyWith(asked, context));
-  },
-  format: (result) => (isEnqueued(result) ? sayEnqueued(result) : formatVerification(result)),
-  ok: (result) => isEnqueued(result) || result.different === 0,
-});
-
-export const projectionsRepair = defineOperation({
-  noun: 'projections',
-  verb: 'repair',
-  summary: 'Work out anew what a projection has under one partition key, and put right what differs',
-  examples: [
-    `millrace projections repair store-days --key '["store-1"]'`,
-    `millrace projections repair store-days --key '["store-1"]' --dry-run`,
-  ],
-  effect: 'changes',
-  argument: 'name',
-  input: z.object({
-    name: z.string().describe('the projection'),
-    key: z.string().describe('partition key of its sink, as JSON: [\'"store-1"\']'),
-  }),
-  plan: async ({ name, key }, context) => {
-    const { differences } = await verifyWith({ name, key: keyOf(key), repair: false }, context);
-    return {
-      steps: differences.map(({ kind, container, document }) => `put right ${container} ${document} (${kind})`),
-      ru: 0,
-    };
-  },
-  run: async ({ name, key }, context) =>
-    audited(context, 'projections repair', { name, key }, () =>
-      verifyWith({ name, key: keyOf(key), repair: true }, context),
-    ),
-  format: formatVerification,
-  ok: ({ different }) => different === 0,
-});
-
-function keyOf(text: string): unknown[] {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    parsed = undefined;
-  }
-  if (Array.isArray(parsed)) return parsed;
-  throw new UsageError('input-invalid', `--key ${text} is no partition key`, {
-    mend: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
-  });
 }

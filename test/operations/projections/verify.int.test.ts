@@ -34,7 +34,7 @@ async function plant(count: number, random: Random): Promise<Set<string>> {
   for (let n = 0; planted.size < count; n++) {
     const [container, documents, type] = sinks[n % 2] ?? sinks[0]!;
     const document = documents.length > 0 ? random.pick(documents) : undefined;
-    const kind = random.int(3);
+    const kind = random.int(4);
     const mark = (id: string, storeId: string): unknown =>
       planted.add(`${container.id} ${JSON.stringify([storeId, id])}`);
     if (kind === 0 || !document) {
@@ -43,11 +43,21 @@ async function plant(count: number, random: Random): Promise<Set<string>> {
       mark(`planted-${n}`, storeId);
     } else if (!planted.has(`${container.id} ${JSON.stringify([document.storeId, document.id])}`)) {
       if (kind === 1) await container.item(document.id, document.storeId).delete();
+      else if (kind === 2 && type === 'day') await falsifyContribution(document, random);
       else await container.items.upsert({ ...document, cents: Number(document['cents']) + 1 });
       mark(document.id, document.storeId);
     }
   }
   return planted;
+}
+
+/** The aggregate stays right; what lies behind it is wrong, or gone. */
+async function falsifyContribution({ id, storeId }: Stored, random: Random): Promise<void> {
+  const query = `SELECT * FROM c WHERE c["of"] = '${id}' AND c["by"] = 'days@1' AND IS_OBJECT(c["values"])`;
+  const { resources } = await stage.container('Days').items.query<Stored>(query, { partitionKey: storeId }).fetchAll();
+  const one = random.pick(resources);
+  if (random.chance(0.5)) await stage.container('Days').item(one.id, storeId).delete();
+  else await stage.container('Days').items.upsert({ ...one, values: { rows: 1, m: { cents: -1 } } });
 }
 
 const named = (differences: readonly { container: string; document: string }[]): Set<string> =>

@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { untilStopped } from '../../archive/reading.ts';
+import { systemClock } from '../../base/clock.ts';
+import type { EmbedSpec, SourceRef } from '../../definition/kinds.ts';
+import { rowKey } from '../../definition/recompute.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import type { Change } from '../../feed/change.ts';
+import { matchesOf, refOf } from '../../projections/embed/fields.ts';
+import { openPipelineHistory } from '../archive/open.ts';
+import { engineOf } from './engine-of.ts';
+import type { RepairOptions } from './repair.ts';
+import { asSeen } from './staged.ts';
+
+const PAGE = 500;
+
+/**
+ * Gives an embed its differing children again, after the parents that they name: a parent that the embed has never seen
+ * is told to all of its children, and a child that was falsified is looked up anew. By the embed's own code, under its
+ * own guards, so live hosts may go on.
+ */
+export async function repairEmbed(
+  spec: EmbedSpec,
+  wanted: ReadonlySet<string>,
+  { settings, services, loaded, signal, readLagMs = 5_000 }: RepairOptions,
+): Promise<{ readonly applied: number; readonly charge: number }> {
+  const { pipeline, model } = loaded;
+  const engine = engineOf({ settings, services, loaded, readLagMs }, spec);
+  const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
+  const sources = sourceContainers(pipeline, model);
+  const keyPaths = model.containers.find(({ name }) => name === spec.into.container)?.partitionKey ?? [];
+  let applied = 0;
+  const give = async (of: SourceRef, wants: (change: Change) => boolean): Promise<void> => {
+    const source = sources.get(of.container);
+    if (!source) return;
+    let page: Change[] = [];
+    const flush = async (): Promise<void> => {
+      const changes = page;
+      page = [];
+      applied += changes.length;
+      if (changes.length > 0)
+        await engine.consume({ changes, charge: 0, readAt: systemClock.monotonic() }, untilStopped(signal));
+    };
+    for await (const document of history.documents(of.container, signal)) {
+      const change = asSeen(source, document);
+      if (!change || change.type !== of.type || !wants(change)) continue;
+      page.push(change);
+      if (page.length === PAGE) await flush();
+    }
+    await flush();
+  };
+  const parents = new Set<string>();
+  const children: Change[] = [];
+  const source = sources.get(spec.from.container);
+  const into = sources.get(spec.into.container);
+  if (!source || !into) return { applied: 0, charge: 0 };
+  for await (const document of history.documents(spec.into.container, signal)) {
+    const change = asSeen(into, document);
+    if (!change?.doc || change.type !== spec.into.type) continue;
+    if (!wanted.has(rowKey({ ...change.doc, id: change.id }, keyPaths))) continue;
+    children.push(change);
+    // What the user's `when` throws is the engine's to park.
+    try {
+      for (const { ref } of matchesOf(spec, source, change.doc)) parents.add(ref);
+    } catch {
+      continue;
+    }
+  }
+  await give(spec.from, (change) => parents.has(refOf(change)));
+  while (!(await engine.resume(signal))) await delay(20, undefined, { signal });
+  // Read anew: those that their parents have just reached are another version by now.
+  const again = new Set(children.map((change) => refOf(change)));
+  await give(spec.into, (change) => again.has(refOf(change)));
+  return { applied, charge: engine.stats[0]?.meter.charge ?? 0 };
+}

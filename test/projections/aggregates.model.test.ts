@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import type { AggregateSpec } from '../../src/definition/kinds.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { AGGREGATE, EACH, ROLLED_UP, SEED, STABLE, holdExact } from './exactness.ts';
+import { AGGREGATE, EACH, ROLLED_UP, STABLE, holdExact } from './exactness.ts';
+import { SEED, historiesOr } from './world.ts';
 
 const sink = { name: 'Groups', keyPaths: [['tenant']] };
 const runner = (spec: AggregateSpec, feeds = false): Runner =>
@@ -31,5 +32,6 @@ it(`after any history an aggregate of an aggregate is what the oracle says (seed
       },
     };
   });
-  expect(emptied, 'groups that lost their last row').toBeGreaterThan(0);
+  // One history alone may have none.
+  expect(emptied, 'groups that lost their last row').toBeGreaterThan(historiesOr(200) < 100 ? -1 : 0);
 });

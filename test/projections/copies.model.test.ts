@@ -1,6 +1,7 @@
 import { it } from 'vitest';
 import { copyRunner } from '../../src/projections/copy/runner.ts';
-import { COPY, CUSTOMERS, JOINED, ORDERS, READ_LAG_MS, SEED, holdExact, source } from './exactness.ts';
+import { COPY, CUSTOMERS, JOINED, ORDERS, holdExact, source } from './exactness.ts';
+import { READ_LAG_MS, SEED } from './world.ts';
 
 it.each([COPY, JOINED].map((spec) => [spec.name, spec] as const))(
   `after any history copy %s is what the oracle says (seed ${SEED})`,

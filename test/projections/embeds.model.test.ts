@@ -1,23 +1,15 @@
 // Embeds under random histories against their oracle: parents change, are deleted and come back; children are born,
 // move, are written back as they once were, expire; hosts crash, sleep and read stale replicas.
-import type { CosmosClient, Database } from '@azure/cosmos';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import pMap from 'p-map';
+import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
-import { connect } from '../../src/cosmos/connect.ts';
 import type { Doc, EmbedSpec, SourceRef, SourceRules } from '../../src/definition/kinds.ts';
 import { recomputeEmbeds } from '../../src/definition/recompute-embeds.ts';
-import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
 import { embedRunner } from '../../src/projections/embed/runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
-import { suiteSeed } from '../support/seed.ts';
 import { runHistory } from './history.ts';
-
-const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
-const READ_LAG_MS = 12;
+import { READ_LAG_MS, SEED, type World, historiesOr, untilAnswered, useHistories } from './world.ts';
 
 const PRODUCTS: SourceRef = { container: 'Products', type: 'product' };
 const BRANDS: SourceRef = { container: 'Products', type: 'brand' };
@@ -70,30 +62,7 @@ const BRAND_OF_LINES: EmbedSpec = {
   set: { brandName: ({ name }) => name },
 };
 
-let emulator: Emulator;
-let clients: CosmosClient[];
-let databases: Database[];
-
-beforeAll(async () => {
-  emulator = await startEmulator({ seed: SEED });
-  const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
-  const { httpClient } = emulator.clientOptions;
-  clients = await Promise.all([1, 2, 3].map(() => connect(account, [], { httpClient })));
-  const [admin] = clients;
-  await admin?.databases.create({ id: 'model' });
-  databases = clients.map((client) => client.database('model'));
-  for (const [id, path] of [
-    ['Products', '/tenant'],
-    ['Orders', '/tenant'],
-    ['millrace', '/pk'],
-  ])
-    await databases[0]?.containers.create({ id: id ?? '', partitionKey: { paths: [path ?? ''] }, defaultTtl: -1 });
-});
-
-afterAll(async () => {
-  for (const client of clients) client.dispose();
-  await emulator.close();
-});
+const each = useHistories({ Products: '/tenant', Orders: '/tenant' });
 
 const runnerOf = (spec: EmbedSpec): Runner =>
   embedRunner(spec, { stateContainer: 'millrace', sources: SOURCES, readLagMs: READ_LAG_MS });
@@ -126,34 +95,25 @@ it.each([
   ['of the elements of a list', [LINES]],
   ['of several parents in one child', [NAME, BRAND, LINES, BRAND_OF_LINES]],
 ] as const)(`after any history an embed %s is what the oracle says (seed ${SEED})`, async (_what, specs) => {
-  emulator.faults({ replicaLagMs: READ_LAG_MS / 2, failAfterEffect: 0.01, throttle: 0.005 });
-  // Four at once cost as much as four.
-  const seeds = Array.from({ length: Math.ceil(HISTORIES / specs.length) }, (_, index) => SEED + index);
-  const written = new Map<string, Doc>();
-  const prefix = specs.map(({ name }) => name).join('-');
-  await pMap(
-    seeds,
-    async (seed) => {
-      const tenant = `${prefix}-${seed}`;
-      const hosts = databases.slice(1).map((database) => ({ database }));
-      await runHistory({
-        random: new Random(seed),
-        tenant,
-        hosts,
-        runners: hosts.map(() => together(specs)),
-        write: (random) => (random.chance(0.4) ? writeParent(random, tenant) : writeChild(random, tenant, written)),
-        steps: 40,
-        readLagMs: READ_LAG_MS,
-        sources: [...SOURCES.values()],
-      });
-    },
-    { concurrency: 12 },
-  );
-  emulator.faults({});
-  await pMap(seeds, (seed) => compare(specs, `${prefix}-${seed}`, seed, written), { concurrency: 12 });
+  await each(historiesOr(100), async (world, seed) => {
+    const tenant = `t${seed}`;
+    const written = new Map<string, Doc>();
+    await runHistory({
+      random: new Random(seed),
+      tenant,
+      hosts: world.hosts,
+      feed: world.feed,
+      runners: world.hosts.map(() => together(specs)),
+      write: (random) =>
+        random.chance(0.4) ? writeParent(random, tenant, world) : writeChild(random, tenant, world, written),
+      readLagMs: READ_LAG_MS,
+      sources: [...SOURCES.values()],
+    });
+    return () => compare(specs, tenant, world, written);
+  });
 });
 
-async function writeParent(random: Random, tenant: string): Promise<void> {
+async function writeParent(random: Random, tenant: string, world: World): Promise<void> {
   const parents = Array.from({ length: random.chance(0.2) ? 2 : 1 }, () => ({
     id: `p${random.int(3)}`,
     tenant,
@@ -164,15 +124,15 @@ async function writeParent(random: Random, tenant: string): Promise<void> {
     ...(random.chance(0.1) ? { deletedAt: 'now' } : {}),
   })).map((parent) => ({ ...parent, id: parent.type === 'brand' ? `b${parent.id}` : parent.id }));
   const [first, second] = parents;
-  await atSource('Products', tenant, second && first?.id !== second.id ? parents : parents.slice(0, 1));
+  await world.write('Products', tenant, second && first?.id !== second.id ? parents : parents.slice(0, 1));
 }
 
 /** The application's own fields, which no embed may touch. */
 const OWN = ['id', 'tenant', 'type', 'product', 'brand', 'count', 'deletedAt'];
 
-async function writeChild(random: Random, tenant: string, written: Map<string, Doc>): Promise<void> {
+async function writeChild(random: Random, tenant: string, world: World, written: Map<string, Doc>): Promise<void> {
   const id = `o${random.int(4)}`;
-  const container = databases[0]?.container('Orders');
+  const container = world.database.container('Orders');
   const line = () => ({
     product: `p${random.int(3)}`,
     brand: `bp${random.int(3)}`,
@@ -192,46 +152,25 @@ async function writeChild(random: Random, tenant: string, written: Map<string, D
     ...(random.chance(0.2) ? { ttl: 1_000 } : {}),
   };
   // Written back as it was read some time ago, embedded fields, marks and all; or with one field changed.
-  const before = await retried(async () => (await container?.item(id, tenant).read<Doc>())?.resource);
+  const before = await untilAnswered(async () => (await container.item(id, tenant).read<Doc>()).resource);
   if (before && random.chance(0.4)) order = { ...before, ...(random.chance(0.5) ? { count: random.int(3) } : {}) };
   if (random.chance(0.3)) {
-    const memory = written.get(`old ${tenant} ${id}`);
-    if (before) written.set(`old ${tenant} ${id}`, before);
+    const memory = written.get(`old ${id}`);
+    if (before) written.set(`old ${id}`, before);
     if (memory) order = memory;
   }
-  await atSource('Orders', tenant, [order]);
-  written.set(`${tenant} ${id}`, order);
+  await world.write('Orders', tenant, [order]);
+  written.set(id, order);
 }
-
-async function retried<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call();
-    } catch {
-      // Throttled, or the answer was lost.
-    }
-  }
-}
-
-/** The application's own write: repeated until it is known to have happened. */
-const atSource = (container: string, tenant: string, written: readonly Doc[]): Promise<void> =>
-  retried(async () => {
-    const operations = written.map((resourceBody) => ({
-      operationType: 'Upsert' as const,
-      resourceBody: resourceBody as never,
-    }));
-    const answer = await databases[0]?.container(container).items.batch(operations, tenant);
-    if (answer?.code !== 200) throw new Error('again');
-  });
 
 async function compare(
   specs: readonly EmbedSpec[],
   tenant: string,
-  seed: number,
+  world: World,
   written: ReadonlyMap<string, Doc>,
 ): Promise<void> {
   const present = new Map<string, Doc[]>();
-  for (const of of RULES) present.set(of.type, await documents(of, tenant));
+  for (const of of RULES) present.set(of.type, await world.documents(of.container, `c.type = '${of.type}'`, tenant));
   const children = [
     ...recomputeEmbeds(
       specs,
@@ -244,27 +183,10 @@ async function compare(
   ];
   const stored = children.map(({ found }) => canonical(found));
   const wanted = children.map(({ expected }) => canonical(expected));
-  expect(stored, `${tenant}: MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`).toEqual(wanted);
+  expect(stored).toEqual(wanted);
   for (const { found } of children) {
-    const own = written.get(`${tenant} ${String(found['id'])}`) ?? {};
+    const own = written.get(String(found['id'])) ?? {};
     const ownOf = (doc: Doc): Doc => Object.fromEntries(OWN.map((field) => [field, doc[field]]));
-    expect(
-      canonical(ownOf(found)),
-      `${tenant}: the application's own fields, MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`,
-    ).toBe(canonical(ownOf(own)));
+    expect(canonical(ownOf(found)), `the application's own fields`).toBe(canonical(ownOf(own)));
   }
-}
-
-async function documents({ container, type }: SourceRef, tenant: string): Promise<Doc[]> {
-  const found = await databases[0]
-    ?.container(container)
-    .items.query<Doc>({
-      query: 'SELECT * FROM c WHERE c.tenant = @tenant AND c.type = @type',
-      parameters: [
-        { name: '@tenant', value: tenant },
-        { name: '@type', value: type },
-      ],
-    })
-    .fetchAll();
-  return found?.resources ?? [];
 }

@@ -1,25 +1,17 @@
 // The server, projections and judge of the two model tests beside this file, which run side by side.
-import type { CosmosClient, Database } from '@azure/cosmos';
-import { afterAll, beforeAll, expect } from 'vitest';
-import pMap from 'p-map';
+import { expect } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
-import { connect } from '../../src/cosmos/connect.ts';
 import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../src/definition/kinds.ts';
 import { isEmptied } from '../../src/definition/emptied.ts';
 import { recompute, visible } from '../../src/definition/recompute.ts';
-import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
-import { suiteSeed } from '../support/seed.ts';
 import { runHistory } from './history.ts';
+import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 // 2,025 histories a run (the slow ones with joins half as often); MILLRACE_SEED repeats one, MILLRACE_HISTORIES changes
 // how many a projection gets.
-export const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 450);
-export const READ_LAG_MS = 8;
-
 export const ORDERS: SourceRef = { container: 'Orders', type: 'order' };
 const GROUPS: SourceRef = { container: 'Groups', type: 'state' };
 export const CUSTOMERS: SourceRef = { container: 'Customers', type: 'customer' };
@@ -31,6 +23,7 @@ export const source = (of: SourceRef): SourceContainer => ({
 });
 
 const lines = (doc: Doc): readonly Doc[] => doc['lines'] as Doc[];
+const RULES = [ORDERS, CUSTOMERS].map((of) => ({ ...of, deleted }));
 const number = (row: unknown, field: string): number => Number((row as Doc)[field]);
 
 export const AGGREGATE = {
@@ -124,72 +117,38 @@ export const JOINED = {
   }),
 } satisfies CopySpec;
 
-let emulator: Emulator;
-let clients: CosmosClient[];
-let databases: Database[];
-
-beforeAll(async () => {
-  emulator = await startEmulator({ seed: SEED });
-  const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
-  const { httpClient } = emulator.clientOptions;
-  clients = await Promise.all([1, 2, 3].map(() => connect(account, [], { httpClient })));
-  const [admin] = clients;
-  await admin?.databases.create({ id: 'model' });
-  databases = clients.map((client) => client.database('model'));
-  const containers = [
-    ['Orders', '/tenant'],
-    ['Customers', '/tenant'],
-    ['Groups', '/tenant'],
-    ['Copies', '/place'],
-    ['millrace', '/pk'],
-  ];
-  for (const [id, path] of containers) {
-    await databases[0]?.containers.create({ id: id ?? '', partitionKey: { paths: [path ?? ''] }, defaultTtl: -1 });
-  }
-});
-
-afterAll(async () => {
-  for (const client of clients) client.dispose();
-  await emulator.close();
+const each = useHistories({
+  Orders: '/tenant',
+  Customers: '/tenant',
+  Groups: '/tenant',
+  Copies: '/place',
 });
 
 /** Runs random histories of a projection and compares what they leave with the oracle. */
-export async function holdExact(spec: ProjectionSpec, runner: () => Runner): Promise<void> {
-  emulator.faults({ replicaLagMs: READ_LAG_MS / 2, failAfterEffect: 0.01, throttle: 0.005 });
-  const joined = spec.kind === 'copy' && spec.joins.length > 0;
-  const seeds = Array.from({ length: Math.ceil(joined ? HISTORIES / 2 : HISTORIES) }, (_, index) => SEED + index);
-  await pMap(
-    seeds,
-    async (seed) => {
-      const tenant = `${spec.name}-${seed}`;
-      const random = new Random(seed);
-      const hosts = databases.slice(1).map((database) => ({ database }));
-      const runners = hosts.map(runner);
-      const write = (of: Random) => (joined && of.chance(0.4) ? writeCustomer(of, tenant) : writeOrder(of, tenant));
-      await runHistory({
-        random,
-        tenant,
-        hosts,
-        runners,
-        write,
-        steps: 40,
-        readLagMs: READ_LAG_MS,
-        sources: sourcesOf(spec),
-      });
-    },
-    { concurrency: 12 },
-  );
-  // The judge looks at the primary: no stale replica, no fault.
-  emulator.faults({});
-  await pMap(seeds, (seed) => compare(spec, `${spec.name}-${seed}`, seed), { concurrency: 12 });
-}
+export const holdExact = (spec: ProjectionSpec, runner: () => Runner): Promise<void> =>
+  each(historiesOr(200), async (world, seed) => {
+    const tenant = `t${seed}`;
+    const joined = spec.kind === 'copy' && spec.joins.length > 0;
+    await runHistory({
+      random: new Random(seed),
+      tenant,
+      hosts: world.hosts,
+      feed: world.feed,
+      runners: world.hosts.map(runner),
+      write: (random) =>
+        joined && random.chance(0.4) ? writeCustomer(random, tenant, world) : writeOrder(random, tenant, world),
+      readLagMs: READ_LAG_MS,
+      sources: sourcesOf(spec),
+    });
+    return () => compare(spec, tenant, world);
+  });
 
 const sourcesOf = (spec: ProjectionSpec): SourceContainer[] => {
   if (spec.from.container === GROUPS.container) return [source(ORDERS), source(GROUPS)];
   return spec.kind === 'copy' && spec.joins.length > 0 ? [source(ORDERS), source(CUSTOMERS)] : [source(ORDERS)];
 };
 
-async function writeOrder(random: Random, tenant: string): Promise<void> {
+async function writeOrder(random: Random, tenant: string, world: World): Promise<void> {
   const id = `d${random.int(5)}`;
   const line = () => ({ product: `p${random.int(3)}`, cents: 1 + random.int(50) });
   const order = {
@@ -206,15 +165,15 @@ async function writeOrder(random: Random, tenant: string): Promise<void> {
   };
   // Two documents of one transaction share an lsn, and their order inside it is open.
   const twin = { ...order, id: `d${random.int(5)}`, fixed: 'f9' };
-  await atSource(
+  await world.write(
     'Orders',
     tenant,
     random.chance(0.2) && twin.id !== id ? [order, { ...twin, fixed: `f${Number(twin.id.slice(1)) % 2}` }] : [order],
   );
 }
 
-const writeCustomer = (random: Random, tenant: string): Promise<void> =>
-  atSource('Customers', tenant, [
+const writeCustomer = (random: Random, tenant: string, world: World): Promise<void> =>
+  world.write('Customers', tenant, [
     {
       id: `c${random.int(3)}`,
       tenant,
@@ -224,47 +183,15 @@ const writeCustomer = (random: Random, tenant: string): Promise<void> =>
     },
   ]);
 
-/** The application's own write: repeated until it is known to have happened. */
-async function atSource(container: string, tenant: string, documents: readonly Doc[]): Promise<void> {
-  for (;;) {
-    try {
-      const operations = documents.map((resourceBody) => ({
-        operationType: 'Upsert' as const,
-        resourceBody: resourceBody as never,
-      }));
-      const answer = await databases[0]?.container(container).items.batch(operations, tenant);
-      if (answer?.code === 200) return;
-    } catch {
-      // Throttled, or the answer was lost: an upsert may be sent again.
-    }
-  }
-}
-
-async function compare(spec: ProjectionSpec, tenant: string, seed: number): Promise<void> {
-  const found = await ownDocuments(
-    spec.into.container,
-    spec.into.container === 'Copies' ? `STARTSWITH(c.place, '${tenant}')` : `c.tenant = '${tenant}'`,
-  );
+async function compare(spec: ProjectionSpec, tenant: string, world: World): Promise<void> {
+  const found = await (spec.into.container === 'Copies'
+    ? world.documents('Copies', `STARTSWITH(c.place, '${tenant}')`)
+    : world.documents(spec.into.container, 'true', tenant));
   const present = new Map<string, Doc[]>();
-  for (const of of [ORDERS, CUSTOMERS, GROUPS])
-    present.set(of.type, await ownDocuments(of.container, `c.tenant = '${tenant}' AND c.type = '${of.type}'`));
-  const expected = recompute(spec, (of) => present.get(of.type) ?? [], [
-    { ...ORDERS, deleted },
-    { ...CUSTOMERS, deleted },
-  ]);
+  for (const of of sourcesOf(spec).flatMap(({ name, types }) => [...types.keys()].map((type) => ({ name, type }))))
+    present.set(of.type, await world.documents(of.name, `c.type = '${of.type}'`, tenant));
+  const expected = recompute(spec, (of) => present.get(of.type) ?? [], RULES);
   const shown = (documents: Iterable<Doc>) => [...documents].map((document) => canonical(visible(document))).toSorted();
   const own = found.filter((document) => document['type'] === spec.into.type && !isEmptied(document));
-  expect(shown(own), `${spec.name}: MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`).toEqual(shown(expected.values()));
-}
-
-async function ownDocuments(container: string, where: string): Promise<Doc[]> {
-  const { resources } = await (databases[0]
-    ?.container(container)
-    .items.query<Doc>(`SELECT * FROM c WHERE ${where}`)
-    .fetchAll() ?? never());
-  return resources;
-}
-
-function never(): never {
-  throw new Error('The server was not started');
+  expect(shown(own)).toEqual(shown(expected.values()));
 }

@@ -1,8 +1,9 @@
 // A random history of one tenant: documents change at the source while two hosts deliver pages of its real change feed to
 // a runner, crash between any two requests, fall asleep and wake up as zombies, and read stale replicas. In the end the
 // feed is drained and the sink has to be what the oracle says.
-import { ChangeFeedStartFrom, type ChangeFeedPullModelIterator, type Container, type Database } from '@azure/cosmos';
+import type { Database } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import { MillraceError } from '../../src/base/errors.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { Change } from '../../src/feed/change.ts';
 import { type SourceContainer, toChange } from '../../src/feed/change-mapper.ts';
@@ -12,14 +13,28 @@ import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import type { Random } from '../support/random.ts';
 
-export class Crash extends Error {}
+/** Of a host, between any two requests: its page is read again. */
+export class Crash extends MillraceError<'crashed'> {
+  constructor() {
+    super('crashed', 'The host crashed', { retryable: true });
+  }
+}
 
 /** A host of its own: another client, so another session, so reads as stale as the server makes them. */
 export interface Host {
   readonly database: Database;
 }
 
+/** One page of the change feed of one partition key, from a position on ('': the beginning). */
+export type ReadFeed = (
+  container: string,
+  key: string,
+  from: string,
+  size: number,
+) => Promise<{ readonly documents: readonly unknown[]; readonly next: string }>;
+
 export interface HistoryOptions {
+  readonly feed: ReadFeed;
   readonly random: Random;
   readonly tenant: string;
   readonly hosts: readonly Host[];
@@ -28,33 +43,42 @@ export interface HistoryOptions {
   readonly runners: readonly Runner[];
   /** Makes one random write at the source. */
   readonly write: (random: Random) => Promise<void>;
-  readonly steps: number;
   readonly readLagMs: number;
+  /** One delivery after the other, none repeated unless its host crashed, no zombies: for what keeps an order. */
+  readonly serial?: boolean;
 }
+
+/** Most are short and dense, some long, for what takes many changes to go wrong. */
+const stepsOf = (random: Random): number => (random.chance(0.1) ? 40 : 10 + random.int(8));
 
 export const UNFENCED: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
 
 /** Runs the history to its end: everything delivered, no zombie left. */
 export async function runHistory(options: HistoryOptions): Promise<void> {
-  const { random, hosts, sources, runners, steps } = options;
-  const feeds = sources.map((source) => new Feed(hosts, source, options.tenant));
+  const { random, hosts, sources, runners, serial = false } = options;
+  const steps = stepsOf(random);
+  const feeds = sources.map((source) => new Feed(options.feed, source, options.tenant, random));
   const zombies = new Zombies();
   const underway = new Set<Promise<void>>();
   const failures: unknown[] = [];
+  /** As a host would: what another attempt may mend has the page read again. */
+  const note = (error: unknown): void => {
+    if (!(error instanceof MillraceError && error.retryable)) failures.push(error);
+  };
   const deliver = async (host: number, feed: Feed, faults: boolean): Promise<boolean> => {
-    const page = await feed.page(host, 1 + random.int(4));
+    const page = await feed.page();
     if (page.read === 0) return false;
     const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
-    const session = faults ? injected(inner, random, zombies) : inner;
-    const task = (runners[host] ?? never()).apply(page.changes, session).then(
-      () => feed.acknowledge(page),
-      (error: unknown) => {
-        if (!(error instanceof Crash)) failures.push(error);
-      },
-    );
+    const session = faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner;
+    const apply = async (): Promise<void> => {
+      await (runners[host] ?? never()).apply(page.changes, session);
+      // Or it dies before it can say how far it got.
+      if (!faults || !random.chance(0.05)) feed.acknowledge(page);
+    };
+    const task = apply().catch(note);
     const tracked = task.finally(() => underway.delete(tracked));
     underway.add(tracked);
-    if (!faults) await tracked;
+    if (!faults || serial) await tracked;
     return true;
   };
   const resume = async (host: number, faults: boolean): Promise<boolean> => {
@@ -62,12 +86,9 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     if (!runner.resume) return true;
     const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
     let idle = true;
-    const task = runner.resume(faults ? injected(inner, random, zombies) : inner).then(
-      (outcome) => void (idle = outcome.idle),
-      (error: unknown) => {
-        if (!(error instanceof Crash)) failures.push(error);
-      },
-    );
+    const task = runner
+      .resume(faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner)
+      .then((outcome) => void (idle = outcome.idle), note);
     const tracked = task.finally(() => underway.delete(tracked));
     underway.add(tracked);
     if (!faults) await tracked;
@@ -78,28 +99,22 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     if (runners[0]?.resume && random.chance(0.1)) await resume(random.int(hosts.length), true);
     else if (kind < 0.4) await options.write(random);
     else if (kind < 0.75) await deliver(random.int(hosts.length), random.pick(feeds), true);
-    else if (kind < 0.8) random.pick(feeds).rewind(random);
+    else if (kind < 0.8 && !serial) random.pick(feeds).rewind(random);
     else if (kind < 0.9) zombies.wakeOne(random);
     else await turn();
   }
-  // What a delivery wrote may be a source as well, and its feed be read from a replica that lags behind.
+  // What a delivery wrote may be a source as well, and its feed be read from a replica that lags behind: quiet is what
+  // had nothing to give before and after that long.
   const drain = async (): Promise<void> => {
-    for (let quiet = false, wroteAt = performance.now(); !quiet && failures.length === 0;) {
-      quiet = performance.now() - wroteAt > options.readLagMs;
+    for (let quiet = 0; quiet < 2 && failures.length === 0;) {
+      let moved = false;
       for (const feed of feeds) {
-        if (await deliver(random.int(hosts.length), feed, false)) {
-          quiet = false;
-          wroteAt = performance.now();
-        }
+        while (await deliver(random.int(hosts.length), feed, false)) moved = true;
         if (random.chance(0.5)) zombies.wakeOne(random);
       }
-      for (const host of hosts.keys()) {
-        if (await resume(host, false)) continue;
-        quiet = false;
-        wroteAt = performance.now();
-      }
-      // Until the replicas have caught up there is nothing to read.
-      if (!quiet) await delay(2);
+      for (const host of hosts.keys()) if (!(await resume(host, false))) moved = true;
+      quiet = moved ? 0 : quiet + 1;
+      if (quiet < 2) await delay(options.readLagMs);
     }
   };
   // Some zombies wake while the feeds are drained, the last ones after everybody else has finished.
@@ -122,38 +137,25 @@ interface FeedPage {
 
 /** The real change feed of one partition key, with one checkpoint that two hosts share as they would a lease's. */
 class Feed {
-  readonly #hosts: readonly Host[];
+  readonly #read: ReadFeed;
   readonly #source: SourceContainer;
   readonly #tenant: string;
+  readonly #size: number;
   readonly #history: string[] = [''];
   #checkpoint = '';
 
-  constructor(hosts: readonly Host[], source: SourceContainer, tenant: string) {
-    this.#hosts = hosts;
+  constructor(read: ReadFeed, source: SourceContainer, tenant: string, random: Random) {
+    this.#read = read;
     this.#source = source;
     this.#tenant = tenant;
+    this.#size = 1 + random.int(4);
   }
 
-  async page(host: number, size: number): Promise<FeedPage> {
+  async page(): Promise<FeedPage> {
     const from = this.#checkpoint;
-    const container: Container = (this.#hosts[host] ?? never()).database.container(this.#source.name);
-    const changeFeedStartFrom =
-      from === '' ? ChangeFeedStartFrom.Beginning([this.#tenant]) : ChangeFeedStartFrom.Continuation(from);
-    const pull: ChangeFeedPullModelIterator<unknown> = container.items.getChangeFeedIterator({
-      changeFeedStartFrom,
-      maxItemCount: size,
-    });
-    for (let tries = 0; ; tries++) {
-      try {
-        const { result, continuationToken } = await pull.readNext();
-        const changes = (result ?? [])
-          .map((raw) => toChange(this.#source, raw, 1))
-          .filter((change) => change !== undefined);
-        return { read: result?.length ?? 0, changes, next: continuationToken, from };
-      } catch (error) {
-        if (tries > 20) throw error;
-      }
-    }
+    const { documents, next } = await this.#read(this.#source.name, this.#tenant, from, this.#size);
+    const changes = documents.map((raw) => toChange(this.#source, raw, 1)).filter((change) => change !== undefined);
+    return { read: documents.length, changes, next, from };
   }
 
   /** As a lease would: only the holder of the position it began with moves it. */
@@ -186,10 +188,16 @@ export class Zombies {
 }
 
 /** Between any two requests: another's turn, a crash, or a long sleep. */
-export function injected(inner: SinkSession, random: Random, zombies: Zombies, sleeps = 0.04): SinkSession {
+export function injected(
+  inner: SinkSession,
+  random: Random,
+  zombies: Zombies,
+  sleeps = 0.04,
+  crashes = 0.02,
+): SinkSession {
   const point = async (): Promise<void> => {
     for (let turns = random.int(3); turns > 0; turns--) await turn();
-    if (random.chance(0.02)) throw new Crash('crashed');
+    if (random.chance(crashes)) throw new Crash();
     if (random.chance(sleeps)) await zombies.sleep();
   };
   const around = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -198,8 +206,13 @@ export function injected(inner: SinkSession, random: Random, zombies: Zombies, s
     await point();
     return result;
   };
+  const { kind, signal } = inner.fence;
+  const assert = (): void => {
+    inner.fence.assert();
+    if (random.chance(crashes)) throw new Crash();
+  };
   return {
-    fence: inner.fence,
+    fence: { kind, signal, assert },
     read: (...of) => around(() => inner.read(...of)),
     commit: (...of) => around(() => inner.commit(...of)),
     query: (...of) => around(() => inner.query(...of)),

@@ -1,4 +1,4 @@
-import type { Container, Database, OperationInput, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
+import type { Container, Database, OperationInput, PartitionKey, QueryIterator, SqlQuerySpec } from '@azure/cosmos';
 import { MillraceError } from '../base/errors.ts';
 import { landingSignal } from '../cosmos/connect.ts';
 import { failureOf, kindOfStatus } from '../cosmos/failure.ts';
@@ -70,7 +70,10 @@ export class CosmosSession implements SinkSession {
       parameters: Object.entries(parameters).map(([name, value]) => ({ name: `@${name}`, value })),
     };
     const options = key ? { partitionKey: partitionKey(key), maxItemCount: -1 } : { maxItemCount: -1 };
-    const ask = () => this.#container(container).items.query<T>(spec, options).fetchAll();
+    const ask = () => {
+      const pages = this.#container(container).items.query<T>(spec, options);
+      return key ? everyPage(pages) : pages.fetchAll();
+    };
     const answer = await withRetry(
       () => (key ? this.#spend(container, key, ask, ({ requestCharge }) => requestCharge) : ask()),
       this.#options(true),
@@ -152,6 +155,18 @@ export class CosmosSession implements SinkSession {
   #options(reads: boolean): RetryOptions {
     return { signal: this.fence.signal, meter: this.#meter, reads, before: () => this.fence.assert() };
   }
+}
+
+/** Of one partition: fetchAll() would send a request for a plan as well, which only many partitions need. */
+async function everyPage<T>(pages: QueryIterator<T>): Promise<{ resources: T[]; requestCharge: number }> {
+  const resources: T[] = [];
+  let requestCharge = 0;
+  while (pages.hasMoreResults()) {
+    const page = await pages.fetchNext();
+    resources.push(...page.resources);
+    requestCharge += page.requestCharge;
+  }
+  return { resources, requestCharge };
 }
 
 /** 207: one operation carries the reason, the others 424; nothing was written. */

@@ -5,6 +5,7 @@ import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../feed/change.ts';
 import type { Refusal } from '../projections/runner.ts';
 import { scrub } from './dead-letters-scrub.ts';
+import { type Kept, KeptChanges } from './kept-changes.ts';
 
 /** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */
 export interface DeadLetter extends Identity {
@@ -24,12 +25,11 @@ export interface DeadLetter extends Identity {
   readonly lastAt: string;
 }
 
-interface Stored extends DeadLetter {
+/** The change itself is kept where it waits or was an event. */
+interface Stored extends DeadLetter, Kept {
   readonly pk: string;
   readonly kind: 'dead-letter';
   readonly document: string;
-  /** The change itself, where it waits or was an event, and isn't too large. */
-  readonly change?: Change;
   readonly _etag: string;
 }
 
@@ -41,19 +41,18 @@ export interface Parked {
   readonly order: string;
 }
 
-/** Characters of JSON up to which a change is kept whole: Cosmos DB takes 2 MB of UTF-8. */
-const MAX_KEPT = 500_000;
-
 const PARTITION = 'dead-letters';
 
 /** Dead letters of state projections, in the state container. The source stays the truth: no document body is kept. */
 export class DeadLetters {
   readonly #state: Container;
+  readonly #kept: KeptChanges;
   /** Parked documents by projection, as last read: a hint that spares a read a page. */
   readonly #parked = new Map<string, Promise<Map<string, Parked>>>();
 
   constructor(state: Container) {
     this.#state = state;
+    this.#kept = new KeptChanges(state);
   }
 
   /**
@@ -98,14 +97,16 @@ export class DeadLetters {
     return keys;
   }
 
-  /** The changes that wait under a key. What was too large to be kept isn't among them. */
+  /** The changes that wait under a key. */
   async waiting(projection: string, order: string): Promise<Change[]> {
     const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter' AND c.waits = true` };
     const options = { partitionKey: partition(projection) };
     const { resources } = await withRetry(() => this.#state.items.query<Stored>(query, options).fetchAll(), {
       reads: true,
     });
-    return resources.flatMap(({ change }) => (change && orderOf(change) === order ? [change] : []));
+    const own = resources.filter((letter) => orderOf(letter) === order);
+    const changes = await Promise.all(own.map((letter) => this.#kept.get(letter.pk, letter)));
+    return changes.filter((change) => change !== undefined);
   }
 
   /** Takes away what newer versions, now applied, have replaced. */
@@ -133,7 +134,8 @@ export class DeadLetters {
 
   /** The change that is kept with a letter, where there is one. */
   async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
-    return (await this.#read(letter.projection, documentId(letter)))?.change;
+    const stored = await this.#read(letter.projection, documentId(letter));
+    return stored && this.#kept.get(stored.pk, stored);
   }
 
   /** True once nothing is parked of the document; false where a newer version is. */
@@ -186,16 +188,19 @@ export class DeadLetters {
     whole: boolean,
   ): Promise<void> {
     const id = documentId(change);
+    const pk = partition(projection);
+    let kept: Kept = {};
     for (;;) {
       const before = await this.#read(projection, id);
       const order = before && compareVersions(change.version, before.version);
       // Why a version was refused isn't replaced by that it would have to wait now.
-      if (order === 'older' || (reason.waits && order === 'same')) return;
+      if (order === 'older' || (reason.waits && order === 'same')) return this.#forget(pk, kept, before);
+      if (whole && !kept.change && !kept.parts) kept = await this.#kept.put(pk, change);
       const at = now.toISOString();
       const letter = {
         ...reason,
         id,
-        pk: partition(projection),
+        pk,
         kind: 'dead-letter',
         projection,
         container: change.container,
@@ -205,7 +210,7 @@ export class DeadLetters {
         version: change.version,
         op: change.op,
         attempts: reason.waits ? 0 : before && order === 'same' ? before.attempts + 1 : 1,
-        ...(whole && JSON.stringify(change).length <= MAX_KEPT && { change }),
+        ...kept,
         firstAt: before?.firstAt ?? at,
         lastAt: at,
       };
@@ -214,17 +219,22 @@ export class DeadLetters {
           () =>
             before
               ? this.#state
-                  .item(id, partition(projection))
+                  .item(id, pk)
                   .replace(letter, { accessCondition: { type: 'IfMatch', condition: before._etag } })
               : this.#state.items.create(letter),
           { reads: false },
         );
-        return;
+        return before && this.#forget(pk, before, kept);
       } catch (error) {
         // A letter may be settled meanwhile; one that can't be created lacks its container.
         if (!isRace(error) && !(before && failureOf(error).kind === 'not-found')) throw error;
       }
     }
+  }
+
+  /** Takes away the parts of a change that another letter, or the same, has replaced. */
+  async #forget(pk: string, { parts }: Kept, by: Kept | undefined): Promise<void> {
+    if (parts && parts.name !== by?.parts?.name) await this.#kept.remove(pk, { parts });
   }
 
   async #read(projection: string, id: string): Promise<Stored | undefined> {
@@ -239,6 +249,7 @@ export class DeadLetters {
     const options = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
     try {
       await withRetry(() => this.#state.item(stored.id, stored.pk).delete(options), { reads: false });
+      await this.#kept.remove(stored.pk, stored);
       return true;
     } catch (error) {
       if (failureOf(error).kind === 'not-found') return true;
@@ -262,34 +273,8 @@ const parked = (of: Pick<DeadLetter, 'container' | 'key' | 'version'>, waits: bo
 });
 const documentId = (of: Identity): string => digest(canonical([of.container, of.key, of.id]));
 
-const toDeadLetter = ({
-  projection,
-  container,
-  key,
-  document,
-  type,
-  version,
-  op,
-  code,
-  message,
-  mend,
-  attempts,
-  waits,
-  firstAt,
-  lastAt,
-}: Stored): DeadLetter => ({
-  projection,
-  container,
-  key,
-  id: document,
-  type,
-  version,
-  op,
-  code,
-  message,
-  ...(mend ? { mend } : {}),
-  attempts,
-  ...(waits ? { waits } : {}),
-  firstAt,
-  lastAt,
-});
+const toDeadLetter = ({ document: id, mend, waits, ...stored }: Stored): DeadLetter => {
+  const { projection, container, key, type, version, op, code, message, attempts, firstAt, lastAt } = stored;
+  const told = { ...(mend ? { mend } : {}), attempts, ...(waits ? { waits } : {}), firstAt, lastAt };
+  return { projection, container, key, id, type, version, op, code, message, ...told };
+};

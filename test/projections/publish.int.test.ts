@@ -213,6 +213,28 @@ describe('bad input', () => {
     expect(await letters()).toEqual([]);
   });
 
+  it('holds a large document whole behind a parked one, and lets it go in its turn', async () => {
+    await using hubs = await openHubs();
+    const producer = hubs.producer();
+    let broken = true;
+    const map = ({ id, text }: Record<string, unknown>): unknown => {
+      if (id === 'bad' && broken) throw new Error('no total');
+      return { id, length: String(text ?? '').length };
+    };
+    const { consume, letters } = publishing(async () => producer, { map });
+    const large = change(['k1'], 'large', 2, { doc: { id: 'large', text: 'ü'.repeat(1_500_000) } });
+    await consume(change(['k1'], 'bad', 1), large, change(['k1'], 'last', 3));
+    expect(hubs.hubs.events('telemetry')).toEqual([]);
+    broken = false;
+    await consume(change(['k1'], 'bad', 4));
+    expect(bodies(hubs.hubs.events('telemetry')).map(({ data }) => data)).toEqual([
+      { id: 'large', length: 1_500_000 },
+      { id: 'last', length: 0 },
+      { id: 'bad', length: 0 },
+    ]);
+    expect(await letters()).toEqual([]);
+  });
+
   it('parks what map throws at, and goes on with the other keys', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();

@@ -28,7 +28,7 @@ export async function redriveEvents(
     const event = kept && rawOf(kept);
     if (!event) {
       const at = `partition ${String(letter.key[1])}, offset ${letter.version.etag}`;
-      const message = `The event was too large to be kept; it is in the hub at ${at}, as long as that keeps it`;
+      const message = `The event is no longer kept with its letter; it is in the hub at ${at}, as long as that keeps it`;
       results.push({ ...told, outcome: 'refused', message });
       continue;
     }

@@ -6,6 +6,7 @@ import { startTelemetry } from '../feed/telemetry.ts';
 import type { Screen } from '../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 import { type App, compose } from './compose.ts';
+import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
 import { ownLags } from './own-lags.ts';
 import { startStatusWriter } from './status-writer.ts';
@@ -39,6 +40,8 @@ export async function runSession(
   };
   const endWatch = watchTroubles((line) => screen.line(line));
   const endTelemetry = startTelemetry({ lags: ownLags(app, composition.services.database) });
+  const projections = app.stats().map(({ id }) => id);
+  const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
   const redraw = setInterval(draw, REDRAW_MS);
   let endStatus = async (): Promise<void> => {};
   try {
@@ -50,6 +53,7 @@ export async function runSession(
     await app.stop();
     await endStatus();
     endTelemetry();
+    endLetterMetrics();
     endWatch();
   }
   draw();

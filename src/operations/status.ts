@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { messageOf } from '../base/errors.ts';
-import { projectionId } from '../definition/kinds.ts';
+import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import { countLetters } from '../engine/dead-letter-counts.ts';
 import { type View, Views } from '../engine/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
-import { readDeadLetters } from './dead-letters/list.ts';
+import { explain } from './fetch-all.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { expiration } from './leases/inputs.ts';
@@ -28,20 +29,24 @@ export const status = defineOperation({
     const groups = room.groups.some(({ own }) => own) ? chooseGroups(room) : [];
     const [leases, letters, said] = await Promise.all([
       leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS }),
-      readDeadLetters(services),
+      countLetters(services.state).catch((error: unknown) => {
+        throw explain(error, services.state);
+      }),
       readHostStatuses(services, signal),
     ]);
     const views = await new Views(services.state, pipeline.name).read();
 
     return {
       database: services.database.id,
-      projections: [...pipeline.projections, ...pipeline.publishes, ...pipeline.ingests].map((spec) => {
+      projections: readersOf(pipeline).map((spec) => {
         const id = projectionId(spec);
         return {
           id,
-          state: spec.kind === 'publish' || spec.kind === 'ingest' ? 'declared' : stateOf(spec, views),
+          state: isVersioned(spec) ? stateOf(spec, views) : 'declared',
           ruPerChange: ruPerChange(said, id),
-          parked: letters.filter(({ projection }) => projection === id).length,
+          parked: letters.find(({ projection }) => projection === id)?.count ?? 0,
+          /** Of the oldest; null without any. */
+          parkedSince: letters.find(({ projection }) => projection === id)?.since ?? null,
         };
       }),
       views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
@@ -61,8 +66,14 @@ export const status = defineOperation({
       `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
       '',
       table(
-        ['projection', 'state', 'RU/change', 'parked'],
-        projections.map(({ id, state, ruPerChange: ru, parked }) => [id, state, ru ?? '', parked]),
+        ['projection', 'state', 'RU/change', 'parked', 'since'],
+        projections.map(({ id, state, ruPerChange: ru, parked, parkedSince }) => [
+          id,
+          state,
+          ru ?? '',
+          parked,
+          parkedSince?.slice(0, 19).concat('Z') ?? '',
+        ]),
       ),
       ...views,
       ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
@@ -93,6 +104,17 @@ export const status = defineOperation({
           ),
     ].join('\n'),
 });
+
+/** Everything that may have letters of its own. */
+const readersOf = ({ projections, embeds, effects, publishes, ingests }: Pipeline) => [
+  ...projections,
+  ...embeds,
+  ...effects,
+  ...publishes,
+  ...ingests,
+];
+const isVersioned = (spec: ReturnType<typeof readersOf>[number]): spec is ProjectionSpec =>
+  ['copy', 'aggregate', 'reference'].includes(spec.kind);
 
 /** What somebody should know of a view, one sentence each. */
 function notable(name: string, { staged, previous, paused }: View): string[] {

@@ -3,6 +3,8 @@ import { DeadLetters } from '../../../src/engine/dead-letters.ts';
 import { compose } from '../../../src/host/compose.ts';
 import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
 import type { ProjectionSpec } from '../../../src/definition/kinds.ts';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { startLetterMetrics } from '../../../src/host/letter-metrics.ts';
 import { cli } from '../../cli/cli.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
 
@@ -118,6 +120,55 @@ describe('redriving', () => {
     expect(await letters()).toEqual([]);
     expect(await day()).toMatchObject({ orders: 12, cents: 18 });
     for (let n = 0; n < 12; n++) expect(await summary(`bad${n}`)).toMatchObject({ cents: n % 2 === 0 ? 2 : 1 });
+  });
+});
+
+describe('what is parked', () => {
+  class Reader extends MetricReader {
+    protected override async onForceFlush(): Promise<void> {}
+    protected override async onShutdown(): Promise<void> {}
+  }
+
+  it('is counted by projection with the age of the oldest, for alerts and on the status screen', async () => {
+    const reader = new Reader();
+    const meterProvider = new MeterProvider({ readers: [reader] });
+    const measured = async (): Promise<Record<string, unknown>> => {
+      const { resourceMetrics } = await reader.collect();
+      const points = resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
+        metrics.flatMap(({ descriptor, dataPoints }) =>
+          dataPoints.map(({ attributes, value }) => [
+            `${descriptor.name} ${String(attributes['projection'])}`,
+            value as number,
+          ]),
+        ),
+      );
+      return Object.fromEntries(points) as Record<string, unknown>;
+    };
+    const parkedAt = Date.now();
+    await upsert(order('good'));
+    await upsert(order('bad1', 7));
+    await upsert(order('bad2', 7));
+    await derive();
+    const later = Date.now() + 3_600_000;
+    const options = { projections: ['days@1', 'other@1'], meterProvider, now: () => later };
+    const end = startLetterMetrics(stage.services.state, options);
+    const found = await measured();
+    expect(found).toMatchObject({
+      'millrace.dead_letters days@1': 2,
+      'millrace.dead_letters summaries@1': 2,
+      'millrace.dead_letters other@1': 0,
+      'millrace.dead_letters.age other@1': 0,
+    });
+    expect(found['millrace.dead_letters.age days@1']).toBeGreaterThanOrEqual(3_600);
+    expect(found['millrace.dead_letters.age days@1']).toBeLessThanOrEqual((later - parkedAt) / 1_000);
+    end();
+    const { stdout } = await cli(['status', '--json', '--pipeline', SHOP]);
+    const { projections } = JSON.parse(stdout) as {
+      projections: { id: string; parked: number; parkedSince: string }[];
+    };
+    const days = projections.find(({ id }) => id === 'days@1');
+    expect(days).toMatchObject({ parked: 2 });
+    expect(Date.parse(days?.parkedSince ?? '')).toBeGreaterThanOrEqual(parkedAt);
   });
 });
 

@@ -7,7 +7,7 @@ param tags object
 @description('owner/name; empty: nobody outside Azure signs in as the applier.')
 param githubRepository string
 
-@description('The environment of that repository which may.')
+@description('The environment of that repository which may; its environment `plan` signs in as the router.')
 param githubEnvironment string
 
 resource app 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {
@@ -34,6 +34,18 @@ resource github 'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdent
   properties: {
     issuer: 'https://token.actions.githubusercontent.com'
     subject: 'repo:${githubRepository}:environment:${githubEnvironment}'
+    audiences: [
+      'api://AzureADTokenExchange'
+    ]
+  }
+}
+
+resource githubPlans 'Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials@2024-11-30' = if (githubRepository != '') {
+  parent: router
+  name: 'github-plan'
+  properties: {
+    issuer: 'https://token.actions.githubusercontent.com'
+    subject: 'repo:${githubRepository}:environment:plan'
     audiences: [
       'api://AzureADTokenExchange'
     ]

@@ -21,5 +21,5 @@ export const PARTS: readonly { readonly from: string; readonly to: string }[] = 
   })),
   // What `model infra` writes of the template's pipeline, over what it wrote of ours.
   { from: `${TEMPLATE}infra`, to: 'infra' },
-  { from: `${PACKAGE}.github/workflows/deploy.yml`, to: '.github/workflows/deploy.yml' },
+  ...['deploy', 'plan'].map((name) => `.github/workflows/${name}.yml`).map((to) => ({ from: `${PACKAGE}${to}`, to })),
 ];

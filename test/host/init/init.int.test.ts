@@ -31,6 +31,7 @@ describe('init', () => {
       '.funcignore',
       '.github/workflows/ci.yml',
       '.github/workflows/deploy.yml',
+      '.github/workflows/plan.yml',
       '.gitignore',
       'Dockerfile',
       'azure.yaml',

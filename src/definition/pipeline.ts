@@ -60,6 +60,7 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     const mend = 'Give all source() rules of the container the same feed.';
     findings.push(error('source-feeds', `Container ${of} is to be read by both feeds`, mend));
   }
+  findings.push(...unlocated(sources, projections));
   if (!NAME.test(name)) {
     findings.push(error('pipeline-name', `The pipeline's name ${JSON.stringify(name)} is none`, 'Use a-z, 0-9 and -.'));
   }
@@ -99,6 +100,23 @@ const mixedFeeds = (sources: readonly SourceRules[]): string[] =>
   [...Map.groupBy(sources, ({ container }) => container)]
     .filter(([, rules]) => new Set(rules.map(({ feed = 'latest' }) => feed)).size > 1)
     .map(([container]) => container);
+
+/** A hard deletion comes without the document, and so without what a place that nobody remembers is worked out from. */
+const unlocated = (sources: readonly SourceRules[], projections: readonly DerivedSpec[]): Finding[] =>
+  projections
+    .filter((spec) => (spec.kind === 'copy' || spec.kind === 'aggregate') && spec.stable && spec.onDelete === 'remove')
+    .filter((spec) =>
+      sourcesOf(spec)
+        .slice(0, 1)
+        .some((of) => sources.some((rule) => ref(rule) === ref(of) && rule.feed === 'all-versions')),
+    )
+    .map((spec) =>
+      error(
+        'stable-all-versions',
+        `Projection ${spec.name} is stable, but the all-versions feed shows deletions without the document that would tell what to remove`,
+        "Leave stable out, so that a locator remembers the place, or declare onDelete: 'keep'.",
+      ),
+    );
 
 function unreadSources(sources: readonly SourceRules[], projections: readonly DerivedSpec[]): Finding[] {
   const read = new Set(projections.flatMap(sourcesOf).map(ref));

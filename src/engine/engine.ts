@@ -108,7 +108,7 @@ export class Engine {
   }
 
   async #run(runner: Runner, page: Page, fence: Fence): Promise<Outcome> {
-    const changes = page.changes.filter((change) => wants(runner, change));
+    const changes = page.changes.flatMap((change) => asWanted(runner, change));
     const stats = this.#stats.get(runner.id);
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
     const { database, deadLetters, spending } = this.#options;
@@ -161,5 +161,10 @@ async function applyApart(runner: Runner, changes: readonly Change[], session: C
   return { applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes, refusals, held: [] };
 }
 
-const wants = ({ sources }: Runner, change: Change): boolean =>
-  sources.some(({ container, type }) => change.container === container && change.type === type);
+/** Nothing where the runner reads no such type; a deletion that doesn't say of what as one of each type it reads there. */
+function asWanted({ sources }: Runner, change: Change): Change[] {
+  const there = sources.filter(({ container }) => container === change.container);
+  if (change.type === '' && change.op === 'delete')
+    return there.map(({ type }) => ({ ...change, type, typeUnknown: true }));
+  return there.some(({ type }) => type === change.type) ? [change] : [];
+}

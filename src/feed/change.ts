@@ -26,6 +26,11 @@ export interface Change<D = Record<string, unknown>> extends Identity {
   /** The document's `type`; empty where it has none, or is deleted without an image of what it was. */
   readonly type: string;
   readonly version: Version;
+  /**
+   * A deletion without an image, in a container of several types: what `type` says is what whoever gets it reads there,
+   * and may never have been the document's.
+   */
+  readonly typeUnknown?: true;
   /** `_ts` in milliseconds; says when, never in which order. */
   readonly at: number;
   readonly op: 'upsert' | 'delete' | 'archive';

@@ -44,6 +44,22 @@ test('an empty join, a lag that is none, and a type that feeds itself', () => {
   expect(findings.every((f) => f.severity === 'error' && f.mend)).toBe(true);
 });
 
+test('stable, where the feed shows deletions without their documents', () => {
+  const stable = (onDelete: 'remove' | 'keep') =>
+    aggregate('a', {
+      from: m.Orders.order,
+      into: m.Sums.sum,
+      stable: true,
+      onDelete,
+      groupBy: (o) => ({ customerId: o.customerId }),
+      measures: { cents: (q) => q.sum((o) => o.cents) },
+    });
+  const sources = [source({ of: m.Orders.order, feed: 'all-versions' })];
+  const found = (onDelete: 'remove' | 'keep') =>
+    definePipeline({ model: m, sources, projections: [stable(onDelete)] }).findings.map(({ code }) => code);
+  expect([found('remove'), found('keep')]).toEqual([['stable-all-versions'], []]);
+});
+
 test.each([
   ['an unknown builder', (q: object): Measure<number> => Reflect.get(q, 'median')(() => 1)],
   ['a builder without its function', (q: object): Measure<number> => Reflect.get(q, 'sum')()],

@@ -15,8 +15,8 @@ import type { Random } from '../support/random.ts';
 
 /** Of a host, between any two requests: its page is read again. */
 export class Crash extends MillraceError<'crashed'> {
-  constructor() {
-    super('crashed', 'The host crashed', { retryable: true });
+  constructor(message = 'The host crashed') {
+    super('crashed', message, { retryable: true });
   }
 }
 

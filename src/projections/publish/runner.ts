@@ -16,13 +16,16 @@ export interface PublishRunnerOptions {
 
 /**
  * Publishes changes in their order. Waits until the hub has a page before it is done, so that no more than a page a
- * range is ever on its way. What left for the archive, or came back from it, is no news.
+ * range is ever on its way. What left for the archive, or came back from it, is no news, nor is the
+ * deletion of what may never have been of the published type.
  */
 export function publishRunner(spec: PublishSpec, { sink, echoes, stateContainer }: PublishRunnerOptions): Runner {
   const id = projectionId(spec);
   const last = echoes ? new LastPublished(stateContainer, id) : undefined;
   const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
-    const relevant = changes.filter(({ op, restored }) => op !== 'archive' && restored !== true);
+    const relevant = changes.filter(
+      ({ op, restored, typeUnknown }) => op !== 'archive' && restored !== true && !typeUnknown,
+    );
     const messages = evaluate(relevant, (change) => messageOf(spec, change));
     const meant = relevant.filter((_, index) => messages[index] !== undefined);
     const news = new Set(last ? await last.news(meant, session) : meant);

@@ -9,6 +9,7 @@ import { LeaseSession } from './lease-session.ts';
 import { intersection } from './position.ts';
 import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from './source.ts';
 import type { Decision, Sighting, Terminal } from './states.ts';
+import { Sightings } from './sightings.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
 import { Halt, type Handle, Supervisor, type SupervisorStatus, type TakeForReading } from './supervisor.ts';
 import { until } from './until.ts';
@@ -93,8 +94,7 @@ export class FeedHost {
   readonly #stop = new AbortController();
   readonly #halted = Promise.withResolvers<never>();
   readonly #running = new Map<string, Running>();
-  /** Since when this host has seen each lease unchanged: expiry by observation, whatever the clocks say (L11). */
-  readonly #seen = new Map<string, { lease: Lease; since: number }>();
+  readonly #sightings: Sightings;
   readonly #decided = new Map<string, `${Sighting} ${Decision}`>();
   #starting: Promise<void> | undefined;
   #balancing: Promise<void> = Promise.resolve();
@@ -102,11 +102,14 @@ export class FeedHost {
   #startedBefore: Date | undefined;
   #gaps: readonly FeedRange[] = [];
   #leases = 0;
+  /** When the leases are to be listed again, monotonic. */
+  #nextListing = 0;
 
   constructor(options: FeedHostOptions) {
     this.#options = options;
     this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
     this.#clock = options.clock ?? systemClock;
+    this.#sightings = new Sightings(this.#timings);
     this.#halted.promise.catch(() => undefined);
   }
 
@@ -183,7 +186,10 @@ export class FeedHost {
   async #keepBalancing(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      await this.#clock.sleep(this.#timings.acquireMs, signal).catch(() => undefined);
+      // Not further: a lease that is lost meanwhile brings the next listing forward.
+      const left = Math.min(this.#timings.acquireMs, this.#nextListing - this.#clock.monotonic());
+      if (left > 0) await this.#clock.sleep(Math.ceil(left), signal).catch(() => undefined);
+      if (signal.aborted || this.#clock.monotonic() < this.#nextListing) continue;
       await this.#balance(false).catch((error: unknown) => {
         if (!signal.aborted) emit('balancer:failed', { container: this.#options.container, error });
       });
@@ -217,10 +223,16 @@ export class FeedHost {
   async #balanceOnce(starting: boolean, within: <T>(call: Promise<T>) => Promise<T>): Promise<void> {
     const { host, leases, minLeases: least, maxLeases: most } = this.#options;
     if (this.#stop.signal.aborted) return;
+    this.#nextListing = this.#clock.monotonic() + this.#timings.acquireMs;
     const listed = await within(leases.list());
     this.#leases = listed.length;
     const supervised = new Set(this.#running.keys());
-    const verdicts = balance(listed, { host, supervised, expired: this.#observe(listed), starting, least, most });
+    const now = this.#clock.monotonic();
+    const expired = this.#sightings.observe(listed, now);
+    const verdicts = balance(listed, { host, supervised, expired, starting, least, most });
+    const gaps = gapsOf(listed);
+    const restless = gaps.length > 0 || verdicts.some(({ decision }) => decision === 'take' || decision === 'steal');
+    this.#nextListing = this.#sightings.next(listed, supervised, now, restless);
     for (const { lease, decision, sighting, why } of verdicts) {
       if (this.#stop.signal.aborted) return;
       this.#tell(lease, decision, sighting, why);
@@ -234,19 +246,7 @@ export class FeedHost {
       // The parts may be had by the next balance, which needn't wait for its time.
       else if (await within(this.#split(taken))) void this.#balance(false).catch(() => undefined);
     }
-    await within(this.#fillGaps(listed));
-  }
-
-  /** Which leases were not written for longer than the expiration while this host watched. */
-  #observe(listed: readonly Lease[]): Set<string> {
-    const now = this.#clock.monotonic();
-    const expired = new Set<string>();
-    for (const lease of listed) {
-      const before = this.#seen.get(lease.id);
-      if (before?.lease.etag !== lease.etag) this.#seen.set(lease.id, { lease, since: now });
-      else if (now - before.since > this.#timings.expirationMs) expired.add(lease.id);
-    }
-    return expired;
+    await within(this.#fillGaps(gaps));
   }
 
   /** Says what is decided of a lease when it is another than before (L12). */
@@ -259,12 +259,11 @@ export class FeedHost {
   }
 
   /** A lease that vanished would leave its range unread for ever (L6). One listing may be old: the same gap is seen twice. */
-  async #fillGaps(listed: readonly Lease[]): Promise<void> {
+  async #fillGaps(gaps: readonly FeedRange[]): Promise<void> {
     const { container, leases } = this.#options;
     const before = this.#gaps;
-    this.#gaps = gapsOf(listed);
-    if (this.#gaps.length === 0) return;
-    const stays = this.#gaps.flatMap((gap) =>
+    this.#gaps = gaps;
+    const stays = gaps.flatMap((gap) =>
       before.map((one) => intersection(one, gap)).filter((both) => both !== undefined),
     );
     if (stays.length === 0) return;
@@ -273,10 +272,7 @@ export class FeedHost {
       for (const range of physical) {
         const slice = intersection(range, gap);
         if (!slice) continue;
-        const position = lastSeen(
-          slice,
-          [...this.#seen.values()].map(({ lease }) => lease),
-        );
+        const position = lastSeen(slice, this.#sightings.leases);
         await leases.create(slice, position);
         emit('lease:recreated', { container, range: slice, position });
       }
@@ -344,7 +340,9 @@ export class FeedHost {
   #forget({ lease }: LeaseSession): void {
     if (this.#running.get(lease.id)?.session.lease !== lease) return;
     this.#running.delete(lease.id);
-    this.#seen.set(lease.id, { lease, since: this.#clock.monotonic() });
+    this.#sightings.note(lease, this.#clock.monotonic());
+    // Whoever has it now, or has deleted it, is looked for.
+    this.#nextListing = -Infinity;
   }
 
   /** Replaces a lease of ours by leases of its parts (true), or goes on with it where it turns out to be whole. */

@@ -10,7 +10,8 @@ async function stage(partitions = 1) {
   const host = (name: string, options?: HostOptions): Promise<Host> =>
     hostOf(name, rest.monitored, store(name), options);
   const leases = async () => (await rest.documents()).filter(({ id }) => id.startsWith('P..'));
-  return { ...rest, store, host, leases };
+  const remove = (id: string) => rest.leases.item(id, id).delete();
+  return { ...rest, store, host, leases, remove };
 }
 
 const until = <T>(check: () => T | Promise<T>): Promise<T> => vi.waitFor(check, { timeout: 20_000, interval: 5 });
@@ -321,6 +322,23 @@ describe('a host that lost its lease', () => {
     await until(() => expect(fences[0]?.signal.aborted).toBe(true));
     expect(() => fences[0]?.assert()).toThrow(LeaseLost);
     hung.resolve();
+  });
+
+  it('looks for it, though it had all and no other reason to look', async () => {
+    const { monitored, host, leases, remove, emulator } = await stage(2);
+    const a = await host('a', { timings: { expirationMs: 3_600_000 } });
+    // Two listings prepare the leases, one takes them, two see them at rest.
+    const atRest = until(() => expect(emulator.stats().requests['query']).toBe(5));
+    await a.processor.start();
+    await atRest;
+    const [one] = await leases();
+    await remove(one?.id ?? '');
+    await until(async () => {
+      const found = await leases();
+      expect(found.map(({ Owner }) => Owner)).toEqual(['a', 'a']);
+    });
+    await write(monitored, numbers(0, 20));
+    await until(() => expect(handled(a)).toEqual(numbers(0, 20).toSorted()));
   });
 
   it('because its handler hangs gives way to another', async () => {

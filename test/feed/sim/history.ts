@@ -29,6 +29,8 @@ const ACTIVE_MS = 70_000;
 const STEPS = 60;
 /** Long enough for what hangs to be given up, to expire, to be taken, and to be balanced. */
 const CALM_MS = 100_000;
+/** Slow answers, old listings and several leases to take, one after the other. */
+const SLACK_MS = 10_000;
 
 const INTERVALS = [0, 1_500, 9_000];
 
@@ -112,11 +114,27 @@ export class History {
     for (const { signal, process } of this.#hanging)
       if (process.state === 'running') this.#oracle.hung(signal, 'a handler');
     this.#oracle.atRest([...this.#hosts.keys()]);
+    if (random.chance(0.3)) await this.#goFromRest();
     const stopped = Promise.all([...this.#hosts.values()].map(({ feed }) => feed.stop()));
     await this.#world.pass(TIMINGS.stopMs + 1_000);
     await Promise.race([stopped, turn().then(() => this.#oracle.failures.push('L7: stop() does not end'))]);
     this.#oracle.stopped();
     return this.#oracle.failures;
+  }
+
+  /** L7d: leases at rest are seldom listed, and yet whoever goes is replaced in time. */
+  async #goFromRest(): Promise<void> {
+    const { acquireMs, renewMs, expirationMs } = this.#timings;
+    const settledMs = Math.max(acquireMs, renewMs);
+    this.#oracle.listings.clear();
+    await this.#world.pass(4 * expirationMs);
+    this.#oracle.listedAtMost(4 * (this.#hosts.size === 1 ? 1 : expirationMs / settledMs) + 1);
+    for (const how of ['kill', 'stop'] as const) {
+      if (this.#hosts.size < 2) return;
+      this.#end(this.#random.pick([...this.#hosts.keys()]), how);
+      await this.#world.pass((how === 'kill' ? expirationMs : 0) + settledMs + SLACK_MS);
+      this.#oracle.replaced([...this.#hosts.keys()], how);
+    }
   }
 
   #step(): void {

@@ -53,6 +53,8 @@ export class Oracle implements Watcher {
   readonly #times = new Map<string, number[]>();
   readonly #leases: () => Iterable<Lease>;
   preparedAt = Infinity;
+  /** How often each host has listed the leases. */
+  readonly listings = new Map<string, number>();
   repeated = 0;
   /** How many changes may be handed over again, by what happened. */
   mayRepeat = 0;
@@ -116,6 +118,18 @@ export class Oracle implements Watcher {
 
   listed(host: string): void {
     this.#steals.set(host, 0);
+    this.listings.set(host, (this.listings.get(host) ?? 0) + 1);
+  }
+
+  listedAtMost(times: number): void {
+    for (const [host, listed] of this.listings)
+      if (listed > times) this.#fail('L7', `${host} listed leases at rest ${listed} times, more than ${times}`);
+  }
+
+  /** Somebody has gone: each of its leases is in use again. */
+  replaced(hosts: readonly string[], how: string): void {
+    for (const { id, owner } of this.#leases())
+      if (owner === null || !hosts.includes(owner)) this.#fail('L7', `${id} is still ${owner}’s after its ${how}`);
   }
 
   writing(host: string, id: string, position: string | undefined): () => void {

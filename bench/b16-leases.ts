@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CosmosClient, type Container } from '@azure/cosmos';
 import { startEmulator } from '../src/emulator/index.ts';
+import type { LeaseStatus, Timings } from '../src/feed/feed-host.ts';
 import { CHECKPOINT_MS } from '../src/host/compose.ts';
-import { openHost } from './support/host.ts';
+import { type Host, openHost } from './support/host.ts';
 import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
@@ -19,9 +21,7 @@ export const b16: Benchmark = {
   title: 'lease RU a page ÷ that of .NET’s request sequence, same pages, same RU model',
   run: async () => {
     await using stage = await openStage();
-    const source = await stage.container('Source', '/key');
     const documents = Array.from({ length: DOCUMENTS }, (_, n) => ({ id: `${n}`, key: `k${n % 200}` }));
-    await fill(source, documents, ({ key }) => String(key));
     const server = await startEmulator({ seed: 1 });
     const client = new CosmosClient({ endpoint: server.endpoint, key: server.key });
     const { database } = await client.databases.create({ id: 'leases' });
@@ -30,27 +30,22 @@ export const b16: Benchmark = {
       partitionKey: '/id',
       defaultTtl: -1,
     });
+    const charge = (): number => server.stats().charge;
     const figures: Figure[] = [];
     try {
-      for (const { what, handlerMs, pageSize, timings } of SCENES) {
-        let pages = 0;
-        const handle = async (): Promise<void> => {
-          pages += 1;
-          if (handlerMs > 0) await delay(handlerMs);
-        };
-        const host = await openHost({ source, keyPath: 'key', leases, handle, pageSize, timings });
-        await host.processor.start();
-        const before = server.stats().charge;
-        const time = await seconds(() => host.drained());
-        // With what it leaves to be written: the last checkpoint, and the lease given back.
-        await host.processor.stop();
-        const ours = server.stats().charge - before;
-        const theirs = await replay(leases, pages, time * 1000, timings, () => server.stats().charge);
-        figures.push(
-          atMost(`${what}: ours ÷ .NET’s`, ours / theirs, 0.5, '×'),
-          plain(`${what}: ours`, ours / pages, 'RU/page'),
-          plain(`${what}: .NET’s`, theirs / pages, 'RU/page'),
-        );
+      for (const hosts of [1, HOSTS]) {
+        const source = await stage.container(`Source${hosts}`, '/key', 6_000 * hosts);
+        await fill(source, documents, ({ key }) => String(key));
+        for (const scene of SCENES.filter((one) => one.hosts === hosts)) {
+          const { what, timings } = scene;
+          const { ours, pages, ms } = await read(source, leases, scene, charge);
+          const theirs = await replay(leases, { pages, ms, timings, hosts }, charge);
+          figures.push(
+            atMost(`${what}: ours ÷ .NET’s`, ours / theirs, 0.5, '×'),
+            plain(`${what}: ours`, ours / pages, 'RU/page'),
+            plain(`${what}: .NET’s`, theirs / pages, 'RU/page'),
+          );
+        }
       }
     } finally {
       client.dispose();
@@ -60,43 +55,82 @@ export const b16: Benchmark = {
   },
 };
 
-const USUAL = { renewMs: 17_000, acquireMs: 13_000, checkpointMs: CHECKPOINT_MS };
-const SCENES = [
-  { what: 'full speed', handlerMs: 0, pageSize: 10, timings: USUAL },
-  { what: 'a page each 20 ms', handlerMs: 20, pageSize: 10, timings: USUAL },
-  // Time runs a hundred times faster here, so that it doesn't take minutes: the intervals are to each other as they are.
-  {
-    what: 'a page each 17 s',
-    handlerMs: 170,
-    pageSize: 200,
-    timings: { renewMs: 170, acquireMs: 130, expirationMs: 2_000, checkpointMs: CHECKPOINT_MS / 100 },
-  },
+interface Scene {
+  readonly what: string;
+  readonly handlerMs: number;
+  readonly pageSize: number;
+  readonly timings: Pick<Timings, 'renewMs' | 'acquireMs' | 'expirationMs' | 'checkpointMs'>;
+  /** As many as there are leases. */
+  readonly hosts: number;
+}
+
+const HOSTS = 4;
+const USUAL = { renewMs: 17_000, acquireMs: 13_000, expirationMs: 60_000, checkpointMs: CHECKPOINT_MS };
+// Time runs forty times faster here, so that it doesn't take minutes: the intervals are to each other as they are.
+const FAST = { renewMs: 425, acquireMs: 325, expirationMs: 1_500, checkpointMs: CHECKPOINT_MS / 40 };
+const SCENES: readonly Scene[] = [
+  { what: 'full speed', handlerMs: 0, pageSize: 10, timings: USUAL, hosts: 1 },
+  { what: 'a page each 20 ms', handlerMs: 20, pageSize: 10, timings: USUAL, hosts: 1 },
+  { what: 'a page each 17 s', handlerMs: 425, pageSize: 250, timings: FAST, hosts: 1 },
+  { what: 'the same, 4 hosts, a lease each', handlerMs: 425, pageSize: 60, timings: FAST, hosts: HOSTS },
 ];
 
-/** The charge of .NET's lease requests for so many pages in so much time. */
+/** Reads once each host has a lease until one is at its end, and stops them: the last checkpoint and giving a lease back count. */
+async function read(
+  source: Container,
+  leases: Container,
+  { hosts, handlerMs, pageSize, timings }: Scene,
+  charge: () => number,
+): Promise<{ ours: number; pages: number; ms: number }> {
+  let pages = 0;
+  const begin = Promise.withResolvers<void>();
+  const handle = async (): Promise<void> => {
+    await begin.promise;
+    pages += 1;
+    if (handlerMs > 0) await delay(handlerMs);
+  };
+  const prefix = randomUUID();
+  const all: Host[] = [];
+  for (let n = 0; n < hosts; n++) {
+    const options = { source, keyPath: 'key', leases, handle, pageSize, timings, prefix, name: `host-${n}` };
+    all.push(await openHost(options));
+  }
+  await Promise.all(all.map(({ processor }) => processor.start()));
+  const statuses = (): LeaseStatus[][] => all.map(({ processor }) => [...processor.status().leases]);
+  while (!statuses().every(({ length }) => length === 1)) await delay(1);
+  const before = charge();
+  const time = await seconds(async () => {
+    begin.resolve();
+    // Ranges aren't equally long; a host without a page to read would only renew.
+    while (!statuses().some(([one]) => one?.idleSince !== undefined)) await delay(1);
+  });
+  await Promise.all(all.map(({ processor }) => processor.stop()));
+  return { ours: charge() - before, pages, ms: time * 1000 };
+}
+
+/** The charge of .NET's lease requests for so many pages in so much time, with as many hosts as leases. */
 async function replay(
   leases: Container,
-  pages: number,
-  elapsedMs: number,
-  { renewMs, acquireMs }: typeof USUAL,
+  { pages, ms, timings, hosts }: Pick<Scene, 'timings' | 'hosts'> & { readonly pages: number; readonly ms: number },
   charge: () => number,
 ): Promise<number> {
-  const prefix = 'billingacc.documents.azure.com_dbRid==_collRid=';
-  const id = `${prefix}..0`;
-  const lease = {
-    id,
+  const prefix = `${randomUUID()}acc.documents.azure.com_dbRid==_collRid=`;
+  const leaseOf = (token: string) => ({
+    id: `${prefix}..${token}`,
     version: 0,
-    LeaseToken: '0',
+    LeaseToken: token,
     FeedRange: { Range: { min: '', max: 'FF' } },
     Owner: '0c7a5ad6-9d0b-4a3d-b3bb-0e7d9bd0d1b1',
     ContinuationToken: '"0"',
     properties: {},
     timestamp: '2026-01-02T03:04:05.1234567Z',
     Mode: 'Incremental Feed',
-  };
-  const item = leases.item(id, id);
+  });
+  for (let token = 1; token < hosts; token++) await leases.items.create(leaseOf(String(token)));
+  const lease = leaseOf('0');
+  const item = leases.item(lease.id, lease.id);
   const match = (condition: string) => ({ accessCondition: { type: 'IfMatch', condition } });
-  let stale = (await leases.items.upsert(lease)).etag;
+  let stale = (await leases.items.create(lease)).etag;
   await leases.items.upsert(lease);
   const before = charge();
   for (let page = 1; page <= pages; page++) {
@@ -108,15 +142,17 @@ async function replay(
     await item.replace(next, match(etag));
     stale = etag;
   }
-  for (let renewal = 1; renewal <= elapsedMs / renewMs; renewal++) {
-    const { etag } = await item.read();
-    await item.replace({ ...lease, ContinuationToken: `"${pages}"` }, match(etag));
-  }
   const listing = {
     query: 'SELECT * FROM c WHERE STARTSWITH(c.id, @p)',
     parameters: [{ name: '@p', value: `${prefix}..` }],
   };
-  await item.replace({ ...lease, Owner: null }, match((await item.read()).etag));
-  for (let listed = 1; listed <= elapsedMs / acquireMs; listed++) await leases.items.query(listing).fetchAll();
+  for (let host = 0; host < hosts; host++) {
+    for (let renewal = 1; renewal <= ms / timings.renewMs; renewal++) {
+      const { etag } = await item.read();
+      await item.replace({ ...lease, ContinuationToken: `"${pages}"` }, match(etag));
+    }
+    await item.replace({ ...lease, Owner: null }, match((await item.read()).etag));
+    for (let listed = 1; listed <= ms / timings.acquireMs; listed++) await leases.items.query(listing).fetchAll();
+  }
   return charge() - before;
 }

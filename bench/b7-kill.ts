@@ -114,7 +114,9 @@ async function kill(
   const moved = await until((found) => found.every((owner) => owner !== null && owner !== 'host-3'));
   writing.abort();
   await writer;
-  for (const since = performance.now(); written.some((id) => !seen.has(id)) && performance.now() - since < 30_000;)
+  // Longer than anything that hangs keeps its lease: what still comes was late, and isn't lost.
+  const patienceMs = 2 * (TIMINGS.stallMs + TIMINGS.expirationMs);
+  for (const since = performance.now(); written.some((id) => !seen.has(id)) && performance.now() - since < patienceMs;)
     await delay(20);
   const lost = written.filter((id) => !seen.has(id)).length;
   for (const child of children.values()) {

@@ -9,6 +9,7 @@ import { Engine } from '../engine/engine.ts';
 import { runnersOf, sourceContainers } from '../engine/runners.ts';
 import { formatVerification, verify } from '../operations/projections/verify.ts';
 import { fetchAll } from '../operations/fetch-all.ts';
+import type { ColdRead } from '../projections/archive/cold-read.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 import { type Adversity, Delivery } from './delivery.ts';
 import { Dice } from './dice.ts';
@@ -21,6 +22,8 @@ export interface Ground {
   /** Lets reads lag behind, or not. */
   readonly lag: (on: boolean) => void;
   readonly lagMs: number;
+  /** Where projections find what was archived; absent: nowhere. */
+  readonly cold?: ColdRead;
 }
 
 /** What a scenario left behind. */
@@ -68,13 +71,8 @@ export class Scenario {
 
   /** The same without expectations of one's own. */
   async run(): Promise<Result> {
-    const { loaded, services, prepare, lag } = this.#ground;
-    await prepare();
-    const deadLetters = new DeadLetters(services.state);
-    const deliveries = await this.#deliveries(deadLetters);
-    await this.#step(this.#given, {}, deliveries);
-    for (const { changes, adversity } of this.#steps) await this.#step(changes, adversity, deliveries);
-    lag(false);
+    const { loaded, services } = this.#ground;
+    await this.deliver();
     const verification = await verify(loaded, services, { signal: NEVER, screen: SILENT, readLagMs: 0 });
     if (verification.different > 0) {
       const message = `What was derived is not what its sources give.\n${formatVerification(verification)}`;
@@ -82,16 +80,26 @@ export class Scenario {
       const expected = verification.differences.map((difference) => difference.expected ?? null);
       throw new assert.AssertionError({ message, ...sides, expected, operator: 'deepStrictEqual' });
     }
-    const parked = (await deadLetters.list()).map(
+    const parked = (await new DeadLetters(services.state).list()).map(
       ({ projection, container, id, message }) => `${projection}: ${container}/${id}: ${message}`,
     );
     return { documents: await this.#derived(), parked };
   }
 
+  /** Writes and delivers until nothing is left to be delivered, and compares nothing. */
+  async deliver(): Promise<void> {
+    const { services, prepare, lag } = this.#ground;
+    await prepare();
+    const deliveries = await this.#deliveries(new DeadLetters(services.state));
+    await this.#step(this.#given, {}, deliveries);
+    for (const { changes, adversity } of this.#steps) await this.#step(changes, adversity, deliveries);
+    lag(false);
+  }
+
   async #deliveries(deadLetters: DeadLetters): Promise<Delivery[]> {
-    const { loaded, services, lagMs } = this.#ground;
+    const { loaded, services, lagMs, cold } = this.#ground;
     const { pipeline, model } = loaded;
-    const runners = runnersOf(pipeline, model, { stateContainer: services.state.id, readLagMs: lagMs });
+    const runners = runnersOf(pipeline, model, { stateContainer: services.state.id, readLagMs: lagMs, cold });
     const engine = new Engine({ database: services.database, runners, deadLetters });
     const deliveries: Delivery[] = [];
     for (const source of sourceContainers(pipeline, model).values()) {

@@ -57,7 +57,8 @@ describe('a model with one pattern for each verdict', () => {
     expect(pattern('2')).toMatchObject({ verdict: 'proved', how: 'query', container: 'Lists' });
     expect(pattern('2')).not.toHaveProperty('reach');
     expect(pattern('2')).not.toHaveProperty('scan');
-    expect(pattern('6')).toMatchObject({ verdict: 'proved', how: 'write' });
+    expect(pattern('6')).toMatchObject({ verdict: 'proved', how: 'write', runs: 1 });
+    expect(pattern('6')?.ru).toBeGreaterThan(5);
     expect(pattern('7')).toMatchObject({ verdict: 'proved', how: 'query', container: 'Days' });
   });
 
@@ -92,7 +93,7 @@ describe('a model with one pattern for each verdict', () => {
 
   test('every stage ran, rows moved to other keys, and what is derived is right', () => {
     const names = proof.stages.map(({ stage }) => stage);
-    expect(names).toEqual(['examples', 'update', 'key change', 'delete mark', 'redelivery', 'reordering']);
+    expect(names).toEqual(['examples', 'update', 'key change', 'delete mark', 'redelivery', 'reordering', 'writes']);
     for (const { changes, difference, parked } of proof.stages) {
       expect(changes).toBeGreaterThan(0);
       expect(difference).toBeUndefined();
@@ -102,14 +103,16 @@ describe('a model with one pattern for each verdict', () => {
   });
 });
 
-test('an example pair is proved, its archive’s hot half too; one line a pattern', async () => {
+test('an example pair is proved, both halves of its archive too; one line a pattern', async () => {
   const { code, stdout } = await run('../../examples/flights', '--seed', '3');
   expect(stdout).toMatch(
     /^ {2}3 {2}proved: query of FlightsByDestination, \d+ runs, \d+ rows, [\d.]+ RU at most \(3 stated\)$/m,
   );
-  expect(stdout).toMatch(/^ 13 {2}not run: it is served by the archive flights-cold/m);
+  expect(stdout).toMatch(/^ 13 {2}proved: archive of Flights, [1-9]\d* runs, [1-9]\d* rows/m);
   expect(stdout).toMatch(/^archive +[1-9]\d* documents left; what is derived is right$/m);
-  expect(stdout).toContain('12 proved, 1 not run, 0 different');
+  expect(stdout).toMatch(/^cold update +[1-9]\d* changes;.* what is derived is right$/m);
+  expect(stdout).toMatch(/^restore +[1-9]\d* documents came back; what is derived is right$/m);
+  expect(stdout).toContain('13 proved, 0 not run, 0 different');
   expect(code).toBe(0);
 });
 

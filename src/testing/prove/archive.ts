@@ -1,12 +1,17 @@
-// The hot half of archives: what their rule names leaves its container, and nothing derived from it may change.
+// Archives in a proof: what their rules name leaves its container for blobs, is read from there, and comes back.
 import { createHash } from 'node:crypto';
 import type { BlobStore, StoredBlob } from '../../archive/blob-store.ts';
-import { openArchive } from '../../archive/open.ts';
+import { coldReader } from '../../archive/cold-reader.ts';
+import { openArchive, openHistory } from '../../archive/open.ts';
+import { restoreArchive } from '../../archive/restore.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
+import type { Archive } from '../../archive/types.ts';
+import { verifyArchive } from '../../archive/verify.ts';
 import { parseDate } from '../../definition/date.ts';
-import type { ArchiveSpec, Pipeline } from '../../definition/kinds.ts';
-import type { Services } from '../../operations/workspace.ts';
-import type { Model } from '../../model/model.ts';
+import type { ArchiveSpec, Doc } from '../../definition/kinds.ts';
+import { ownFields } from '../../definition/recompute.ts';
+import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
+import type { ColdRead } from '../../projections/archive/cold-read.ts';
 import type { ByContainer } from './oracle.ts';
 
 /** Blobs in memory, with conditions as Blob Storage has them. */
@@ -31,30 +36,80 @@ class MemoryBlobs implements BlobStore {
 
 /** Everything is delivered when it is called, so whatever the rule names may leave. */
 const OPEN = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false };
+const NEVER = new AbortController().signal;
 
-export interface Swept {
-  readonly archived: number;
-  /** Why documents that the rule may name stayed. */
-  readonly stayed: readonly string[];
-}
+/** The archives of a pipeline with their blobs. */
+export class ColdHalf {
+  readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  readonly #services: Pick<Services, 'database' | 'state'>;
+  readonly #archives: readonly Archive[];
+  readonly #store: BlobStore;
+  /** What projections go back to an archived source by. */
+  readonly read: ColdRead;
 
-export async function sweepAll(
-  { pipeline, model }: { pipeline: Pipeline; model: Model },
-  { database, state }: Services,
-  stored: ByContainer,
-): Promise<Swept> {
-  const swept = { archived: 0, stayed: [] as string[] };
-  for (const spec of pipeline.archives) {
-    const archive = await openArchive(spec, pipeline, model, { database, state, store: new MemoryBlobs() });
-    const result = await sweepArchive(archive, {
-      now: dueAt(spec, stored),
-      gate: () => Promise.resolve(OPEN),
-      signal: new AbortController().signal,
-    });
-    swept.archived += result.archived;
-    swept.stayed.push(...result.stayed);
+  private constructor(
+    loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+    services: Pick<Services, 'database' | 'state'>,
+    archives: readonly Archive[],
+    store: BlobStore,
+  ) {
+    this.#loaded = loaded;
+    this.#services = services;
+    this.#archives = archives;
+    this.#store = store;
+    this.read = coldReader(() => Promise.resolve(store), services.state.id);
   }
-  return swept;
+
+  static async open(
+    loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+    services: Pick<Services, 'database' | 'state'>,
+  ): Promise<ColdHalf> {
+    const store = new MemoryBlobs();
+    const { database, state } = services;
+    const { pipeline, model } = loaded;
+    const archives: Archive[] = [];
+    for (const spec of pipeline.archives)
+      archives.push(await openArchive(spec, pipeline, model, { database, state, store }));
+    return new ColdHalf(loaded, services, archives, store);
+  }
+
+  /** How many documents left: all that the rules name, once the youngest of `stored` is old enough. */
+  async sweep(stored: ByContainer): Promise<number> {
+    let archived = 0;
+    for (const archive of this.#archives) {
+      const now = dueAt(archive.spec, stored);
+      archived += (await sweepArchive(archive, { now, gate: () => Promise.resolve(OPEN), signal: NEVER })).archived;
+    }
+    return archived;
+  }
+
+  /** What lies in the archive and nowhere else, as it is read from there; `lagMs`: how old a read may be. */
+  async documents(lagMs: number): Promise<ByContainer> {
+    const { pipeline, model } = this.#loaded;
+    const services = { ...this.#services, store: this.#store, readLagMs: lagMs };
+    const history = openHistory({ ...pipeline, sources: [] }, model, services);
+    const found = new Map<string, Doc[]>();
+    for (const name of new Set(pipeline.archives.map(({ from }) => from.container))) {
+      const documents: Doc[] = [];
+      for await (const { cold, doc } of history.documents(name, NEVER)) if (cold && doc) documents.push(ownFields(doc));
+      found.set(name, documents);
+    }
+    return found;
+  }
+
+  /** What is wrong with blobs, manifests and entries. */
+  async faults(): Promise<string[]> {
+    const verified = [];
+    for (const archive of this.#archives) verified.push(await verifyArchive(archive, { signal: NEVER }));
+    return verified.flatMap(({ faults }) => faults.map(({ what }) => what));
+  }
+
+  /** How many documents came back: all there are. */
+  async restore(): Promise<number> {
+    let restored = 0;
+    for (const archive of this.#archives) restored += (await restoreArchive(archive, {}, { signal: NEVER })).restored;
+    return restored;
+  }
 }
 
 /** When the youngest document is old enough. */

@@ -8,7 +8,8 @@ import { ownFields } from '../../definition/recompute.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 import type { Query } from '../../model/documents.ts';
 import type { Container } from '../../model/model.ts';
-import { type Question, type WriteOperation, bind } from './question.ts';
+import type { ByContainer } from './oracle.ts';
+import { type Question, bind } from './question.ts';
 
 export interface Asked {
   /** Different sets of parameters. */
@@ -28,6 +29,14 @@ export interface Asked {
 export interface Sides {
   readonly actual: Database;
   readonly expected: Database;
+  /** What archives took away, by container, and where it is read now; before anything left, absent. */
+  readonly cold?: { readonly documents: ByContainer; read(container: Container, doc: Doc): Promise<Found> };
+}
+
+/** A document as it is read, without what Cosmos DB and Millrace add. */
+export interface Found {
+  readonly doc?: Doc;
+  readonly ru: number;
 }
 
 const RUNS = 20;
@@ -45,8 +54,8 @@ export async function ask(question: Question, sides: Sides, documents: readonly 
     }
   }
   if (question.kind === 'point-read') return pointReads(question.container, sides, documents);
-  if (question.kind === 'write') return write(question, sides.expected, documents);
-  return { ...NOTHING, why: question.why };
+  if (question.kind === 'archive') return archived(question.container, sides);
+  return question.kind === 'none' ? { ...NOTHING, why: question.why } : NOTHING;
 }
 
 async function query(
@@ -131,7 +140,7 @@ export function differenceOf(found: readonly unknown[], wanted: readonly unknown
 }
 
 const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
-const short = (row: unknown): string => cut(canonical(plain(row)));
+export const short = (row: unknown): string => cut(canonical(plain(row)));
 
 async function pointReads(
   container: Container,
@@ -140,8 +149,8 @@ async function pointReads(
 ): Promise<Asked> {
   const total = { ...NOTHING };
   for (const doc of documents.slice(0, RUNS)) {
-    const found = await read(actual.container(container.name), container, doc);
-    const wanted = await read(expected.container(container.name), container, doc);
+    const found = await readOne(actual, container, doc);
+    const wanted = await readOne(expected, container, doc);
     total.runs += 1;
     total.rows += wanted.doc ? 1 : 0;
     total.ru = Math.max(total.ru, found.ru);
@@ -151,12 +160,26 @@ async function pointReads(
   return total.runs === 0 ? { ...total, why: 'no document of its container is known' } : total;
 }
 
-const keyOf = ({ partitionKey }: Container, doc: Doc): PartitionKey =>
+/** Every document that is in the archive, or was until it came back. */
+async function archived(container: Container, { cold }: Sides): Promise<Asked> {
+  const total = { ...NOTHING };
+  for (const doc of cold?.documents.get(container.name) ?? []) {
+    const found = await cold?.read(container, doc);
+    total.runs += 1;
+    total.rows += 1;
+    total.ru = Math.max(total.ru, found?.ru ?? 0);
+    if (canonical(found?.doc ?? null) !== canonical(ownFields(doc)))
+      return { ...total, first: `${short(doc['id'])}: ${short(found?.doc ?? null)} where ${short(doc)} is right` };
+  }
+  return cold ? total : { ...total, why: 'no archive took anything away' };
+}
+
+export const keyOf = ({ partitionKey }: Container, doc: Doc): PartitionKey =>
   partitionKey.map((path) => valueAt(doc, path)) as unknown as PartitionKey;
 
-async function read(live: Live, container: Container, doc: Doc): Promise<{ doc?: Doc; ru: number }> {
+export async function readOne(database: Database, container: Container, doc: Doc): Promise<Found> {
   try {
-    const item = live.item(String(doc['id']), keyOf(container, doc));
+    const item = database.container(container.name).item(String(doc['id']), keyOf(container, doc));
     const { resource, requestCharge } = await withRetry(() => item.read<Doc>(), { reads: true });
     // What a projection keeps to remember a removed row is nobody's to read: it has a type of its own.
     const own = resource && !String(resource['type']).startsWith('millrace.') ? ownFields(resource) : undefined;
@@ -165,37 +188,4 @@ async function read(live: Live, container: Container, doc: Doc): Promise<{ doc?:
     if (failureOf(error).kind === 'not-found') return { ru: 1 };
     throw error;
   }
-}
-
-/** On the recomputed side, where nothing follows from it: does it do as written, and what does it take? */
-async function write(
-  { container, operation }: { container: Container; operation: WriteOperation },
-  database: Database,
-  documents: readonly Doc[],
-): Promise<Asked> {
-  const [doc] = documents;
-  if (!doc) return { ...NOTHING, why: 'no document of its container is known' };
-  const live = database.container(container.name);
-  const { ttl: _, ...rest } = doc;
-  const fresh = { ...rest, id: `proof-${String(doc['id'])}` };
-  const keyed = container.partitionKey.includes('/id') ? fresh : { ...fresh, ...pickKey(container, doc) };
-  const body = operation === 'create' ? keyed : { ...doc };
-  const item = live.item(String(body['id']), keyOf(container, body));
-  if (operation !== 'create') await live.items.upsert(body);
-  const answer = await perform(operation, live, item, body);
-  const after = await read(live, container, body);
-  const right = operation === 'delete' ? after.doc === undefined : canonical(after.doc) === canonical(ownFields(body));
-  if (operation === 'create') await item.delete();
-  if (operation === 'delete') await live.items.create(body);
-  const asked = { runs: 1, rows: 1, ru: answer.requestCharge, loaded: 0 };
-  return right ? asked : { ...asked, first: `${short(body['id'])} reads ${short(after.doc)} after the ${operation}` };
-}
-
-const pickKey = ({ partitionKey }: Container, doc: Doc): Doc =>
-  Object.fromEntries(partitionKey.map((path) => path.split('/')[1] ?? '').map((field) => [field, doc[field]]));
-
-async function perform(operation: WriteOperation, live: Live, item: ReturnType<Live['item']>, body: Doc) {
-  if (operation === 'create') return live.items.create(body);
-  if (operation === 'upsert') return live.items.upsert(body);
-  return operation === 'replace' ? item.replace(body as Doc & { id: string }) : item.delete();
 }

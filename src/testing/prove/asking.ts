@@ -1,10 +1,13 @@
 // The access patterns of a model, asked stage by stage: one verdict each in the end.
+import type { Database } from '@azure/cosmos';
 import type { Doc } from '../../definition/kinds.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import type { Design, Mapping, Requirements } from '../../model/documents.ts';
 import type { Model } from '../../model/model.ts';
-import { type Sides, ask } from './ask.ts';
+import { type Asked, type Sides, ask } from './ask.ts';
+import type { Changes } from './changes.ts';
 import type { ByContainer } from './oracle.ts';
+import { write } from './write.ts';
 import { type Question, questionOf, reachOf, unindexed } from './question.ts';
 
 export type Verdict = 'proved' | 'not run' | 'different';
@@ -29,7 +32,7 @@ export interface PatternProof {
 }
 
 /** One line of the report: what its pattern came to, over all stages. */
-class Asking {
+export class Asking {
   readonly #row: Mapping | undefined;
   readonly #question: Question;
   readonly #as: Pick<PatternProof, 'pattern' | 'description'>;
@@ -54,13 +57,29 @@ class Asking {
     seen: ReadonlyMap<string, ReadonlyMap<string, Doc>>,
   ): Promise<void> {
     const question = this.#question;
-    if (question.kind === 'none' || this.#first !== undefined) return;
+    if (question.kind === 'none' || question.kind === 'write' || this.#first !== undefined) return;
     const { name, partitionKey } = question.container;
     const present = now.get(name) ?? [];
     const keys = new Set(present.map((doc) => rowKey(doc, partitionKey)));
     const gone = [...(seen.get(name) ?? [])].filter(([key]) => !keys.has(key)).map(([, doc]) => doc);
     // Half of what may be asked for is left to what is gone.
-    const asked = await ask(question, sides, [...present.slice(0, 10), ...gone, ...present.slice(10)]);
+    this.#take(stage, await ask(question, sides, [...present.slice(0, 10), ...gone, ...present.slice(10)]));
+  }
+
+  /** False: it isn't one that writes, or has nothing to write. */
+  async write(stage: string, database: Database, changes: Changes): Promise<boolean> {
+    if (this.#question.kind !== 'write') return false;
+    const asked = await write(this.#question, database, changes);
+    this.#take(stage, asked);
+    return asked.runs > 0;
+  }
+
+  /** What it wrote was delivered, and something that follows from such writes is wrong. */
+  blame(stage: string, difference: string): void {
+    this.#first ??= `after ${stage}: ${difference}`;
+  }
+
+  #take(stage: string, asked: Asked): void {
     this.#runs += asked.runs;
     this.#rows += asked.rows;
     this.#ru = Math.max(this.#ru, asked.ru);

@@ -7,6 +7,7 @@ import type { DocumentType, Model } from '../../model/model.ts';
 import type { Documents } from '../documents.ts';
 import { documentsLike } from '../documents-like.ts';
 import { refName, sourceTypes } from './oracle.ts';
+import type { WriteOperation } from './question.ts';
 
 interface Written {
   readonly of: SourceRef;
@@ -23,6 +24,7 @@ interface Written {
 export class Changes {
   readonly #types: readonly Written[];
   readonly #seed: number;
+  #drawn = 0;
   /** Newest version of each document, by type and identity; and its first, for what may never change. */
   readonly #newest = new Map<string, { readonly written: Written; readonly first: Doc; readonly doc: Doc }>();
 
@@ -49,15 +51,17 @@ export class Changes {
     return this.#record(this.#types.flatMap((written) => written.type.examples.map((doc) => [written, doc] as const)));
   }
 
-  /** Other values for what is there, and new documents beside it. */
-  updates(round: number): Documents {
+  /** Other values for what is there, and new documents beside it. `spared`: types of which one document is touched. */
+  updates(round: number, spared: readonly SourceRef[] = []): Documents {
+    const names = new Set(spared.map(refName));
     return this.#record(
       this.#types.flatMap((written) => {
         const ids = written.type.examples.length + 2;
         const options = { ids, count: 3 * ids, seed: this.#seed * 100 + round };
-        return documentsLike({ partitionKey: written.keyPaths }, written.type, options).map(
-          (doc) => [written, { ...withoutExpiry(written, doc), ...sameAsId(written, doc) }] as const,
-        );
+        const drawn = documentsLike({ partitionKey: written.keyPaths }, written.type, options);
+        return drawn
+          .filter(({ id }) => !names.has(refName(written.of)) || id === drawn[0]?.['id'])
+          .map((doc) => [written, { ...withoutExpiry(written, doc), ...sameAsId(written, doc) }] as const);
       }),
     );
   }
@@ -102,6 +106,51 @@ export class Changes {
     return this.#record(marked);
   }
 
+  /**
+   * For an access pattern that writes into a container: a document that isn't there yet, or the next version of one that
+   * is, with the mark of a delete where the pattern's text names it. Undefined: no example of a written type is left.
+   */
+  meant(container: string, operation: WriteOperation, text: string): { doc: Doc; before?: Doc } | undefined {
+    const types = this.#types.filter(({ of }) => of.container === container);
+    const named = types.find(({ of }) => new RegExp(String.raw`\b${of.type}s?\b`, 'i').test(text));
+    const written = named ?? types[0];
+    if (!written) return undefined;
+    this.#drawn += 1;
+    const [like = {}] = documentsLike({ partitionKey: written.keyPaths }, written.type, {
+      count: 1,
+      seed: this.#seed * 100 + 50 + this.#drawn,
+    });
+    const next = withoutExpiry(written, without(like, markOf(written)));
+    if (operation === 'create') {
+      const id = `${written.of.type}-new-${this.#drawn}`;
+      return { doc: this.#next(written, { ...next, id, ...sameAsId(written, { id }) }) };
+    }
+    const before = [...this.#newest.values()].find(
+      (one) => one.written === written && !written.isDeleted(one.doc),
+    )?.doc;
+    if (!before) return undefined;
+    const keys = written.keyPaths.map((path) => path.split('/')[1] ?? '');
+    const mark = markOf(written) ?? {};
+    const marked = Object.keys(mark).some(
+      (field) => field !== 'ttl' && new RegExp(String.raw`\b${field}\b`).test(text),
+    );
+    const own = { ...pick(before, ['id', ...keys, ...written.own]) };
+    if (operation === 'delete') {
+      this.#newest.delete(this.#nameOf(written, before));
+      return { doc: before };
+    }
+    return { doc: this.#next(written, { ...next, ...own, ...(marked ? mark : {}) }), before };
+  }
+
+  #next(written: Written, drawn: Doc): Doc {
+    const { [written.of.container]: [doc = drawn] = [] } = this.#record([[written, drawn]]) as Record<string, Doc[]>;
+    return doc;
+  }
+
+  #nameOf(written: Written, doc: Doc): string {
+    return `${refName(written.of)} ${rowKey(doc, written.keyPaths)}`;
+  }
+
   /** Types that are deleted by a mark which no example shows, so that none can be set. */
   get unmarked(): string[] {
     return this.#types.filter((written) => markOf(written) === undefined).map(({ of }) => refName(of));
@@ -110,7 +159,7 @@ export class Changes {
   #record(versions: readonly (readonly [Written, Doc])[]): Documents {
     const changes: Record<string, Doc[]> = {};
     for (const [written, drawn] of versions) {
-      const name = `${refName(written.of)} ${rowKey(drawn, written.keyPaths)}`;
+      const name = this.#nameOf(written, drawn);
       const first = this.#newest.get(name)?.first ?? drawn;
       const doc = { ...drawn, ...pick(first, written.fixed) };
       this.#newest.set(name, { written, first, doc });
@@ -121,6 +170,10 @@ export class Changes {
 }
 
 const sameAsId = ({ own }: Written, { id }: Doc): Doc => Object.fromEntries(own.map((field) => [field, id]));
+
+/** `fields`: those of a mark, which nothing has that is live. */
+const without = (doc: Doc, fields: Doc | undefined): Doc =>
+  Object.fromEntries(Object.entries(doc).filter(([field]) => !(fields && field in fields)));
 
 const pick = (doc: Doc, fields: readonly string[]): Doc =>
   Object.fromEntries(fields.filter((field) => field in doc).map((field) => [field, doc[field]]));

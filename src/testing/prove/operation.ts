@@ -62,7 +62,8 @@ export function formatProof({ stages, examples, patterns, notes, totals, seed }:
   const lines = patterns.map(sayPattern);
   lines.push('');
   for (const { stage, changes, moved, parked, difference } of stages) {
-    const said = [`${changes} ${stage === 'archive' ? 'documents left' : 'changes'}`];
+    const what = stage === 'archive' ? 'documents left' : stage === 'restore' ? 'documents came back' : 'changes';
+    const said = [`${changes} ${what}`];
     if (moved > 0) said.push(`${moved} rows moved to another key`);
     said.push(difference === undefined ? 'what is derived is right' : `different: ${difference}`);
     if (parked.length > 0) said.push(`${parked.length} parked, first ${parked[0]}`);

@@ -23,30 +23,35 @@ export function sourceTypes({ pipeline, model }: { pipeline: Pipeline; model: Mo
     .filter((of) => !derived.has(refName(of)));
 }
 
-/** `stored`: every document of every container, as read from the database. */
+/**
+ * `stored`: every document of every container, as read from the database. `cold`: those in the archive, which are derived
+ * from and don't change; they aren't among the result.
+ */
 export function expectedDocuments(
   { pipeline, model }: { pipeline: Pipeline; model: Model },
   stored: ByContainer,
+  cold: ByContainer = new Map(),
 ): Map<string, Doc[]> {
   const { sources, projections, embeds } = pipeline;
   const derived = derivedTypes(pipeline);
   const known = new Map<string, Doc[]>();
   const keyPaths = (name: string): readonly string[] =>
     model.containers.find((container) => container.name === name)?.partitionKey ?? [];
-  const written = (of: SourceRef): Doc[] =>
-    (stored.get(of.container) ?? []).filter((doc) => isOfType(of.type, typeRules(sources, of), doc));
+  const typed = (all: ByContainer, of: SourceRef): Doc[] =>
+    (all.get(of.container) ?? []).filter((doc) => isOfType(of.type, typeRules(sources, of), doc));
+  const written = (of: SourceRef): Doc[] => typed(stored, of);
   // What a projection can't take contributes nothing: it is parked, and told apart.
   const refused = (): void => undefined;
   const workedOut = (of: SourceRef): Doc[] => {
     if (derived.has(refName(of))) {
       const specs = projections.filter(({ into }) => refName(into) === refName(of));
       return specs.flatMap((spec) => [
-        ...recompute(spec, documents, sources, { keyPaths: keyPaths(of.container), refused }).values(),
+        ...recompute(spec, history, sources, { keyPaths: keyPaths(of.container), refused }).values(),
       ]);
     }
     const specs = embeds.filter(({ into }) => refName(into) === refName(of));
     if (specs.length === 0) return written(of);
-    const parents = (wanted: SourceRef): Doc[] => (refName(wanted) === refName(of) ? written(of) : documents(wanted));
+    const parents = (wanted: SourceRef): Doc[] => (refName(wanted) === refName(of) ? written(of) : history(wanted));
     return [...recomputeEmbeds(specs, parents, sources, refused)].map(({ expected }) => expected);
   };
   const documents = (of: SourceRef): Doc[] => {
@@ -56,6 +61,7 @@ export function expectedDocuments(
     known.set(refName(of), now);
     return now;
   };
+  const history = (of: SourceRef): Doc[] => [...documents(of), ...typed(cold, of)];
   return new Map(
     model.containers.map(({ name, types }) => [
       name,

@@ -4,17 +4,25 @@ import type { Mapping, Operation, ProjectionRow, Query } from '../../model/docum
 import type { Container, Model } from '../../model/model.ts';
 import type { Doc } from '../../definition/kinds.ts';
 
-const WRITES = ['create', 'replace', 'upsert', 'delete'] as const satisfies readonly Operation[];
+const WRITES = ['create', 'replace', 'patch', 'upsert', 'delete'] as const satisfies readonly Operation[];
 export type WriteOperation = (typeof WRITES)[number];
 
 export type Question =
   | { readonly kind: 'query'; readonly container: Container; readonly query: Query }
   | { readonly kind: 'point-read'; readonly container: Container }
-  | { readonly kind: 'write'; readonly container: Container; readonly operation: WriteOperation }
+  | {
+      readonly kind: 'write';
+      readonly container: Container;
+      readonly operation: WriteOperation;
+      /** The row in words: they name the type, and the mark of a delete. */
+      readonly text: string;
+    }
+  /** Documents that an archive took away, from it and after it gave them back. */
+  | { readonly kind: 'archive'; readonly container: Container }
   | { readonly kind: 'none'; readonly why: string };
 
-/** Works outside of the account, or on what has left it. */
-const OUTSIDE = /^(archive|react|send|publish|custom|ingest)/i;
+/** Works outside of the account. */
+const OUTSIDE = /^(react|send|publish|custom|ingest)/i;
 
 export function questionOf(row: Mapping, projections: readonly ProjectionRow[], model: Model): Question {
   const none = (why: string): Question => ({ kind: 'none', why });
@@ -22,6 +30,12 @@ export function questionOf(row: Mapping, projections: readonly ProjectionRow[], 
     ({ kind, serves }) => OUTSIDE.test(kind) && serves.some((id) => row.ids.includes(id)),
   );
   if (outside) return none(`it is served by the ${outside.kind} ${outside.name}, outside of the containers`);
+  const archive = projections.find(
+    ({ kind, serves }) => /^archive/i.test(kind) && serves.some((id) => row.ids.includes(id)),
+  );
+  const archived = model.containers.find((of) => of.name === archive?.source?.container);
+  if (archived && /archive|restore|blob|cold/i.test(`${row.operationText} ${row.notes} ${row.unknown.join(' ')}`))
+    return { kind: 'archive', container: archived };
   const name = row.containers[0]?.toLowerCase();
   const container = model.containers.find((of) => of.name.toLowerCase() === name);
   if (!container) return none('its row names no container of the model');
@@ -30,7 +44,7 @@ export function questionOf(row: Mapping, projections: readonly ProjectionRow[], 
   if (row.operations.includes('query')) return none('its row has no query text in backticks');
   if (row.operations.includes('point-read')) return { kind: 'point-read', container };
   const operation = WRITES.find((one) => row.operations.includes(one));
-  if (operation) return { kind: 'write', container, operation };
+  if (operation) return { kind: 'write', container, operation, text: `${row.operationText} ${row.notes}` };
   const [other] = row.operations;
   return none(other ? `a ${other} isn't tried` : `its row names no operation that is known: "${row.operationText}"`);
 }

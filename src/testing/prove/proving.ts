@@ -1,0 +1,231 @@
+// The stages of a proof, one after another on one account: what is written, delivered and asked, and what that came to.
+import { AssertionError } from 'node:assert/strict';
+import type { Database } from '@azure/cosmos';
+import { canonical } from '../../base/json.ts';
+import type { ArchiveSpec, Doc } from '../../definition/kinds.ts';
+import { ownFields, rowKey } from '../../definition/recompute.ts';
+import { DeadLetters } from '../../engine/dead-letters.ts';
+import type { Container, Model } from '../../model/model.ts';
+import { fetchAll } from '../../operations/fetch-all.ts';
+import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
+import type { Adversity } from '../delivery.ts';
+import type { Documents } from '../documents.ts';
+import { type Ground, Scenario } from '../scenario.ts';
+import { ColdHalf } from './archive.ts';
+import { type Found, type Sides, readOne } from './ask.ts';
+import type { Asking } from './asking.ts';
+import type { Changes } from './changes.ts';
+import { type ByContainer, derivedTypes, expectedDocuments, refName } from './oracle.ts';
+
+export interface StageProof {
+  readonly stage: string;
+  /** Changes written (of an archive: documents that left, or came back), and how many rows lie under another key of their sink than before. */
+  readonly changes: number;
+  readonly moved: number;
+  /** Changes that projections parked until then. */
+  readonly parked: readonly string[];
+  /** What projections made that isn't what their sources give, or what an archive lost. */
+  readonly difference?: string;
+}
+
+type ColdSide = NonNullable<Sides['cold']>;
+const NEVER = new AbortController().signal;
+
+export class Proving {
+  readonly proofs: StageProof[] = [];
+  readonly notes: string[] = [];
+  readonly #ground: Ground;
+  readonly #asking: readonly Asking[];
+  readonly #scratch: (name: string) => Promise<Database>;
+  /** Whatever was there once: a removed row is asked for as well, and must be gone. */
+  readonly #seen = new Map<string, Map<string, Doc>>();
+  #before: ByContainer = new Map();
+  /** Once something was archived: where deliveries go on, and what left and hasn't been written since. */
+  #archive: { readonly half: ColdHalf; readonly ground: Ground; readonly left: ByContainer } | undefined;
+
+  /** `scratch` makes a database with the model's containers, for what is worked out anew. */
+  constructor(ground: Ground, asking: readonly Asking[], scratch: (name: string) => Promise<Database>) {
+    this.#ground = ground;
+    this.#asking = asking;
+    this.#scratch = scratch;
+  }
+
+  /** Every document of every container. */
+  async stored(): Promise<ByContainer> {
+    const { services, loaded } = this.#ground;
+    return everything(services, loaded.model);
+  }
+
+  async deliver(stage: string, written: Documents, adversity: Adversity = {}): Promise<void> {
+    const difference = await scenario(new Scenario(this.#ground, {}).when(written, adversity));
+    await this.#end(stage, countOf(written), difference);
+  }
+
+  /** What each access pattern that writes does by its own operation, and what follows from all of it. */
+  async write(stage: string, changes: Changes): Promise<void> {
+    const wrote: Asking[] = [];
+    for (const one of this.#asking)
+      if (await one.write(stage, this.#ground.services.database, changes)) wrote.push(one);
+    if (wrote.length === 0) return;
+    const difference = await scenario(new Scenario(this.#ground, {}));
+    if (difference !== undefined) for (const one of wrote) one.blame(stage, difference);
+    await this.#end(stage, wrote.length, difference);
+  }
+
+  /** What archives take away is in the blobs as it was, and nothing that was derived from it changes. */
+  async archive(stage: string, archives: readonly ArchiveSpec[]): Promise<void> {
+    const { loaded, services } = this.#ground;
+    const archiving = { ...loaded, pipeline: { ...loaded.pipeline, archives } };
+    const half = await ColdHalf.open(archiving, services);
+    this.#archive = { half, ground: { ...this.#ground, loaded: archiving, cold: half.read }, left: new Map() };
+    const were = await this.stored();
+    const swept = await half.sweep(were);
+    if (swept === 0) this.notes.push('archive: no document of the examples’ shape is old enough to leave');
+    await this.#endCold(stage, swept, were);
+  }
+
+  /** Changes of what archived documents were joined with, and new versions of some of them. */
+  async deliverToCold(stage: string, written: Documents): Promise<void> {
+    if (!this.#archive) return;
+    const { ground, left } = this.#archive;
+    await new Scenario(ground, {}).when(written).deliver();
+    await this.#endCold(stage, countOf(written), left);
+  }
+
+  /** Everything comes back as it was, and still nothing that was derived from it changes. */
+  async restore(stage: string): Promise<void> {
+    if (!this.#archive) return;
+    const { half, ground, left } = this.#archive;
+    const restored = await half.restore();
+    await new Scenario(ground, {}).deliver();
+    const { database } = this.#ground.services;
+    await this.#endCold(stage, restored, left, (container, doc) => readOne(database, container, doc));
+  }
+
+  /** `were`: documents that must be in their container or in the archive now, those apart that were written since. */
+  async #endCold(stage: string, changes: number, were: ByContainer, read?: ColdSide['read']): Promise<void> {
+    if (!this.#archive) return;
+    const { loaded, lagMs } = this.#ground;
+    const { half } = this.#archive;
+    const cold = await half.documents(lagMs);
+    const stored = await this.stored();
+    const [fault] = await half.faults();
+    const there = (all: ByContainer, container: Container, doc: Doc): Doc | undefined =>
+      all.get(container.name)?.find((of) => rowKey(of, container.partitionKey) === rowKey(doc, container.partitionKey));
+    const left = new Map<string, Doc[]>();
+    let lost: string | undefined;
+    for (const container of loaded.model.containers.filter(({ name }) => cold.has(name))) {
+      const gone = (were.get(container.name) ?? []).filter((doc) => !there(stored, container, doc));
+      left.set(container.name, gone);
+      for (const doc of cold.get(container.name) ?? [])
+        if (there(stored, container, doc)) lost ??= `${container.name}: ${String(doc['id'])} is here and archived`;
+      for (const doc of gone)
+        if (canonical(there(cold, container, doc) ?? null) !== canonical(ownFields(doc)))
+          lost ??= `${container.name}: ${String(doc['id'])} isn't in the archive as it was`;
+    }
+    const difference = fault ?? lost ?? this.#wrong(expectedDocuments(loaded, stored, cold), stored);
+    const side: ColdSide = read
+      ? { documents: were, read }
+      : { documents: left, read: (container, doc) => Promise.resolve(found(there(cold, container, doc))) };
+    this.#archive = { ...this.#archive, left };
+    await this.#end(stage, changes, difference, cold, side);
+  }
+
+  async #end(
+    stage: string,
+    changes: number,
+    difference: string | undefined,
+    cold?: ByContainer,
+    side?: ColdSide,
+  ): Promise<void> {
+    const { loaded, services } = this.#ground;
+    const parked = (await new DeadLetters(services.state).list()).map(
+      ({ projection, container, id, message }) => `${projection}: ${container}/${id}: ${message}`,
+    );
+    const expected = expectedDocuments(loaded, await this.stored(), cold);
+    await this.#look(stage, expected, side);
+    const moved = movedBetween(this.#before, expected, loaded);
+    this.proofs.push({ stage, changes, moved, parked, ...(difference !== undefined && { difference }) });
+    this.#before = expected;
+  }
+
+  async #look(stage: string, expected: ByContainer, cold: ColdSide | undefined): Promise<void> {
+    const { services, loaded } = this.#ground;
+    const scratch = await this.#scratch(`expected-${this.proofs.length}`);
+    for (const [container, documents] of expected)
+      for (const doc of documents) await scratch.container(container).items.upsert(doc);
+    remember(this.#seen, expected, loaded.model);
+    const sides = { actual: services.database, expected: scratch, ...(cold && { cold }) };
+    for (const one of this.#asking) await one.look(stage, sides, expected, this.#seen);
+    await scratch.delete();
+  }
+
+  /** What projections and embeds made, against what is expected of them; in words. */
+  #wrong(expected: ByContainer, stored: ByContainer): string | undefined {
+    const { pipeline } = this.#ground.loaded;
+    const derived = new Set([...derivedTypes(pipeline), ...pipeline.embeds.map(({ into }) => refName(into))]);
+    for (const [container, documents] of stored) {
+      const ours = (of: readonly Doc[]): string[] =>
+        of
+          .filter((doc) => derived.has(refName({ container, type: String(doc['type']) })) && doc['_mr'] !== null)
+          .map((doc) => canonical(ownFields(doc)))
+          .toSorted();
+      const [is, right] = [ours(documents), ours(expected.get(container) ?? [])];
+      const lacking = right.find((row) => !is.includes(row));
+      const odd = is.find((row) => !right.includes(row));
+      if (lacking !== undefined || odd !== undefined)
+        return `${container}: ${odd ?? 'nothing'} where ${lacking ?? 'nothing'} is right`;
+    }
+    return undefined;
+  }
+}
+
+const countOf = (written: Documents): number => Object.values(written).reduce((sum, list) => sum + list.length, 0);
+
+const found = (doc: Doc | undefined): Found => ({ ...(doc && { doc }), ru: 0 });
+
+/** The difference that the scenario's own oracle finds, in words. */
+async function scenario(of: Scenario): Promise<string | undefined> {
+  try {
+    await of.run();
+    return undefined;
+  } catch (error) {
+    if (error instanceof AssertionError) return error.message;
+    throw error;
+  }
+}
+
+async function everything({ database }: Services, { containers }: Model): Promise<Map<string, Doc[]>> {
+  const stored = new Map<string, Doc[]>();
+  for (const { name } of containers) {
+    const documents: Doc[] = [];
+    for await (const doc of fetchAll<Doc>(database.container(name), 'SELECT * FROM c', NEVER)) documents.push(doc);
+    stored.set(name, documents);
+  }
+  return stored;
+}
+
+/** Whatever was there once: a removed row is asked for as well, and must be gone. */
+function remember(seen: Map<string, Map<string, Doc>>, now: ByContainer, { containers }: Model): void {
+  for (const { name, partitionKey } of containers) {
+    const known = seen.get(name) ?? new Map<string, Doc>();
+    seen.set(name, known);
+    for (const doc of now.get(name) ?? []) known.set(rowKey(doc, partitionKey), doc);
+  }
+}
+
+/** Copies that have lain under another key before: the same type and id, another row. */
+function movedBetween(before: ByContainer, after: ByContainer, { pipeline, model }: LoadedPipeline): number {
+  let moved = 0;
+  for (const { into, kind } of pipeline.projections) {
+    if (kind !== 'copy') continue;
+    const paths = model.containers.find(({ name }) => name === into.container)?.partitionKey ?? [];
+    const rows = (of: ByContainer): Set<string> =>
+      new Set((of.get(into.container) ?? []).filter(({ type }) => type === into.type).map((doc) => rowKey(doc, paths)));
+    const ids = (keys: readonly string[]): unknown[] => keys.map((key) => (JSON.parse(key) as unknown[]).at(-1));
+    const [old, now] = [rows(before), rows(after)];
+    const here = new Set(ids([...now].filter((key) => !old.has(key))));
+    moved += new Set(ids([...old].filter((key) => !now.has(key))).filter((id) => here.has(id))).size;
+  }
+  return moved;
+}

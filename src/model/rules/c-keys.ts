@@ -122,7 +122,10 @@ export const KEYS: readonly Rule[] = [
             message: `${container.name}: a key that begins with ${first} has few values`,
             at,
           };
-        const other = first === '/id' ? undefined : facts.containers.find((of) => contradicts(detail, of));
+        // Ids of one container are none of another's.
+        const other = container.partitionKey.includes('/id')
+          ? undefined
+          : facts.containers.find((of) => contradicts(detail, of));
         if (other)
           yield {
             severity: 'warning',

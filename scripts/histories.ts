@@ -23,17 +23,25 @@ const AGGREGATES = { kind: 'aggregate', file: 'test/projections/aggregates.model
 const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', histories: 5_000 };
 const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 5_000 };
 
+const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
+
 const LIST: readonly Line[] = [
   { ...AGGREGATES, mode: 'contribution with locator', test: 'aggregate by-state' },
   { ...AGGREGATES, mode: 'several rows a document', test: 'aggregate by-product' },
   { ...AGGREGATES, mode: 'contribution, no locator', test: 'aggregate by-customer' },
+  { ...AGGREGATES, mode: 'hours and days in a time zone', test: 'aggregate by-hour' },
   { ...AGGREGATES, mode: 'roll-up, best by a sum', test: 'an aggregate of an aggregate' },
   { ...COPIES, mode: 'moving, with locator', test: 'copy by-place' },
   { ...COPIES, mode: 'joined, refreshed', test: 'copy joined' },
+  { ...COPIES, mode: 'joined and moving', test: 'copy both' },
   { ...EMBEDS, mode: 'fields', test: 'an embed of a field' },
   { ...EMBEDS, mode: 'elements of a list', test: 'an embed of the elements of a list' },
   { ...EMBEDS, mode: 'several parents', test: 'an embed of several parents' },
   { kind: 'reference', mode: 'every tenant', file: 'test/projections/references.model.test.ts', histories: 5_000 },
+  { ...EFFECTS, kind: 'react', mode: 'by document', test: 'a reaction has run' },
+  { ...EFFECTS, kind: 'react', mode: 'by key, in order', test: 'a reaction by key' },
+  { ...EFFECTS, kind: 'send', mode: "a sink of one's own", test: "a sink of one's own" },
+  { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "a runner of one's own" },
   {
     kind: 'operation',
     mode: 'cut off at requests',

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { AggregateSpec } from '../../src/definition/kinds.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { AGGREGATE, EACH, ROLLED_UP, STABLE, holdExact } from './exactness.ts';
+import { AGGREGATE, BY_HOUR, BY_HOUR_TABLE, EACH, ROLLED_UP, STABLE, holdExact } from './exactness.ts';
 import { SEED, historiesOr } from './world.ts';
 
 const sink = { name: 'Groups', keyPaths: [['tenant']] };
@@ -13,6 +13,9 @@ it.each([AGGREGATE, EACH, STABLE].map((spec) => [spec.name, spec] as const))(
   `after any history aggregate %s is what the oracle says (seed ${SEED})`,
   async (_name, spec) => holdExact(spec, () => runner(spec)),
 );
+
+it(`after any history aggregate by-hour is what the oracle says, by windows of a table (seed ${SEED})`, () =>
+  holdExact(BY_HOUR, () => runner(BY_HOUR), BY_HOUR_TABLE));
 
 it(`after any history an aggregate of an aggregate is what the oracle says (seed ${SEED})`, async () => {
   let emptied = 0;

@@ -18,8 +18,13 @@ param mostThrottled int = 100
 @description('Failed requests of functions within five minutes.')
 param mostFailures int = 10
 
+@description('Hours that a change may be parked before somebody is woken.')
+param mostHoursParked int = 24
+
 // Lines of the timers within the window of the rule; sampling leaves them alone (host.json).
 var timerLines = 'AppTraces | where Message has "\\"millrace\\":\\"timer\\"" | extend line = parse_json(Message)'
+// What `status` says of each projection.
+var projections = '${timerLines} | where line.operation == "status" | mv-expand projection = line.value.projections'
 var logAlerts = [
   {
     name: 'leases'
@@ -40,10 +45,18 @@ var logAlerts = [
   {
     name: 'dead-letters'
     says: 'Changes are parked that could not be applied: `millrace dead-letters list` names them.'
-    query: '${timerLines} | where line.operation == "status" | mv-expand projection = line.value.projections | where toint(projection.parked) > 0'
+    query: '${projections} | where toint(projection.parked) > 0'
     operator: 'GreaterThan'
     threshold: 0
     severity: 2
+  }
+  {
+    name: 'dead-letters-old'
+    says: 'A change has been parked for longer than anybody meant: mend what refused it, then `millrace dead-letters redrive`.'
+    query: '${projections} | where todatetime(projection.parkedSince) < ago(${mostHoursParked}h)'
+    operator: 'GreaterThan'
+    threshold: 0
+    severity: 1
   }
   {
     name: 'archive'

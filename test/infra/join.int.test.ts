@@ -6,7 +6,7 @@ import { SETTING_NAMES } from '../../src/base/settings.ts';
 import { settingsOf } from '../../src/host/functions-app-settings.ts';
 import { loadPipeline } from '../../src/host/load-pipeline.ts';
 import { filesOf } from '../../src/operations/model/infra.ts';
-import { openStage } from '../support/stage.ts';
+import { SHOP, openStage } from '../support/stage.ts';
 import { indexApp } from '../functions/host.ts';
 import { type Value, at, bicepFiles, declarations } from './bicep.ts';
 
@@ -95,6 +95,29 @@ it('deploys the containers that the bindings read, under the names the settings 
   const pipeline = JSON.parse(readFileSync(join(ROOT, 'infra/pipeline.json'), 'utf8')) as { leasePrefix: string };
   const prefixes = functions.flatMap(({ bindings }) => Object.values(bindings).map((of) => of['leaseContainerPrefix']));
   expect(new Set(prefixes.filter((prefix) => prefix !== undefined))).toEqual(new Set([pipeline.leasePrefix]));
+});
+
+it('asks the lines of the timers for what they hold', async () => {
+  await using stage = await openStage();
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+  // What nobody can apply is parked, and the others go on.
+  await stage.container('Days').delete();
+  const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+  await app.deliver('feed-Orders', [
+    { id: '1', type: 'order', storeId: 's', placedAt: 'today', cents: 1, _lsn: 1, _etag: '"1"', _ts: 1 },
+  ]);
+  await app.fire('metrics');
+  await app.terminate();
+  vi.restoreAllMocks();
+  const text = app.logged.findLast((of) => of.includes('"operation":"status"')) ?? '';
+  const line = JSON.parse(text.slice(text.indexOf('{'))) as { value: { projections: Record<string, unknown>[] } };
+  const alerts = textOf('modules/alerts.bicep');
+  expect(alerts).toContain('line.value.projections');
+  const asked = new Set([...alerts.matchAll(/projection\.(\w+)/g)].map(([, name = '']) => name));
+  expect([...asked]).toEqual(['parked', 'parkedSince']);
+  const days = line.value.projections.find(({ id }) => id === 'days@1');
+  expect(days).toMatchObject({ parked: 1, parkedSince: expect.stringMatching(/^\d{4}-.*Z$/) });
+  expect(line.value.projections.find(({ id }) => id === 'summaries@1')).toMatchObject({ parked: 0, parkedSince: null });
 });
 
 it('is as `model infra` writes it', async () => {

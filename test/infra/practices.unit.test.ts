@@ -175,7 +175,13 @@ describe('seeing what happens', () => {
     ]);
     const alerts = files.find(({ file }) => file === 'modules/alerts.bicep');
     const log = declarations(alerts!, 'variable').find(({ name }) => name === 'logAlerts')?.body as readonly Value[];
-    expect(log.map((of) => at(of, 'name'))).toEqual(['leases', 'silence', 'dead-letters', 'archive']);
+    expect(log.map((of) => at(of, 'name'))).toEqual([
+      'leases',
+      'silence',
+      'dead-letters',
+      'dead-letters-old',
+      'archive',
+    ]);
   });
 
   it('asks the log for lines that the timers leave', async () => {

@@ -7,7 +7,8 @@ export interface HubClients {
   /** A consumer that shares a hub's partitions with the others of its group; the caller closes it. */
   consumer(hub: string, group: string, host: string): Promise<HubConsumer>;
   /**
-   * Asks for a hub, and for a consumer group of it, so that a wrong name or key is one clear message before anything starts.
+   * Asks whether a hub may be sent to, or, with a consumer group, be read in it, so that a wrong name, key or role is one
+   * clear message before anything starts.
    * @throws UsageError `event-hub-missing`, `event-hub-denied`, `event-hubs-unreachable`
    */
   check(hub: string, consumerGroup?: string): Promise<void>;

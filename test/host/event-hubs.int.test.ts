@@ -5,7 +5,9 @@ import { checkGroup } from '../../src/sinks/consumer-group.ts';
 import { openHubs } from '../emulator/hubs.ts';
 
 it('asks for hubs and consumer groups before anything starts', async () => {
-  await using hubs = await openHubs();
+  const listener = { name: 'listener', key: 'bGlzdGVu', rights: ['Listen'] as const };
+  const sender = { name: 'sender', key: 'c2VuZA==', rights: ['Send'] as const };
+  await using hubs = await openHubs({ keys: [listener, sender] });
   const account = { kind: 'key' as const, connectionString: hubs.hubs.connectionString };
   const cosmos = { kind: 'key' as const, endpoint: 'https://localhost/', key: 'a2V5' };
   const settings: Settings = {
@@ -28,6 +30,19 @@ it('asks for hubs and consumer groups before anything starts', async () => {
     code: 'event-hub-missing',
     message: expect.stringContaining('telemetry (consumer group nobody)'),
   });
+  const as = (key: typeof listener | typeof sender) =>
+    eventHubs({
+      eventHubs: { account: { kind: 'key', connectionString: hubs.hubs.connectionStringOf(key) }, checkpoints: 'c' },
+    });
+  const [listening, sending] = [as(listener), as(sender)];
+  await using _both = {
+    [Symbol.asyncDispose]: async () => void (await Promise.all([listening.close(), sending.close()])),
+  };
+  await listening.check('telemetry', '$Default');
+  await sending.check('telemetry');
+  const denied = { name: 'UsageError', code: 'event-hub-denied', mend: expect.stringContaining('Data Sender') };
+  await expect(listening.check('telemetry')).rejects.toMatchObject(denied);
+  await expect(sending.check('telemetry', '$Default')).rejects.toMatchObject(denied);
 });
 
 it('takes five readers beside it for an answer: the group is there', async () => {

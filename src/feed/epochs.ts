@@ -1,12 +1,18 @@
-import type { Container } from '@azure/cosmos';
+import type { Container, PatchRequestBody } from '@azure/cosmos';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+
+/** Until a read that was older than a write is asked for again. */
+const STALE_MS = 50;
 
 interface EpochDocument {
   id: string;
   pk: 'epochs';
   rid: string;
   epoch: number;
+  /** When a host last made sure of it: of use to nobody but that a write is needed. */
+  confirmedAt?: string;
   _etag?: string;
 }
 
@@ -22,13 +28,44 @@ export const raiseEpoch = (state: Container, container: string, rid: string, kno
   settle(state, container, rid, (stored) => stored.rid !== rid || stored.epoch <= known);
 
 /**
- * The epoch as it is now, at least `known`; changes nothing. For whoever reads on: others may have raised it since, as
- * before leases are moved back (docs/SPEC-leases.md M12). Of a container made anew it says nothing: the reader finds out.
+ * The epoch as a read finds it, at least `known`; changes nothing. For a batch whose host is paused while leases are moved,
+ * and for longer than a replica lags. Of a container made anew it says nothing: the reader finds out.
  */
 export async function latestEpoch(state: Container, container: string, rid: string, known: number): Promise<number> {
   const item = state.item(container, 'epochs');
   const { resource: stored } = await withRetry(() => item.read<EpochDocument>(), { reads: true });
   return stored?.rid === rid ? Math.max(known, stored.epoch) : known;
+}
+
+/**
+ * The same for a host that took a lease a moment ago: others may have raised the epoch just before, as they do before
+ * leases are moved back (docs/SPEC-leases.md M12). A read may be older than that (A3), so what it found is confirmed by a
+ * write under the condition that nothing higher is stored.
+ */
+export async function confirmedEpoch(
+  state: Container,
+  container: string,
+  rid: string,
+  known: number,
+  clock: Clock = systemClock,
+): Promise<number> {
+  const item = state.item(container, 'epochs');
+  for (;;) {
+    const epoch = await latestEpoch(state, container, rid, known);
+    const confirm: PatchRequestBody = {
+      condition: `from c where c.rid != ${JSON.stringify(rid)} or c.epoch <= ${epoch}`,
+      operations: [{ op: 'set', path: '/confirmedAt', value: new Date(clock.now()).toISOString() }],
+    };
+    try {
+      await withRetry(() => item.patch(confirm), { reads: true, clock });
+      return epoch;
+    } catch (error) {
+      const { kind } = failureOf(error);
+      if (kind === 'not-found') return epoch;
+      if (kind !== 'precondition') throw error;
+    }
+    await clock.sleep(STALE_MS);
+  }
 }
 
 async function settle(

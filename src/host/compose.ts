@@ -8,7 +8,7 @@ import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
 import { sinkContainer, sourceContainers } from '../engine/runners.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/cosmos-lease-store.ts';
-import { currentEpoch, latestEpoch, raiseEpoch } from '../feed/epochs.ts';
+import { confirmedEpoch, currentEpoch, raiseEpoch } from '../feed/epochs.ts';
 import { FeedHost, type LeaseStatus, type Timings } from '../feed/feed-host.ts';
 import { CosmosChangeSource, type FeedMode, type Start } from '../feed/source.ts';
 import { Ingestor } from '../ingest/ingestor.ts';
@@ -87,7 +87,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
         source: new CosmosChangeSource(container, rid, source, {
           mode,
           epoch,
-          latestEpoch: (known) => latestEpoch(state, source.name, rid, known),
+          latestEpoch: (known) => confirmedEpoch(state, source.name, rid, known),
           meter,
           pageSize,
           onBehind: async (known) => void (await raiseEpoch(state, source.name, rid, known)),

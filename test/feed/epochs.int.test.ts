@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { currentEpoch, latestEpoch, raiseEpoch } from '../../src/feed/epochs.ts';
+import { confirmedEpoch, currentEpoch, latestEpoch, raiseEpoch } from '../../src/feed/epochs.ts';
 import { compose } from '../../src/host/compose.ts';
 import { triggerConsumer } from '../../src/host/trigger.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
@@ -41,6 +41,18 @@ test('looked up, it is what others raised it to, never below what is known, and 
   expect(await latestEpoch(state, 'Orders', 'rid1', 5)).toBe(5);
   expect(await latestEpoch(state, 'Orders', 'rid0', 1), 'of the container before').toBe(1);
   expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(2);
+});
+
+test('confirmed by a host without the raiser’s session, it is the raised one, however far its reads lag', async () => {
+  const { emulator, container: state } = await emulate();
+  const other = clientOf(emulator, false).database('d').container('c');
+  await currentEpoch(state, 'Orders', 'rid1');
+  emulator.faults({ replicaLagMs: 300 });
+  await raiseEpoch(state, 'Orders', 'rid1', 1);
+  expect(await latestEpoch(other, 'Orders', 'rid1', 1), 'a read is old').toBe(1);
+  expect(await confirmedEpoch(other, 'Orders', 'rid1', 1)).toBe(2);
+  expect(await confirmedEpoch(other, 'Orders', 'rid2', 1), 'of another container').toBe(1);
+  expect(await confirmedEpoch(other, 'Customers', 'rid9', 1), 'nothing is stored').toBe(1);
 });
 
 describe('what is raised while a host is there', () => {

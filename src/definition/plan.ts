@@ -57,7 +57,7 @@ const OWN = { read: 1, write: 10 };
 export function planOf(pipeline: Pipeline, model: Model, facts: Facts): PipelinePlan {
   return {
     projections: feedReaders(pipeline).map((spec) => {
-      const { each, shared } = totals(stepsOf(spec, pipeline, model, facts));
+      const steps = stepsOf(spec, pipeline, model, facts);
       const into = 'into' in spec ? ref(spec.into) : spec.kind === 'publish' ? `event hub ${spec.to}` : '–';
       return {
         id: projectionId(spec),
@@ -65,8 +65,8 @@ export function planOf(pipeline: Pipeline, model: Model, facts: Facts): Pipeline
         from: sourcesOf(spec).map(ref),
         into,
         ...modeOf(spec, model),
-        steps: stepsOf(spec, pipeline, model, facts),
-        ru: { each, shared },
+        steps,
+        ru: totals(steps),
         changes: changesOf(spec, facts),
         fanOut: fanOutOf(spec, facts),
         indexes: 'into' in spec ? [...(indexNeeds([spec]).get(spec.into.container) ?? [])] : [],

@@ -59,6 +59,11 @@ export class Fingerprints {
     return stored ? incompatibilities(stored, fingerprintOf(spec, this.#model, this.#pipeline.sources)) : [];
   }
 
+  /** Whether this version ever applied a change. */
+  async hasRun(spec: ProjectionSpec | EmbedSpec): Promise<boolean> {
+    return (await this.#read(projectionId(spec))) !== undefined;
+  }
+
   /** Why a version can't go on as it is declared now; undefined where it can, which is noted. */
   async check(spec: ProjectionSpec | EmbedSpec): Promise<MillraceError | undefined> {
     const id = projectionId(spec);

@@ -42,11 +42,13 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
           command: `declare it as version ${spec.version + 1}`,
         };
       }
-      if (spec.kind === 'embed') return { id, state: 'unchanged', why: 'embeds have no versions beside each other' };
+      const current = views?.[spec.name]?.current;
+      if (current?.version === spec.version) return { id, state: 'unchanged', why: 'it is current' };
+      if (spec.kind === 'embed' && views && (await fingerprints.hasRun(spec)))
+        return { id, state: 'unchanged', why: 'it is at work' };
       const rebuild = await estimate(spec, services, pipeline.sources);
       if (!views) return { id, state: 'first', why: 'nothing is deployed yet', rebuild };
-      const current = views[spec.name]?.current;
-      if (current?.version === spec.version) return { id, state: 'unchanged', why: 'it is current' };
+      if (spec.kind === 'embed') return { id, ...addedEmbed(spec), rebuild };
       const command = `millrace projections rebuild ${spec.name}, then promote`;
       if (!current) return { id, state: 'new', why: 'it was added to a running pipeline', command, rebuild };
       if (spec.version < current.version) return { id, state: 'unchanged', why: `${current.version} is current` };
@@ -63,6 +65,16 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
   });
   return [...declared, ...gone];
 }
+
+/** It begins with the parents that change from then on: what the others say is filled in by a pass over all of them. */
+const addedEmbed = ({ name, version }: EmbedSpec): Pick<Deployed, 'state' | 'why' | 'command'> => ({
+  state: version > 1 ? 'version' : 'new',
+  why:
+    version > 1
+      ? 'it has not run yet: fields stay as the version before left them until their parents change'
+      : 'it was added to a running pipeline: fields stay as they are until their parents change',
+  command: `millrace projections rebuild ${name} once it is deployed, which fills it in in place`,
+});
 
 export const sayDeployed = ({ id, state, why, command, rebuild }: Deployed): string =>
   `${id}: ${state}: ${why}` +

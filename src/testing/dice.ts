@@ -15,15 +15,24 @@ export class Dice {
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  chance = (probability: number): boolean => this.unit() < probability;
+  /** An integer in [0, n). */
+  int(n: number): number {
+    return Math.floor(this.unit() * n);
+  }
+
+  chance(probability: number): boolean {
+    return this.unit() < probability;
+  }
 
   shuffle<T>(of: readonly T[]): T[] {
     const ranked = of.map((one) => [this.unit(), one] as const);
     return ranked.toSorted(([a], [b]) => a - b).map(([, one]) => one);
   }
 
-  /** Of a list that has at least one. */
+  /** @throws Error for an empty list */
   pick<T>(of: readonly T[]): T {
-    return of[Math.floor(this.unit() * of.length)] as T;
+    const one = of[this.int(of.length)];
+    if (one === undefined) throw new Error('Nothing to pick from');
+    return one;
   }
 }

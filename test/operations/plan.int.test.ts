@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fingerprints } from '../../src/engine/fingerprints.ts';
 import { Views } from '../../src/engine/views.ts';
-import type { AggregateSpec, Pipeline } from '../../src/definition/kinds.ts';
-import { againstDeployed } from '../../src/operations/plan-deployed.ts';
+import type { AggregateSpec, EmbedSpec, Pipeline } from '../../src/definition/kinds.ts';
+import { againstDeployed, sayDeployed } from '../../src/operations/plan-deployed.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -49,4 +49,20 @@ test('what a pipeline would change is told before it is deployed, and nothing is
     { state: 'unchanged' },
     { id: 'more@1', state: 'new', rebuild: { documents: 7 } },
   ]);
+  const embed: EmbedSpec = {
+    kind: 'embed',
+    name: 'names',
+    version: 2,
+    from: { container: 'Customers', type: 'customer' },
+    into: days.from,
+    on: { storeId: 'storeId', id: 'customerId' },
+    onDelete: 'keep',
+    set: { customerName: ({ name }) => name },
+  };
+  const embedding = { ...pipeline, embeds: [embed] };
+  const added = (await against(embedding)).at(-1);
+  expect(added).toMatchObject({ id: 'names@2', state: 'version', rebuild: { documents: 7, ru: 175 } });
+  expect(added && sayDeployed(added)).toContain('millrace projections rebuild names once it is deployed');
+  expect(await new Fingerprints(stage.services.state, { pipeline: embedding, model }).check(embed)).toBeUndefined();
+  expect((await against(embedding)).at(-1)).toMatchObject({ id: 'names@2', state: 'unchanged' });
 });

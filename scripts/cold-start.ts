@@ -73,6 +73,8 @@ async function child(order: Record<string, unknown>): Promise<void> {
     core.invoke('feed-Orders', {
       data: { string: JSON.stringify([{ ...(JSON.parse(plain) as object), _lsn: lsn, _etag: `"${lsn}"`, _ts: 1 }]) },
     });
+  // The language worker talks gRPC to its host, so all that Node has for networks is loaded before any app is.
+  for (const name of ['http2', 'https', 'tls', 'dns', 'zlib', 'crypto']) await import(`node:${name}`);
   const before = process.cpuUsage();
   const began = performance.now();
   await import(pathToFileURL(join(root, 'dist/functions/index.js')).href);

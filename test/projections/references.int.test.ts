@@ -104,3 +104,37 @@ test('two documents, or two tenants, that want one place are refused, and so is 
   expect(await refusals(one.apply([await rate('theirs')], hosts.session(0)))).toEqual({ theirs: 'sink-occupied' });
   expect(await hosts.read('StoreRates', 'same', 'twin')).toMatchObject({ _src: { id: 'a' } });
 });
+
+test('two tenants of one key: the second is refused, data goes on to the first, and once that is gone the second has its place', async () => {
+  const one = runner('twins');
+  const [first, second] = [await store('t1', { store: 'shared' }), await store('t2', { store: 'shared' })];
+  await one.apply([await rate('before')], hosts.session(0));
+  const refused = await refusals(one.apply([first, second], hosts.session(0)));
+  const [loser = ''] = Object.keys(refused);
+  expect(Object.values(refused)).toEqual(['sink-collision']);
+  await one.apply([await rate('after')], hosts.session(0));
+  for (const id of ['before', 'after'])
+    expect(await hosts.read('StoreRates', id, 'shared')).toMatchObject({ percent: 1 });
+  const winner = loser === 't1' ? 't2' : 't1';
+  const gone = await store(winner, { store: 'shared' });
+  await one.apply([{ ...gone, op: 'delete' }], hosts.session(0));
+  expect(await hosts.read('StoreRates', 'after', 'shared')).toMatchObject({ type: 'millrace.tombstone' });
+  // As a redrive would.
+  await one.apply([loser === 't1' ? first : second], hosts.session(0));
+  for (const id of ['before', 'after'])
+    expect(await hosts.read('StoreRates', id, 'shared')).toMatchObject({ percent: 1 });
+});
+
+test('two documents of one id that come at once: one is refused, and a tenant that comes later has the other', async () => {
+  const one = runner('same');
+  const pair = [await rate('c', { as: 'same' }), await rate('d', { as: 'same' })];
+  await one.apply([await store('early')], hosts.session(0));
+  expect(Object.values(await refusals(one.apply(pair, hosts.session(0))))).toEqual(['sink-collision']);
+  await one.apply([await store('late')], hosts.session(0));
+  const [early, late] = [
+    await hosts.read('StoreRates', 'same', 'early'),
+    await hosts.read('StoreRates', 'same', 'late'),
+  ];
+  expect(early).toBeDefined();
+  expect(late).toMatchObject({ _src: { id: early && (early['_src'] as Doc)['id'] } });
+});

@@ -54,16 +54,31 @@ export async function writePairs(target: PairTarget, pairs: readonly Pair[], ses
     if (pair.data.part === null || pair.tenant.part === null) settled.push(pair);
     else placed.push({ pair, ...placeOf(target, pair) });
   }
-  const chunks = [...Map.groupBy(placed, ({ key }) => canonical(key)).values()].flatMap((of) =>
-    chunksOf(of, ({ pair }) => JSON.stringify(pair.data.part).length + 600),
-  );
   const write = async (chunk: readonly Placed[]): Promise<void> => {
     const result = await writeChunk(target, chunk, session);
     settled.push(...result.settled);
     refused.push(...result.refused);
   };
-  await pMap(chunks, write, { concurrency: 16 });
+  for (const round of withoutTwins(placed)) {
+    const chunks = [...Map.groupBy(round, ({ key }) => canonical(key)).values()].flatMap((of) =>
+      chunksOf(of, ({ pair }) => JSON.stringify(pair.data.part).length + 600),
+    );
+    await pMap(chunks, write, { concurrency: 16 });
+  }
   return { settled, refused };
+}
+
+/** Two that want one place can't share a batch: the second is to meet what the first has written. */
+function withoutTwins(placed: readonly Placed[]): Placed[][] {
+  const met = new Map<string, number>();
+  const rounds: Placed[][] = [];
+  for (const one of placed) {
+    const place = canonical([one.key, one.id]);
+    const round = met.get(place) ?? 0;
+    met.set(place, round + 1);
+    (rounds[round] ??= []).push(one);
+  }
+  return rounds;
 }
 
 export function placeOf(
@@ -134,9 +149,13 @@ function judge(
   const use = (found._mr as { tenant?: TenantUse }).tenant;
   const dead = found.type === TOMBSTONE;
   const gone = !data.present || !tenant.present;
-  if (!sameIdentity(data.of, found._src) || use?.ref !== refOf(tenant)) {
+  const otherData = !sameIdentity(data.of, found._src);
+  const otherTenant = use?.ref !== refOf(tenant);
+  if (otherData || otherTenant) {
     if (gone) return 'settled';
     if (dead) return 'write';
+    // Of two that want one place the second was refused by its own change: its counterpart isn't to blame.
+    if (side === 'data' ? !otherData : !otherTenant) return 'settled';
     const why = `Sink document ${sink.name}/${found.id} is already the copy of ${found._src.id}, or another tenant's`;
     const mend = 'Let the id that map returns hold the source key, and the key field tell the tenants apart.';
     return new MillraceError('sink-collision', why, { mend });

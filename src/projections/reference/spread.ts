@@ -1,9 +1,10 @@
 import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
+import { canonical } from '../../base/json.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import type { Refusal } from '../runner.ts';
-import type { Due, List } from './lists.ts';
-import { type Pair, type PairTarget, writePairs } from './pairs.ts';
+import type { Due, List, Listed } from './lists.ts';
+import { type Pair, type PairTarget, placeOf, writePairs } from './pairs.ts';
 
 const STALE_MS = 20;
 
@@ -59,20 +60,41 @@ export async function spreadPairs(
 }
 
 async function pairsOf(
-  { lists }: Spread,
+  target: Spread,
   changed: { readonly data: readonly Due[]; readonly tenants: readonly Due[] },
   session: SinkSession,
 ): Promise<DuePair[]> {
+  const { lists } = target;
   const allTenants = changed.data.length > 0 ? await lists.tenants.all(session) : [];
   const allData = changed.tenants.length > 0 ? await lists.data.all(session) : [];
   return [
     ...changed.data.flatMap((due) =>
-      allTenants.map((tenant) => ({ due, data: due.listed, tenant, side: 'data' as const })),
+      entitled(allTenants, (tenant) => placeId(target, due.listed, tenant)).map((tenant) => ({
+        due,
+        data: due.listed,
+        tenant,
+        side: 'data' as const,
+      })),
     ),
     ...changed.tenants.flatMap((due) =>
-      allData.map((data) => ({ due, data, tenant: due.listed, side: 'tenant' as const })),
+      entitled(allData, (data) => placeId(target, data, due.listed)).map((data) => ({
+        due,
+        data,
+        tenant: due.listed,
+        side: 'tenant' as const,
+      })),
     ),
   ];
+}
+
+const placeId = (target: PairTarget, data: Listed, tenant: Listed): string =>
+  data.part === null || tenant.part === null ? '' : canonical(placeOf(target, { data, tenant }));
+
+/** Without those that wait, refused, for a place that another one's copies have. */
+function entitled(all: readonly Listed[], place: (listed: Listed) => string): readonly Listed[] {
+  if (all.every(({ settled }) => settled)) return all;
+  const taken = new Set(all.filter(({ settled, present }) => settled && present).map(place));
+  return all.filter((one) => one.settled || !one.present || !taken.has(place(one)));
 }
 
 const pairId = ({ data, tenant, side }: Pair): string =>

@@ -27,7 +27,11 @@ export class UsageError extends MillraceError {
   override readonly name = 'UsageError';
 }
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** Some clients give an error a code and no message. */
+const wordless = (error: Error): string => ('code' in error ? String(error.code) : error.name);
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message || wordless(error) : String(error);
 
 /** An aborted signal's reason as an Error, whatever was passed to `abort()`. */
 export const abortReason = (signal: AbortSignal): Error =>

@@ -25,6 +25,9 @@ describe('an error of ours', () => {
 
 it('anything thrown has a message', () => {
   expect([new Error('x'), 'x', 7, null, undefined].map(messageOf)).toEqual(['x', 'x', '7', 'null', 'undefined']);
+  // Node's AggregateError of a connection has no words.
+  const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
+  expect([refused, new TypeError('')].map(messageOf)).toEqual(['ECONNREFUSED', 'TypeError']);
 });
 
 it('an aborted signal’s reason is an error, whatever it was aborted with', () => {

@@ -49,6 +49,7 @@ const LIST: readonly Line[] = [
     histories: 300,
   },
   { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
+  { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },
 ];
 
 /** The most histories of one vitest process, so that progress is seen and memory stays small. */

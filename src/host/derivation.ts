@@ -10,6 +10,8 @@ import { ViewControl } from '../engine/view-control.ts';
 import { Views } from '../engine/views.ts';
 import { runnersOf } from '../engine/runners.ts';
 import type { Runner } from '../projections/runner.ts';
+import { retriedByJob } from './react-retries.ts';
+import { jobQueue } from './workspace.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 import { EventHubSink } from '../sinks/event-hub.ts';
 
@@ -49,8 +51,19 @@ export function derivation({
     cold,
     hub: (hub) => new EventHubSink(hub, () => services.hubs.producer(hub)),
   });
+  const { jobsUrl } = settings;
+  const reactions = new Set<string>(
+    loaded.pipeline.effects.filter(({ kind }) => kind === 'react').map(({ name, version }) => `${name}@${version}`),
+  );
+  const openJobs = async () => {
+    // Imported here and not above: BullMQ is large, and hardly a reaction ever needs it.
+    const { Jobs } = await import('../jobs/jobs.ts');
+    return Jobs.open(jobsUrl ?? '', jobQueue(loaded.pipeline));
+  };
+  const retried = (runner: Runner): Runner =>
+    jobsUrl !== undefined && reactions.has(runner.id) ? retriedByJob(runner, openJobs) : runner;
   const fingerprints = new Fingerprints(services.state, loaded);
-  const runners = declared.map((runner) => fingerprints.guard(adapt ? adapt(runner) : runner));
+  const runners = declared.map((runner) => fingerprints.guard(retried(adapt ? adapt(runner) : runner)));
   const deadLetters = new DeadLetters(services.state);
   const { name, projections } = loaded.pipeline;
   const control = new ViewControl(

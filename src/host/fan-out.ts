@@ -1,9 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../operations/jobs/background.ts';
 import { defineOperation } from '../operations/operation.ts';
 import { derivation } from './derivation.ts';
 
 const PAUSE_MS = 500;
+
+/** `done`: nothing was left. */
+interface FannedOut {
+  readonly done: boolean;
+  readonly writes: number;
+  readonly parked: number;
+}
 
 /** For who has no process that stays: hosts of `millrace run` do the same by themselves. */
 export const projectionsFanOut = defineOperation({
@@ -13,13 +21,17 @@ export const projectionsFanOut = defineOperation({
   examples: ['millrace projections fan-out --env production', 'millrace projections fan-out --within 50 --json'],
   effect: 'changes',
   input: z.object({
+    ...backgroundInput,
     within: z.int().min(1).max(600).default(60).describe('seconds after which it ends, whether all is done or not'),
   }),
   plan: async (_, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     return { steps: pipeline.embeds.map(({ name }) => `write what ${name} has left to write`), ru: 0 };
   },
-  run: async ({ within }, { workspace, signal }) => {
+  run: async (asked, context): Promise<FannedOut | Enqueued> => {
+    if (asked.background) return enqueue('projections fan-out', asked, context);
+    const { within } = asked;
+    const { workspace, signal } = context;
     const loaded = await workspace.pipeline();
     const { engine } = derivation({ settings: workspace.settings(), services: await workspace.services(), loaded });
     const until = performance.now() + within * 1_000;
@@ -34,6 +46,9 @@ export const projectionsFanOut = defineOperation({
       await delay(PAUSE_MS, undefined, { signal });
     }
   },
-  format: ({ done, writes, parked }) =>
-    `${done ? 'Nothing is left to do' : 'There is more to do: run it again'}; ${writes} documents written, ${parked} parents parked.`,
+  format: (result) => {
+    if (isEnqueued(result)) return sayEnqueued(result);
+    const { done, writes, parked } = result;
+    return `${done ? 'Nothing is left to do' : 'There is more to do: run it again'}; ${writes} documents written, ${parked} parents parked.`;
+  },
 });

@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { UsageError, messageOf } from '../base/errors.ts';
+import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import type { Handlers, JobKinds } from '../jobs/kinds.ts';
 import type { JobRow, Jobs, WorkOptions } from '../jobs/jobs.ts';
+import type { Redriven } from '../engine/redrive.ts';
+import { redrive } from '../operations/dead-letters/redrive.ts';
 import { defineOperation } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import type { Screen } from '../operations/screen.ts';
@@ -28,13 +30,30 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
       const { value } = await operation.run(input, { workspace, actor, signal, screen });
       return value;
     },
+    reaction: async ({ projection, id }, { signal }) => {
+      const [services, loaded] = [await workspace.services(), await workspace.pipeline()];
+      const settings = workspace.settings();
+      const again = await redrive({ settings, services, loaded, only: projection, id, signal }).catch(settledByOthers);
+      const refused = again.find(({ outcome }) => outcome === 'refused');
+      if (refused)
+        throw new MillraceError('reaction-failed', refused.message ?? 'It was refused again', { retryable: true });
+      return again;
+    },
   };
+}
+
+/** Its letter is gone: a newer version was applied, or somebody redrove it or gave it up. */
+function settledByOthers(error: unknown): readonly Redriven[] {
+  if (error instanceof UsageError && ['dead-letter-unknown', 'projection-without-letters'].includes(error.code))
+    return [];
+  throw error;
 }
 
 export const jobsWork = defineOperation({
   noun: 'jobs',
   verb: 'work',
-  summary: 'Work on background jobs: rebuilds, replays, redrives and whatever else was left to the workers',
+  summary:
+    'Work on background jobs: rebuilds, replays, redrives, reactions to be tried again, whatever was left to the workers',
   examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
   effect: 'changes',
   input: z.object({

@@ -60,4 +60,4 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
 }
 
 /** One queue a pipeline. */
-const jobQueue = ({ name }: Pick<Pipeline, 'name'>): string => `jobs-${name}`;
+export const jobQueue = ({ name }: Pick<Pipeline, 'name'>): string => `jobs-${name}`;

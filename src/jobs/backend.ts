@@ -15,7 +15,8 @@ import { type RedisByToken, redisByToken } from './redis-token.ts';
 const PREFIX = 'millrace';
 /** Where BullMQ's tables lie in PostgreSQL: the one schema that it takes with a pool of ours. */
 export const SCHEMA = 'bullmq';
-const ANSWER_MS = 10_000;
+/** Long enough for one that starts when it is first asked, as that of `millrace dev`. */
+const ANSWER_MS = 30_000;
 
 /** BullMQ's classes on the datastore that an address names. */
 export interface Backend {

@@ -7,6 +7,13 @@ export interface JobKinds {
     /** Who asked for it. */
     readonly actor: string;
   };
+  /** A reaction that failed as often as it is tried in line: its dead letter is redriven. */
+  readonly reaction: {
+    /** `name@version`. */
+    readonly projection: string;
+    /** Of the document. */
+    readonly id: string;
+  };
 }
 
 /** Payloads are stored as JSON and may be read by a later version. */

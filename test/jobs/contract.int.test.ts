@@ -1,67 +1,20 @@
 // One suite for both datastores: PGlite by BullMQ's PostgreSQL backend, and Redis where redis-server is installed.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MillraceError, UsageError } from '../../src/base/errors.ts';
-import { startEmbeddedJobs } from '../../src/host/jobs-embedded.ts';
 import { Jobs } from '../../src/jobs/jobs.ts';
 import type { Handlers } from '../../src/jobs/kinds.ts';
+import { DATASTORES, type Datastore, freePort } from './datastores.ts';
 
 interface Kinds {
   add: { readonly n: number };
   other: object;
 }
-interface Datastore extends AsyncDisposable {
-  readonly url: string;
-}
-
-const REDIS = spawnSync('redis-server', ['--version']).status === 0;
-if (!REDIS) console.log('jobs on Redis: skipped, redis-server is not installed (apt-get install redis-server)');
-
-async function startRedis(): Promise<Datastore> {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-redis-'));
-  const port = await freePort();
-  const child: ChildProcess = spawn(
-    'redis-server',
-    ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
-    {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
-  );
-  await new Promise<void>((resolve, reject) => {
-    child.stdout?.on('data', (text: Buffer) => /Ready to accept/.test(text.toString()) && resolve());
-    child.once('exit', (code) => reject(new Error(`redis-server ended with ${String(code)}`)));
-  });
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 const WITHIN = { withinMs: 60_000 };
 
-describe.each([
-  ['PGlite', true, startEmbeddedJobs],
-  ['Redis', REDIS, startRedis],
-] as const)('jobs on %s', (_name, available, start) => {
+describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
   describe.skipIf(!available)('where it is installed', () => {
     let store: Datastore;
     let count = 0;

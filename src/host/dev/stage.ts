@@ -6,6 +6,7 @@ import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
 import { openServices } from '../services.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
 import { startHubs } from './hubs.ts';
+import { type DevJobs, startDevJobs } from './jobs.ts';
 import { startAzurite } from './storage.ts';
 
 export interface StageInput extends EmbeddedInput {
@@ -28,8 +29,9 @@ export interface Stage extends AsyncDisposable {
 export async function openStage(
   options: StageInput,
   { workspace, screen }: Context,
-  { folder, pipeline }: LoadedPipeline,
+  loaded: LoadedPipeline,
 ): Promise<Stage> {
+  const { folder, pipeline } = loaded;
   if (options.account) {
     return {
       settings: workspace.settings(),
@@ -71,12 +73,31 @@ export async function openStage(
     }),
   };
   const services = await openServices(settings);
+  const jobs: DevJobs | undefined = options.once
+    ? undefined
+    : await startDevJobs({
+        folder: folderOf('jobs'),
+        screen,
+        workspace: {
+          directory: workspace.directory,
+          folder,
+          settings: () => ({ ...settings, jobsUrl: jobs?.url ?? '' }),
+          model: async () => loaded.model,
+          pipeline: async () => loaded,
+          declared: (of) => workspace.declared(of),
+          services: async () => services,
+          jobs: () => workspace.jobs(),
+          close: async () => undefined,
+        },
+      });
+  if (jobs) screen.line(`Background jobs are worked on, from the first on; JOBS_URL='${jobs.url}'`);
   return {
-    settings,
+    settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
     services,
     ...(hubs && { eventsOf: (hub: string) => hubs.events(hub) }),
     ended: storage ? AbortSignal.any([server.ended, storage.ended]) : server.ended,
     [Symbol.asyncDispose]: async () => {
+      await jobs?.[Symbol.asyncDispose]();
       services.close();
       await hubs?.close();
       await storage?.close();

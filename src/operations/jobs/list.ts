@@ -6,7 +6,9 @@ import { plural, table } from '../table.ts';
 
 /** What a job is about, in a few words. */
 function subject({ name, payload }: JobRow): string {
-  if (!isObject(payload) || typeof payload['name'] !== 'string') return name;
+  if (!isObject(payload)) return name;
+  if (typeof payload['name'] !== 'string')
+    return [name, ...Object.values(payload).filter((value) => typeof value === 'string')].join(' ');
   const input = isObject(payload['input']) ? Object.values(payload['input']).filter((value) => value !== false) : [];
   return [payload['name'], ...input.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))].join(
     ' ',

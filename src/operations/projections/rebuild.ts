@@ -60,6 +60,7 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   } finally {
     clearInterval(telling);
   }
+  progress?.(staged.progress().changes);
   await views.change(spec.name, (view) =>
     view.staged?.version === spec.version && view.staged.phase === 'filling'
       ? { ...view, staged: { ...view.staged, phase: 'filled' } }

@@ -56,6 +56,7 @@ export async function replay(options: ReplayOptions): Promise<Replayed> {
   } finally {
     clearInterval(telling);
   }
+  progress?.(staged.progress().changes);
   await staged.stop();
   await staged.removeLeases();
   return { projection: projectionId(spec), container: spec.into.container, ...staged.progress() };

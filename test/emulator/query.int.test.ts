@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { emulate, refusal } from './emulate.ts';
 
 test('a query goes over all ranges, page by page, each document once', async () => {
@@ -37,6 +40,71 @@ test('a continuation outlives its cursor, and writes between pages lose nothing 
   expect(await rest()).toEqual(wanted);
   const bad = container.items.query('SELECT * FROM c', { continuationToken: 'nonsense' }).fetchNext();
   expect(await refusal(bad)).toMatchObject({ code: 400, message: expect.stringContaining('Invalid Continuation') });
+});
+
+test('a continuation outlives the server, where there is a disk', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'millrace-'));
+  onTestFinished(() => rmSync(data, { recursive: true }));
+  const { container, emulator } = await emulate({ throughput: 18_000 }, { data });
+  for (let i = 0; i < 12; i++) await container.items.create({ id: String(i), pk: `k${i}`, n: i % 3 });
+  for (const [query, left] of [
+    ['SELECT VALUE c.id FROM c', ['5', '6', '7', '8', '9', '10', '11']],
+    ['SELECT VALUE c.id FROM c ORDER BY c.n', ['4', '7', '10', '2', '5', '8', '11']],
+  ] as const) {
+    const first = await container.items.query(query, { maxItemCount: 5 }).fetchNext();
+    expect(first.resources).toHaveLength(5);
+    await container.item('0', 'k0').delete();
+    await emulator.restart();
+    const { continuationToken } = first;
+    expect((await container.items.query(query, { continuationToken }).fetchAll()).resources).toEqual(left);
+    await container.items.create({ id: '0', pk: 'k0', n: 0 });
+    await container.item('0', 'k0').delete();
+    await container.items.create({ id: '0', pk: 'k0', n: 0 });
+  }
+});
+
+test('a continuation by long texts, or by what is no ASCII, is good for a header', async () => {
+  const { container } = await emulate();
+  const names = ['é', 'ü'.repeat(3000), 'ü'.repeat(3000), '\u{1f600}', '\ud800'];
+  for (const [i, name] of names.entries()) await container.items.create({ id: String(i), pk: 'a', name });
+  const query = { query: 'SELECT VALUE c.id FROM c ORDER BY c.name, c.id', parameters: [] };
+  const single = 'SELECT VALUE c.id FROM c ORDER BY c.name';
+  expect((await refusal(container.items.query(query).fetchAll())).code).toBe(400);
+  const found: string[] = [];
+  const iterator = container.items.query<string>(single, { maxItemCount: 1 });
+  while (iterator.hasMoreResults()) {
+    const { resources, continuationToken } = await iterator.fetchNext();
+    expect([continuationToken].join()).toMatch(/^[ -~]{0,1024}$/);
+    found.push(...resources);
+    // What was kept for the next page is of no use then.
+    await container.items.upsert({ id: 'x', pk: 'a', type: 'without a name' });
+    await container.item('x', 'a').delete();
+  }
+  expect(found).toEqual(['0', '1', '2', '4', '3']);
+});
+
+test('a continuation that was made up, or for another query, is refused', async () => {
+  const { container } = await emulate();
+  for (let i = 0; i < 3; i++) await container.items.create({ id: String(i), pk: 'a' });
+  const { continuationToken } = await container.items
+    .query('SELECT * FROM c ORDER BY c.id', { maxItemCount: 1 })
+    .fetchNext();
+  const token = JSON.parse(continuationToken) as object;
+  for (const wrong of [
+    'null',
+    '[]',
+    '{"__proto__":{}}',
+    JSON.stringify({ ...token, r: 'other' }),
+    JSON.stringify({ ...token, s: -1.5 }),
+    JSON.stringify({ ...token, v: [] }),
+    JSON.stringify({ ...token, v: ['1'] }),
+    JSON.stringify({ ...token, c: 7 }),
+  ]) {
+    const call = container.items.query('SELECT * FROM c ORDER BY c.id', { continuationToken: wrong }).fetchNext();
+    expect({ wrong, ...(await refusal(call)) }).toMatchObject({ wrong, code: 400 });
+  }
+  const plain = container.items.query('SELECT * FROM c', { continuationToken }).fetchNext();
+  expect(await refusal(plain)).toMatchObject({ code: 400, message: expect.stringContaining('for this query') });
 });
 
 test('a partition whose last page came out full says so by an empty one', async () => {

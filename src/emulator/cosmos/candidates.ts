@@ -10,48 +10,52 @@ import type { View } from './view.ts';
 
 const MAX_KEY_COMBINATIONS = 1000;
 
-/** The versions that can match: by id and key where the query restricts those, else all of the target's. */
+/**
+ * The versions that can match, by ascending seq from the given one on: by id and key or by an index where the query
+ * restricts those, else all of the target's.
+ */
 export function* candidates(
   container: Container,
   target: Target,
   restrictions: readonly Restriction[],
   view: View,
+  from: number,
 ): Generator<Version, void> {
   const ids = bounds(restrictions).find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
-  const indexed = ids ? undefined : byIndex(container, target, restrictions, view);
-  if (indexed) {
-    for (const item of indexed) {
-      if (!covers(target, item.home)) continue;
-      const version = view.read(item.home, item.id);
-      if (version) yield version;
-    }
+  const keys = target.key ? [target.key] : keysOf(container, restrictions);
+  if (ids || keys) {
+    const wanted = ids && [...new Set(ids.filter((id) => typeof id === 'string'))];
+    yield* versionsOf(homes(container, target, keys, view), wanted, view, from);
     return;
   }
-  const wanted = ids && [...new Set(ids.filter((id) => typeof id === 'string'))];
-  for (const home of homes(container, target, restrictions, view)) {
-    if (!wanted) {
-      yield* view.versions(home);
-      continue;
-    }
-    for (const id of wanted) {
-      const version = view.read(home, id);
-      if (version) yield version;
-    }
+  const indexed = view.lags ? undefined : lookUp(container, restrictions);
+  if (!indexed) {
+    for (const version of view.all(from)) if (covers(target, version.item.home)) yield version;
+    return;
   }
+  const items = [...indexed].filter(({ seq, home }) => seq >= from && covers(target, home));
+  for (const { home, id } of items.toSorted((a, b) => a.seq - b.seq)) {
+    const version = view.read(home, id);
+    if (version) yield version;
+  }
+}
+
+/** Those with one of the ids, if any are named. */
+function versionsOf(
+  among: Iterable<LogicalPartition>,
+  ids: readonly string[] | undefined,
+  view: View,
+  from: number,
+): Version[] {
+  const found: Version[] = [];
+  for (const home of among) {
+    const versions = ids ? ids.map((id) => view.read(home, id)) : view.versions(home);
+    for (const version of versions) if (version && version.seq >= from) found.push(version);
+  }
+  return found.toSorted((a, b) => a.seq - b.seq);
 }
 
 /** What the most selective of the usable indexes finds; undefined where looking at everything is as well. */
-function byIndex(
-  container: Container,
-  target: Target,
-  restrictions: readonly Restriction[],
-  view: View,
-): Item[] | undefined {
-  if (view.lags || target.key || keysOf(container, restrictions)) return undefined;
-  const found = lookUp(container, restrictions);
-  return found && [...found].toSorted((a, b) => a.seq - b.seq);
-}
-
 function lookUp(container: Container, restrictions: readonly Restriction[]): ReadonlySet<Item> | undefined {
   let best: ReadonlySet<Item> | undefined;
   for (const restriction of restrictions) {
@@ -84,10 +88,9 @@ function united(
 function* homes(
   container: Container,
   target: Target,
-  restrictions: readonly Restriction[],
+  keys: readonly WireKey[] | undefined,
   view: View,
 ): Generator<LogicalPartition, void> {
-  const keys = target.key ? [target.key] : keysOf(container, restrictions);
   if (!keys) {
     for (const home of view.homes()) if (covers(target, home)) yield home;
     return;

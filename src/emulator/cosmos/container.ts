@@ -1,6 +1,7 @@
 import { evenBoundaries } from '../../cosmos/epk.ts';
 import { isIndexed } from './indexing.ts';
 import { expiry } from './item.ts';
+import { ItemList } from './item-list.ts';
 import type { Version } from './item.ts';
 import { KeyReader, keyText, pathSteps } from './keys.ts';
 import type { KeyDefinition, WireKey } from './keys.ts';
@@ -31,9 +32,11 @@ export class Container {
   readonly unique: readonly UniqueKey[];
   ranges: PhysicalPartition[];
   readonly logical = new Map<string, LogicalPartition>();
+  /** In the order of their creation. */
+  readonly items = new ItemList();
   /** By path; kept up to date by whoever changes an item's current version. */
   readonly indexes = new Map<string, ValueIndex>();
-  /** Next number for a new item's resource id and for a new logical partition. */
+  /** Next number for a new item. */
   nextSeq: number;
   /** Set for good by a merge: the feed then refuses to start from a time. */
   merged = false;
@@ -93,7 +96,7 @@ export class Container {
   }
 
   *#versions(): Generator<Version, void> {
-    for (const { items } of this.logical.values()) for (const { current } of items.values()) if (current) yield current;
+    for (const { current } of this.items.from(0)) if (current) yield current;
   }
 
   rangeOf(epk: string): PhysicalPartition {
@@ -117,7 +120,7 @@ export class Container {
     const known = this.logical.get(text);
     if (known) return known;
     const epk = this.keys.epk(key);
-    return new LogicalPartition(key, text, epk, this.rangeOf(epk), this.nextSeq++);
+    return new LogicalPartition(key, text, epk, this.rangeOf(epk));
   }
 
   isLive(version: Version | undefined, now: number): version is Version {

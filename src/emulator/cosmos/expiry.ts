@@ -22,7 +22,8 @@ export function purge(account: Account): void {
   }
 }
 
-function mayExpire({ defaultTtl, expiring }: Container): boolean {
+/** Whether anything in it can expire. */
+export function mayExpire({ defaultTtl, expiring }: Container): boolean {
   return defaultTtl !== undefined && (defaultTtl !== -1 || expiring > 0);
 }
 

@@ -34,10 +34,12 @@ function restore(account: Account, container: Container, item: Item, before: Ver
   item.current = before;
   if (before) {
     home.items.set(item.id, item);
+    container.items.add(item);
     container.logical.set(home.text, home);
     for (const value of uniqueValues(container, before.doc)) home.unique.set(value, item.id);
     account.journal?.put(container, before);
   } else {
+    container.items.retire();
     if (standing === item) home.items.delete(item.id);
     if (home.items.size === 0) container.logical.delete(home.text);
     account.journal?.remove(container, item);

@@ -5,7 +5,7 @@ import type { LogicalPartition } from './partition.ts';
 export class Item {
   readonly id: string;
   readonly home: LogicalPartition;
-  /** Ascending in order of creation: what a query's continuation counts on. */
+  /** Ascending in order of creation, for good: queries read in this order, and their continuations count on it. */
   readonly seq: number;
   current: Version | undefined;
 
@@ -48,6 +48,10 @@ export class Version {
   /** Characters, near enough to bytes for charges and page sizes. */
   get size(): number {
     return this.open.length + 1;
+  }
+
+  get seq(): number {
+    return this.item.seq;
   }
 
   /** Shared: nobody may change it. */

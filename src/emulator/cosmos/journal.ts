@@ -276,13 +276,14 @@ function loadItem(container: Container, [text, id, seq, lsn, at, ownTtl, etag, o
   if (!home) {
     const key = JSON.parse(text) as WireKey;
     const epk = container.keys.epk(key);
-    home = new LogicalPartition(key, text, epk, container.rangeOf(epk), container.nextSeq);
+    home = new LogicalPartition(key, text, epk, container.rangeOf(epk));
     container.logical.set(text, home);
   }
   const item = new Item(id, home, seq);
   const ttl = ownTtl ?? undefined;
   item.current = new Version(item, open, etag, lsn, at, ttl);
   home.items.set(item.id, item);
+  container.items.add(item);
   home.range.append(item.current);
   if (ttl !== undefined && ttl > 0) container.expiring++;
   if (container.unique.length > 0) {

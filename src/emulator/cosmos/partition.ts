@@ -14,18 +14,15 @@ export class LogicalPartition {
   readonly epk: string;
   /** Changes when the physical partition is split or merged. */
   range: PhysicalPartition;
-  /** Ascending in order of creation, as `Item.seq`. */
-  readonly seq: number;
   readonly items = new Map<string, Item>();
   /** Unique keys' values, by constraint, to the id that holds them. */
   readonly unique = new Map<string, string>();
 
-  constructor(key: WireKey, text: string, epk: string, range: PhysicalPartition, seq: number) {
+  constructor(key: WireKey, text: string, epk: string, range: PhysicalPartition) {
     this.key = key;
     this.text = text;
     this.epk = epk;
     this.range = range;
-    this.seq = seq;
   }
 }
 

@@ -1,11 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { prepare } from '../sql/prepare.ts';
 import type { Prepared, Readable } from '../sql/prepare.ts';
+import { Walk } from '../sql/walk.ts';
+import type { Position } from '../sql/walk.ts';
 import type { Account } from './account.ts';
 import { listOf } from './bytes.ts';
 import { candidates } from './candidates.ts';
 import { queryCharge } from './charge.ts';
 import { asWire } from './condition.ts';
+import { continuation, readContinuation } from './continuation.ts';
 import type { Container } from './container.ts';
+import { mayExpire } from './expiry.ts';
 import { checkOrder } from './indexing.ts';
 import { containerHeaders, reply } from './reply.ts';
 import { pageSize, targetOf } from './target.ts';
@@ -18,19 +23,24 @@ const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 const CHOSEN_PAGE_SIZE = 1000;
 const MAX_CURSORS = 256;
 
-/** A query under way: its remaining results, and what reading them has cost so far. */
+/** A query under way, whose results are at hand already, sorted or grouped. */
 interface Cursor {
   readonly results: Iterator<string, unknown>;
+  readonly walk: Walk;
   readonly view: View;
   readonly cost: { documents: number; bytes: number };
   pending: IteratorResult<string, unknown> | undefined;
+  /** What the container was when they were made. */
+  readonly state: string;
 }
 
-/** Answers queries and plain feeds page by page. A lost cursor is made again by skipping what was delivered. */
+/**
+ * Answers queries and plain feeds page by page, each by what there is when it is asked for, from where the one before it
+ * ended. Sorted and grouped results are kept for the next page, to be used if nothing was written until then.
+ */
 export class Queries {
   readonly #account: Account;
   readonly #cursors = new Map<string, Cursor>();
-  #count = 0;
 
   constructor(account: Account) {
     this.#account = account;
@@ -42,23 +52,23 @@ export class Queries {
       body === undefined ? { text: 'SELECT * FROM c', params: new Map<string, unknown>() } : parseBody(body);
     const target = targetOf(call, container);
     const token = header(call.headers, 'x-ms-session-token');
-    const position = parseContinuation(header(call.headers, 'x-ms-continuation'), container.rid);
-    const size = pageSize(call, CHOSEN_PAGE_SIZE);
     const prepared = asWire(() => prepare(text, params));
     checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
-    const cursor = this.#take(container.rid, position, token) ?? this.#open(container, target, prepared, token);
-    if (!position) for (const range of target.partitions) cursor.view.demand(range);
+    const from = readContinuation(call, container.rid, prepared.orderBy.length);
+    const size = pageSize(call, CHOSEN_PAGE_SIZE);
+    const cursor = this.#take(container, from?.cursor) ?? this.#open(container, target, prepared, token, from);
+    for (const range of target.partitions) cursor.view.demand(range);
     const before = { ...cursor.cost };
     const began = performance.now();
 
     const results: string[] = [];
     let bytes = 0;
-    let next = asWire(
-      () => cursor.pending ?? skip(cursor.results, position && !cursor.pending ? position.delivered : 0),
-    );
+    let end = cursor.walk.at(0);
+    let next = asWire(() => cursor.pending ?? cursor.results.next());
     while (!next.done && results.length < size && (bytes === 0 || bytes + next.value.length < MAX_PAGE_BYTES)) {
       results.push(next.value);
       bytes += next.value.length;
+      end = cursor.walk.at((from?.delivered ?? 0) + results.length);
       next = asWire(() => cursor.results.next());
     }
     cursor.pending = next;
@@ -67,7 +77,7 @@ export class Queries {
     headers['x-ms-item-count'] = String(results.length);
     // A page that came out full doesn't know yet that nothing follows.
     if (!next.done || (results.length === size && prepared.streams && target.partitions.length === 1))
-      headers['x-ms-continuation'] = this.#keep(container.rid, cursor, (position?.delivered ?? 0) + results.length);
+      headers['x-ms-continuation'] = continuation(container.rid, end, this.#keep(prepared, cursor));
     const { documents, bytes: loaded } = cursor.cost;
     const read = { documents: documents - before.documents, bytes: loaded - before.bytes };
     headers['x-ms-documentdb-query-metrics'] = queryMetrics(read, { documents: results.length, bytes }, began);
@@ -80,56 +90,58 @@ export class Queries {
     );
   }
 
-  #open(container: Container, target: Target, prepared: Prepared, token: string | undefined): Cursor {
+  #open(
+    container: Container,
+    target: Target,
+    prepared: Prepared,
+    token: string | undefined,
+    from: Position | undefined,
+  ): Cursor {
     const withExpired = prepared.counts && this.#account.faults.countExpired === true;
     const view = new View(this.#account, container, token, withExpired);
     const cost = { documents: 0, bytes: 0 };
+    const walk = new Walk(from);
+    const first = prepared.seeks && from?.values ? from.seq : 0;
     const documents = function* counted(): Generator<Readable, void> {
-      for (const version of candidates(container, target, prepared.restrictions, view)) {
+      for (const version of candidates(container, target, prepared.restrictions, view, first)) {
         cost.documents++;
         cost.bytes += version.size;
         yield version;
       }
     };
-    return { results: prepared.run(documents()), view, cost, pending: undefined };
+    return {
+      results: prepared.run(documents(), walk),
+      walk,
+      view,
+      cost,
+      pending: undefined,
+      state: stateOf(container),
+    };
   }
 
-  #take(rid: string, position: Position | undefined, token: string | undefined): Cursor | undefined {
-    const key = position && `${rid}/${position.cursor}/${position.delivered}`;
-    const cursor = key === undefined ? undefined : this.#cursors.get(key);
+  #take(container: Container, name: string | undefined): Cursor | undefined {
+    const cursor = name === undefined ? undefined : this.#cursors.get(name);
     if (!cursor) return undefined;
-    this.#cursors.delete(key!);
-    cursor.view.refresh(token);
-    return cursor;
+    this.#cursors.delete(name!);
+    return cursor.state === stateOf(container) ? cursor : undefined;
   }
 
-  #keep(rid: string, cursor: Cursor, delivered: number): string {
-    const id = (++this.#count).toString(36);
+  /** Returns the name it is kept by; none where it would do nothing that going on from the position doesn't. */
+  #keep({ seeks }: Prepared, cursor: Cursor): string | undefined {
+    if (seeks || cursor.view.lags) return undefined;
+    // Another after a restart than before, as tokens outlive that.
+    const name = randomUUID();
     if (this.#cursors.size >= MAX_CURSORS) this.#cursors.delete(this.#cursors.keys().next().value!);
-    this.#cursors.set(`${rid}/${id}/${delivered}`, cursor);
-    return JSON.stringify({ r: rid, c: id, n: delivered });
+    this.#cursors.set(name, cursor);
+    return name;
   }
 }
 
-interface Position {
-  readonly cursor: string;
-  readonly delivered: number;
-}
-
-function parseContinuation(text: string | undefined, rid: string): Position | undefined {
-  if (text === undefined || text === '') return undefined;
-  const [, of, cursor, delivered] = /^\{"r":"([^"]+)","c":"([0-9a-z]+)","n":(\d+)\}$/.exec(text) ?? [];
-  if (of !== rid || cursor === undefined) {
-    throw badRequest('Invalid Continuation Token: it was not made by this server for a query of this container.');
-  }
-  return { cursor, delivered: Number(delivered) };
-}
-
-function skip(results: Iterator<string, unknown>, count: number): IteratorResult<string, unknown> {
-  let next = results.next();
-  for (let i = 0; i < count && !next.done; i++) next = results.next();
-  return next;
-}
+/** Another text once anything was written, or for who might see something expire. */
+const stateOf = (container: Container): string =>
+  mayExpire(container)
+    ? randomUUID()
+    : [container.rid, ...container.ranges.map(({ id, lsn }) => `${id}:${lsn}`)].join();
 
 export function parseBody(body: Buffer): { text: string; params: ReadonlyMap<string, unknown> } {
   const { query, parameters } = parseObject(body);

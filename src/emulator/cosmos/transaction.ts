@@ -94,6 +94,7 @@ export class Transaction {
       if (before) range.retire();
       item.current = new Version(item, staged.open, staged.etag, lsn, this.now, staged.ttl);
       if (staged.ttl !== undefined && staged.ttl > 0) container.expiring++;
+      if (!before) container.items.add(item);
       home.items.set(id, item);
       written.push(item.current);
       for (const index of container.indexes.values()) index.update(item, staged.doc);
@@ -119,6 +120,7 @@ export class Transaction {
     item.current = undefined;
     range.retire();
     this.home.items.delete(item.id);
+    this.container.items.retire();
     this.account.journal?.remove(this.container, item);
   }
 

@@ -59,16 +59,28 @@ export class View {
     return this.#live(item?.current);
   }
 
-  *versions(home: LogicalPartition): Generator<Version, void> {
+  /** What there is in a logical partition, by ascending seq. */
+  versions(home: LogicalPartition): Version[] {
     const past = this.#lag > 0 ? this.#overlay(home.range) : undefined;
-    for (const item of home.items.values()) {
-      const version = this.#live(past?.has(item) ? past.get(item) : item.current);
-      if (version) yield version;
+    const found: Version[] = [];
+    const add = (version: Version | undefined): void => {
+      if (this.#live(version)) found.push(version!);
+    };
+    for (const item of home.items.values()) add(past?.has(item) ? past.get(item) : item.current);
+    for (const [item, before] of past ?? []) {
+      if (item.home.text === home.text && home.items.get(item.id) !== item) add(before);
     }
-    if (!past) return;
-    for (const [item, before] of past) {
-      if (item.home.text === home.text && home.items.get(item.id) !== item && this.#live(before)) yield before!;
+    return found.toSorted(bySeq);
+  }
+
+  /** What there is in the whole container from an item on, by ascending seq. */
+  *all(from: number): Generator<Version, void> {
+    if (this.#lag > 0) {
+      const found = [...this.homes()].flatMap((home) => this.versions(home));
+      yield* found.filter(({ seq }) => seq >= from).toSorted(bySeq);
+      return;
     }
+    for (const { current } of this.#container.items.from(from)) if (this.#live(current)) yield current!;
   }
 
   /** The logical partitions of the view, those included that have been emptied since. */
@@ -106,6 +118,8 @@ export class View {
     return past;
   }
 }
+
+const bySeq = (a: Version, b: Version): number => a.seq - b.seq;
 
 /** `range:version#lsn#…,range:…` as a map from range to lsn; unreadable parts count for nothing. */
 export function parseToken(token: string | undefined): ReadonlyMap<string, number> {

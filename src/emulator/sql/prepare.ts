@@ -5,11 +5,14 @@ import { parseQuery } from './parse.ts';
 import { pathOf, restrictionsOf } from './restrictions.ts';
 import type { Restriction } from './restrictions.ts';
 import { select } from './select.ts';
+import type { Walk } from './walk.ts';
 
 /** What a query reads: a document and its text, which goes out unchanged where the query asks for it whole. */
 export interface Readable {
   readonly doc: Record<string, unknown>;
   readonly text: string;
+  /** Ascending in the order in which documents are read: what a position counts on. */
+  readonly seq?: number;
 }
 
 export interface Prepared {
@@ -18,10 +21,12 @@ export interface Prepared {
   readonly orderBy: readonly { readonly path: string[] | undefined; readonly descending: boolean }[];
   /** Whether results come as documents are read, without an end known beforehand. */
   readonly streams: boolean;
+  /** Whether results come in the order of the documents, so that reading may begin in the middle. */
+  readonly seeks: boolean;
   /** Whether it counts: COUNT may include what has expired. */
   readonly counts: boolean;
   /** The results as JSON text, made as they are asked for; documents are read one by one unless sorted or grouped. */
-  run(documents: Iterable<Readable>): Generator<string, void>;
+  run(documents: Iterable<Readable>, walk?: Walk): Generator<string, void>;
 }
 
 const MAX_CACHED = 500;
@@ -56,10 +61,11 @@ export function prepare(text: string, params: ReadonlyMap<string, unknown>): Pre
       descending,
     })),
     counts: counting(query),
-    streams: streaming(query),
-    *run(given) {
+    seeks: seeking(query),
+    streams: seeking(query) && !query.top && !query.offset,
+    *run(given, walk) {
       documents = given;
-      for (const value of run([])) yield whole ? (value as Readable).text : JSON.stringify(value);
+      for (const value of run([], walk)) yield whole ? (value as Readable).text : JSON.stringify(value);
     },
   };
 }
@@ -81,13 +87,8 @@ function isWhole(query: Query): boolean {
   return query.bare && only?.expr.kind === 'name' && only.expr.name === alias;
 }
 
-const streaming = ({ columns, groupBy, orderBy, distinct, top, offset }: Query): boolean =>
-  !groupBy &&
-  !orderBy &&
-  !distinct &&
-  !top &&
-  !offset &&
-  (columns === '*' || !columns.some(({ expr }) => holdsAggregate(expr)));
+const seeking = ({ columns, groupBy, orderBy, distinct }: Query): boolean =>
+  !groupBy && !orderBy && !distinct && (columns === '*' || !columns.some(({ expr }) => holdsAggregate(expr)));
 
 const counting = ({ columns }: Query): boolean =>
   columns !== '*' && columns.some(({ expr }) => expr.kind === 'call' && expr.name === 'COUNT');

@@ -5,11 +5,16 @@ import { compile, inner, projection } from './compile.ts';
 import type { Eval, Row, Scope } from './compile.ts';
 import { Accumulator, holdsAggregate, isAggregate } from './aggregate.ts';
 import { print } from './print.ts';
+import type { Readable } from './prepare.ts';
 import { SqlError } from './tokens.ts';
 import { compareAny } from './values.ts';
+import type { Walk } from './walk.ts';
 
-/** Runs a query for one outer row: the rows of its sources, filtered, grouped, sorted and projected. */
-export type Select = (row: Row) => Generator<unknown, void>;
+/**
+ * Runs a query for one outer row: the rows of its sources, filtered, grouped, sorted and projected. A walk, which the
+ * outermost query alone has, leaves out what comes before its beginning.
+ */
+export type Select = (row: Row, walk?: Walk) => Generator<unknown, void>;
 
 type Rows = (row: Row) => Generator<Row, void>;
 
@@ -24,19 +29,22 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
   const project = projection(query, aggregating);
   const aggregates = aggregating.aggregates!;
   const keys = query.orderBy?.map(({ expr, descending }) => ({ of: compile(expr, aggregating), descending }));
+  const descending = (keys ?? []).map((key) => key.descending);
   const top = constant(query.top, scope);
   const offset = constant(query.offset, scope) ?? 0;
   const limit = constant(query.limit, scope) ?? top ?? Infinity;
 
-  return function* run(row) {
+  return function* run(row, walk) {
     let rows: Iterable<Row> = filtered(row);
     if (grouped || aggregates.length > 0) rows = group(rows, grouped, aggregates, row);
-    if (keys) rows = sorted(rows, keys);
+    const ranked: Iterable<Ranked> = keys ? sorted(rows, keys) : unsorted(rows);
     const seen = query.distinct ? new Set<string>() : undefined;
-    let skip = offset;
-    let left = limit;
+    let [skip, left] = bounds(offset, limit, walk);
     if (left <= 0) return;
-    for (const found of rows) {
+    for (const { row: found, values } of ranked) {
+      const passed = walk?.passes(values, (found[1] as Readable | undefined)?.seq ?? 0, descending) === true;
+      // What is to come once has been seen, even where it was before.
+      if (passed && !seen) continue;
       const value = project(found);
       if (value === undefined) continue;
       if (seen) {
@@ -44,7 +52,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
         if (seen.has(key)) continue;
         seen.add(key);
       }
-      if (skip-- > 0) continue;
+      if (passed || skip-- > 0) continue;
       yield value;
       if (--left <= 0) return;
     }
@@ -187,14 +195,30 @@ function* group(
   }
 }
 
-function sorted(rows: Iterable<Row>, keys: readonly { of: Eval; descending: boolean }[]): Row[] {
+/** How many results are to be left out first, and how many are wanted then. */
+function bounds(offset: number, limit: number, walk: Walk | undefined): [skip: number, left: number] {
+  const from = walk?.from;
+  if (!from) return [offset, limit];
+  return [from.values ? 0 : offset + from.delivered, limit - from.delivered];
+}
+
+/** A row and what it is ordered by, if by anything. */
+interface Ranked {
+  readonly row: Row;
+  readonly values?: readonly unknown[];
+}
+
+function* unsorted(rows: Iterable<Row>): Generator<Ranked, void> {
+  for (const row of rows) yield { row };
+}
+
+function sorted(rows: Iterable<Row>, keys: readonly { of: Eval; descending: boolean }[]): Ranked[] {
   const keyed = [...rows].map((row) => ({ row, values: keys.map(({ of }) => of(row)) }));
-  keyed.sort((a, b) => {
+  return keyed.toSorted((a, b) => {
     for (let i = 0; i < keys.length; i++) {
       const order = compareAny(a.values[i], b.values[i]);
       if (order !== 0) return keys[i]!.descending ? -order : order;
     }
     return 0;
   });
-  return keyed.map(({ row }) => row);
 }

@@ -1,6 +1,7 @@
 // Reads the whole of `cosmosdb_data_model.md`: the Model, and around it what the rules need.
 import type { Design, Mapping, ProjectionRow } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
+import { candidates } from './candidates.ts';
 import { commonOf } from './common.ts';
 import { detailOf } from './detail.ts';
 import { isMapping, mappingRow } from './mapping.ts';
@@ -36,19 +37,21 @@ export function parseDesign(document: string, file: string, known: readonly stri
         projections.push(projectionDerivedFrom(container.name, piece.text, piece.at));
     }
   }
+  const containers = model.containers.map((container) =>
+    detailOf(
+      container,
+      proseOf(read, container.at.line, common.prose),
+      common,
+      stated.get(container.name) ?? { included: [], excluded: [], composites: [] },
+      projections,
+      known,
+    ),
+  );
+  if (!section && projections.length === 0) findings.push(...candidates({ containers, prose: common.prose }));
   return {
     ...common,
     model,
-    containers: model.containers.map((container) =>
-      detailOf(
-        container,
-        proseOf(read, container.at.line, common.prose),
-        common,
-        stated.get(container.name) ?? { included: [], excluded: [], composites: [] },
-        projections,
-        known,
-      ),
-    ),
+    containers,
     mapping,
     projections,
     exampleLines: lines,

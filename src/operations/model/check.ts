@@ -11,7 +11,7 @@ import { htmlReport } from './html/report.ts';
 import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
 import { type Pair, everyRule, readPair } from './pair.ts';
 import { sarif } from './sarif.ts';
-import { ruleFlags, ruleSettings } from './settings.ts';
+import { ruleFlags, ruleSettings, settingsFlag } from './settings.ts';
 
 const WEIGHT: Readonly<Record<Severity, number>> = { information: 0, warning: 1, error: 2 };
 
@@ -24,20 +24,23 @@ export const modelCheck = defineOperation({
     'millrace model check examples/flights --html report.html',
     'millrace model check --sarif',
     'millrace model check --profile seed --fail-on error',
+    'millrace model check --settings model.settings.json',
   ],
   effect: 'reads',
   argument: 'directory',
   input: z.object({
     ...ruleFlags,
+    profile: ruleFlags.profile.unwrap().optional().describe('whose RU figures are used (default: microsoft)'),
+    settings: settingsFlag,
     failOn: z.enum(['error', 'warning']).default('warning').describe('from which severity on the exit code is 1'),
     sarif: z.boolean().default(false).describe('print SARIF 2.1.0 for code scanning'),
     html: z.string().optional().describe('write a report with charts to this file, which needs nothing else'),
   }),
   run: async ({ directory, failOn, sarif: asSarif, html, ...flags }, { workspace }) => {
     const pair = await readPair(workspace, directory);
-    const settings = ruleSettings(flags);
+    const settings = await ruleSettings(flags, workspace.directory);
     const report = checkDocuments(pair.documents, pair.rules, { settings });
-    const checked = shown(report, pair, workspace.directory, flags.profile);
+    const checked = shown(report, pair, workspace.directory, settings.profile);
     if (html !== undefined)
       await write(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings));
     return { ...checked, ok: passes(report, failOn), sarif: asSarif };

@@ -1,6 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import type { Documents } from '../../model/documents.ts';
@@ -11,12 +10,8 @@ import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { suggestion } from '../suggest.ts';
 import { plural } from '../table.ts';
 import { type Question, openQuestions } from './interview-questions.ts';
+import { AT_ONCE, type Answers, talk } from './interview-talk.ts';
 import { readPair } from './pair.ts';
-
-/** Nobody answers a list of thirty. */
-const AT_ONCE = 3;
-
-type Answers = Readonly<Record<string, string>>;
 
 const input = z.object({
   directory: z.string().optional().describe('folder of the two documents (default: the pipeline folder)'),
@@ -74,57 +69,6 @@ export const modelInterview = defineOperation({
       open === 0 ? 'Nothing is open.' : `${plural(open, 'question')} open.`,
     ].join('\n'),
 });
-
-/** Asks until all is answered or passed over; an empty answer passes, the end of the input stops. */
-async function talk(
-  documents: () => Documents,
-  apply: (answers: Answers) => Promise<void>,
-  { screen, signal }: Context,
-): Promise<void> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const stop = (): void => terminal.close();
-  signal.addEventListener('abort', stop);
-  // A terminal that is read line by line gives Ctrl-C to the reader, not to the process.
-  terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
-  const lines = terminal[Symbol.asyncIterator]();
-  const passed = new Set<string>();
-  try {
-    screen.line('An empty answer passes over a question; Ctrl-D stops.');
-    for (;;) {
-      const next = openQuestions(documents())
-        .filter(({ id }) => !passed.has(id))
-        .slice(0, AT_ONCE);
-      if (next.length === 0) return;
-      for (const { id, rule, ask, form } of next) {
-        for (let asking = true; asking;) {
-          screen.line(`${ask} (${rule}; ${form})`);
-          terminal.prompt();
-          const line = await lines.next();
-          signal.throwIfAborted();
-          if (line.done === true) return;
-          const text = line.value.trim();
-          if (text === '') passed.add(id);
-          asking = text !== '' && !(await accepted(apply({ [id]: text }), screen));
-        }
-      }
-    }
-  } finally {
-    signal.removeEventListener('abort', stop);
-    terminal.close();
-  }
-}
-
-/** False: the answer isn't understood, which is said. Anything else that fails ends the interview. */
-async function accepted(applied: Promise<void>, screen: Context['screen']): Promise<boolean> {
-  try {
-    await applied;
-    return true;
-  } catch (error) {
-    if (!(error instanceof UsageError && error.code === 'answer-not-understood')) throw error;
-    screen.line(`${error.message}. ${error.mend}`);
-    return false;
-  }
-}
 
 /**
  * The texts of the documents that the answers change. The reader itself says whether an answer is understood: its

@@ -1,20 +1,72 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { RuleSettings } from '../../model/estimate.ts';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import { DEFAULTS, type RuleSettings } from '../../model/estimate.ts';
+import { duration } from '../../model/reader/quantity.ts';
+import { suggestion } from '../suggest.ts';
+
+const profile = z.enum(['microsoft', 'seed']);
+const price = z.number().positive();
 
 /** Flags that the verbs about rules share. */
 export const ruleFlags = {
   directory: z.string().optional().describe('folder of the two documents (default: the pipeline folder)'),
-  profile: z.enum(['microsoft', 'seed']).default('microsoft').describe('whose RU figures are used'),
-  price: z.number().positive().optional().describe('price of 100 RU/s for one hour, in any currency'),
+  profile: profile.default('microsoft').describe('whose RU figures are used'),
+  price: price.optional().describe('price of 100 RU/s for one hour, in any currency'),
 };
 
-export const ruleSettings = ({
-  profile,
-  price,
-}: {
-  profile: RuleSettings['profile'];
-  price?: number | undefined;
-}): Partial<RuleSettings> => ({
-  profile,
-  ...(price !== undefined && { price }),
-});
+/** What a team holds to, in a file beside its documents; a flag wins over it. */
+const file = z
+  .strictObject({
+    profile,
+    price,
+    indexRu: z.number().nonnegative(),
+    frequent: z.number().positive(),
+    outage: z
+      .string()
+      .transform((text, context) => duration(text) ?? context.addIssue(`${text} is no duration such as "7 d"`)),
+    headroom: z.number().positive().max(1),
+    thresholds: z
+      .strictObject({ single: z.number().min(0).max(100), multi: z.number().min(0).max(100) })
+      .refine(({ single, multi }) => multi <= single, 'multi is above single'),
+  })
+  .partial();
+
+export const settingsFlag = z
+  .string()
+  .optional()
+  .describe('JSON file: profile, price, indexRu, frequent, outage, headroom, thresholds');
+
+/** @throws UsageError `settings-unreadable` */
+export async function ruleSettings(
+  flags: { profile?: RuleSettings['profile'] | undefined; price?: number | undefined; settings?: string | undefined },
+  directory: string,
+): Promise<RuleSettings> {
+  const { outage, ...stated } = flags.settings === undefined ? {} : await read(resolve(directory, flags.settings));
+  const given = {
+    ...stated,
+    outageMs: typeof outage === 'number' ? outage : undefined,
+    ...(flags.profile && { profile: flags.profile }),
+    ...(flags.price !== undefined && { price: flags.price }),
+  };
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return { ...DEFAULTS, ...set };
+}
+
+async function read(path: string): Promise<z.output<typeof file>> {
+  const known = Object.keys(file.shape);
+  const mend = `Write one JSON object, as {"frequent": 25, "outage": "7 d"}. There are: ${known.join(', ')}.`;
+  try {
+    return file.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (cause) {
+    const [issue] = cause instanceof z.ZodError ? cause.issues : [];
+    const [odd] = issue?.code === 'unrecognized_keys' ? issue.keys : [];
+    const why = issue
+      ? odd === undefined
+        ? `${issue.path.join('.')}: ${issue.message}`
+        : `there is no setting ${odd}${suggestion(odd, known)}`
+      : messageOf(cause);
+    throw new UsageError('settings-unreadable', `${path}: ${why}`, { cause, mend });
+  }
+}

@@ -1,0 +1,65 @@
+// Where a document states no projections: what looks as if something had to be derived.
+import type { ContainerDetail, Design } from '../documents.ts';
+import type { DocumentType, ModelFinding } from '../model.ts';
+
+const DERIVED =
+  /materiali[sz]ed|populated (by|from)|snapshot of|denormali[sz]ed|read model|projection of|\bderived\b|物化|派生|反规范化/i;
+/** Fields that many types have without one being a copy of another. */
+const COMMON = /^(id|type|ttl|_.*|.*Id|.*At|version|status|schemaVersion|deleted)$/;
+const COPIES = 'Write the section "Change Feed Projections", or say that it is a snapshot.';
+
+/** One finding a pair of types and a place that tells of a copy; none of them is a fault. */
+export function candidates({ containers, prose }: Pick<Design, 'containers' | 'prose'>): ModelFinding[] {
+  const types = containers.flatMap((detail) => detail.container.types.map((type) => ({ detail, type })));
+  const found = types.flatMap((one, at) =>
+    types.slice(at + 1).flatMap((other) => {
+      const fields = shared(one, other);
+      return fields.length === 0
+        ? []
+        : [finding(`${named(one)} and ${named(other)} both have ${fields.join(', ')}`, other.type.at)];
+    }),
+  );
+  for (const { container, prose: own } of containers) {
+    const told = own.find(({ text, label }) => DERIVED.test(text) && !/denormali[sz]ation/i.test(label ?? ''));
+    if (told) found.push(finding(`${container.name} is described as derived: "${short(told.text)}"`, told.at));
+  }
+  for (const { label, text, at } of prose) {
+    if (/denormali[sz]|反规范化/i.test(label ?? '')) found.push(finding(`Denormalization: "${short(text)}"`, at));
+  }
+  return found;
+}
+
+interface Typed {
+  readonly detail: ContainerDetail;
+  readonly type: DocumentType;
+}
+
+const named = ({ detail, type }: Typed): string => `${detail.container.name} (${type.name})`;
+
+/** Fields of two containers' types that aren't their keys; `customerName` beside a customer's `name` is one. */
+function shared(one: Typed, other: Typed): string[] {
+  if (one.detail === other.detail) return [];
+  const keys = new Set(
+    [one, other].flatMap(({ detail }) => detail.container.partitionKey.map((path) => path.slice(1))),
+  );
+  const fields = ({ type }: Typed): string[] => [...new Set(type.examples.flatMap((example) => Object.keys(example)))];
+  const free = (field: string): boolean => !COMMON.test(field) && !keys.has(field);
+  const [ours, theirs] = [fields(one), fields(other)];
+  const prefixed = (of: Typed, field: string): string =>
+    `${of.type.name}${field.charAt(0).toUpperCase()}${field.slice(1)}`;
+  return [
+    ...ours.filter((field) => free(field) && theirs.includes(field)),
+    ...ours.filter((field) => theirs.includes(prefixed(one, field))).map((field) => prefixed(one, field)),
+    ...theirs.filter((field) => ours.includes(prefixed(other, field))).map((field) => prefixed(other, field)),
+  ].filter((field) => !/Id$/.test(field));
+}
+
+const finding = (what: string, at: ModelFinding['at']): ModelFinding => ({
+  code: 'projection-candidate',
+  severity: 'information',
+  message: `No projections are stated, and perhaps one keeps this: ${what}`,
+  mend: COPIES,
+  at,
+});
+
+const short = (text: string): string => (text.length > 80 ? `${text.slice(0, 79).trimEnd()}…` : text);

@@ -14,6 +14,7 @@ import { ENTRY } from '../../projections/archive/entries.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
 import type { Step } from '../model/step.ts';
 import { processorName } from '../leases/processor-name.ts';
+import { Migrations } from '../containers/record.ts';
 import { suggestion } from '../suggest.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 
@@ -119,10 +120,12 @@ export async function gateOf(
   await store.prepare(signal);
   const deadLetters = new DeadLetters(state);
   const views = new Views(state, pipeline.name);
+  const migrations = new Migrations(state);
   return async () => {
-    // What leaves while a version is built would be missing in it.
+    // What leaves while a version is built would be missing in it, or be copied and left behind by a migration.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
-    return building ? NOTHING_LEAVES : openGate(() => store.list(), deadLetters);
+    const busy = building || (await migrations.isUnderWay(spec.from.container));
+    return busy ? NOTHING_LEAVES : openGate(() => store.list(), deadLetters);
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { ensureGate } from '../../engine/write-gate.ts';
 import type { RangePosition } from '../../feed/position.ts';
 
 /** How far a migration is; a document of the state container. Which way writers go is the gate's to say, not this one's. */
@@ -76,6 +77,15 @@ export class Migrations {
   async save(record: MigrationRecord): Promise<MigrationRecord> {
     await withRetry(() => this.#state.items.upsert(record), { reads: true });
     return record;
+  }
+
+  /** Whether a container is being moved, there or back, and writers have not been sent over yet. */
+  async isUnderWay(container: string): Promise<boolean> {
+    const record = await this.read(container);
+    if (!record) return false;
+    const { target } = await ensureGate(this.#state, container);
+    const flipped = target.container === record.into && target.container !== container;
+    return record.direction === 'forward' ? !flipped : flipped;
   }
 
   /** Gives a migration up that nobody has finished; its target keeps what was copied. */

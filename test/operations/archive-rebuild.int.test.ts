@@ -1,0 +1,154 @@
+// A version that is built from a history of which a part has left for the archive.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { AggregateSpec, Doc, Pipeline } from '../../src/definition/kinds.ts';
+import { recompute } from '../../src/definition/recompute.ts';
+import { type App, compose } from '../../src/host/compose.ts';
+import { migrate } from '../../src/operations/containers/migrate.ts';
+import { sweep } from '../../src/operations/archive/sweep.ts';
+import { promote } from '../../src/operations/projections/promote.ts';
+import { rebuild } from '../../src/operations/projections/rebuild.ts';
+import { replay } from '../../src/operations/projections/replay.ts';
+import { type Azurite, startAzurite } from '../support/azurite.ts';
+import { COLD, type Stage, openStage } from '../support/stage.ts';
+
+let azurite: Azurite;
+let used = 0;
+beforeAll(async () => {
+  azurite = await startAzurite();
+});
+afterAll(() => azurite.close());
+
+const { signal } = new AbortController();
+const screen = { draw: () => undefined };
+const FAST = { readLagMs: 0, viewsRefreshMs: 10, timings: { pollMs: 10, acquireMs: 100 } };
+
+/** The cold shop with a second version of its days, under a type of its own. */
+async function coldStage(): Promise<Stage & { readonly first: AggregateSpec; readonly second: AggregateSpec }> {
+  const { connectionString } = azurite;
+  const stage = await openStage({}, COLD, { connectionString, container: `rebuild-${(used += 1)}` });
+  const [first] = stage.loaded.pipeline.projections;
+  if (first?.kind !== 'aggregate') throw new Error('The cold shop has no aggregate');
+  const most = { kind: 'max' as const, of: (order: unknown) => Number((order as Doc)['cents']) };
+  const second: AggregateSpec = {
+    ...first,
+    version: 2,
+    into: { container: 'Days', type: 'day-two' },
+    measures: { ...first.measures, most },
+  };
+  const pipeline: Pipeline = { ...stage.loaded.pipeline, projections: [first, second] };
+  return { ...stage, loaded: { ...stage.loaded, pipeline }, first, second };
+}
+
+const order = (n: number): Doc => ({
+  id: `o${n}`,
+  type: 'order',
+  storeId: `s${n % 2}`,
+  customerId: 'c1',
+  // Every other one is old enough to leave.
+  placedAt: `2026-0${1 + (n % 2)}-0${1 + (n % 7)}T10:00:00.000Z`,
+  cents: 100 + n,
+});
+const orders = Array.from({ length: 40 }, (_, n) => order(n));
+
+async function hot(stage: Stage): Promise<number> {
+  const { resources } = await stage.container('Orders').items.query('SELECT c.id FROM c').fetchAll();
+  return resources.length;
+}
+
+async function days(stage: Stage, { into }: AggregateSpec): Promise<Map<string, Doc>> {
+  const query = { query: 'SELECT * FROM c WHERE c.type = @type', parameters: [{ name: '@type', value: into.type }] };
+  const { resources } = await stage.container(into.container).items.query<Doc>(query).fetchAll();
+  return new Map(
+    resources.map(({ _rid, _self, _etag, _attachments, _ts, _mr, ...own }) => [String(own['id']), own] as const),
+  );
+}
+
+const expected = (stage: Stage, spec: AggregateSpec, all: readonly Doc[]): Map<string, Doc> =>
+  new Map(
+    [...recompute(spec, () => all, stage.loaded.pipeline.sources).values()].map((row) => [String(row['id']), row]),
+  );
+
+async function running(stage: Stage): Promise<App> {
+  const app = await compose({ ...stage, ...FAST, host: 'live' });
+  await app.start();
+  return app;
+}
+
+it('has what was archived before it began, lets nothing leave meanwhile, and is as it should be when it becomes current', async () => {
+  await using stage = await coldStage();
+  const { settings, services, loaded, second } = stage;
+  const sweeping = () => sweep({ settings, services, loaded, signal, screen });
+  const app = await running(stage);
+  for (const doc of orders.slice(0, 30)) await stage.container('Orders').items.upsert(doc);
+  await app.drained(signal);
+  expect(await sweeping()).toMatchObject([{ removed: 15 }]);
+  expect(await hot(stage)).toBe(15);
+  for (const doc of orders.slice(30)) await stage.container('Orders').items.upsert(doc);
+  await app.drained(signal);
+
+  const options = { settings, services, loaded, spec: second, ...FAST, signal };
+  // Given up half-way: from then on, until it is promoted or dropped, it is being built.
+  await rebuild({ ...options, signal: AbortSignal.timeout(1) }).catch(() => undefined);
+  expect(await sweeping()).toMatchObject([{ removed: 0 }]);
+  expect(await rebuild(options)).toMatchObject({ resumed: true, parked: 0 });
+  expect(await sweeping()).toMatchObject([{ removed: 0 }]);
+  expect(await hot(stage)).toBe(25);
+  expect(await days(stage, second)).toEqual(expected(stage, second, orders));
+  await promote(options);
+  await app.drained(signal);
+  expect(await sweeping()).toMatchObject([{ removed: 5 }]);
+  await app.drained(signal);
+  expect(await hot(stage)).toBe(20);
+  expect(await days(stage, second)).toEqual(expected(stage, second, orders));
+  await app.stop();
+});
+
+it('a replay from the beginning brings back what only the archive has, though more leaves while it runs', async () => {
+  await using stage = await coldStage();
+  const { settings, services, loaded, first } = stage;
+  const app = await running(stage);
+  for (const doc of orders.slice(0, 30)) await stage.container('Orders').items.upsert(doc);
+  await app.drained(signal);
+  await sweep({ settings, services, loaded, signal, screen });
+  for (const doc of orders.slice(30)) await stage.container('Orders').items.upsert(doc);
+  await app.drained(signal);
+  await app.stop();
+  // The sink and what is kept about it are lost.
+  for (const [container, keyed] of [
+    [stage.container('Days'), 'storeId'],
+    [services.state, 'pk'],
+  ] as const) {
+    const { resources } = await container.items.query<Doc>('SELECT * FROM c').fetchAll();
+    for (const doc of resources)
+      if (doc['by'] === 'days@1' || doc['projection'] === 'days@1' || doc['type'] === 'day')
+        await container.item(String(doc['id']), doc[keyed] as string).delete();
+  }
+  expect((await days(stage, first)).size).toBe(0);
+  const options = { settings, services, loaded, spec: first, ...FAST, signal, from: 'beginning', cold: true };
+  await Promise.all([replay(options), sweep({ settings, services, loaded, signal, screen })]);
+  expect(await hot(stage)).toBe(20);
+  expect(await days(stage, first)).toEqual(expected(stage, first, orders));
+});
+
+it('nothing leaves a container that is being migrated', async () => {
+  await using stage = await coldStage();
+  const { settings, services, loaded } = stage;
+  const sweeping = () => sweep({ settings, services, loaded, signal, screen });
+  const app = await running(stage);
+  for (const doc of orders) await stage.container('Orders').items.upsert(doc);
+  await app.drained(signal);
+  await app.stop();
+  await services.database.containers.create({
+    id: 'ByCustomer',
+    partitionKey: { paths: ['/customerId'] },
+    defaultTtl: -1,
+  });
+  const [source, target] = [stage.container('Orders'), stage.container('ByCustomer')];
+  const ending = new AbortController();
+  const move = { state: services.state, source, target, readLagMs: 0 };
+  await migrate({ ...move, signal: ending.signal, progress: () => ending.abort() }).catch(() => undefined);
+  expect(await sweeping()).toMatchObject([{ removed: 0 }]);
+  await migrate({ ...move, signal });
+  await migrate({ ...move, signal, rollback: true });
+  expect(await sweeping()).toMatchObject([{ removed: 20 }]);
+});

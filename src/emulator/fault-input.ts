@@ -1,12 +1,19 @@
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
 import type { Faults } from './cosmos/account.ts';
+import { isKind, KINDS } from './cosmos/kind.ts';
 
 const share = z.number().min(0).max(1);
 const ms = z.number().min(0);
 
+/** A kind that no request has would never strike, and nobody would know. */
+const kind = z.string().refine(isKind, {
+  error: ({ input }) =>
+    `there is no kind of request '${String(input)}': name one of ${KINDS.join(', ')}, or a resource and a method, as in pkranges.get`,
+});
+
 const rule = z.strictObject({
-  operation: z.union([z.string(), z.array(z.string())]).optional(),
+  operation: z.union([kind, z.array(kind)]).optional(),
   container: z.string().optional(),
   nth: z.int().min(1).optional(),
   times: z.int().min(0).optional(),

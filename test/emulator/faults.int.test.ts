@@ -1,5 +1,5 @@
 import type { Container } from '@azure/cosmos';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { clientOf, emulate, refusal } from './emulate.ts';
 
 const read = async (container: Container): Promise<number | undefined> =>
@@ -7,11 +7,13 @@ const read = async (container: Container): Promise<number | undefined> =>
 
 test('a lagging replica answers readers without a session, and never one that has a token', async () => {
   const { container, emulator } = await emulate({}, { faults: { replicaLagMs: 300 } });
+  emulator.freeze(true);
   const stranger = clientOf(emulator, false).database('d').container('c');
   await container.items.create({ id: '1', pk: 'a', n: 0 });
   let stale = 0;
   let staleQueries = 0;
   for (let n = 1; n <= 60; n++) {
+    emulator.advance(20);
     await container.item('1', 'a').replace({ id: '1', pk: 'a', n });
     expect(await read(container)).toBe(n);
     const { resources } = await container.items.query<number>('SELECT VALUE c.n FROM c').fetchAll();
@@ -22,19 +24,20 @@ test('a lagging replica answers readers without a session, and never one that ha
   }
   expect(stale).toBeGreaterThan(10);
   expect(staleQueries).toBeGreaterThan(10);
-  await vi.waitUntil(async () => (await read(stranger)) === 60, { timeout: 2000, interval: 20 });
+  emulator.advance(301);
+  expect(await read(stranger)).toBe(60);
 });
 
 test('a lagging replica shows what was deleted, and says how old its state is', async () => {
-  const lag = 200;
-  const { container, emulator } = await emulate({}, { faults: { replicaLagMs: lag } });
+  const { container, emulator } = await emulate({}, { faults: { replicaLagMs: 200 } });
+  emulator.freeze(true);
   const stranger = clientOf(emulator, false).database('d').container('c');
   const ids = Array.from({ length: 20 }, (_, i) => `d${i}`);
   for (const id of ids) await container.items.create({ id, pk: id });
-  const settled = Date.now() + lag + 10;
-  await vi.waitUntil(() => Date.now() > settled);
+  emulator.advance(201);
   const outcomes = new Set<string>();
   for (const id of ids) {
+    emulator.advance(20);
     const { headers } = await container.item(id, id).delete();
     const { statusCode, headers: seen } = await stranger.item(id, id).read();
     const older = lsnOf(seen) < lsnOf(headers);
@@ -46,7 +49,8 @@ test('a lagging replica shows what was deleted, and says how old its state is', 
   expect([...outcomes]).not.toContain('200 present');
   const found = async (): Promise<number> =>
     (await stranger.items.query('SELECT VALUE c.id FROM c').fetchAll()).resources.length;
-  await vi.waitUntil(async () => (await found()) === 0, { timeout: 2000, interval: 20 });
+  emulator.advance(201);
+  expect(await found()).toBe(0);
 });
 
 const lsnOf = (headers: object): number =>

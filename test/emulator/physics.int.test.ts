@@ -212,6 +212,8 @@ test('faults that are none are refused, and named', async () => {
   expect(() => emulator.faults(bad)).toThrow(/replicaLag/);
   expect(() => emulator.faults({ throttle: 2 })).toThrow(/throttle/);
   expect(() => emulator.faults({ rules: [{ status: 200 }] })).toThrow(/status/);
+  expect(() => emulator.faults({ rules: [{ status: 503, operation: 'reads' }] })).toThrow(/request 'reads'.*read, /);
+  expect(() => emulator.faults({ rules: [{ status: 503, operation: ['read', 'x.get'] }] })).toThrow(/request 'x\.get'/);
   await expect(emulate({}, { faults: { latencyMs: -1 } })).rejects.toThrow(/latencyMs/);
   emulator.faults('adverse');
 });

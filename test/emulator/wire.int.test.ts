@@ -155,3 +155,25 @@ test('close does not wait for idle connections', async () => {
   await expect(client.getDatabaseAccount()).rejects.toThrow('ECONNREFUSED');
   client.dispose();
 });
+
+test.each([
+  [408, 0],
+  [410, 1002],
+  [410, 1007],
+  [449, 0],
+  [500, 0],
+  [503, 0],
+  [404, 1002],
+  [403, 1014],
+])('a rule makes %i/%i of a batch, without its effect or after it', async (status, substatus) => {
+  const { emulator, container } = await emulate();
+  const headers = { ...KEY, 'x-ms-cosmos-is-batch-request': 'true', 'x-ms-cosmos-batch-atomic': 'true' };
+  for (const effect of ['before', 'after'] as const) {
+    emulator.faults({ rules: [{ operation: 'batch', container: 'c', nth: 1, status, substatus, effect }] });
+    const create = [{ operationType: 'Create', resourceBody: { id: effect, pk: 'a' } }];
+    const answer = await send(emulator, 'POST', DOCS, headers, JSON.stringify(create));
+    expect([answer.status, Number(answer.headers['x-ms-substatus'] ?? 0)]).toEqual([status, substatus]);
+    expect(answer.body?.message).toBe(`Failed by rule with ${status}.`);
+  }
+  expect((await container.items.query('SELECT VALUE c.id FROM c').fetchAll()).resources).toEqual(['after']);
+});

@@ -1,6 +1,25 @@
 import { header } from './wire.ts';
 import type { Call } from './wire.ts';
 
+const ON_ITEMS = [
+  'read',
+  'create',
+  'upsert',
+  'replace',
+  'patch',
+  'delete',
+  'batch',
+  'query',
+  'query-plan',
+  'read-feed',
+  'change-feed',
+] as const;
+
+/** The kinds of request there are; of those on resources (`colls.post`) the form is checked alone. */
+export const KINDS: readonly string[] = [...ON_ITEMS, 'account'];
+export const isKind = (name: string): boolean =>
+  KINDS.includes(name) || /^(?:dbs|colls|pkranges|offers|operations)\.(?:get|post|put|delete)$/.test(name);
+
 /**
  * What a request is, for figures and rules: `read`, `create`, `upsert`, `replace`, `patch`, `delete`, `batch` (bulk
  * too), `query`, `query-plan`, `read-feed`, `change-feed`, `account`; for all else the resource and the method, as in

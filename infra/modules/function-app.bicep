@@ -20,7 +20,7 @@ param entraClientId string
 @description('Empty: not in a virtual network.')
 param subnetId string
 
-@description('Instances for the triggers that wait for changes; 0: the first change after a quiet time starts one.')
+@description('Instances that are there before the first request; 0: a request starts one. Triggers are scaled each by itself.')
 param alwaysReady int
 
 param zoneRedundant bool

@@ -132,7 +132,7 @@ const HOW: Readonly<Record<keyof Variables, string>> = {
   RU_BUDGET:
     'Set RU_BUDGET to the request units a second that one process may spend of each physical partition, or leave it out to spend whatever is granted.',
   JOBS_URL:
-    'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE.',
+    'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE; in Azure a user without a password signs in by identity.',
   EVENTHUBS:
     'Set EVENTHUBS to a connection string of the namespace (Azure portal: Event Hubs namespace → Shared access policies), or EVENTHUBS__fullyQualifiedNamespace to its host name to sign in with your identity. `millrace dev` needs neither.',
   EVENTHUBS__fullyQualifiedNamespace:

@@ -60,7 +60,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       const plan = await operation.plan(input, context);
       const costs = [
         ...(plan.ru > 0 ? [`${plan.ru.toLocaleString('en-US')} RU`] : []),
-        ...(plan.seconds === undefined ? [] : [`${plan.seconds.toLocaleString('en-US')} s`]),
+        ...(!plan.seconds ? [] : [`${plan.seconds.toLocaleString('en-US')} s`]),
       ];
       const cost = costs.length > 0 ? `\nThis takes about ${costs.join(' and ')}.` : '';
       print(

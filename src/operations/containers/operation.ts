@@ -8,6 +8,7 @@ import { audited } from '../audit/record.ts';
 import { explain } from '../fetch-all.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';
+import { secondsToWrite } from '../seconds.ts';
 import { suggestion } from '../suggest.ts';
 import { plural } from '../table.ts';
 import { type MigrateOptions, type Migrated, migrate } from './migrate.ts';
@@ -105,6 +106,7 @@ export const containersMigrate = defineOperation({
           `open it onto ${into.id}`,
         ],
         ru: documents * RU_A_DOCUMENT,
+        seconds: secondsToWrite(documents, 0),
       };
     }),
   run: async (asked, context): Promise<Migrated | Enqueued | { readonly givenUp: boolean }> => {

@@ -97,6 +97,8 @@ export const deadLettersRedrive = defineOperation({
         .filter(({ waits }) => !waits)
         .map(({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`),
       ru: letters.length * RU_A_LETTER,
+      // One after another, and what isn't found is asked for again after the read lag.
+      seconds: letters.length === 0 ? 0 : 5 + Math.ceil(letters.length / 20),
     };
   },
   run: async (asked, context): Promise<readonly Redriven[] | Enqueued> => {

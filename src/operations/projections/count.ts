@@ -1,19 +1,17 @@
 import { withRetry } from '../../cosmos/retry.ts';
-import { Meter } from '../../cosmos/meter.ts';
 import { lsnOf } from '../../feed/position.ts';
 import { CosmosChangeSource, anchor } from '../../feed/source.ts';
 import type { ReplayOptions } from './replay.ts';
 import { sourcesFor } from './staged.ts';
 
 /** How many changes a replay would apply: reads the feeds as it would, and does nothing with them. */
-export async function countChanges(options: ReplayOptions): Promise<{ changes: number; charge: number }> {
+export async function countChanges(options: ReplayOptions): Promise<{ changes: number }> {
   const { services, startOf = () => 'beginning' as const, signal } = options;
-  const meter = new Meter();
   let changes = 0;
   for (const source of sourcesFor(options).values()) {
     const container = services.database.container(source.name);
     const rid = (await withRetry(() => container.read(), { reads: true, signal })).resource?._rid ?? '';
-    const feed = new CosmosChangeSource(container, rid, source, { epoch: 0, meter });
+    const feed = new CosmosChangeSource(container, rid, source, { epoch: 0 });
     const start = startOf(source.name, rid);
     const { resources } = await withRetry(() => container.readPartitionKeyRanges().fetchAll(), { reads: true, signal });
     for (const { minInclusive: min, maxExclusive: max } of resources) {
@@ -28,5 +26,5 @@ export async function countChanges(options: ReplayOptions): Promise<{ changes: n
       }
     }
   }
-  return { changes, charge: meter.charge };
+  return { changes };
 }

@@ -11,6 +11,7 @@ import { type View, type ViewVersion, Views } from '../../engine/views.ts';
 import { audited } from '../audit/record.ts';
 import { fetchAll } from '../fetch-all.ts';
 import { defineOperation } from '../operation.ts';
+import { secondsToWrite } from '../seconds.ts';
 import { suggestion } from '../suggest.ts';
 import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
@@ -195,6 +196,7 @@ export const projectionsDrop = defineOperation({
     return {
       steps: [`remove ${plural(count, 'document')} of ${id} from ${container}, and what is kept about it`],
       ru: count * 12,
+      seconds: secondsToWrite(count, 0),
     };
   },
   run: async (asked, context) => {

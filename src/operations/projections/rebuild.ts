@@ -8,6 +8,7 @@ import { audited } from '../audit/record.ts';
 import { explain } from '../fetch-all.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Plan, defineOperation } from '../operation.ts';
+import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import type { Services } from '../workspace.ts';
 import { chooseRebuilt } from './choose.ts';
@@ -93,7 +94,7 @@ function planInPlace(
       `write the fields of ${projectionId(spec)} into their children in ${spec.into.container}, where they differ`,
     ],
     ru,
-    ...(ruPerSecond === undefined ? {} : { seconds: Math.ceil(ru / ruPerSecond) }),
+    seconds: secondsToWrite(documents, ru, ruPerSecond),
   };
 }
 
@@ -190,7 +191,7 @@ export const projectionsRebuild = defineOperation({
         `fill ${spec.into.container} with ${projectionId(spec)}${view?.staged ? ', going on where it stopped' : ''}`,
       ],
       ru,
-      ...(ruPerSecond === undefined ? {} : { seconds: Math.ceil(ru / ruPerSecond) }),
+      seconds: secondsToWrite(documents, ru, ruPerSecond),
     };
   },
   run: async (asked, context): Promise<Rebuilt | Enqueued> => {

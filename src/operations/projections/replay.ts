@@ -12,6 +12,7 @@ import { readCheckpoint } from '../checkpoints/store.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { suggestion } from '../suggest.ts';
+import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { chooseRebuilt } from './choose.ts';
@@ -93,13 +94,14 @@ export const projectionsReplay = defineOperation({
   input,
   plan: async (asked, context) => {
     const { options } = await prepare(asked, context);
-    const { changes, charge } = await countChanges(options);
+    const { changes } = await countChanges(options);
+    const ru = Math.ceil(changes * (RU_A_DOCUMENT[options.spec.kind] + RU_A_READ));
     return {
       steps: [
         `apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${options.spec.into.container} again`,
       ],
-      ru: Math.ceil(changes * (RU_A_DOCUMENT[options.spec.kind] + RU_A_READ)),
-      ...(asked.ruPerSecond === undefined ? {} : { seconds: Math.ceil(charge / asked.ruPerSecond) }),
+      ru,
+      seconds: secondsToWrite(changes, ru, asked.ruPerSecond),
     };
   },
   run: async (asked, context): Promise<Replayed | Enqueued> => {

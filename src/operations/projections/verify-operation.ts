@@ -5,6 +5,7 @@ import { Views } from '../../engine/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';
+import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
@@ -62,6 +63,7 @@ export const projectionsVerify = defineOperation({
         ...(mend ? ['set back or remove what differs, and apply the changes it is derived from again'] : []),
       ],
       ru: Math.ceil(documents * RU_A_READ),
+      seconds: secondsToRead(documents),
     };
   },
   run: async (asked, context): Promise<Verification | Enqueued> => {

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { type ProjectionSpec, projectionId } from '../definition/kinds.ts';
 import type { Page } from '../feed/change.ts';
 import type { Fence } from '../feed/fence.ts';
-import { type Views, type ViewsByName, heldBy } from './views.ts';
+import { type Held, type Views, type ViewsByName, heldBy, pausedBy } from './views.ts';
 
 export interface ViewControlOptions {
   /** How old what it knows of the views may be, milliseconds. Default VIEWS_REFRESH_MS. */
@@ -37,18 +37,27 @@ export class ViewControl {
    * that lasts, and what the fence throws when its holder may no longer act.
    */
   async admit(page: Page, fence: Fence): Promise<ReadonlySet<string>> {
+    return this.#idle(await this.#unheld((views) => this.#held(views, page), fence));
+  }
+
+  /** Waits while an ingest is paused; throws as `admit` does. */
+  async admitEvents(ingest: string, fence: Fence): Promise<void> {
+    await this.#unheld((views) => pausedBy(views, ingest), fence);
+  }
+
+  async #unheld(heldBecause: (views: ViewsByName) => Held | undefined, fence: Fence): Promise<ViewsByName> {
     const began = this.#clock.monotonic();
     for (;;) {
       const views = await this.#current();
-      const held = this.#held(views, page);
-      if (!held) return this.#idle(views);
+      const held = heldBecause(views);
+      if (!held) return views;
       if (this.#clock.monotonic() - began > PATIENCE_MS) throw held;
       await this.#clock.sleep(this.#refreshMs, fence.signal);
       fence.assert();
     }
   }
 
-  #held(views: ViewsByName, { changes }: Page) {
+  #held(views: ViewsByName, { changes }: Page): Held | undefined {
     const types = new Map(changes.map(({ container, type }) => [`${container}/${type}`, { container, type }]));
     for (const of of types.values()) {
       const held = heldBy(views, of, (id) => this.#versions.has(id), this.#clock.now());

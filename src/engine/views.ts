@@ -31,13 +31,23 @@ export interface Previous extends ViewVersion {
   readonly readableUntil: string;
 }
 
+/** Since when it is held back, by whom and why. */
+export interface Paused {
+  /** ISO 8601 UTC. */
+  readonly since: string;
+  readonly by: string;
+  readonly reason: string;
+  /** The types whose changes wait, where no version of its own says so: embeds, effects, publishes, archives. */
+  readonly reads?: readonly SourceRef[];
+}
+
 /** What is known of one projection name. */
 export interface View {
   /** null: it was added to a running pipeline and never built. */
   readonly current: ViewVersion | null;
   readonly staged: Staged | null;
   readonly previous: Previous | null;
-  readonly paused: { readonly since: string; readonly by: string; readonly reason: string } | null;
+  readonly paused: Paused | null;
   /** How often another version became current: orders what lagging replicas say. */
   readonly flips: number;
 }
@@ -148,6 +158,14 @@ export class Held extends MillraceError<'projection-held'> {
   }
 }
 
+/** That a name is paused, and how it goes on; undefined where it isn't. */
+export function pausedBy(views: ViewsByName, name: string): Held | undefined {
+  const paused = views[name]?.paused;
+  if (!paused) return undefined;
+  const why = `${name} is paused since ${paused.since} by ${paused.by}${paused.reason ? `: ${paused.reason}` : ''}`;
+  return new Held(why, `\`millrace projections resume ${name}\` lets it go on.`);
+}
+
 /** Why changes of a type must not be applied now; undefined where they may. */
 export function heldBy(
   views: ViewsByName,
@@ -155,13 +173,10 @@ export function heldBy(
   knows: (id: string) => boolean,
   now: number,
 ): Held | undefined {
-  const reads = (version: ViewVersion | null): boolean =>
-    version?.reads.some(({ container, type }) => container === of.container && type === of.type) ?? false;
+  const reads = (what: { readonly reads?: readonly SourceRef[] } | null): boolean =>
+    what?.reads?.some(({ container, type }) => container === of.container && type === of.type) ?? false;
   for (const [name, { current, staged, paused }] of Object.entries(views)) {
-    if (paused && reads(current)) {
-      const why = `${name} is paused since ${paused.since} by ${paused.by}${paused.reason ? `: ${paused.reason}` : ''}`;
-      return new Held(why, `\`millrace projections resume ${name}\` lets it go on.`);
-    }
+    if (paused && (reads(current) || reads(paused))) return pausedBy(views, name);
     const frozen = staged?.phase === 'frozen' && now < Date.parse(staged.frozenUntil ?? '');
     if (frozen && (reads(current) || reads(staged)))
       return new Held(`${name}@${staged.version} is being promoted`, 'This takes seconds; nothing has to be done.');

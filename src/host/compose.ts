@@ -64,7 +64,7 @@ const INGEST_POLL_MS = 100;
 export async function compose(options: ComposeOptions): Promise<App> {
   const { services, loaded, settings } = options;
   const { database, state, leases } = services;
-  const { engine, deadLetters, budget } = derivation(options);
+  const { engine, control, deadLetters, budget } = derivation(options);
   const databaseRid = (await withRetry(() => database.read(), { reads: true })).resource?._rid ?? '';
 
   const processors = await Promise.all(
@@ -120,6 +120,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
         hubs: services.hubs,
         database,
         deadLetters,
+        control,
         host: options.host,
       }),
   );

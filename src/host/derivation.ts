@@ -29,6 +29,7 @@ export interface DerivationOptions {
 
 export interface Derivation {
   readonly engine: Engine;
+  readonly control: ViewControl;
   readonly deadLetters: DeadLetters;
   /** What this process may spend, where that is limited: the feeds are read from it too. */
   readonly budget: Budget | undefined;
@@ -74,5 +75,5 @@ export function derivation({
   const { database } = services;
   const budget = settings.ruBudget === undefined ? undefined : new Budget(settings.ruBudget);
   const spending = budget && new Spending(database, budget, 'live');
-  return { engine: new Engine({ database, runners, deadLetters, control, spending }), deadLetters, budget };
+  return { engine: new Engine({ database, runners, deadLetters, control, spending }), control, deadLetters, budget };
 }

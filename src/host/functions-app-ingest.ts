@@ -5,6 +5,8 @@ import { isObject } from '../base/json.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { type IngestSpec, projectionId } from '../definition/kinds.ts';
 import { DeadLetters } from '../engine/dead-letters.ts';
+import { ViewControl } from '../engine/view-control.ts';
+import { Views } from '../engine/views.ts';
 import { sinkContainer } from '../engine/runners.ts';
 import type { Fence } from '../feed/fence.ts';
 import { type RawEvent, takeEvents } from '../ingest/take.ts';
@@ -24,6 +26,12 @@ export const ingestOptions = ({ from, consumerGroup }: IngestSpec) => ({
 
 /** Registers an Event Hubs trigger for each ingest. Positions are the host's, in its own storage account. */
 export function registerIngests(ingests: readonly IngestSpec[], workspace: Workspace, drain: Drain): void {
+  let opening: Promise<ViewControl> | undefined;
+  const control = (): Promise<ViewControl> => {
+    const opened = (opening ??= openControl(workspace));
+    opened.catch(() => (opening = undefined));
+    return opened;
+  };
   for (const spec of ingests) {
     app.eventHub(`ingest-${spec.name}`, {
       ...ingestOptions(spec),
@@ -37,7 +45,13 @@ export function registerIngests(ingests: readonly IngestSpec[], workspace: Works
       handler: async (bodies: unknown, context: InvocationContext): Promise<void> =>
         drain.run(async (signal) => {
           try {
-            const { created, duplicates, parked } = await take(spec, eventsOf(bodies, context), workspace, signal);
+            const { created, duplicates, parked } = await take(
+              spec,
+              eventsOf(bodies, context),
+              workspace,
+              await control(),
+              signal,
+            );
             context.debug(`${spec.name}: ${created} created, ${duplicates} there already, ${parked} parked`);
           } catch (error) {
             // The host shows a message alone, and would show it without the mend.
@@ -50,9 +64,21 @@ export function registerIngests(ingests: readonly IngestSpec[], workspace: Works
   }
 }
 
-async function take(spec: IngestSpec, events: readonly RawEvent[], workspace: Workspace, signal: AbortSignal) {
+async function openControl(workspace: Workspace): Promise<ViewControl> {
+  const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  return new ViewControl(new Views(state, pipeline.name), pipeline.projections);
+}
+
+async function take(
+  spec: IngestSpec,
+  events: readonly RawEvent[],
+  workspace: Workspace,
+  control: ViewControl,
+  signal: AbortSignal,
+) {
   const [{ model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+  await control.admitEvents(spec.name, fence);
   const session = new CosmosSession(database, fence, new Meter());
   const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, session);
   const id = projectionId(spec);

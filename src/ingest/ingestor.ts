@@ -6,6 +6,7 @@ import { Meter } from '../cosmos/meter.ts';
 import { type IngestSpec, projectionId } from '../definition/kinds.ts';
 import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
+import type { ViewControl } from '../engine/view-control.ts';
 import type { Fence } from '../feed/fence.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
@@ -19,6 +20,8 @@ export interface IngestorOptions {
   readonly hubs: HubClients;
   readonly database: Database;
   readonly deadLetters: DeadLetters;
+  /** Says when it has to wait; without it, it never does. */
+  readonly control?: ViewControl;
   /** This host's name, by which it takes its partitions up again after a restart. */
   readonly host: string;
   readonly clock?: Clock;
@@ -70,9 +73,10 @@ export class Ingestor {
   }
 
   async #take(events: readonly ReceivedEventData[], partition: string, signal: AbortSignal): Promise<void> {
-    const { spec, target, database, deadLetters, clock = systemClock } = this.#options;
+    const { spec, target, database, deadLetters, control, clock = systemClock } = this.#options;
     // Creating a document twice is no harm, so whoever lost the partition may finish.
     const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+    await control?.admitEvents(spec.name, fence);
     const session = new CosmosSession(database, fence, this.stats.meter);
     const raw = events.map((event) => rawEvent(event, partition));
     const { refusals } = await takeEvents(spec, target, raw, session);

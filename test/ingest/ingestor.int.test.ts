@@ -3,6 +3,8 @@ import { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IngestEvent, IngestSpec } from '../../src/definition/kinds.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { ViewControl } from '../../src/engine/view-control.ts';
+import { Views } from '../../src/engine/views.ts';
 import { Ingestor } from '../../src/ingest/ingestor.ts';
 import { redrive } from '../../src/operations/dead-letters/redrive.ts';
 import { checkGroup } from '../../src/sinks/consumer-group.ts';
@@ -37,7 +39,7 @@ const map = ({ body }: IngestEvent): Record<string, unknown> | null => {
 let names = 0;
 
 /** A hub with an ingest into `Orders`, each test's documents under stores of its own. */
-async function ingesting(spec: Partial<IngestSpec> = {}) {
+async function ingesting(spec: Partial<IngestSpec> = {}, control?: ViewControl) {
   const hubs = await openHubs();
   const name = `in-${names++}`;
   const container = new ContainerClient(azurite.connectionString, name);
@@ -71,6 +73,7 @@ async function ingesting(spec: Partial<IngestSpec> = {}) {
       database: stage.services.database,
       deadLetters,
       host,
+      ...(control && { control }),
     });
   const run = async (ingestor: Ingestor): Promise<Ingestor> => {
     await ingestor.start();
@@ -140,6 +143,38 @@ describe('events', () => {
     await second.stop();
     expect(ids(await it1.documents('next'))).toEqual(['a', 'b']);
     expect(second.stats.changes).toBe(1);
+  });
+});
+
+describe('a paused ingest', () => {
+  it('takes nothing until it is resumed, and then all of it', async () => {
+    const views = new Views(stage.services.state, 'paused');
+    await views.adopt([]);
+    const paused = { since: '2026-11-21T00:00:00Z', by: 'test', reason: '', reads: [] };
+    await views.change('held', (view) => ({ ...view, paused }));
+    const waiting = Promise.withResolvers<void>();
+    const resumed = Promise.withResolvers<void>();
+    let now = 0;
+    const sleep = async (): Promise<void> => {
+      waiting.resolve();
+      await resumed.promise;
+    };
+    const control = new ViewControl(views, [], {
+      refreshMs: 1,
+      clock: { now: Date.now, monotonic: () => (now += 10), sleep },
+    });
+    await using it1 = await ingesting({ name: 'held' }, control);
+    await it1.producer.sendBatch([{ body: { id: 'a', store: 'held', cents: 1 } }], { partitionId: '0' });
+    const ingestor = it1.open('host');
+    await ingestor.start();
+    await waiting.promise;
+    expect(await it1.documents('held')).toEqual([]);
+    expect(await ingestor.caughtUp()).toBe(false);
+    await views.change('held', (view) => ({ ...view, paused: null }));
+    resumed.resolve();
+    while (!(await ingestor.caughtUp())) await new Promise((resolve) => setImmediate(resolve));
+    await ingestor.stop();
+    expect(await it1.documents('held')).toHaveLength(1);
   });
 });
 

@@ -1,27 +1,45 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import type { ProjectionSpec } from '../../definition/kinds.ts';
-import { sourcesOf } from '../../definition/pipeline.ts';
-import { Views } from '../../engine/views.ts';
+import { type DerivedSpec, type IngestSpec, type Pipeline, projectionId } from '../../definition/kinds.ts';
+import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
+import { type Paused, Views } from '../../engine/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { chooseProjection } from './choose.ts';
 
-const input = z.object({ name: z.string().describe('the projection') });
+const input = z.object({ name: z.string().describe('the projection, publish, ingest or whatever else is declared') });
+
+/** Anything declared may be paused, not what has versions alone. */
+function choose(pipeline: Pipeline, told: string): DerivedSpec | IngestSpec {
+  const { projections } = pipeline;
+  const inPlace = [...feedReaders({ ...pipeline, projections: [] }), ...pipeline.ingests];
+  const found = inPlace.find((spec) => spec.name === told || projectionId(spec) === told);
+  return found ?? chooseProjection({ projections }, told, 'highest', inPlace);
+}
+
+/** What has no versions to say what it reads says it with its pause. */
+const toldBy = (spec: DerivedSpec | IngestSpec, { projections }: Pipeline): Pick<Paused, 'reads'> => {
+  if (spec.kind === 'ingest') return { reads: [] };
+  return projections.some(({ name }) => name === spec.name) ? {} : { reads: sourcesOf(spec) };
+};
 
 async function open(name: string, { workspace }: Context) {
   const { pipeline } = await workspace.pipeline();
   const { state } = await workspace.services();
-  const spec = chooseProjection(pipeline, name);
+  const spec = choose(pipeline, name);
   const views = new Views(state, pipeline.name);
   await views.adopt(pipeline.projections);
   return { pipeline, spec, views };
 }
 
+/** The containers whose feeds it reads; an ingest reads none. */
+const containersOf = (spec: DerivedSpec | IngestSpec): string[] =>
+  spec.kind === 'ingest' ? [] : [...new Set(sourcesOf(spec).map(({ container }) => container))];
+
 /** Who else waits: what reads the same types shares the leases, and a position can't pass what one of them hasn't applied. */
-const others = (spec: ProjectionSpec, all: readonly ProjectionSpec[]): string[] => {
-  const reads = new Set(sourcesOf(spec).map(({ container }) => container));
-  const sharing = all.filter(
+const others = (spec: DerivedSpec | IngestSpec, pipeline: Pipeline): string[] => {
+  const reads = new Set(containersOf(spec));
+  const sharing = feedReaders(pipeline).filter(
     (of) => of.name !== spec.name && sourcesOf(of).some(({ container }) => reads.has(container)),
   );
   return [...new Set(sharing.map(({ name }) => name))];
@@ -35,17 +53,22 @@ const sayOthers = (names: readonly string[]): string =>
 export const projectionsPause = defineOperation({
   noun: 'projections',
   verb: 'pause',
-  summary: 'Hold back the changes of what a projection reads, on all hosts and function apps, until `resume`',
-  examples: ['millrace projections pause summaries --reason "throttled since 3:10"'],
+  summary: 'Hold back what a projection, publish or ingest reads, on all hosts and function apps, until `resume`',
+  examples: [
+    'millrace projections pause summaries --reason "throttled since 3:10"',
+    'millrace projections pause readings-in --dry-run',
+  ],
   effect: 'changes',
   argument: 'name',
   input: input.extend({ reason: z.string().default('').describe('why; shown by status and to whoever has to wait') }),
   plan: async ({ name }, context) => {
     const { spec, pipeline } = await open(name, context);
-    const also = others(spec, pipeline.projections);
+    const also = others(spec, pipeline);
     return {
       steps: [
-        `hold back changes of ${[...new Set(sourcesOf(spec).map(({ container }) => container))].join(', ')}`,
+        spec.kind === 'ingest'
+          ? `hold back events of ${spec.from}`
+          : `hold back changes of ${containersOf(spec).join(', ')}`,
         ...(also.length > 0 ? [`which ${also.join(', ')} ${also.length === 1 ? 'waits' : 'wait'} for as well`] : []),
       ],
       ru: 0,
@@ -54,14 +77,14 @@ export const projectionsPause = defineOperation({
   run: async ({ name, reason }, context) => {
     const { spec, pipeline, views } = await open(name, context);
     return audited(context, 'projections pause', { name, reason }, async () => {
-      const paused = { since: new Date().toISOString(), by: context.actor, reason };
+      const paused: Paused = { since: new Date().toISOString(), by: context.actor, reason, ...toldBy(spec, pipeline) };
       const view = await views.change(spec.name, (of) => {
         if (!of.paused) return { ...of, paused };
         throw new UsageError('already-paused', `${spec.name} is paused since ${of.paused.since} by ${of.paused.by}`, {
           mend: `\`millrace projections resume ${spec.name}\` lets it go on.`,
         });
       });
-      return { projection: spec.name, ...view.paused, alsoWaiting: others(spec, pipeline.projections) };
+      return { projection: spec.name, ...view.paused, alsoWaiting: others(spec, pipeline) };
     });
   },
   format: ({ projection, alsoWaiting }) =>

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type IngestSpec, type Pipeline, type PublishSpec, projectionId } from '../../definition/kinds.ts';
 import type { DeadLetter } from '../../engine/dead-letters.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { NO_VIEW, Views } from '../../engine/views.ts';
+import { NO_VIEW, type View, Views } from '../../engine/views.ts';
 import { readDeadLetters } from '../dead-letters/list.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
@@ -14,11 +14,12 @@ const streamOf = ({ publishes, ingests }: Pipeline, told: string): PublishSpec |
   [...publishes, ...ingests].find((spec) => spec.name === told || projectionId(spec) === told);
 
 /** There are no versions to choose from: what is declared runs. */
-function showStream(spec: PublishSpec | IngestSpec, letters: readonly DeadLetter[]) {
+function showStream(spec: PublishSpec | IngestSpec, letters: readonly DeadLetter[], view: View | undefined) {
   const id = projectionId(spec);
   const out = spec.kind === 'publish';
   return {
     ...NO_VIEW,
+    paused: view?.paused ?? null,
     name: spec.name,
     kind: spec.kind,
     reads: [out ? `${spec.from.container}/${spec.from.type}` : sourceOfIngest(spec)],
@@ -46,9 +47,9 @@ export const projectionsShow = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
     const stream = streamOf(pipeline, name);
-    if (stream) return showStream(stream, await readDeadLetters(services));
-    const spec = chooseProjection(pipeline, name, 'highest', [...pipeline.publishes, ...pipeline.ingests]);
     const recorded = await new Views(services.state, pipeline.name).read();
+    if (stream) return showStream(stream, await readDeadLetters(services), recorded?.[stream.name]);
+    const spec = chooseProjection(pipeline, name, 'highest', [...pipeline.publishes, ...pipeline.ingests]);
     const letters = await readDeadLetters(services);
     const view = recorded?.[spec.name] ?? NO_VIEW;
     return {

@@ -1,7 +1,11 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DeadLetters } from '../../../src/engine/dead-letters.ts';
-import { MillraceError } from '../../../src/base/errors.ts';
+import { MillraceError, messageOf } from '../../../src/base/errors.ts';
+import { ViewControl } from '../../../src/engine/view-control.ts';
+import { Views } from '../../../src/engine/views.ts';
+import type { Page } from '../../../src/feed/change.ts';
+import type { Fence } from '../../../src/feed/fence.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
@@ -61,6 +65,67 @@ it('shows one of them, with what is parked', async () => {
   expect((await cli(['projections', 'show', 'hours-uot', '--pipeline', TELEMETRY])).stderr).toMatch(
     /did you mean hours-out/,
   );
+});
+
+describe('pausing', () => {
+  const page = (container: string, type: string): Page => ({
+    changes: [
+      { container, type, key: ['k'], id: '1', version: { epoch: 0, lsn: 1, etag: 'e' }, at: 0, op: 'upsert' },
+    ] as Page['changes'],
+    charge: 0,
+    readAt: 0,
+  });
+  /** What a host says that is given a page, or events, and whose patience is used up at once. */
+  const asked = async (ask: (control: ViewControl, fence: Fence) => Promise<unknown>): Promise<string> => {
+    const { pipeline } = stage.loaded;
+    let now = 0;
+    const clock = { now: Date.now, monotonic: () => (now += 30_000), sleep: async () => undefined };
+    const control = new ViewControl(new Views(stage.services.state, pipeline.name), pipeline.projections, { clock });
+    const fence: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
+    return ask(control, fence).then(
+      () => 'goes on',
+      (error: unknown) => messageOf(error),
+    );
+  };
+  const hours = () => asked((control, fence) => control.admit(page('DeviceHours', 'deviceHour'), fence));
+  const readings = () => asked((control, fence) => control.admit(page('Readings', 'reading'), fence));
+  const events = () => asked((control, fence) => control.admitEvents('readings-in', fence));
+
+  it('holds the changes that a publish reads, and no others, until it is resumed', async () => {
+    expect(await text('projections', 'pause', 'hours-out', '--reason', 'the hub is full')).toMatch(
+      /^hours-out is paused: hosts stop within seconds/,
+    );
+    expect(await hours()).toMatch(/^hours-out is paused since .*: the hub is full$/);
+    expect(await readings()).toBe('goes on');
+    expect(await events()).toBe('goes on');
+    expect(await text('projections', 'show', 'hours-out')).toMatch(/paused since .* by .*: the hub is full/);
+    expect((await cli(['projections', 'pause', 'hours-out', '--pipeline', TELEMETRY])).stderr).toMatch(
+      /already|is paused since/,
+    );
+    expect(await text('projections', 'resume', 'hours-out')).toMatch(/^hours-out goes on; it was paused since/);
+    expect(await hours()).toBe('goes on');
+  });
+
+  it('holds the events of an ingest, and no feed', async () => {
+    expect(await text('projections', 'pause', 'readings-in@1', '--dry-run')).toMatch(
+      /hold back events of device-readings/,
+    );
+    expect(await events()).toBe('goes on');
+    await json('projections', 'pause', 'readings-in');
+    expect(await events()).toMatch(/^readings-in is paused since/);
+    expect(await readings()).toBe('goes on');
+    await json('projections', 'resume', 'readings-in');
+    expect(await events()).toBe('goes on');
+  });
+
+  it('knows who waits with it, and what there is', async () => {
+    expect(await json('projections', 'pause', 'readings-cold')).toMatchObject({ alsoWaiting: ['device-hours'] });
+    expect(await readings()).toMatch(/^readings-cold is paused/);
+    await json('projections', 'resume', 'readings-cold');
+    expect((await cli(['projections', 'pause', 'readings-inn', '--pipeline', TELEMETRY])).stderr).toMatch(
+      /did you mean readings-in/,
+    );
+  });
 });
 
 it('has them in the status', async () => {

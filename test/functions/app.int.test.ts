@@ -147,6 +147,24 @@ describe('delivery', () => {
     expect(resources).toEqual([expect.objectContaining({ projection: 'days@1', document: 'bad' })]);
   });
 
+  it('finishes what is in hand when the host ends it, and takes nothing more', async () => {
+    const orders = stage.container('Orders');
+    await orders.items.upsert(order('o1', 100));
+    const batch = await feed(orders);
+    const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+    let done = false;
+    const delivered = app.deliver('feed-Orders', batch).then(() => (done = true));
+    // Noted before anything is applied.
+    const noted = stage.services.state.item('days@1', 'fingerprints');
+    await vi.waitUntil(async () => (await noted.read()).statusCode === 200, 30_000);
+    await app.terminate();
+    expect(done).toBe(true);
+    await delivered;
+    expect(await sinkDocuments(stage.container('Days'))).toEqual([expect.objectContaining({ orders: 1, cents: 100 })]);
+    // Not taken and not lost: the host leaves its lease where it is.
+    await expect(app.deliver('feed-Orders', batch)).rejects.toMatchObject({ code: 'shutting-down', retryable: true });
+  });
+
   it('rejects for infrastructure, so that the host delivers the batch again, and recovers', async () => {
     const orders = stage.container('Orders');
     await orders.items.upsert(order('o1', 100));

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { createHmac } from 'node:crypto';
 import { connect } from 'node:net';
-import { CosmosClient } from '@azure/cosmos';
+import { CosmosClient, TriggerOperation, TriggerType } from '@azure/cosmos';
 import { expect, test } from 'vitest';
 import type { Emulator } from '../../src/emulator/index.ts';
 import { clientOf, emulate, refusal } from './emulate.ts';
@@ -176,4 +176,37 @@ test.each([
     expect(answer.body?.message).toBe(`Failed by rule with ${status}.`);
   }
   expect((await container.items.query('SELECT VALUE c.id FROM c').fetchAll()).resources).toEqual(['after']);
+});
+
+test('what is not offered is refused as such: scripts and users with 501, kinds of search with 400', async () => {
+  const { container, database } = await emulate();
+  await container.items.create({ id: '1', pk: 'a' });
+  const code = { id: 's', body: 'function () {}' };
+  const trigger = { ...code, triggerType: TriggerType.Pre, triggerOperation: TriggerOperation.All };
+  for (const call of [
+    () => container.scripts.storedProcedures.create(code),
+    () => container.scripts.storedProcedure('s').execute('a'),
+    () => container.scripts.triggers.create(trigger),
+    () => container.scripts.userDefinedFunctions.create(code),
+    () => database.users.create({ id: 'u' }),
+    () => container.items.create({ id: '2', pk: 'a' }, { preTriggerInclude: ['t'] }),
+    () => container.item('1', 'a').replace({ id: '1', pk: 'a' }, { postTriggerInclude: ['t'] }),
+  ]) {
+    expect(await refusal(call())).toMatchObject({ code: 501, message: expect.stringContaining('embedded server') });
+  }
+  for (const query of [
+    "SELECT * FROM c WHERE FullTextContains(c.t, 'x')",
+    "SELECT TOP 1 * FROM c ORDER BY RANK FullTextScore(c.t, 'x')",
+    'SELECT TOP 1 * FROM c ORDER BY VectorDistance(c.v, [1, 2])',
+    'SELECT * FROM c WHERE ST_DISTANCE(c.p, c.q) < 1',
+    'SELECT VALUE udf.f(c) FROM c',
+  ]) {
+    const { code: status, message } = await refusal(container.items.query(query).fetchAll());
+    expect([query, status, message]).toEqual([
+      query,
+      400,
+      expect.stringMatching(/not offered here|not supported here/),
+    ]);
+  }
+  expect((await container.items.readAll().fetchAll()).resources).toHaveLength(1);
 });

@@ -74,6 +74,7 @@ function point(account: Account, call: Call, container: Container, id: string): 
 }
 
 function write(account: Account, call: Call, container: Container, operation: Operation): Reply {
+  refuseTriggers(call);
   const key = header(call.headers, 'x-ms-documentdb-partitionkey');
   const body = operation.body as Record<string, unknown> | undefined;
   const inBody =
@@ -89,6 +90,13 @@ function write(account: Account, call: Call, container: Container, operation: Op
     tx.commit();
     return answer(call, itemHeaders(container, [home.range]), outcome);
   });
+}
+
+/** Nothing would run them, and the client would believe that something did. */
+function refuseTriggers({ headers }: Call): void {
+  const named = headers['x-ms-documentdb-pre-trigger-include'] ?? headers['x-ms-documentdb-post-trigger-include'];
+  if (named === undefined) return;
+  throw new WireError(501, 'The embedded server runs no triggers, and this request names some.');
 }
 
 /** Refusals carry the session token as answers do: the client stores it for 404, 409 and 412. */

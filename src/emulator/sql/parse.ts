@@ -114,6 +114,15 @@ class Parser {
     const expr = this.#expr();
     const descending = this.#eat('DESC');
     if (!descending) this.#eat('ASC');
+    if (
+      expr.kind === 'name' &&
+      /^rank$/i.test(expr.name) &&
+      this.#now.kind === 'name' &&
+      !RESERVED.has(this.#now.word)
+    ) {
+      const message = "'ORDER BY RANK' is not offered here: no full-text or vector search.";
+      throw new SqlError('SC2005', message, expr.at, expr.at + expr.name.length);
+    }
     return { expr, descending };
   }
 

@@ -2,6 +2,9 @@ import type { Doc, EmbedSpec, Finding, SourceRef } from './kinds.ts';
 import { type Declaration, error, nameFindings, lagFindings, plain } from './declaration.ts';
 import type { On, Type } from './types.ts';
 
+/** Children that are written with their parent's page; the rest is left to a job that any host goes on with. */
+export const CHILDREN_WITH_THE_PAGE = 500;
+
 interface EmbedCommon {
   /** A whole number from 1 on; default 1. Another version is another projection with its own state. */
   readonly version?: number;

@@ -4,18 +4,12 @@ import type { Model } from '../model/model.ts';
 import { type Facts, sum } from '../model/rules/facts.ts';
 import { type FanOut, fanOuts } from './contract/load.ts';
 import { ref } from './declaration.ts';
-import { circles, writtenBy } from './field-flow.ts';
+import { circles } from './field-flow.ts';
 import { indexNeeds } from './index-needs.ts';
-import {
-  type AggregateSpec,
-  type CopySpec,
-  type DerivedSpec,
-  type EmbedSpec,
-  type Pipeline,
-  projectionId,
-} from './kinds.ts';
+import { type AggregateSpec, type CopySpec, type DerivedSpec, type Pipeline, projectionId } from './kinds.ts';
 import { feedReaders, sourcesOf } from './pipeline.ts';
 import { keyOf, movedBy, readByGroups } from './place-fields.ts';
+import { childrenOf, embedMode, embedNotes } from './plan-embed.ts';
 
 /** One request or item operation of keeping a projection. `shared`: once a group and page, not once a change. */
 export interface Step {
@@ -64,7 +58,7 @@ export function planOf(pipeline: Pipeline, model: Model, facts: Facts): Pipeline
         kind: spec.kind,
         from: sourcesOf(spec).map(ref),
         into,
-        ...modeOf(spec, model),
+        ...modeOf(spec, pipeline, model, facts),
         steps,
         ru: totals(steps),
         changes: changesOf(spec, facts),
@@ -82,18 +76,18 @@ const totals = (steps: readonly Step[]): { each: number; shared: number } => ({
   shared: sum(steps.filter(({ shared }) => shared).map(({ ru }) => ru)),
 });
 
-interface Mode {
+export interface Mode {
   readonly mode: string;
   readonly reason: string;
   readonly cheaper: string | undefined;
 }
 
-function modeOf(spec: DerivedSpec, model: Model): Mode {
+function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Facts): Mode {
   switch (spec.kind) {
     case 'aggregate':
-      return located(spec, model, 'contribution', 'group', readByGroups(spec, model));
+      return located(spec, pipeline, model, 'contribution', 'group', readByGroups(spec, model));
     case 'copy':
-      return located(spec, model, 'copy', 'place', movedBy(spec, model));
+      return located(spec, pipeline, model, 'copy', 'place', movedBy(spec, model));
     case 'reference':
       return {
         mode: 'copy into every tenant',
@@ -101,11 +95,7 @@ function modeOf(spec: DerivedSpec, model: Model): Mode {
         cheaper: undefined,
       };
     case 'embed':
-      return {
-        mode: 'fields in place, from a durable state document',
-        reason: 'Few children are written with the page, many go on as a resumable job; a newer parent starts it over',
-        cheaper: undefined,
-      };
+      return embedMode(spec, facts);
     case 'archive':
       return {
         mode: 'sweep',
@@ -129,6 +119,7 @@ function modeOf(spec: DerivedSpec, model: Model): Mode {
 /** With a locator, unless the place can't change; and whether it says so although it could. */
 function located(
   spec: AggregateSpec | CopySpec,
+  { sources }: Pipeline,
   model: Model,
   what: 'contribution' | 'copy',
   place: 'group' | 'place',
@@ -147,11 +138,14 @@ function located(
     };
   }
   const saved = OWN.read + OWN.write;
+  // Its deletions don't say what the document was.
+  const whole = sources.some((rule) => ref(rule) === ref(spec.from) && rule.feed === 'all-versions');
   return {
     mode: `${what} with locator`,
     reason: `Its ${place} comes of ${told}, so a locator must know where the document was before`,
-    cheaper:
-      mutable.length === 0
+    cheaper: whole
+      ? undefined
+      : mutable.length === 0
         ? `\`stable: true\`: ${told} can’t change in a document’s life; saves ${saved} RU and 2 requests a change`
         : `\`stable: true\`, if the data model says that ${mutable.join(', ')} never changes; saves ${saved} RU and 2 requests a change`,
   };
@@ -186,8 +180,8 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
     case 'embed':
       return [
         each('read the state', OWN.read),
-        each('write the state', OWN.write),
-        each('find the children', sink ? facts.estimate('query', sink) : OWN.read),
+        each('write the state, and later that it is done', 2 * OWN.write),
+        each('find the children, and look once more', 2 * (sink ? facts.estimate('query', sink) : OWN.read)),
         each('patch a child, for each', write),
       ];
     case 'publish':
@@ -219,6 +213,7 @@ function changesOf(spec: DerivedSpec, facts: Facts): number | undefined {
 
 /** What a change of a joined type makes it write, at the largest cardinality. */
 function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
+  if (spec.kind === 'embed') return [childrenOf(spec, facts)];
   const row = facts.rows.find(({ name }) => name === spec.name);
   const sink = 'into' in spec ? facts.detail(spec.into.container) : undefined;
   if (!row || !sink) return [];
@@ -236,17 +231,11 @@ function notesOf(spec: DerivedSpec, pipeline: Pipeline): string[] {
     notes.push(
       'Contributions share the aggregate’s logical partition and its 20 GB: some 0.4 KB for each document of the group.',
     );
-  if (spec.kind === 'embed') notes.push(echo(spec, pipeline));
+  if (spec.kind === 'embed') notes.push(...embedNotes(spec, pipeline));
   const feeds = pipeline.projections.filter(
     (other) => 'into' in spec && sourcesOf(other).some((of) => ref(of) === ref(spec.into)),
   );
   if (feeds.length > 0 && spec.kind === 'aggregate')
     notes.push(`${feeds.map(({ name }) => name).join(', ')} derives from it: emptied groups stay 30 days.`);
   return notes;
-}
-
-/** What is written into a source comes back through its feed, and is read once more for nothing. */
-function echo(spec: EmbedSpec, pipeline: Pipeline): string {
-  const readers = feedReaders(pipeline).filter((other) => sourcesOf(other).some((of) => ref(of) === ref(spec.into)));
-  return `Writes ${writtenBy(spec).join(', ')} of ${ref(spec.into)}: each write comes back through that feed to ${readers.map(({ name }) => name).join(', ') || 'nobody'}, some 0.3 RU and one comparison each.`;
 }

@@ -11,8 +11,10 @@ import type { Storefront } from '../../examples/storefront/model.types.ts';
 const FOLDER = join(import.meta.dirname, '../../examples/storefront');
 const m = model<Storefront>('./cosmosdb_data_model.md');
 
-async function plan(...projections: Parameters<typeof definePipeline>[0]['projections']) {
-  const pipeline: Pipeline = definePipeline({ model: m, projections });
+const plan = (...projections: Parameters<typeof definePipeline>[0]['projections']) =>
+  planAll(definePipeline({ model: m, projections }));
+
+async function planAll(pipeline: Pipeline) {
   const requirements = await readRequirements(join(FOLDER, 'cosmosdb_requirements.md'));
   const design = await readDesign(join(FOLDER, 'cosmosdb_data_model.md'));
   return planOf(pipeline, design.model, factsOf({ requirements, design }));
@@ -81,4 +83,24 @@ test('a join is read, confirmed, fanned out at its largest, and needs its indexe
   expect(summaries?.fanOut[0]).toMatch(/^a change of customer: up to 2,400 copies, [\d,]+ RU/);
   expect(summaries?.indexes).toContain('/_mr/joins/customer/ref/?');
   expect(circles).toEqual([]);
+});
+
+test('an embed is kept with the page or by a job, by the largest number of children that the documents state', async () => {
+  const pipeline = await import('../../examples/storefront/pipeline.ts');
+  const { projections } = await plan(...pipeline.default.embeds);
+  const [currencies, shelves] = projections;
+  expect(currencies?.mode).toBe('fields in place, by a resumable job');
+  expect(currencies?.reason).toContain('up to 60,000 children (variant)');
+  expect(currencies?.fanOut[0]).toMatch(/^a change of store: up to 60,000 children \(variant\), [\d,]+ RU$/);
+  expect(shelves?.fanOut[0]).toMatch(/^a change of variant: up to 900 children \(order\), /);
+  expect(currencies?.notes.join(' ')).toContain('millrace projections rebuild variant-currencies');
+});
+
+test('stable is not advised where the feed shows deletions without their documents', async () => {
+  const pipeline = await import('../../examples/storefront/pipeline.ts');
+  const open = pipeline.default.projections.find(({ name }) => name === 'open-orders');
+  if (!open) throw new Error('The storefront has open-orders');
+  const sources = [{ ...open.from, feed: 'all-versions' as const }];
+  const { projections } = await planAll({ ...pipeline.default, sources, projections: [open], embeds: [] });
+  expect(projections[0]).toMatchObject({ mode: 'copy with locator', cheaper: undefined });
 });

@@ -6,7 +6,8 @@ import { type Rule, SOURCES, missing, n, quoted } from '../../model/rules/rule.t
 import type { Contract } from './declared.ts';
 import { noContract, noSection } from './existence.ts';
 
-const words = (name: string): string =>
+/** A name as two people would write it: `Order lines` and `orderLine`. */
+export const words = (name: string): string =>
   name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, '')

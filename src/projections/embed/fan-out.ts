@@ -34,7 +34,7 @@ export interface Progress {
 }
 
 /** Children a page; each page is one query and one write of the state. */
-const PAGE = 100;
+export const PAGE = 100;
 const AT_ONCE = 32;
 
 /**

@@ -1,13 +1,14 @@
 import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { CHILDREN_WITH_THE_PAGE } from '../../definition/embed.ts';
 import { type EmbedSpec, projectionId } from '../../definition/kinds.ts';
 import type { SourceContainer } from '../../feed/change-mapper.ts';
 import type { Change } from '../../feed/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { askParents } from './ask.ts';
-import { type EmbedTarget, type OpenEmbed, type Progress, continueEmbed } from './fan-out.ts';
+import { type EmbedTarget, type OpenEmbed, PAGE, type Progress, continueEmbed } from './fan-out.ts';
 import { EmbedStates, type Held } from './states.ts';
 
 export interface EmbedOptions {
@@ -20,8 +21,8 @@ export interface EmbedOptions {
   readonly childTtl?: number | undefined;
 }
 
-/** Children that are dealt with in one go, in hundreds; the rest is left to `resume`. */
-const PAGES = 5;
+/** Children that are dealt with in one go, by pages; the rest is left to `resume`. */
+const PAGES = CHILDREN_WITH_THE_PAGE / PAGE;
 /** How often this host looks for parents that another one left behind. */
 const LOOK_MS = 60_000;
 /** How long one call of `resume` works. */

@@ -3,7 +3,7 @@ import { emit } from '../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
 import type { Change, Page } from './change.ts';
 import type { Fence } from './fence.ts';
-import type { ChangeContext, ChangeFeedProcessorOptions, FailurePolicy } from './processor-options.ts';
+import type { ChangeContext, ChangeFeedProcessorOptions, ChangeHandler, FailurePolicy } from './processor-options.ts';
 import { FULL_RANGE } from '../cosmos/ranges.ts';
 import { Halt, type Handle, type Tenure } from './supervisor.ts';
 
@@ -21,7 +21,8 @@ const ATTEMPTS = 5;
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 10_000;
 
-export interface HandlerOptions extends Pick<ChangeFeedProcessorOptions, 'handler' | 'failure' | 'handlerTimeoutMs'> {
+export interface HandlerOptions extends Pick<ChangeFeedProcessorOptions, 'failure' | 'handlerTimeoutMs'> {
+  readonly handler: ChangeHandler;
   readonly container: string;
   readonly clock: Clock;
 }

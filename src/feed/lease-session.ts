@@ -107,6 +107,29 @@ export class LeaseSession {
     }
   }
 
+  /**
+   * Undefined where at least half of the expiration is left; else resolves once the lease was written. Handlers that
+   * compute, begun one after the other, would leave no turn of the event loop in which to renew (L8a).
+   */
+  fresh(): Promise<void> | undefined {
+    return this.#isHalfOver() ? this.#freshen() : undefined;
+  }
+
+  async #freshen(): Promise<void> {
+    while (this.#isHalfOver()) {
+      this.#write();
+      await until(
+        this.#writing ?? Promise.reject(new LeaseLost(this.#lease.id, 'it is given back')),
+        this.#ended.signal,
+      );
+    }
+  }
+
+  #isHalfOver(): boolean {
+    const { clock, expirationMs } = this.#options;
+    return clock.monotonic() - this.#renewedAt > expirationMs / 2;
+  }
+
   fence(page: Pick<Page, 'readAt'>): Fence {
     const { clock } = this.#options;
     return {

@@ -33,6 +33,8 @@ export interface ChangeContext {
   checkpoint(changes?: Change | readonly Change[]): Promise<void>;
 }
 
+export type ChangeHandler = (changes: readonly Change[], context: ChangeContext) => Promise<void> | void;
+
 /** What becomes of changes whose handler throws. Nothing is ever skipped that was not parked. */
 export type FailurePolicy =
   /** Read and handed over again, later each time (up to 30 s), until it succeeds. */
@@ -68,7 +70,11 @@ export interface ChangeFeedProcessorOptions {
   readonly name: string;
   /** Tells this host from the others, and should outlive it: after a restart it goes on with its leases at once. */
   readonly instance: string;
-  readonly handler: (changes: readonly Change[], context: ChangeContext) => Promise<void> | void;
+  /**
+   * A function, or the URL of a module whose default export it is: that is run in threads of its own, where it may compute
+   * for as long as `timings.stallMs`, and is ended with its thread where it never ends.
+   */
+  readonly handler: ChangeHandler | URL;
   /** Default `now`. */
   readonly start?: StartOption;
   /** `all-versions-and-deletes` needs a container that keeps them and leases of its own, and starts now or at a checkpoint. Default `latest-version`. */
@@ -110,8 +116,12 @@ export interface ChangeFeedProcessorOptions {
 /** @throws UsageError `processor-option-invalid` naming the option */
 export function checkOptions(options: ChangeFeedProcessorOptions): void {
   const { name, instance, start, mode, failure, timings = {}, minLeases = 0, maxLeases = 0 } = options;
-  if (typeof options.handler !== 'function')
-    throw invalid('handler', 'is no function', 'Give a function of (changes, context).');
+  if (typeof options.handler !== 'function' && !(options.handler instanceof URL))
+    throw invalid(
+      'handler',
+      'is no function and no URL',
+      'Give a function of (changes, context), or the URL of a module whose default export is one.',
+    );
   if (typeof name !== 'string' || /[/\\#?]/.test(name))
     throw invalid(
       'name',

@@ -9,9 +9,15 @@ import type { Change } from './change.ts';
 import { CosmosLeaseStore, leasePrefix } from './cosmos-lease-store.ts';
 import { FeedHost, type LeaseStatus } from './feed-host.ts';
 import { handlerOf } from './handler.ts';
+import { HandlerThreads } from './handler-threads.ts';
 import type { LeaseStore } from './lease.ts';
 import { type RangePosition, parseContinuation } from './position.ts';
-import { type ChangeFeedProcessorOptions, type StartOption, checkOptions } from './processor-options.ts';
+import {
+  type ChangeFeedProcessorOptions,
+  type ChangeHandler,
+  type StartOption,
+  checkOptions,
+} from './processor-options.ts';
 import { Budget } from '../cosmos/budget.ts';
 import { readsFrom } from '../cosmos/spending.ts';
 import { CosmosChangeSource, type Start } from './source.ts';
@@ -37,6 +43,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #closed = Promise.withResolvers<void>();
   readonly #stopping = new AbortController();
+  readonly #threads: HandlerThreads | undefined;
   #opened: Promise<{ host: FeedHost; leases: LeaseStore }> | undefined;
   #host: FeedHost | undefined;
 
@@ -45,6 +52,8 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     checkOptions(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    const { handler, checkpoint } = options;
+    this.#threads = handler instanceof URL ? new HandlerThreads(handler, checkpoint === 'manual') : undefined;
     this.#closed.promise.catch(() => undefined);
   }
 
@@ -56,7 +65,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
   /**
    * Begins; resolves when the leases are prepared and the first are taken. Where the signal is aborted, it stops.
    * @throws UsageError `source-missing`, `lease-container-missing`, `multi-region-writes`, `continuation-foreign`,
-   *   `processor-stopped`
+   *   `processor-stopped`, `handler-module-invalid`
    */
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     signal?.throwIfAborted();
@@ -68,6 +77,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     signal?.addEventListener('abort', () => void this.stop(), { once: true });
     host.halted.catch(async (error: unknown) => {
       await host.stop();
+      await this.#threads?.close();
       this.#closed.reject(error);
     });
     if (this.#stopping.signal.aborted || signal?.aborted) return this.stop();
@@ -82,6 +92,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#host?.stop();
+    await this.#threads?.close();
     this.#closed.resolve();
   }
 
@@ -111,10 +122,14 @@ export class ChangeFeedProcessor implements AsyncDisposable {
 
   async #open(): Promise<{ host: FeedHost; leases: LeaseStore }> {
     const { source: monitored, instance, epoch = 1, excludedRegions = [], ruPerSecond, order } = this.#options;
+    const { handler: given } = this.#options;
+    const threads = this.#threads;
+    const handler: ChangeHandler = given instanceof URL ? (...call) => threads?.handle(...call) : given;
     const { maxItems = 1_000, targetPageMs = 5_000, checkpoint = 'automatic' } = this.#options;
     const clock = this.#clock;
     const mode = this.#options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
     const { rid, databaseRid, keyPaths } = await describe(monitored);
+    await this.#threads?.open();
     const leases = await this.#leaseStore(databaseRid, rid, mode);
     const host = new FeedHost({
       container: monitored.id,
@@ -128,7 +143,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
       leases,
       mode,
       start: startOf(this.#options.start ?? 'now', rid, monitored.id),
-      handle: handlerOf({ ...this.#options, container: monitored.id, clock }),
+      handle: handlerOf({ ...this.#options, handler, container: monitored.id, clock }),
       order: typeof order === 'function' ? order : ORDERS[order ?? 'page'],
       concurrency: this.#options.concurrency,
       mostUnacknowledged: this.#options.maxUnacknowledged,

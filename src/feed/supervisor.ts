@@ -328,6 +328,8 @@ export class Supervisor {
 
   async #handle({ changes, page }: Batch, acknowledge: (changes: readonly Change[]) => void): Promise<void> {
     const { handle, manual, clock, unacknowledgedMs } = this.#options;
+    // Asked just before the handler begins: each of several that compute takes its time.
+    for (let renewal; (renewal = this.#session.fresh());) await renewal;
     const since = clock.monotonic();
     const left = new Set(changes);
     const age = manual ? this.#session.watch('acknowledging a change', unacknowledgedMs) : undefined;

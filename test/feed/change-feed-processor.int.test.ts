@@ -3,6 +3,7 @@ import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
 import {
   type Change,
   type ChangeContext,
+  type ChangeHandler,
   ChangeFeedProcessor,
   type ChangeFeedProcessorOptions,
   LeaseLost,
@@ -26,7 +27,7 @@ async function stage({ partitions = 1, allVersions = false } = {}) {
   const write = async (ids: readonly string[], more: object = {}): Promise<void> => {
     for (const id of ids) await container.items.upsert({ id, pk: id, ...more });
   };
-  const open = (options: Partial<ChangeFeedProcessorOptions> = {}) => {
+  const open = (options: Partial<ChangeFeedProcessorOptions> & { readonly handler?: ChangeHandler } = {}) => {
     const changes: Change[] = [];
     const contexts: ChangeContext[] = [];
     const processor = new ChangeFeedProcessor({

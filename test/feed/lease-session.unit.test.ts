@@ -220,6 +220,33 @@ describe('renewal', () => {
     expect(store.asked).toHaveLength(1);
   });
 
+  it('comes before a handler is begun with less than half of the expiration left', async () => {
+    const { clock, store, session } = begin();
+    clock.advance(5_000);
+    expect(session.fresh()).toBeUndefined();
+    clock.advance(1);
+    let fresh = false;
+    const waiting = session.fresh()?.then(() => (fresh = true));
+    expect(store.asked).toHaveLength(1);
+    store.asked[0]?.fail(new Error('throttled'));
+    for (let n = 0; n < 10; n++) await turn();
+    expect(fresh).toBe(false);
+    clock.advance(250);
+    for (let n = 0; n < 10; n++) await turn();
+    store.asked[1]?.answer();
+    await waiting;
+    expect(fresh).toBe(true);
+    expect(session.fresh()).toBeUndefined();
+  });
+
+  it('is not waited for once the lease is lost', async () => {
+    const { clock, session } = begin();
+    clock.advance(6_000);
+    const waiting = session.fresh();
+    session.abandon('it was taken');
+    await expect(waiting).rejects.toThrow(LeaseLost);
+  });
+
   it('waits a quarter longer for what is in hand, whose checkpoint is one with it', async () => {
     const { session, store, pass } = begin();
     store.answers = true;

@@ -90,6 +90,27 @@ test('a null token is its own start; a batch that throws is passed over only by 
   expect(seen).toEqual(['new']);
 });
 
+test('after a split the children have leases that begin where the parent was', async () => {
+  const { emulator, source, leases, seen, make } = await stage();
+  const ids = Array.from({ length: 30 }, (_, i) => `${i}`);
+  const [early, late] = [ids.slice(0, 20), ids.slice(20)];
+  for (const id of early) await source.items.create({ id, pk: `k${id}` });
+  const host = make();
+  await host.bootstrap();
+  await host.acquire();
+  await host.work();
+  const children = emulator.split('d/c', '0');
+  for (const id of late) await source.items.create({ id, pk: `k${id}` });
+  await host.work();
+  expect([...host.held.keys()]).toEqual(['1']);
+  await host.acquire();
+  expect([...host.held.keys()].toSorted()).toEqual(['1', ...children]);
+  await host.work();
+  await host.work();
+  expect(seen.map(Number).toSorted((a, b) => a - b)).toEqual(ids.map(Number));
+  expect((await leases.item('p_d_c..0', 'p_d_c..0').read()).statusCode).toBe(404);
+});
+
 test('one is had of the server, by name, and leases are formed as Functions forms them', async () => {
   const { emulator, source, leases, tokens } = await stage();
   await source.items.create({ id: '1', pk: 'k1' });

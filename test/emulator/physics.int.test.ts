@@ -100,6 +100,26 @@ test('time to live on command: hidden at once, counted until purged, brought bac
   expect(await count()).toBe(0);
 });
 
+test('a purge takes no more than half of what a partition has, and leaves the rest for later', async () => {
+  const { emulator, container } = await emulate({ defaultTtl: 60 }, { faults: { purge: false, countExpired: true } });
+  emulator.freeze(true);
+  for (let i = 0; i < 10; i++) await container.items.create({ id: `${i}`, pk: 'a' });
+  emulator.advance(61_000);
+  const left = async () => {
+    emulator.throttle('d/c', undefined);
+    return (await container.items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll()).resources[0];
+  };
+  for (const remain of [8, 6]) {
+    // A delete costs 5.5: two of them, and less than half of the 20 is left.
+    emulator.throttle('d/c', 20);
+    emulator.purge();
+    expect(await left()).toBe(remain);
+    emulator.advance(1000);
+  }
+  emulator.purge();
+  expect(await left()).toBe(0);
+});
+
 test('a failover that loses writes gives their lsns to others', async () => {
   const { emulator, container } = await emulate(
     { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/u'] }] } },

@@ -98,6 +98,11 @@ export class Broker {
     return typeof address === 'object' && address ? address.port : port;
   }
 
+  /** Takes connections again; where it does already, nothing. */
+  async resume(port: number, host: string): Promise<void> {
+    if (!this.#server?.listening) await this.listen(port, host);
+  }
+
   /** Breaks every connection and takes no new ones. */
   async close(): Promise<void> {
     const server = this.#server;

@@ -108,7 +108,7 @@ export async function startEventHubs(options: EventHubsOptions): Promise<EventHu
     dropLinks: () => broker.dropLinks(),
     dropConnections: () => broker.dropConnections(),
     suspend: () => broker.close(),
-    resume: async () => void (await broker.listen(bound, host)),
+    resume: () => broker.resume(bound, host),
     close: async () => {
       await broker.close();
       journal?.close();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
-import type { Container, FeedRange } from '@azure/cosmos';
+import type { Container, FeedRange, PartitionKeyRange } from '@azure/cosmos';
 
 /** A lease as .NET's change feed processor, and the Functions trigger, write it. */
 export interface ForeignLease {
@@ -52,21 +52,8 @@ export class ForeignHost {
 
   /** Writes a lease for each physical partition that has none. */
   async bootstrap(): Promise<void> {
-    const { source, leases, prefix } = this.#options;
-    const { resources } = await source.readPartitionKeyRanges().fetchAll();
-    for (const { id, minInclusive, maxExclusive } of resources) {
-      await leases.items
-        .create<ForeignLease>({
-          id: `${prefix}..${id}`,
-          version: 0,
-          LeaseToken: id,
-          FeedRange: { Range: { min: minInclusive, max: maxExclusive } },
-          Owner: null,
-          ContinuationToken: null,
-          timestamp: this.#timestamp(),
-        })
-        .catch(ignore(409));
-    }
+    const { leases, prefix } = this.#options;
+    for (const range of await this.#ranges()) await this.#create(range, null);
     await leases.items.create({ id: `${prefix}.info` }).catch(ignore(409));
   }
 
@@ -90,6 +77,7 @@ export class ForeignHost {
   async work(handle: Handle = this.#options.handle ?? (() => {})): Promise<number> {
     const { advanceFailed = false } = this.#options;
     let count = 0;
+    await this.#follow();
     for (const [token, { lease, position }] of this.held) {
       const page = await this.#page(lease, position);
       const next = /"continuationToken":"((?:[^"\\]|\\.)*)"/.exec(page.continuationToken)?.[1];
@@ -117,6 +105,39 @@ export class ForeignHost {
       await this.#write({ ...lease, Owner: null }, position).catch(ignore(412));
     }
     this.held.clear();
+  }
+
+  /** As the processor does once a range is gone: its children have leases that begin where it was, for whoever comes. */
+  async #follow(): Promise<void> {
+    const ranges = await this.#ranges();
+    for (const [token, { lease, position }] of this.held) {
+      const { min, max } = lease.FeedRange.Range;
+      const children = ranges.filter((range) => range.minInclusive >= min && range.maxExclusive <= max);
+      // Where ranges were merged the lease goes on reading its own part.
+      if (children.length < 2) continue;
+      for (const child of children) await this.#create(child, position);
+      await this.#options.leases.item(lease.id, lease.id).delete().catch(ignore(404));
+      this.held.delete(token);
+    }
+  }
+
+  async #ranges(): Promise<PartitionKeyRange[]> {
+    return (await this.#options.source.readPartitionKeyRanges().fetchAll()).resources;
+  }
+
+  async #create({ id, minInclusive, maxExclusive }: PartitionKeyRange, position: string | null): Promise<void> {
+    const { leases, prefix } = this.#options;
+    await leases.items
+      .create<ForeignLease>({
+        id: `${prefix}..${id}`,
+        version: 0,
+        LeaseToken: id,
+        FeedRange: { Range: { min: minInclusive, max: maxExclusive } },
+        Owner: null,
+        ContinuationToken: position,
+        timestamp: this.#timestamp(),
+      })
+      .catch(ignore(409));
   }
 
   async #page(lease: ForeignLease, position: string | null) {

@@ -40,10 +40,10 @@ export function eventHubs(settings: HubSettings): OpenHubClients {
     check: async (hub, consumerGroup) => {
       const client = await producer(hub);
       try {
-        // Whoever may only listen is told the partitions too: a link to send by tells who may send.
-        if (consumerGroup === undefined) return void (await client.createBatch());
         const [first] = await client.getPartitionIds();
-        if (first !== undefined) await checkGroup(await openConsumer(settings, hub, consumerGroup), first);
+        // Whoever may only listen is told that too: a link to send by tells who may send.
+        if (consumerGroup === undefined) await client.createBatch();
+        else if (first !== undefined) await checkGroup(await openConsumer(settings, hub, consumerGroup), first);
       } catch (error) {
         throw explained(error, consumerGroup === undefined ? hub : `${hub} (consumer group ${consumerGroup})`);
       }

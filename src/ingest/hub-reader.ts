@@ -64,7 +64,7 @@ export class HubReader {
     this.#open = { consumer, subscription };
   }
 
-  /** Finishes the events in hand and gives the partitions back. */
+  /** Gives the partitions back; events in hand that aren't done by then come again. */
   async stop(): Promise<void> {
     this.#stopping.abort(new MillraceError('aborted', 'The host is stopping'));
     const open = this.#open;

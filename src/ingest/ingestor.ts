@@ -62,7 +62,7 @@ export class Ingestor {
     return this.#reader.start();
   }
 
-  /** Finishes the events in hand and gives the partitions back. */
+  /** Gives the partitions back; events in hand that aren't durable by then come again. */
   stop(): Promise<void> {
     return this.#reader.stop();
   }

@@ -82,7 +82,7 @@ async function send(connectionString: string): Promise<void> {
   let count = 0;
   for await (const { send: event } of load({ seed })) {
     if (count++ === EVENTS) break;
-    const { body, partitionKey = '' } = event;
+    const { body, partitionKey } = event;
     byKey.set(partitionKey, [...(byKey.get(partitionKey) ?? []), { body, properties: { Source: 'test' } }]);
   }
   byKey.set('nobody', [{ body: Buffer.from('{ no json') }, { body: { tenant: 1 } }]);

@@ -219,7 +219,7 @@ describe('bad input', () => {
     let broken = true;
     const map = ({ id, text }: Record<string, unknown>): unknown => {
       if (id === 'bad' && broken) throw new Error('no total');
-      return { id, length: String(text ?? '').length };
+      return { id, length: typeof text === 'string' ? text.length : 0 };
     };
     const { consume, letters } = publishing(async () => producer, { map });
     const large = change(['k1'], 'large', 2, { doc: { id: 'large', text: 'ü'.repeat(1_500_000) } });

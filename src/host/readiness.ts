@@ -1,7 +1,5 @@
-import type { Container } from '@azure/cosmos';
+import type { ContainerDefinition as Container } from '@azure/cosmos';
 import { MillraceError, messageOf } from '../base/errors.ts';
-import { failureOf } from '../cosmos/failure.ts';
-import { withRetry } from '../cosmos/retry.ts';
 import { indexNeeds } from '../definition/index-needs.ts';
 import { projectionId } from '../definition/kinds.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
@@ -9,6 +7,7 @@ import { Fingerprints } from '../engine/fingerprints.ts';
 import { type ContainerDefinition, diffContainer } from '../model/apply.ts';
 import { wantedContainers } from '../operations/model/apply.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
+import { containersThere } from './containers-there.ts';
 
 /** A container that isn't as the pipeline needs it, or a projection that isn't what its container was written by. */
 export interface Difference {
@@ -78,35 +77,29 @@ async function redeclaredUnder(loaded: Loaded, { state }: Services): Promise<Dif
 async function containersThatDiffer({ pipeline, model }: Loaded, services: Services): Promise<Difference[]> {
   const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   const wanted = wantedContainers({ pipeline, model }, services);
-  const differences = await Promise.all(
-    wanted.map(async ({ database, definition }) =>
-      differencesOf(
-        await readDefinition(database.container(definition.id)),
-        definition,
-        needs.get(definition.id) ?? new Set(),
-      ),
+  const databases = [...new Set(wanted.map(({ database }) => database))];
+  const there = new Map(
+    await Promise.all(databases.map(async (database) => [database, await containersThere(database)] as const)),
+  );
+  return wanted.flatMap(({ database, definition }) =>
+    differencesOf(
+      definitionOf(definition.id, there.get(database)?.get(definition.id)),
+      definition,
+      needs.get(definition.id) ?? new Set(),
     ),
   );
-  return differences.flat();
 }
 
-/** As the service has it; undefined where there is none. Throughput isn't asked for: the app's role may not read it. */
-async function readDefinition(container: Container): Promise<ContainerDefinition | undefined> {
-  try {
-    const { resource } = await withRetry(() => container.read(), { reads: true });
-    if (!resource) return undefined;
-    const { id, partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy } = resource;
-    return {
-      id,
-      partitionKey: { paths: partitionKey?.paths ?? [], kind: 'Hash', version: 2 },
-      ...(indexingPolicy && { indexingPolicy: indexingPolicy as NonNullable<ContainerDefinition['indexingPolicy']> }),
-      ...(defaultTtl !== undefined && { defaultTtl }),
-      ...(uniqueKeyPolicy && { uniqueKeyPolicy }),
-    };
-  } catch (error) {
-    if (failureOf(error).kind === 'not-found') return undefined;
-    throw error;
-  }
+function definitionOf(id: string, container: Container | undefined): ContainerDefinition | undefined {
+  if (!container) return undefined;
+  const { partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy } = container;
+  return {
+    id,
+    partitionKey: { paths: partitionKey?.paths ?? [], kind: 'Hash', version: 2 },
+    ...(indexingPolicy && { indexingPolicy: indexingPolicy as NonNullable<ContainerDefinition['indexingPolicy']> }),
+    ...(defaultTtl !== undefined && { defaultTtl }),
+    ...(uniqueKeyPolicy && { uniqueKeyPolicy }),
+  };
 }
 
 function differencesOf(

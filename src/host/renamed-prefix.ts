@@ -1,4 +1,3 @@
-import type { Container, Database } from '@azure/cosmos';
 import type { Settings } from '../base/settings.ts';
 import { UsageError } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
@@ -8,6 +7,7 @@ import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { leasePrefix } from '../feed/cosmos-lease-store.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import type { Services } from '../operations/workspace.ts';
+import { containersThere } from './containers-there.ts';
 
 /** Containers whose feeds the pipeline reads, each once. */
 export const feedContainers = (pipeline: Pipeline): string[] => [
@@ -31,18 +31,18 @@ export async function refuseRenamedPrefix(
 ): Promise<void> {
   const prefix = processorName(pipeline);
   if (startAnew === prefix) return;
-  const [home, ...sources] = await Promise.all(
-    [database, ...feedContainers(pipeline).map((name) => database.container(name))].map(ridOf),
-  );
-  if (home === undefined) return;
-  const named = (container: string): string => leasePrefix('', cosmos.endpoint, home, container);
+  const [home, containers] = await Promise.all([ifThere(() => database.read()), containersThere(database)]);
+  const homeRid = home?.resource?._rid;
+  if (homeRid === undefined) return;
+  const named = (container: string): string => leasePrefix('', cosmos.endpoint, homeRid, container);
   const query = {
     query: 'SELECT c.id, c.ContinuationToken FROM c WHERE CONTAINS(c.id, @database)',
     parameters: [{ name: '@database', value: named('') }],
   };
   const found = await ifThere(() => leases.items.query<{ id: string; ContinuationToken?: unknown }>(query).fetchAll());
   const advanced = (found?.resources ?? []).filter(({ ContinuationToken: at }) => typeof at === 'string' && at !== '');
-  for (const rid of sources) {
+  for (const name of feedContainers(pipeline)) {
+    const rid = containers.get(name)?._rid;
     if (rid === undefined) continue;
     const ours = `${named(rid)}..`;
     const names = new Set(advanced.flatMap(({ id }) => (id.includes(ours) ? [id.slice(0, id.indexOf(ours))] : [])));
@@ -57,9 +57,6 @@ export async function refuseRenamedPrefix(
     );
   }
 }
-
-const ridOf = async (of: Database | Container): Promise<string | undefined> =>
-  (await ifThere<{ resource?: { _rid: string } | undefined }>(() => of.read()))?.resource?._rid;
 
 async function ifThere<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {

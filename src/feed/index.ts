@@ -1,7 +1,13 @@
 // The change feed processor by itself: docs/processor.md.
 export { ChangeFeedProcessor } from './processor.ts';
 export type { ProcessorStatus } from './processor.ts';
-export type { ChangeContext, ChangeFeedProcessorOptions, ChangeHandler, FailurePolicy, StartOption } from './processor-options.ts';
+export type {
+  ChangeContext,
+  ChangeFeedProcessorOptions,
+  ChangeHandler,
+  FailurePolicy,
+  StartOption,
+} from './processor-options.ts';
 export { readChanges } from './read-changes.ts';
 export type { ChangesPage, ReadChangesOptions } from './read-changes.ts';
 export { DEFAULT_TIMINGS } from './feed-host.ts';

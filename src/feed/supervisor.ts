@@ -5,6 +5,7 @@ import type { Grant } from '../cosmos/budget.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import { Unavailable } from '../cosmos/retry.ts';
+import { within } from './around.ts';
 import type { Change, Page } from './change.ts';
 import type { Fence } from './fence.ts';
 import { LeaseLost } from './lease.ts';
@@ -339,11 +340,14 @@ export class Supervisor {
       if (left.size === 0) age?.done();
       acknowledge(some);
     };
-    const work = handle({ ...page, changes }, this.#session.fence(page), {
-      token: this.#session.lease.token,
-      acknowledge: acknowledged,
-      settled: () => this.#session.settled(),
-    });
+    const about = { container: this.#options.container, lease: this.#session.lease.id, changes: changes.length };
+    const work = within(about, () =>
+      handle({ ...page, changes }, this.#session.fence(page), {
+        token: this.#session.lease.token,
+        acknowledge: acknowledged,
+        settled: () => this.#session.settled(),
+      }),
+    );
     await this.#told(changes.length, since, this.#watched('a handler', work));
     this.#measure(page, changes.length, since);
   }

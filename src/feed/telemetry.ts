@@ -5,11 +5,13 @@ import {
   SpanKind,
   SpanStatusCode,
   type TracerProvider,
+  context,
   metrics,
   trace,
 } from '@opentelemetry/api';
 import type { Events } from '../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
+import { around } from './around.ts';
 import type { Lag } from './estimator.ts';
 
 export interface LeaseLag {
@@ -30,8 +32,8 @@ export interface TelemetryOptions {
 const NAME = 'millrace';
 
 /**
- * Tells OpenTelemetry what is published on `node:diagnostics_channel`: metrics, and a span for each page that was
- * handled. The returned function ends that.
+ * Tells OpenTelemetry what is published on `node:diagnostics_channel`: metrics, and a span around each
+ * handler, which those of a client that it calls are below. The returned function ends that.
  */
 export function startTelemetry(options: TelemetryOptions = {}): () => void {
   const meter = (options.meterProvider ?? metrics).getMeter(NAME);
@@ -91,26 +93,30 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
       pages.add(1, { container });
       charge.add(ru, { container });
     },
-    'handler:ended': ({ container, lease, changes, startedAt, durationMs, error }) => {
+    'handler:ended': ({ container, changes, durationMs, error }) => {
       const outcome = error === undefined ? 'handled' : 'failed';
       if (error === undefined) handled.add(changes, { container });
       duration.record(durationMs / 1000, { container, outcome });
-      const span = tracer.startSpan('millrace.page', {
-        kind: SpanKind.CONSUMER,
-        startTime: startedAt,
-        attributes: { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes },
-      });
-      if (error !== undefined) {
-        span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
-        span.setAttribute('error.type', codeOf(error));
-      }
-      span.end(startedAt + durationMs);
     },
     'feed:failed': ({ container, error }) => failures.add(1, { container, part: 'feed', 'error.type': codeOf(error) }),
     'balancer:failed': ({ container, error }) =>
       failures.add(1, { container, part: 'leases', 'error.type': codeOf(error) }),
     'engine:parked': ({ container, projection }) => parked.add(1, { container, projection }),
   };
+  const endSpans = around(async ({ container, lease, changes }, work) => {
+    const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes };
+    const span = tracer.startSpan('millrace.page', { kind: SpanKind.CONSUMER, attributes });
+    try {
+      // What the handler calls makes its spans below this one.
+      await context.with(trace.setSpan(context.active(), span), work);
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
+      span.setAttribute('error.type', codeOf(error));
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
   const subscribed = Object.entries(listeners).map(([name, listener]) => {
     const channel = `${NAME}:${name}`;
     const hear = (event: unknown): void => (listener as (event: unknown) => void)(event);
@@ -119,6 +125,7 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
   });
   return () => {
     if (options.lags) meter.removeBatchObservableCallback(observe, [lag, age]);
+    endSpans();
     for (const end of subscribed) end();
   };
 }

@@ -1,5 +1,13 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
-import { type Attributes, SpanStatusCode } from '@opentelemetry/api';
+import {
+  type Attributes,
+  type Context,
+  type ContextManager,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  context,
+} from '@opentelemetry/api';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -29,7 +37,22 @@ function telemetry(options: Pick<TelemetryOptions, 'lags'> = {}) {
     return points.find(({ attributes }) => Object.entries(of).every(([key, value]) => attributes[key] === value))
       ?.value;
   };
-  return { metric, spans: () => exporter.getFinishedSpans(), end };
+  const tracer = tracerProvider.getTracer('client');
+  return { metric, tracer, spans: () => exporter.getFinishedSpans(), end };
+}
+
+/** As the Node SDK of OpenTelemetry registers one. */
+function keepContexts(): void {
+  const store = new AsyncLocalStorage<Context>();
+  const manager: ContextManager = {
+    active: () => store.getStore() ?? ROOT_CONTEXT,
+    with: (of, work, self, ...given) => store.run(of, () => work.call(self as never, ...given)),
+    bind: (_of, target) => target,
+    enable: () => manager,
+    disable: () => manager,
+  };
+  context.setGlobalContextManager(manager);
+  onTestFinished(() => context.disable());
 }
 
 it('measures what a processor does, and makes a span of each page', async () => {
@@ -77,6 +100,24 @@ it('measures what a processor does, and makes a span of each page', async () => 
   const before = await metric('millrace.feed.pages');
   emit('feed:page', { container: 'c', lease: 'x', changes: 1, charge: 1 });
   expect(await metric('millrace.feed.pages'), 'nothing more once it was ended').toEqual(before);
+});
+
+it('makes what the handler calls part of its page', async () => {
+  const { store, monitored } = await leaseStage();
+  keepContexts();
+  const { spans, tracer } = telemetry();
+  await write(monitored, ['a']);
+  const host = await hostOf('a', monitored, store('a'), {
+    handle: async () => {
+      await Promise.resolve();
+      tracer.startSpan('a request').end();
+    },
+  });
+  await host.processor.start();
+  await vi.waitFor(() => expect(spans()).toHaveLength(2), 10_000);
+  const [request, page] = spans();
+  expect(page?.name).toBe('millrace.page');
+  expect(request?.parentSpanContext?.spanId).toBe(page?.spanContext().spanId);
 });
 
 it('counts what was parked, and leaves a lag that is not known out', async () => {

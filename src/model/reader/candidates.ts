@@ -51,7 +51,7 @@ function shared(one: Typed, other: Typed): string[] {
     ...ours.filter((field) => free(field) && theirs.includes(field)),
     ...ours.filter((field) => theirs.includes(prefixed(one, field))).map((field) => prefixed(one, field)),
     ...theirs.filter((field) => ours.includes(prefixed(other, field))).map((field) => prefixed(other, field)),
-  ].filter((field) => !/Id$/.test(field));
+  ].filter((field) => !field.endsWith('Id'));
 }
 
 const finding = (what: string, at: ModelFinding['at']): ModelFinding => ({

@@ -2,23 +2,26 @@
 import { UsageError } from '../../base/errors.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import type { ShardMapping, Text } from '../documents.ts';
+import { tooDeepAt } from './depth.ts';
 import { type Section, lineOf, outline, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { hasColumns, column, plainText, tablesOf } from './tables.ts';
 import { waiversOf } from './waivers.ts';
 
-/** @throws UsageError `document-too-deep` for Markdown nested so deep that no tree can be made of it */
+/** @throws UsageError `document-too-deep` for Markdown or JSON nested so deep that no tree is made of it */
 export function outlineOf(text: string, file: string): Section {
+  const line = tooDeepAt(text);
+  if (line !== undefined) throw tooDeep(`${file}, line ${line}, can't be read: it is nested too deep`);
   try {
     return outline(text);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
-    throw new UsageError('document-too-deep', `${file} can't be read: its lists or quotes are nested too deep`, {
-      cause,
-      mend: 'A modelling document needs three levels.',
-    });
+    throw tooDeep(`${file} can't be read: its lists or quotes are nested too deep`, cause);
   }
 }
+
+const tooDeep = (message: string, cause?: unknown): UsageError =>
+  new UsageError('document-too-deep', message, { cause, mend: 'A modelling document needs three levels.' });
 
 export const titleOf = (root: Section): string => root.sections.find((section) => section.depth === 1)?.title ?? '';
 

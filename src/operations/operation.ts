@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
-import { UsageError } from '../base/errors.ts';
+import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
+import { failureOf } from '../cosmos/failure.ts';
 import type { Screen } from './screen.ts';
 import type { Workspace } from './workspace.ts';
 
@@ -73,12 +74,21 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
   return {
     ...description,
     input: schema,
-    ...(plan ? { plan: (input: unknown, context: Context) => plan(accept(input), context) } : {}),
+    ...(plan ? { plan: (input: unknown, context: Context) => plan(accept(input), context).catch(asDenied) } : {}),
     run: async (input, context) => {
-      const value = await run(accept(input), context);
+      const value = await run(accept(input), context).catch(asDenied);
       return { value, text: format(value), ok: ok?.(value) ?? true };
     },
   };
+}
+
+/** What the service refuses to this identity is told with what it lacks, wherever it came up. */
+function asDenied(error: unknown): never {
+  if (error instanceof MillraceError || failureOf(error).kind !== 'denied') throw error;
+  throw new UsageError('rights-missing', `This identity may not do that: ${messageOf(error).split('\n')[0] ?? ''}`, {
+    cause: error,
+    mend: '`millrace doctor` says where it may write; it needs the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
+  });
 }
 
 /** `noun verb`, as on the command line. */

@@ -72,6 +72,23 @@ describe('doctor', () => {
     expect((await doctor()).of('settings')).toMatchObject([{ verdict: 'bad' }]);
   });
 
+  it('and every verb say what an identity may not do, and which role it lacks', async () => {
+    const denied = ['create', 'upsert', 'replace'].map((operation) => ({ operation, status: 403 }) as const);
+    stage.emulator.faults({ rules: denied });
+    for (const verb of [
+      ['projections', 'pause', 'days'],
+      ['projections', 'rebuild', 'summaries@2'],
+      ['dead-letters', 'redrive'],
+    ]) {
+      const { code, stderr } = await cli([...verb, '--pipeline', VERSIONS]);
+      expect({ verb, code }).toEqual({ verb, code: 2 });
+      expect(stderr).toMatch(/This identity may not do that[^]*Cosmos DB Built-in Data Contributor/);
+    }
+    const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
+    expect(code).toBe(1);
+    expect(stdout).toContain('may not write in millrace');
+  });
+
   it('sees what somebody left half done', async () => {
     const app = await live(stage);
     await writeAny(stage, new Random(1));

@@ -15,8 +15,14 @@ function subject({ name, payload }: JobRow): string {
   );
 }
 
-const far = ({ done, of }: JobRow): string =>
-  done === null ? '' : of === null ? done.toLocaleString('en-US') : `${Math.floor((100 * done) / Math.max(1, of))} %`;
+const far = ({ done, of, state }: JobRow): string =>
+  state === 'completed'
+    ? '100 %'
+    : done === null
+      ? ''
+      : of === null
+        ? done.toLocaleString('en-US')
+        : `${Math.floor((100 * done) / Math.max(1, of))} %`;
 
 export const jobsList = defineOperation({
   noun: 'jobs',

@@ -47,7 +47,9 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
   const views = new Views(services.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
-  const resumed = (await views.read())?.[spec.name]?.staged?.version === spec.version;
+  const known = (await views.read())?.[spec.name];
+  if (known) refuseVersion(known, spec);
+  const resumed = known?.staged?.version === spec.version;
   if (!resumed) await assertEmptySink(spec, services);
   const since = new Date().toISOString();
   await views.change(spec.name, (view) => stage(view, spec, since));

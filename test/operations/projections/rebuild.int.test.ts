@@ -125,7 +125,9 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
 
   it('is refused where it makes no sense, with what to do instead', async () => {
     await writeAny(stage, new Random(SEED));
+    await app.drained(signal);
     await expect(rebuild(opts('summaries@1'))).rejects.toMatchObject({ code: 'version-current' });
+    await expect(rebuild(opts('days@1'))).rejects.toMatchObject({ code: 'version-current' });
     await expect(promote(opts('summaries@2'))).rejects.toMatchObject({ code: 'not-staged' });
     await stage
       .container('SummariesTwo')

@@ -34,15 +34,15 @@ export async function refuseRenamedPrefix(
   const [home, containers] = await Promise.all([ifThere(() => database.read()), containersThere(database)]);
   const homeRid = home?.resource?._rid;
   if (homeRid === undefined) return;
-  const named = (container: string): string => leasePrefix('', cosmos.endpoint, homeRid, container);
+  const named = (rid: string): string => leasePrefix('', cosmos.endpoint, homeRid, rid);
   const query = {
     query: 'SELECT c.id, c.ContinuationToken FROM c WHERE CONTAINS(c.id, @database)',
     parameters: [{ name: '@database', value: named('') }],
   };
   const found = await ifThere(() => leases.items.query<{ id: string; ContinuationToken?: unknown }>(query).fetchAll());
   const advanced = (found?.resources ?? []).filter(({ ContinuationToken: at }) => typeof at === 'string' && at !== '');
-  for (const name of feedContainers(pipeline)) {
-    const rid = containers.get(name)?._rid;
+  for (const container of feedContainers(pipeline)) {
+    const rid = containers.get(container)?._rid;
     if (rid === undefined) continue;
     const ours = `${named(rid)}..`;
     const names = new Set(advanced.flatMap(({ id }) => (id.includes(ours) ? [id.slice(0, id.indexOf(ours))] : [])));

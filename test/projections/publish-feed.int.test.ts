@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { OperationInput } from '@azure/cosmos';
+import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type OperationInput } from '@azure/cosmos';
 import { expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import type { PublishSpec } from '../../src/definition/kinds.ts';
@@ -148,6 +148,52 @@ it(`publishes a hundred thousand documents while links break at random: all ther
   expect(events.length).toBeGreaterThan(first.size);
   expect(app.stats()).toMatchObject([{ id: 'out@1', parked: 0 }]);
 }, 300_000);
+
+it('publishes every version with what was before, where the feed has all of them', async () => {
+  await using hubs = await openHubs();
+  await using stage = await openStage({ previousImages: true }, FOLDER);
+  const readings = stage.container('Readings');
+  const { resource } = await readings.read();
+  await readings.delete();
+  const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10));
+  await stage.services.database.containers.create({ ...resource, changeFeedPolicy });
+  const producer = hubs.producer();
+  const spec: PublishSpec = { ...SPEC, images: true, map: ({ celsius }) => celsius };
+  const sources = [{ ...SPEC.from, feed: 'all-versions' as const }];
+  const app = await compose({
+    ...stage,
+    services: {
+      ...stage.services,
+      hubs: { ...stage.services.hubs, check: async () => undefined, producer: async () => producer },
+    },
+    host: 'publisher',
+    readLagMs: 0,
+    timings: { pollMs: 5, acquireMs: 20 },
+    loaded: {
+      ...stage.loaded,
+      pipeline: { ...stage.loaded.pipeline, projections: [], archives: [], publishes: [spec], ingests: [], sources },
+    },
+  });
+  await app.start();
+  try {
+    // The all-versions feed begins now.
+    await app.drained(AbortSignal.timeout(60_000));
+    const reading = { type: 'reading', tenantId: 't', siteId: 's', deviceId: 'd', id: 'r' };
+    await readings.items.create({ ...reading, celsius: 1 });
+    await readings.items.upsert({ ...reading, celsius: 2 });
+    await readings.items.upsert({ ...reading, celsius: 3 });
+    await readings.item('r', ['t', 's', 'd']).delete();
+    await app.drained(AbortSignal.timeout(60_000));
+  } finally {
+    await app.stop();
+  }
+  expect(hubs.hubs.events('telemetry').map(({ body }) => body)).toMatchObject([
+    { op: 'create', subject: '["t","s","d","r"]', data: { after: 1 } },
+    { op: 'replace', data: { before: 1, after: 2 } },
+    { op: 'replace', data: { before: 2, after: 3 } },
+    { op: 'delete', subject: '["t","s","d","r"]', data: { before: 3, after: null } },
+  ]);
+});
 
 const read = ({ body }: PublishedEvent): { body: string; said: Said } => ({
   body: JSON.stringify(body),

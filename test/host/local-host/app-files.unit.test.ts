@@ -21,15 +21,33 @@ const write = (file: string, text: string): void => {
 describe('the files of an app', () => {
   it('takes comments, and the host’s defaults', () => {
     write('host.json', '{ "version": "2.0" // as always\n}');
-    expect(readAppFiles(root)).toEqual({ routePrefix: 'api', values: {}, port: undefined });
+    const eventHubs = { maxEventBatchSize: 100, start: { offset: '-1' } };
+    expect(readAppFiles(root)).toEqual({ routePrefix: 'api', values: {}, port: undefined, eventHubs });
     write('host.json', '{ "extensions": { "http": { "routePrefix": "" } } }');
     write('local.settings.json', '{ "Values": { "A": "1" }, "Host": { "LocalHttpPort": 7 } }');
-    expect(readAppFiles(root)).toEqual({ routePrefix: '', values: { A: '1' }, port: 7 });
+    expect(readAppFiles(root)).toEqual({ routePrefix: '', values: { A: '1' }, port: 7, eventHubs });
+  });
+
+  it.each([
+    ['{ "maxEventBatchSize": 7 }', { maxEventBatchSize: 7, start: { offset: '-1' } }],
+    ['{ "initialOffsetOptions": { "type": "fromEnd" } }', { maxEventBatchSize: 100, start: { offset: '@latest' } }],
+    [
+      '{ "initialOffsetOptions": { "type": "fromEnqueuedTime", "enqueuedTimeUtc": "2026-11-01T00:00:00Z" } }',
+      { maxEventBatchSize: 100, start: { enqueuedOn: new Date('2026-11-01T00:00:00Z') } },
+    ],
+  ])('says how events come: %s', (eventHubs, wanted) => {
+    write('host.json', `{ "extensions": { "eventHubs": ${eventHubs} } }`);
+    expect(readAppFiles(root).eventHubs).toEqual(wanted);
   });
 
   it.each([
     ['no host.json', {}, 'no function app'],
     ['a host.json that is no JSON', { 'host.json': '{' }, 'host.json can’t be read'],
+    [
+      'a time that is none',
+      { 'host.json': '{"extensions":{"eventHubs":{"initialOffsetOptions":{"type":"fromEnqueuedTime"}}}}' },
+      'enqueuedTimeUtc is no time',
+    ],
     ['values that are no texts', { 'host.json': '{}', 'local.settings.json': '{"Values":{"A":1}}' }, 'Values.A'],
     ['encrypted values', { 'host.json': '{}', 'local.settings.json': '{"IsEncrypted":true}' }, 'is encrypted'],
   ])('refuses %s', (_, files, message) => {

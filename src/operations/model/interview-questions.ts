@@ -25,6 +25,9 @@ interface Open extends Question {
 
 /** `220`, `2,400`, `10 million`. */
 const NUMBER = /^\d[\d,.]*\s*(k|thousand|million)?$/i;
+/** `5.5 %`, `1,200 RU/s`. */
+const SHARE = /\d[\d,.]*\s*(?:%|RU\/s)/i;
+const LEVEL = /^(strong|bounded[ -]staleness|session|consistent[ -]prefix|eventual)$/i;
 const RATE = /rps|rate|requests|qps|throughput|frequency|每秒请求数/i;
 const KEY = /^(hierarchical )?partition key|^pk$|^分区键/i;
 
@@ -67,9 +70,10 @@ function ofContainer(detail: ContainerDetail): Open[] {
     ask: string,
     form: string,
     understood: Open['understood'] = () => true,
+    pattern?: RegExp,
   ): void => {
     const answer = (lines: string[], text: string): void => addBullet(lines, key, `**${label}**: ${text}`);
-    open.push({ id: `${id}:${name}`, rule, ask, form, at: key.at, answer, understood });
+    open.push({ id: `${id}:${name}`, rule, ask, form, at: key.at, answer, understood, ...(pattern && { pattern }) });
   };
   const says = (pattern: RegExp): boolean => prose.some(({ label }) => pattern.test(label ?? ''));
   if (cardinality === undefined && !/high cardinality|guid|uuid|unique/i.test(key.text))
@@ -81,6 +85,17 @@ function ofContainer(detail: ContainerDetail): Open[] {
       pattern: NUMBER,
       at: key.at,
       answer: (lines, text) => change(lines, key.at, (line) => `${line.trimEnd()} - ${text} values`),
+    });
+  // Each document of a container that is keyed by id alone is its own key.
+  if (detail.hot.length === 0 && !SHARE.test(key.text) && container.partitionKey.join() !== '/id')
+    open.push({
+      id: `hot:${name}`,
+      rule: 'C4',
+      ask: `What does the busiest value of ${container.partitionKey.join(', ')} take of the load of ${name}?`,
+      form: 'a share or a rate, as 5.5 % or 300 RU/s',
+      pattern: new RegExp(String.raw`^${SHARE.source}$`, 'i'),
+      at: key.at,
+      answer: (lines, text) => change(lines, key.at, (line) => `${line.trimEnd()}; the busiest takes ${text}`),
     });
   if (!container.throughput && !says(/throughput|ru planning|吞吐量/i))
     bullet(
@@ -97,6 +112,16 @@ function ofContainer(detail: ContainerDetail): Open[] {
       design?.containers.some((now) => now.container.name === name && now.size.stated) ?? false;
     bullet('size', 'B1', 'Document Size', `How large are documents of ${name}?`, 'avg 1 KB, max 4 KB', stated);
   }
+  if (!says(/consistency|一致性/i))
+    bullet(
+      'consistency',
+      'B16',
+      'Consistency Level',
+      `With what consistency is ${name} read?`,
+      'Strong, Bounded Staleness, Session, Consistent Prefix or Eventual',
+      undefined,
+      LEVEL,
+    );
   return open;
 }
 

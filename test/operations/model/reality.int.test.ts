@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { containerDefinitions, diffContainer } from '../../../src/model/apply.ts';
+import { checkDocuments } from '../../../src/model/rules/index.ts';
 import { readDesign } from '../../../src/model/reader/design.ts';
 import { readRequirements } from '../../../src/model/reader/requirements.ts';
 import { liveContainers } from '../../../src/operations/model/live.ts';
@@ -192,7 +193,7 @@ describe('the interview', () => {
       next: { id: string; rule: string; at: object }[];
     };
     expect(code).toBe(0);
-    expect(left).toBe(7);
+    expect(left).toBe(9);
     expect(next.map(({ id, rule }) => `${id} ${rule}`)).toEqual(['rps:1 A1', 'rps:3 A1', 'max:Store → Orders C3']);
     expect(next[0]?.at).toEqual({ file: 'cosmosdb_requirements.md', line: 6 });
   });
@@ -240,7 +241,24 @@ describe('the interview', () => {
     expect((await readDesign(join(at, 'cosmosdb_data_model.md'))).containers[0]?.cardinality).toBe(220);
   });
 
+  test('the busiest key’s share joins it too, and the consistency is a bullet of its own', async () => {
+    const at = await pair();
+    const answers = { 'keys:Orders': 220, 'hot:Orders': '5.5 %', 'consistency:Orders': 'Session' };
+    await writeFile(join(at, 'answers.json'), JSON.stringify(answers));
+    expect((await interview(at, '--answers', 'answers.json')).code).toBe(0);
+    const text = await readFile(join(at, 'cosmosdb_data_model.md'), 'utf8');
+    expect(text).toContain('- 220 values; the busiest takes 5.5 %\n');
+    expect(text).toContain('\n* **Consistency Level**: Session\n');
+    const { notChecked } = checkDocuments({
+      requirements: undefined,
+      design: await readDesign(join(at, 'cosmosdb_data_model.md')),
+    });
+    expect(notChecked.filter(({ rule }) => rule === 'C4' || rule === 'B16')).toEqual([]);
+  });
+
   test.each([
+    ['{"hot:Orders": "a lot"}', "isn't understood"],
+    ['{"consistency:Orders": "exact"}', "isn't understood"],
     ['{"rps:1": "quite a lot"}', "isn't understood"],
     ['{"rps:1": "5 | 6"}', "isn't understood"],
     ['{"rps:1": "5/1", "ttl:Orders": "some day"}', "isn't understood"],

@@ -85,6 +85,9 @@ export async function rebuildInPlace(
   return { ...replayed, resumed: false, inPlace: true };
 }
 
+/** Twice the read lag of an operation. */
+const SETTLE_S = 10;
+
 function planInPlace(
   spec: EmbedSpec,
   { documents, ru }: Awaited<ReturnType<typeof estimate>>,
@@ -96,7 +99,8 @@ function planInPlace(
       `write the fields of ${projectionId(spec)} into their children in ${spec.into.container}, where they differ`,
     ],
     ru,
-    seconds: secondsToWrite(documents, ru, ruPerSecond),
+    // Children born meanwhile are looked for once more after twice the read lag.
+    seconds: SETTLE_S + secondsToWrite(documents, ru, ruPerSecond),
   };
 }
 

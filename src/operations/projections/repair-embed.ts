@@ -9,7 +9,7 @@ import { matchesOf, refOf } from '../../projections/embed/fields.ts';
 import { openPipelineHistory } from '../archive/open.ts';
 import { engineOf } from './engine-of.ts';
 import type { RepairOptions } from './repair.ts';
-import { asSeen } from './staged.ts';
+import { asSeen, resumePause } from './staged.ts';
 
 const PAGE = 500;
 
@@ -66,7 +66,7 @@ export async function repairEmbed(
     }
   }
   await give(spec.from, (change) => parents.has(refOf(change)));
-  while (!(await engine.resume(signal))) await delay(20, undefined, { signal });
+  while (!(await engine.resume(signal))) await delay(resumePause(readLagMs), undefined, { signal });
   // Read anew: those that their parents have just reached are another version by now.
   const again = new Set(children.map((change) => refOf(change)));
   await give(spec.into, (change) => again.has(refOf(change)));

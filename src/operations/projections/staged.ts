@@ -130,7 +130,7 @@ export async function openStaged(options: StagedOptions): Promise<Staged> {
       // What changes left to be done after their page.
       while (!(await engine.resume(signal))) {
         await pace(signal);
-        await delay(20, undefined, { signal });
+        await delay(resumePause(readLagMs), undefined, { signal });
       }
     },
     applyCold: async (signal) => {
@@ -183,6 +183,9 @@ const overtaken = (purpose: string): MillraceError =>
     retryable: true,
     mend: 'Leave it to that one, or end it; `millrace jobs list` and `millrace leases list` show who it is.',
   });
+
+/** Between two looks at what is left: most of it waits for the read lag, and each look is a query. */
+export const resumePause = (readLagMs: number): number => Math.min(1_000, Math.max(20, readLagMs / 5));
 
 /** The spec's source containers with the rules of just the types it reads. */
 export function sourcesFor({

@@ -58,8 +58,14 @@ it(`four processes lose nothing and keep order, however they are killed (seed ${
   });
   for (const name of NAMES) start(name);
 
-  const moments = (count: number): Set<number> =>
-    new Set(Array.from({ length: count }, () => random.int(CHANGES / BATCH)));
+  const moments = (count: number): Set<number> => {
+    const chosen = new Set<number>();
+    while (chosen.size < count) chosen.add(random.int(CHANGES / BATCH));
+    return chosen;
+  };
+  const partitions = async (): Promise<number> =>
+    (await container.readPartitionKeyRanges().fetchAll()).resources.length;
+  const before = await partitions();
   const [splits, ends] = [moments(SPLITS), moments(ENDS)];
   const written = new Map<string, number>();
   let kills = 0;
@@ -98,6 +104,7 @@ it(`four processes lose nothing and keep order, however they are killed (seed ${
       handled.add(id);
     }
   }
+  expect(await partitions()).toBe(before + SPLITS);
   expect(kills).toBeGreaterThan(ENDS / 2);
   expect(repeated, `a page for each of ${acquired} tenures`).toBeLessThanOrEqual(PAGE * acquired);
 }, 1_500_000);

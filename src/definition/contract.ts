@@ -14,6 +14,7 @@ import type {
 } from './kinds.ts';
 import { near } from './near.ts';
 import { checkEmbeds } from './embed-check.ts';
+import { checkExamples } from './example-check.ts';
 import { feedReaders, sourcesOf } from './pipeline.ts';
 
 /** Findings of the pipeline's own declaration and of its comparison with the model, errors first. */
@@ -29,6 +30,8 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
     find(model, from, `Projection ${name} reads`, findings);
     find(model, into, `Projection ${name} embeds into`, findings);
   }
+  // Only of what could be worked out at all: a name that isn't there would be told once more.
+  if (!findings.some(({ severity }) => severity === 'error')) findings.push(...checkExamples(pipeline, model));
   findings.push(...checkEmbeds(pipeline, model));
   for (const ingest of pipeline.ingests) findings.push(...checkIngest(ingest, pipeline, model));
   if (feedReaders(pipeline).length + pipeline.ingests.length === 0) {

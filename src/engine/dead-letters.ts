@@ -6,6 +6,7 @@ import { type Change, type Identity, type Version, compareVersions } from '../fe
 import type { Refusal } from '../projections/runner.ts';
 import { scrub } from './dead-letters-scrub.ts';
 import { type Kept, KeptChanges } from './kept-changes.ts';
+import type { LetterBodies } from './letter-bodies.ts';
 
 /** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */
 export interface DeadLetter extends Identity {
@@ -50,9 +51,10 @@ export class DeadLetters {
   /** Parked documents by projection, as last read: a hint that spares a read a page. */
   readonly #parked = new Map<string, Promise<Map<string, Parked>>>();
 
-  constructor(state: Container) {
+  /** `bodies`: blobs for the largest changes; without it they are kept in documents. */
+  constructor(state: Container, bodies?: LetterBodies) {
     this.#state = state;
-    this.#kept = new KeptChanges(state);
+    this.#kept = new KeptChanges(state, bodies);
   }
 
   /**
@@ -195,7 +197,7 @@ export class DeadLetters {
       const order = before && compareVersions(change.version, before.version);
       // Why a version was refused isn't replaced by that it would have to wait now.
       if (order === 'older' || (reason.waits && order === 'same')) return this.#forget(pk, kept, before);
-      if (whole && !kept.change && !kept.parts) kept = await this.#kept.put(pk, change);
+      if (whole && !kept.change && !kept.parts && !kept.blob) kept = await this.#kept.put(pk, change);
       const at = now.toISOString();
       const letter = {
         ...reason,
@@ -233,8 +235,9 @@ export class DeadLetters {
   }
 
   /** Takes away the parts of a change that another letter, or the same, has replaced. */
-  async #forget(pk: string, { parts }: Kept, by: Kept | undefined): Promise<void> {
+  async #forget(pk: string, { parts, blob }: Kept, by: Kept | undefined): Promise<void> {
     if (parts && parts.name !== by?.parts?.name) await this.#kept.remove(pk, { parts });
+    if (blob !== undefined && blob !== by?.blob) await this.#kept.remove(pk, { blob });
   }
 
   async #read(projection: string, id: string): Promise<Stored | undefined> {

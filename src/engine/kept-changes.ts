@@ -3,15 +3,19 @@ import type { Container } from '@azure/cosmos';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Change } from '../feed/change.ts';
+import type { LetterBodies } from './letter-bodies.ts';
 
-/** Where a letter's change is: in the letter, or, where it is larger, in documents beside it. */
+/** Where a letter's change is: in the letter, or, where it is larger, in documents beside it, or in a blob. */
 export interface Kept {
   readonly change?: Change;
   readonly parts?: { readonly name: string; readonly count: number };
+  readonly blob?: string;
 }
 
 /** Characters of JSON up to which a change is kept in its letter: Cosmos DB takes 2 MB of UTF-8. */
 const IN_LETTER = 500_000;
+/** Bytes from which on a blob holds it, where there is a storage account. */
+const IN_BLOB = 1_000_000;
 /** Bytes of a part, which are a third more as base64. */
 const PART = 1_000_000;
 
@@ -30,9 +34,11 @@ interface Part {
  */
 export class KeptChanges {
   readonly #state: Container;
+  readonly #bodies: LetterBodies | undefined;
 
-  constructor(state: Container) {
+  constructor(state: Container, bodies?: LetterBodies) {
     this.#state = state;
+    this.#bodies = bodies;
   }
 
   /** Resolves when the change is durable but for what goes into the letter. */
@@ -40,6 +46,9 @@ export class KeptChanges {
     const text = JSON.stringify(change);
     if (text.length <= IN_LETTER) return { change };
     const bytes = Buffer.from(text, 'utf8');
+    // A storage account that is away must not hold a feed up.
+    const blob = bytes.length > IN_BLOB ? await this.#bodies?.put(text).catch(() => undefined) : undefined;
+    if (blob !== undefined) return { blob };
     const parts = { name: randomUUID(), count: Math.ceil(bytes.length / PART) };
     for (let n = 0; n < parts.count; n++) {
       const part: Part = {
@@ -54,7 +63,11 @@ export class KeptChanges {
   }
 
   /** Undefined where nothing is kept, or somebody took a part away. */
-  async get(pk: string, { change, parts }: Kept): Promise<Change | undefined> {
+  async get(pk: string, { change, parts, blob }: Kept): Promise<Change | undefined> {
+    if (blob !== undefined) {
+      const text = await this.#bodies?.read(blob);
+      return text === undefined ? undefined : (JSON.parse(text) as Change);
+    }
     if (!parts) return change;
     const read: Buffer[] = [];
     for (let n = 0; n < parts.count; n++) {
@@ -67,7 +80,9 @@ export class KeptChanges {
   }
 
   /** For when no letter names them any more. */
-  async remove(pk: string, { parts }: Kept): Promise<void> {
+  async remove(pk: string, { parts, blob }: Kept): Promise<void> {
+    // One that is left behind does no harm.
+    if (blob !== undefined) await this.#bodies?.remove(blob).catch(() => undefined);
     for (let n = 0; n < (parts?.count ?? 0); n++) {
       const item = this.#state.item(partId(parts?.name ?? '', n), pk);
       await withRetry(() => item.delete(), { reads: true }).catch((error: unknown) => {

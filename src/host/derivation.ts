@@ -4,6 +4,7 @@ import { Spending } from '../cosmos/spending.ts';
 import { coldReader } from '../archive/cold-reader.ts';
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { DeadLetters } from '../engine/dead-letters.ts';
+import { letterBodies } from '../engine/letter-bodies.ts';
 import { Engine } from '../engine/engine.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
 import { ViewControl } from '../engine/view-control.ts';
@@ -65,7 +66,7 @@ export function derivation({
     jobsUrl !== undefined && reactions.has(runner.id) ? retriedByJob(runner, openJobs) : runner;
   const fingerprints = new Fingerprints(services.state, loaded);
   const runners = declared.map((runner) => fingerprints.guard(retried(adapt ? adapt(runner) : runner)));
-  const deadLetters = new DeadLetters(services.state);
+  const deadLetters = new DeadLetters(services.state, letterBodies(services));
   const { name, projections } = loaded.pipeline;
   const control = new ViewControl(
     new Views(services.state, name),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
+import { letterBodies } from '../../engine/letter-bodies.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
@@ -37,7 +38,7 @@ export const deadLettersDiscard = defineOperation({
     const services = await context.workspace.services();
     const chosen = await selectLetters(services, asked);
     return audited(context, 'dead-letters discard', asked, async () => {
-      const letters = new DeadLetters(services.state);
+      const letters = new DeadLetters(services.state, letterBodies(services));
       const discarded: { projection: string; container: string; id: string }[] = [];
       for (const letter of chosen) {
         const { projection, container, id } = letter;

@@ -4,6 +4,7 @@ import type { Settings } from '../../base/settings.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { type IngestSpec, projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
+import { letterBodies } from '../../engine/letter-bodies.ts';
 import { type Redriven, redrive as redriveLetters } from '../../engine/redrive.ts';
 import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
@@ -46,7 +47,7 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
       const own = some.filter((letter) => letter.projection === projection);
       const session = new CosmosSession(services.database, fence(), new Meter());
       const target = sinkContainer(spec.into.container, loaded.model);
-      const deadLetters = new DeadLetters(services.state);
+      const deadLetters = new DeadLetters(services.state, letterBodies(services));
       results.push(...(await redriveEvents(own, { spec, target, deadLetters, session })));
     }
     results.push(
@@ -61,7 +62,7 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
         some.filter(({ projection }) => known.has(projection)),
         {
           engine,
-          deadLetters: new DeadLetters(services.state),
+          deadLetters: new DeadLetters(services.state, letterBodies(services)),
           sources: sourceContainers(loaded.pipeline, loaded.model),
           session: new CosmosSession(services.database, fence(), new Meter()),
           cold: coldReadOf(parts),

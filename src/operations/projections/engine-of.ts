@@ -4,6 +4,7 @@ import type { Settings } from '../../base/settings.ts';
 import type { EmbedSpec, ProjectionSpec } from '../../definition/kinds.ts';
 import { projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
+import { letterBodies } from '../../engine/letter-bodies.ts';
 import { Engine } from '../../engine/engine.ts';
 import { runnersOf } from '../../engine/runners.ts';
 import type { ColdRead } from '../../projections/archive/cold-read.ts';
@@ -37,6 +38,6 @@ export function engineOf(parts: EngineParts, only?: ProjectionSpec | EmbedSpec):
   return new Engine({
     database: services.database,
     runners: only ? runners.filter(({ id }) => id === projectionId(only)) : runners,
-    deadLetters: new DeadLetters(services.state),
+    deadLetters: new DeadLetters(services.state, letterBodies(services)),
   });
 }

@@ -17,11 +17,11 @@ const FOLDER = 'dead-letters';
 const MOST_TRIES = 4;
 
 /** Blobs of the account of the settings: of every writer its own, so whoever removes one removes no other's. */
-export function letterBodies({ blobs }: { blobs(): Promise<ContainerClient> }): LetterBodies {
+export function letterBodies(services: { blobs(): Promise<ContainerClient> }): LetterBodies {
   const asked = async <T>(ask: (container: ContainerClient) => Promise<T>): Promise<T | undefined> => {
     for (let tries = 1; ; tries++) {
       try {
-        return await ask(await blobs());
+        return await ask(await services.blobs());
       } catch (error) {
         if (error instanceof UsageError && error.code === 'setting-missing') return undefined;
         const { statusCode } = error as { statusCode?: number };

@@ -4,6 +4,7 @@ import { connect } from '../../../src/cosmos/connect.ts';
 import { openWriteGate } from '../../../src/engine/write-gate.ts';
 import { openServices } from '../../../src/host/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
+import { Migrations } from '../../../src/operations/containers/record.ts';
 import { cli } from '../../cli/cli.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { Random } from '../../support/random.ts';
@@ -148,6 +149,28 @@ describe('documents', () => {
     client.dispose();
     await other.close();
   });
+});
+
+it('a container that is on its way elsewhere is refused, until that is finished or given up', async () => {
+  await stage.services.database.containers.create({
+    id: 'ByDay',
+    partitionKey: { paths: ['/placedAt'] },
+    defaultTtl: -1,
+  });
+  await stage
+    .container('Orders')
+    .items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1', placedAt: 'x' });
+  const ending = new AbortController();
+  const begun = migrate({ ...options(), signal: ending.signal, progress: () => ending.abort() });
+  await expect(begun).rejects.toMatchObject({ name: 'AbortError' });
+  const elsewhere = { ...options(), target: stage.services.database.container('ByDay') };
+  await expect(migrate(elsewhere)).rejects.toMatchObject({
+    code: 'migration-other',
+    message: 'Orders is being migrated to ByCustomer',
+    mend: expect.stringContaining('--give-up') as string,
+  });
+  expect(await new Migrations(stage.services.state).forget('Orders')).toBe(true);
+  expect(await migrate(elsewhere)).toMatchObject({ into: 'ByDay', copied: 1 });
 });
 
 describe('a process that does not stop', () => {

@@ -123,6 +123,18 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     expect((await views().read())?.['summaries']).toMatchObject({ previous: null, current: { version: 2 } });
   });
 
+  it('two processes that build one version at once do it no harm', async () => {
+    const random = new Random(SEED);
+    for (let n = 0; n < 100; n++) await writeAny(stage, random);
+    const both = await Promise.allSettled([rebuild(opts('days@2')), rebuild(opts('days@2'))]);
+    // The one that lost its leases for good says who has them.
+    for (const one of both) if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'overtaken' });
+    expect(both.some(({ status }) => status === 'fulfilled')).toBe(true);
+    await promote(opts('days@2'));
+    const { expected, found } = await compare(stage, 'days@2');
+    expect(found).toEqual(expected);
+  });
+
   it('is refused where it makes no sense, with what to do instead', async () => {
     await writeAny(stage, new Random(SEED));
     await app.drained(signal);

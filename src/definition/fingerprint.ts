@@ -18,11 +18,22 @@ export interface Fingerprint {
 /** Examples that are looked at; more of them tell little more. */
 const MOST_EXAMPLES = 50;
 
+/** Readiness asks for what the engine asks again: declarations are run over all examples once. */
+const computed = new WeakMap<object, { readonly of: readonly unknown[]; readonly fingerprint: Fingerprint }>();
+
 export function fingerprintOf(
   spec: ProjectionSpec | EmbedSpec,
   model: Model,
   rules: readonly SourceRules[],
 ): Fingerprint {
+  const known = computed.get(spec);
+  if (known?.of[0] === model && known.of[1] === rules) return known.fingerprint;
+  const fingerprint = compute(spec, model, rules);
+  computed.set(spec, { of: [model, rules], fingerprint });
+  return fingerprint;
+}
+
+function compute(spec: ProjectionSpec | EmbedSpec, model: Model, rules: readonly SourceRules[]): Fingerprint {
   return { parts: partsOf(spec, model), places: spec.kind === 'embed' ? {} : placesOf(spec, model, rules) };
 }
 

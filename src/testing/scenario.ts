@@ -11,6 +11,7 @@ import { formatVerification, verify } from '../operations/projections/verify.ts'
 import { fetchAll } from '../operations/fetch-all.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
+import type { EventHubSink } from '../sinks/event-hub.ts';
 import { type Adversity, Delivery } from './delivery.ts';
 import { Dice } from './dice.ts';
 import { type Documents, comparable } from './documents.ts';
@@ -24,6 +25,8 @@ export interface Ground {
   readonly lagMs: number;
   /** Where projections find what was archived; absent: nowhere. */
   readonly cold?: ColdRead;
+  /** Where events go; a pipeline that publishes needs it. */
+  readonly hub?: (name: string) => EventHubSink;
 }
 
 /** What a scenario left behind. */
@@ -97,9 +100,9 @@ export class Scenario {
   }
 
   async #deliveries(deadLetters: DeadLetters): Promise<Delivery[]> {
-    const { loaded, services, lagMs, cold } = this.#ground;
+    const { loaded, services, lagMs, cold, hub } = this.#ground;
     const { pipeline, model } = loaded;
-    const runners = runnersOf(pipeline, model, { stateContainer: services.state.id, readLagMs: lagMs, cold });
+    const runners = runnersOf(pipeline, model, { stateContainer: services.state.id, readLagMs: lagMs, cold, hub });
     const engine = new Engine({ database: services.database, runners, deadLetters });
     const deliveries: Delivery[] = [];
     for (const source of sourceContainers(pipeline, model).values()) {

@@ -5,7 +5,11 @@ import { Registry } from '../../src/operations/registry.ts';
 import type { PatternProof } from '../../src/testing/prove/asking.ts';
 import { differenceOf } from '../../src/testing/prove/ask.ts';
 import { modelProve } from '../../src/testing/prove/operation.ts';
+import type { Doc, Pipeline, PublishSpec } from '../../src/definition/kinds.ts';
+import type { PublishedEvent } from '../../src/emulator/eventhubs/index.ts';
+import type { Model } from '../../src/model/model.ts';
 import type { Proof } from '../../src/testing/prove/prove.ts';
+import { askEvents } from '../../src/testing/prove/events.ts';
 import { bind } from '../../src/testing/prove/question.ts';
 import { queryOf } from '../../src/model/reader/sql.ts';
 import { Writable } from 'node:stream';
@@ -116,6 +120,15 @@ test('an example pair is proved, both halves of its archive too; one line a patt
   expect(code).toBe(0);
 });
 
+test('what is published is proved by the last event of each document', async () => {
+  const { code, stdout } = await run('../../examples/telemetry', '--json');
+  const { patterns, stages } = JSON.parse(stdout) as Proof;
+  expect(patterns.find(({ how }) => how === 'events')).toMatchObject({ verdict: 'proved', container: 'DeviceHours' });
+  expect(patterns.find(({ how }) => how === 'events')?.rows).toBeGreaterThan(2);
+  expect(stages.map(({ stage }) => stage)).toContain('publish');
+  expect(code).toBe(0);
+});
+
 test('one pattern alone; one that isn’t there is a usage error', async () => {
   const unknown = await run('../fixtures/proof', '--only', '77');
   expect(unknown.code).toBe(2);
@@ -180,5 +193,44 @@ describe('rows', () => {
     expect(differenceOf([{ n: 1 }, { n: 2, id: 'a' }], [{ n: 1 }, { n: 2, id: 'b' }], ordered)).toBeUndefined();
     expect(differenceOf([{ n: 2 }, { n: 1 }], [{ n: 1 }, { n: 2 }], ordered)).toContain('row 1');
     expect(differenceOf([{ n: 1, id: 'a' }, { n: 2 }], [{ n: 1, id: 'b' }, { n: 2 }], ordered)).toContain('unexpected');
+  });
+});
+
+describe('events', () => {
+  const of = { container: 'Orders', type: 'order' };
+  const model = {
+    file: 'm',
+    containers: [{ name: 'Orders', partitionKey: ['/storeId'], types: [] }],
+  } as unknown as Model;
+  const pipeline = { sources: [{ ...of, deleted: (doc: Doc) => doc['gone'] === true }] } as unknown as Pipeline;
+  const spec: PublishSpec = {
+    kind: 'publish',
+    name: 'out',
+    version: 1,
+    from: of,
+    to: 'hub',
+    format: 'cloudevents',
+    order: 'document',
+    images: false,
+    map: ({ n }) => ({ n }),
+  };
+  const event = (sequence: number, data: unknown): PublishedEvent => ({
+    partition: '0',
+    sequence,
+    enqueuedAt: new Date(0),
+    properties: {},
+    body: { subject: '["s","o"]', sequence: String(sequence), data },
+  });
+  const order = { id: 'o', type: 'order', storeId: 's', n: 2 };
+  const asked = (events: PublishedEvent[], doc: Doc = order) =>
+    askEvents(spec, events, new Map([['Orders', [doc]]]), { pipeline, model }).first;
+
+  test('the last one of a document says what it is; a deleted one says nothing', () => {
+    expect(asked([event(1, { n: 1 }), event(2, { n: 2 })])).toBeUndefined();
+    expect(asked([event(1, { n: 1 })])).toContain('says {"n":1} where {"n":2} is right');
+    expect(asked([])).toContain('says null');
+    expect(asked([event(2, { n: 2 }), event(1, { n: 1 })])).toContain('says 1 after 2');
+    expect(asked([event(2, { n: 2 }), event(3, null)], { ...order, gone: true })).toBeUndefined();
+    expect(asked([event(2, { n: 2 })], { ...order, gone: true })).toContain('where null is right');
   });
 });

@@ -57,7 +57,8 @@ export class Asking {
     seen: ReadonlyMap<string, ReadonlyMap<string, Doc>>,
   ): Promise<void> {
     const question = this.#question;
-    if (question.kind === 'none' || question.kind === 'write' || this.#first !== undefined) return;
+    const later = question.kind === 'none' || question.kind === 'write' || question.kind === 'events';
+    if (later || this.#first !== undefined) return;
     const { name, partitionKey } = question.container;
     const present = now.get(name) ?? [];
     const keys = new Set(present.map((doc) => rowKey(doc, partitionKey)));
@@ -72,6 +73,11 @@ export class Asking {
     const asked = await write(this.#question, database, changes);
     this.#take(stage, asked);
     return asked.runs > 0;
+  }
+
+  /** What a projection published, where this pattern is served by it. */
+  published(stage: string, name: string, asked: Asked): void {
+    if (this.#question.kind === 'events' && this.#question.of === name) this.#take(stage, asked);
   }
 
   /** What it wrote was delivered, and something that follows from such writes is wrong. */

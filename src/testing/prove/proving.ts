@@ -2,7 +2,7 @@
 import { AssertionError } from 'node:assert/strict';
 import type { Database } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
-import type { ArchiveSpec, Doc } from '../../definition/kinds.ts';
+import type { ArchiveSpec, Doc, PublishSpec } from '../../definition/kinds.ts';
 import { ownFields, rowKey } from '../../definition/recompute.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
 import type { Container, Model } from '../../model/model.ts';
@@ -15,6 +15,7 @@ import { ColdHalf } from './archive.ts';
 import { type Found, type Sides, readOne } from './ask.ts';
 import type { Asking } from './asking.ts';
 import type { Changes } from './changes.ts';
+import { askEvents, openHubs } from './events.ts';
 import { type ByContainer, derivedTypes, expectedDocuments, refName } from './oracle.ts';
 
 export interface StageProof {
@@ -70,6 +71,23 @@ export class Proving {
     const difference = await scenario(new Scenario(this.#ground, {}));
     if (difference !== undefined) for (const one of wrote) one.blame(stage, difference);
     await this.#end(stage, wrote.length, difference);
+  }
+
+  /** What the newest version of each document is was published last, pages that came again notwithstanding. */
+  async publish(stage: string, publishes: readonly PublishSpec[], written: Documents, seed: number): Promise<void> {
+    const { loaded } = this.#ground;
+    await using hubs = await openHubs(publishes, seed);
+    const publishing = { ...loaded, pipeline: { ...loaded.pipeline, publishes } };
+    const ground = { ...this.#ground, loaded: publishing, hub: hubs.sink };
+    await new Scenario(ground, {}).when(written, { redeliver: true, seed }).deliver();
+    const stored = await this.stored();
+    let difference: string | undefined;
+    for (const spec of publishes) {
+      const asked = askEvents(spec, hubs.events(spec.to), stored, loaded);
+      difference ??= asked.first;
+      for (const one of this.#asking) one.published(stage, spec.name, asked);
+    }
+    await this.#end(stage, countOf(written), difference ?? this.#wrong(expectedDocuments(loaded, stored), stored));
   }
 
   /** What archives take away is in the blobs as it was, and nothing that was derived from it changes. */

@@ -19,6 +19,8 @@ export type Question =
     }
   /** Documents that an archive took away, from it and after it gave them back. */
   | { readonly kind: 'archive'; readonly container: Container }
+  /** The last event of each document of the container. */
+  | { readonly kind: 'events'; readonly container: Container; readonly of: string }
   | { readonly kind: 'none'; readonly why: string };
 
 /** Works outside of the account. */
@@ -29,6 +31,8 @@ export function questionOf(row: Mapping, projections: readonly ProjectionRow[], 
   const outside = projections.find(
     ({ kind, serves }) => OUTSIDE.test(kind) && serves.some((id) => row.ids.includes(id)),
   );
+  const source = model.containers.find((of) => of.name === outside?.source?.container);
+  if (outside?.kind.startsWith('publish') && source) return { kind: 'events', container: source, of: outside.name };
   if (outside) return none(`it is served by the ${outside.kind} ${outside.name}, outside of the containers`);
   const archive = projections.find(
     ({ kind, serves }) => /^archive/i.test(kind) && serves.some((id) => row.ids.includes(id)),

@@ -187,7 +187,7 @@ const sourcesOf = (spec: ProjectionSpec): SourceContainer[] => {
 };
 
 async function writeOrder(random: Random, tenant: string, world: World): Promise<void> {
-  const id = `d${random.int(5)}`;
+  const id = `d${random.int(3)}`;
   const line = () => ({ product: `p${random.int(3)}`, cents: 1 + random.int(50) });
   const order = {
     id,
@@ -198,12 +198,12 @@ async function writeOrder(random: Random, tenant: string, world: World): Promise
     at: random.pick(Object.keys(MOMENTS)),
     cents: random.int(100),
     customer: `c${random.int(2)}`,
-    payer: `c${random.int(3)}`,
+    payer: `c${random.int(2)}`,
     lines: Array.from({ length: random.int(4) }, line),
     ...(random.chance(0.15) ? { deletedAt: 'now' } : {}),
   };
   // Two documents of one transaction share an lsn, and their order inside it is open.
-  const twin = { ...order, id: `d${random.int(5)}`, fixed: 'f9' };
+  const twin = { ...order, id: `d${random.int(3)}`, fixed: 'f9' };
   await world.write(
     'Orders',
     tenant,
@@ -214,7 +214,7 @@ async function writeOrder(random: Random, tenant: string, world: World): Promise
 const writeCustomer = (random: Random, tenant: string, world: World): Promise<void> =>
   world.write('Customers', tenant, [
     {
-      id: `c${random.int(3)}`,
+      id: `c${random.int(2)}`,
       tenant,
       type: 'customer',
       name: `n${random.int(100)}`,

@@ -49,7 +49,7 @@ export interface HistoryOptions {
 }
 
 /** Most are short and dense, some long, for what takes many changes to go wrong. */
-const stepsOf = (random: Random): number => (random.chance(0.1) ? 40 : 10 + random.int(8));
+const stepsOf = (random: Random): number => (random.chance(0.2) ? 40 : 10 + random.int(8));
 
 export const UNFENCED: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
 
@@ -65,9 +65,11 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   const note = (error: unknown): void => {
     if (!(error instanceof MillraceError && error.retryable)) failures.push(error);
   };
+  const seen: FeedPage[] = [];
   const deliver = async (host: number, feed: Feed, faults: boolean): Promise<boolean> => {
     const page = await feed.page();
     if (page.read === 0) return false;
+    if (faults) seen.push(page);
     const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
     const session = faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner;
     const apply = async (): Promise<void> => {
@@ -122,6 +124,14 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   while (underway.size > 0) {
     zombies.wakeAll();
     await Promise.race([...underway, turn()]);
+  }
+  // The last of all had a page of long ago in hand, with its documents as they were then.
+  for (let late = serial || seen.length === 0 ? 0 : 1 + random.int(2); late > 0; late--) {
+    const host = random.int(hosts.length);
+    const session = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+    await (runners[host] ?? never()).apply(random.pick(seen).changes, session).catch(note);
+    // What it left is seen by what is written from now on.
+    await options.write(random);
   }
   await drain();
   if (failures.length > 0) throw new AggregateError(failures, `The runner failed: ${String(failures[0])}`);

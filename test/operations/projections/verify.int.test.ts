@@ -92,7 +92,7 @@ describe(`verifying (seed ${SEED})`, () => {
     for (let n = 0; n < 100; n++) await writeAny(stage, random);
     const app = await live(stage);
     await app.drained(signal);
-    const writing = keepWriting(stage, random, 10);
+    const writing = keepWriting(stage, random, 50);
     try {
       for (let n = 0; n < 2; n++) expect(await look()).toMatchObject({ different: 0 });
       await stage.container('Summaries').items.create({ id: 'planted', storeId: 's1', type: 'summary' });

@@ -61,7 +61,7 @@ it(`the trigger takes what the processor takes, stopped in the middle and starte
     await using second = start();
     const counts = ({ readings, letters }: typeof wanted): number[] => [readings.length, letters.length];
     await expect
-      .poll(async () => counts(await found(byTrigger)), { timeout: 120_000, interval: 500 })
+      .poll(async () => counts(await found(byTrigger)), { timeout: 240_000, interval: 500 })
       .toEqual(counts(wanted));
     expect(await found(byTrigger)).toEqual(wanted);
     second.kill('SIGTERM');
@@ -73,7 +73,7 @@ it(`the trigger takes what the processor takes, stopped in the middle and starte
     await azurite.close();
     rmSync(app, { recursive: true });
   }
-}, 300_000);
+}, 600_000);
 
 /** Devices' readings by their keys, some of them twice, some nonsense, some no JSON. */
 async function send(connectionString: string): Promise<void> {

@@ -109,7 +109,7 @@ it(`publishes a hundred thousand documents while links break at random: all ther
     }
   }
   await hubs.hubs.resume();
-  await app.drained(AbortSignal.timeout(240_000));
+  await app.drained(AbortSignal.timeout(480_000));
   // However much waits, it waits in the feed: a page a range is all that is in hand.
   expect(most).toBeLessThanOrEqual(app.sources()[0]?.known ?? 0);
   await app.stop();
@@ -147,7 +147,7 @@ it(`publishes a hundred thousand documents while links break at random: all ther
   // The trouble was had: something came twice.
   expect(events.length).toBeGreaterThan(first.size);
   expect(app.stats()).toMatchObject([{ id: 'out@1', parked: 0 }]);
-}, 300_000);
+}, 600_000);
 
 it('publishes every version with what was before, where the feed has all of them', async () => {
   await using hubs = await openHubs();

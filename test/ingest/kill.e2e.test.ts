@@ -88,5 +88,5 @@ it(
       await azurite.close();
     }
   },
-  120_000 + 20_000 * KILLS,
+  300_000 + 30_000 * KILLS,
 );

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Container } from '@azure/cosmos';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { visible } from '../../src/definition/recompute.ts';
 import { compose } from '../../src/host/compose.ts';
 import { type Millrace, millrace } from '../support/process.ts';
@@ -25,6 +25,8 @@ const ROOT = join(import.meta.dirname, '../..');
 let place: string;
 
 beforeAll(() => {
+  // Of whoever runs this: what a process has set wins over local.settings.json.
+  for (const name of Object.keys(process.env)) if (/^(COSMOS|LEASES|STORAGE)/.test(name)) vi.stubEnv(name, undefined);
   place = mkdtempSync(join(tmpdir(), 'millrace-deployed-'));
   // A tree of its own, so that nobody's dist/ is built over while they use it.
   const built = join(place, 'built');
@@ -46,6 +48,7 @@ beforeAll(() => {
   }
 }, 120_000);
 afterAll(() => {
+  vi.unstubAllEnvs();
   rmSync(place, { recursive: true, force: true });
 });
 

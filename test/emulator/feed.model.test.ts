@@ -9,6 +9,8 @@ import { clientInside, HASH_KEY, insist, remove } from './emulate.ts';
 
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 20);
 const SEED = suiteSeed();
+/** Ends a hang, and nothing that is merely slow. */
+const TIMEOUT_MS = 60_000 + HISTORIES * 20_000;
 const STEPS = 120;
 
 interface Doc {
@@ -60,33 +62,37 @@ class Reader {
   }
 }
 
-test(`readers of the feed end at the live items, over ${HISTORIES} random histories on a bad day`, async () => {
-  const emulator = await startEmulator({ seed: SEED });
-  const client = clientInside(emulator);
-  const { database } = await client.databases.create({ id: 'd' });
-  try {
-    for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
-      const { container } = await database.containers.create({
-        id: `c${seed}`,
-        partitionKey: HASH_KEY,
-        throughput: 400 + (seed % 3) * 6000,
-      });
-      emulator.faults(ADVERSE);
-      const told = `MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`;
-      const { seen, live, found } = await history(container, seeded(seed)).catch((error: unknown) => {
-        throw new Error(told, { cause: error });
-      });
-      emulator.faults({});
-      expect(found, `seed ${seed}`).toEqual(live);
-      for (const all of seen) expect(all, `seed ${seed}`).toMatchObject(Object.fromEntries(live));
+test(
+  `readers of the feed end at the live items, over ${HISTORIES} random histories on a bad day`,
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const emulator = await startEmulator({ seed: SEED });
+    const client = clientInside(emulator);
+    const { database } = await client.databases.create({ id: 'd' });
+    try {
+      for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
+        const { container } = await database.containers.create({
+          id: `c${seed}`,
+          partitionKey: HASH_KEY,
+          throughput: 400 + (seed % 3) * 6000,
+        });
+        emulator.faults(ADVERSE);
+        const told = `MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`;
+        const { seen, live, found } = await history(container, seeded(seed)).catch((error: unknown) => {
+          throw new Error(told, { cause: error });
+        });
+        emulator.faults({});
+        expect(found, `seed ${seed}`).toEqual(live);
+        for (const all of seen) expect(all, `seed ${seed}`).toMatchObject(Object.fromEntries(live));
+      }
+      // The day was a bad one.
+      expect(emulator.stats().faults).toBeGreaterThan(HISTORIES);
+    } finally {
+      client.dispose();
+      await emulator.close();
     }
-    // The day was a bad one.
-    expect(emulator.stats().faults).toBeGreaterThan(HISTORIES);
-  } finally {
-    client.dispose();
-    await emulator.close();
-  }
-});
+  },
+);
 
 interface Ending {
   /** Names to values: what is alive, and what a query finds. */

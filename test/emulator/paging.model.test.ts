@@ -12,6 +12,8 @@ import { clientInside, HASH_KEY } from './emulate.ts';
 
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 40);
 const SEED = suiteSeed();
+/** Ends a hang, and nothing that is merely slow. */
+const TIMEOUT_MS = 60_000 + HISTORIES * 20_000;
 
 interface Doc {
   readonly id: string;
@@ -144,23 +146,27 @@ async function history(emulator: Emulator, container: Container, random: Random)
   }
 }
 
-test(`pages go on behind the row where the one before ended, over ${HISTORIES} random histories`, async () => {
-  const emulator = await startEmulator({ seed: SEED });
-  const client = clientInside(emulator);
-  onTestFinished(async () => {
-    client.dispose();
-    await emulator.close();
-  });
-  let pages = 0;
-  const { database } = await client.databases.create({ id: 'd' });
-  for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
-    const { container } = await database.containers.create({ id: 'c', partitionKey: HASH_KEY });
-    try {
-      pages += await history(emulator, container, new Random(seed));
-    } catch (cause) {
-      throw new Error(`MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`, { cause });
+test(
+  `pages go on behind the row where the one before ended, over ${HISTORIES} random histories`,
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const emulator = await startEmulator({ seed: SEED });
+    const client = clientInside(emulator);
+    onTestFinished(async () => {
+      client.dispose();
+      await emulator.close();
+    });
+    let pages = 0;
+    const { database } = await client.databases.create({ id: 'd' });
+    for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
+      const { container } = await database.containers.create({ id: 'c', partitionKey: HASH_KEY });
+      try {
+        pages += await history(emulator, container, new Random(seed));
+      } catch (cause) {
+        throw new Error(`MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`, { cause });
+      }
+      await container.delete();
     }
-    await container.delete();
-  }
-  expect(pages).toBeGreaterThan(HISTORIES);
-});
+    expect(pages).toBeGreaterThan(HISTORIES);
+  },
+);

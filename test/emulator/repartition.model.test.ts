@@ -10,6 +10,8 @@ import { clientInside, HASH_KEY, insist, TWO_LEVELS } from './emulate.ts';
 
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 15);
 const SEED = suiteSeed();
+/** Ends a hang, and nothing that is merely slow. */
+const TIMEOUT_MS = 60_000 + HISTORIES * 20_000;
 const STEPS = 80;
 const V1_KEY = { paths: ['/pk'], version: PartitionKeyDefinitionVersion.V1 };
 const KEYS = [HASH_KEY, TWO_LEVELS, V1_KEY];
@@ -131,29 +133,33 @@ async function ids(container: Container): Promise<string[]> {
   return resources.map(({ id }) => id);
 }
 
-test(`the feed loses and repeats nothing over splits and merges, in ${HISTORIES} random histories on a bad day`, async () => {
-  const emulator = await startEmulator({ seed: SEED });
-  const client = clientInside(emulator);
-  const { database } = await client.databases.create({ id: 'd' });
-  const kinds = new Set<string>();
-  try {
-    for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
-      const request: ContainerRequest = { id: `c${seed}`, throughput: 400 + (seed % 2) * 6000 };
-      const partitionKey = KEYS[seed % KEYS.length]!;
-      const { container } = await database.containers.create({ ...request, partitionKey });
-      const name = partitionKey === TWO_LEVELS ? 'two' : 'one';
-      emulator.faults(ADVERSE);
-      kinds.add(
-        await history(emulator, container, name, seeded(seed)).catch((error: unknown) => {
-          throw new Error(`MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`, { cause: error });
-        }),
-      );
-      emulator.faults({});
+test(
+  `the feed loses and repeats nothing over splits and merges, in ${HISTORIES} random histories on a bad day`,
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const emulator = await startEmulator({ seed: SEED });
+    const client = clientInside(emulator);
+    const { database } = await client.databases.create({ id: 'd' });
+    const kinds = new Set<string>();
+    try {
+      for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
+        const request: ContainerRequest = { id: `c${seed}`, throughput: 400 + (seed % 2) * 6000 };
+        const partitionKey = KEYS[seed % KEYS.length]!;
+        const { container } = await database.containers.create({ ...request, partitionKey });
+        const name = partitionKey === TWO_LEVELS ? 'two' : 'one';
+        emulator.faults(ADVERSE);
+        kinds.add(
+          await history(emulator, container, name, seeded(seed)).catch((error: unknown) => {
+            throw new Error(`MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`, { cause: error });
+          }),
+        );
+        emulator.faults({});
+      }
+    } finally {
+      client.dispose();
+      await emulator.close();
     }
-  } finally {
-    client.dispose();
-    await emulator.close();
-  }
-  expect(HISTORIES <= 5 || kinds.has('sm')).toBe(true);
-  expect(emulator.stats().faults).toBeGreaterThan(HISTORIES);
-});
+    expect(HISTORIES <= 5 || kinds.has('sm')).toBe(true);
+    expect(emulator.stats().faults).toBeGreaterThan(HISTORIES);
+  },
+);

@@ -40,7 +40,7 @@ export class Sightings {
   }
 
   /**
-   * When the leases have to be listed again (L7d): after an acquire interval while anything moves or is to be had, after a
+   * When the leases have to be listed again (L7c): after an acquire interval while anything moves or is to be had, after a
    * renewal's where all is as it was, after an expiration where every lease is looked after here, as this host's own
    * writes tell what happens to those; and at the latest when one of another host can have expired.
    */

@@ -239,6 +239,18 @@ describe('renewal', () => {
     expect(session.fresh()).toBeUndefined();
   });
 
+  it('is asked for once before a handler is begun, however slow the store is', async () => {
+    const { clock, store, session } = begin();
+    clock.advance(5_001);
+    const waiting = session.fresh();
+    clock.advance(4_500);
+    store.asked[0]?.answer();
+    await waiting;
+    clock.advance(1_000);
+    expect(session.fresh()).toBeUndefined();
+    expect(store.asked.length).toBeLessThanOrEqual(2);
+  });
+
   it('is not waited for once the lease is lost', async () => {
     const { clock, session } = begin();
     clock.advance(6_000);

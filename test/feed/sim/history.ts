@@ -122,7 +122,7 @@ export class History {
     return this.#oracle.failures;
   }
 
-  /** L7d: leases at rest are seldom listed, and yet whoever goes is replaced in time. */
+  /** L7c: leases at rest are seldom listed, and yet whoever goes is replaced in time. */
   async #goFromRest(): Promise<void> {
     const { acquireMs, renewMs, expirationMs } = this.#timings;
     const settledMs = Math.max(acquireMs, renewMs);

@@ -12,6 +12,13 @@ interface Answer {
   readonly body: { code?: string; message?: string } | undefined;
 }
 
+function signedHeaders({ key }: Emulator, method: string): Record<string, string> {
+  const date = new Date().toUTCString();
+  const text = `${method.toLowerCase()}\ndocs\ndbs/d/colls/c\n${date.toLowerCase()}\n\n`;
+  const signature = createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64');
+  return { 'x-ms-date': date, authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`) };
+}
+
 /** One signed request, for what the client wouldn't send. */
 function send(
   emulator: Emulator,
@@ -20,14 +27,7 @@ function send(
   headers: Record<string, string>,
   body?: string | Buffer,
 ): Promise<Answer> {
-  const date = new Date().toUTCString();
-  const text = `${method.toLowerCase()}\ndocs\ndbs/d/colls/c\n${date.toLowerCase()}\n\n`;
-  const signature = createHmac('sha256', Buffer.from(emulator.key, 'base64')).update(text).digest('base64');
-  const signed = {
-    'x-ms-date': date,
-    authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`),
-    ...headers,
-  };
+  const signed = { ...signedHeaders(emulator, method), ...headers };
   return new Promise((resolve, reject) => {
     const call = request(new URL(path, emulator.endpoint), { method, headers: signed }, (response) => {
       const chunks: Buffer[] = [];
@@ -44,7 +44,8 @@ function send(
 }
 
 const DOCS = '/dbs/d/colls/c/docs';
-const KEY = { 'x-ms-documentdb-partitionkey': '["a"]' };
+const keyHeader = (pk: string) => ({ 'x-ms-documentdb-partitionkey': JSON.stringify([pk]) });
+const KEY = keyHeader('a');
 
 test('a wrong key is refused', async () => {
   const { emulator } = await emulate();
@@ -144,6 +145,51 @@ test('huge, half-closed and abandoned requests leave the server up', async () =>
     });
   }
   expect((await container.items.create({ id: '1', pk: 'a' })).statusCode).toBe(201);
+});
+
+/** The body of the first answer, once it is whole, and what follows it. */
+function bodyOf(bytes: Buffer<ArrayBuffer>): { body: string; rest: Buffer<ArrayBuffer> } | undefined {
+  const head = bytes.indexOf('\r\n\r\n');
+  if (head === -1) return undefined;
+  const end = head + 4 + Number(/content-length: (\d+)/.exec(bytes.toString('latin1', 0, head))?.[1]);
+  return bytes.length < end ? undefined : { body: bytes.toString('utf8', head + 4, end), rest: bytes.subarray(end) };
+}
+
+test('a page that a slow client takes its time over is its own, whatever others are sent meanwhile', async () => {
+  const { emulator, container } = await emulate();
+  for (const pk of ['a', 'b']) {
+    for (let n = 0; n < 5; n++) {
+      const operations = Array.from({ length: 50 }, (_, i) => ({
+        operationType: 'Create' as const,
+        resourceBody: { id: `${n * 50 + i}`, pk, text: pk.repeat(9000) },
+      }));
+      await container.items.batch(operations, pk);
+    }
+  }
+  const page = (pk: string) => ({ 'a-im': 'Incremental Feed', 'x-ms-max-item-count': '-1', ...keyHeader(pk) });
+  // More than the system takes in between: the last of them wait in the server, by pages that were handed out already.
+  const wanted = 8;
+  const lines = Object.entries({ host: 'localhost', ...signedHeaders(emulator, 'GET'), ...page('a') });
+  const slow = connect(Number(new URL(emulator.endpoint).port), '127.0.0.1').pause();
+  for (let i = 0; i < wanted; i++) {
+    slow.write(`GET ${DOCS} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+  }
+  await expect.poll(() => emulator.stats().requests['change-feed']).toBe(wanted);
+  for (let i = 0; i < 20; i++) await send(emulator, 'GET', DOCS, page('b'));
+  const texts = new Set<string>();
+  let got = Buffer.alloc(0);
+  let left = wanted;
+  for await (const chunk of slow) {
+    got = Buffer.concat([got, chunk as Buffer]);
+    for (let next = bodyOf(got); next; next = bodyOf(got)) {
+      const { Documents } = JSON.parse(next.body) as { Documents: { text: string }[] };
+      for (const { text } of Documents) texts.add(text);
+      got = next.rest;
+      left--;
+    }
+    if (left === 0) break;
+  }
+  expect(texts).toEqual(new Set(['a'.repeat(9000)]));
 });
 
 test('close does not wait for idle connections', async () => {

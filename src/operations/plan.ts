@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
+import { checkPipeline } from '../definition/contract.ts';
+import type { Finding } from '../definition/kinds.ts';
 import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/plan.ts';
 import { factsOf } from '../model/rules/index.ts';
 import { n } from '../model/rules/rule.ts';
@@ -8,6 +10,12 @@ import { readPair } from './model/pair.ts';
 import { ruleFlags } from './model/settings.ts';
 import { defineOperation } from './operation.ts';
 import { plural } from './table.ts';
+
+/** What `millrace plan` answers; with an error among `findings` no host would start. */
+interface Planned extends PipelinePlan {
+  readonly findings: readonly Finding[];
+  readonly deployed?: readonly Deployed[];
+}
 
 export const plan = defineOperation({
   verb: 'plan',
@@ -21,7 +29,7 @@ export const plan = defineOperation({
       .optional()
       .describe('say what this would change of what runs on the account, and what that costs; exit code 1 if refused'),
   }),
-  run: async ({ profile, against }, { workspace }): Promise<PipelinePlan & { deployed?: readonly Deployed[] }> => {
+  run: async ({ profile, against }, { workspace }): Promise<Planned> => {
     const { pipeline, documents, folder } = await readPair(workspace, undefined);
     if (!pipeline || !documents.design) {
       throw new UsageError('pipeline-missing', `There is no pipeline in ${folder} to plan`, {
@@ -29,20 +37,27 @@ export const plan = defineOperation({
       });
     }
     const { model } = documents.design;
-    const planned = planOf(pipeline, model, factsOf(documents, { settings: { profile } }));
+    const planned = {
+      ...planOf(pipeline, model, factsOf(documents, { settings: { profile } })),
+      findings: checkPipeline(pipeline, model),
+    };
     if (against === undefined) return planned;
     return { ...planned, deployed: await againstDeployed(pipeline, model, await workspace.services()) };
   },
-  format: ({ projections, circles, deployed }) =>
+  format: ({ projections, circles, findings, deployed }) =>
     [
       ...projections.map(text),
+      ...findings.map(({ severity, message, mend }) => `${severity}: ${message}. ${mend}`),
       ...circles.map((names) => `In a circle: ${[...names, names[0]].join(' → ')}`),
       ...(deployed
         ? [['Against what is deployed:', ...deployed.map((one) => `  ${sayDeployed(one)}`)].join('\n')]
         : []),
       `${plural(projections.length, 'projection')}. RU by published figures at the documents' own sizes; N: changes of a page that fall into one group.`,
     ].join('\n\n'),
-  ok: ({ circles, deployed = [] }) => circles.length === 0 && !deployed.some(({ state }) => state === 'refused'),
+  ok: ({ circles, findings, deployed = [] }) =>
+    circles.length === 0 &&
+    !findings.some(({ severity }) => severity === 'error') &&
+    !deployed.some(({ state }) => state === 'refused'),
 });
 
 function text(of: ProjectionPlan): string {

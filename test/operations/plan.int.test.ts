@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fingerprints } from '../../src/engine/fingerprints.ts';
 import { Views } from '../../src/engine/views.ts';
 import type { AggregateSpec, EmbedSpec, Pipeline } from '../../src/definition/kinds.ts';
+import { plan } from '../../src/operations/plan.ts';
 import { againstDeployed, sayDeployed } from '../../src/operations/plan-deployed.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
@@ -65,4 +66,15 @@ test('what a pipeline would change is told before it is deployed, and nothing is
   expect(added && sayDeployed(added)).toContain('millrace projections rebuild names once it is deployed');
   expect(await new Fingerprints(stage.services.state, { pipeline: embedding, model }).check(embed)).toBeUndefined();
   expect((await against(embedding)).at(-1)).toMatchObject({ id: 'names@2', state: 'unchanged' });
+});
+
+test('what would keep a host from starting is told with the plan, and is exit code 1', () => {
+  const finding = { code: 'x', severity: 'error', message: 'It is wrong', mend: 'Mend it.' } as const;
+  const planned = (severity: 'error' | 'warning') => ({
+    projections: [],
+    circles: [],
+    findings: [{ ...finding, severity }],
+  });
+  expect(plan.format(planned('error'))).toContain('error: It is wrong. Mend it.');
+  expect([plan.ok?.(planned('error')), plan.ok?.(planned('warning'))]).toEqual([false, true]);
 });

@@ -4,7 +4,9 @@ import { Views } from '../../src/engine/views.ts';
 import type { AggregateSpec, EmbedSpec, Pipeline } from '../../src/definition/kinds.ts';
 import { plan } from '../../src/operations/plan.ts';
 import { againstDeployed, sayDeployed } from '../../src/operations/plan-deployed.ts';
-import { type Stage, openStage } from '../support/stage.ts';
+import { declaredPipeline } from '../../src/host/load-pipeline.ts';
+import type { Context } from '../../src/operations/operation.ts';
+import { SHOP, type Stage, openStage } from '../support/stage.ts';
 
 let stage: Stage;
 beforeAll(async () => {
@@ -68,13 +70,19 @@ test('what a pipeline would change is told before it is deployed, and nothing is
   expect((await against(embedding)).at(-1)).toMatchObject({ id: 'names@2', state: 'unchanged' });
 });
 
-test('what would keep a host from starting is told with the plan, and is exit code 1', () => {
-  const finding = { code: 'x', severity: 'error', message: 'It is wrong', mend: 'Mend it.' } as const;
-  const planned = (severity: 'error' | 'warning') => ({
-    projections: [],
-    circles: [],
-    findings: [{ ...finding, severity }],
+test('what would keep a host from starting is told with the plan, and is exit code 1', async () => {
+  const declared = await declaredPipeline(SHOP);
+  if (!declared) throw new Error('The fixture has a pipeline');
+  const outcome = (pipeline: Pipeline) => {
+    const workspace = { directory: SHOP, folder: SHOP, declared: async () => ({ ...declared, pipeline }) };
+    return plan.run({}, { workspace } as unknown as Context);
+  };
+  expect(await outcome(declared.pipeline)).toMatchObject({ ok: true });
+  const [first, ...others] = declared.pipeline.projections;
+  if (!first) throw new Error('The fixture has projections');
+  const wrong = { ...first, from: { container: 'Order', type: 'order' } };
+  expect(await outcome({ ...declared.pipeline, projections: [wrong, ...others] })).toMatchObject({
+    ok: false,
+    text: expect.stringContaining('error: Projection summaries reads container Order'),
   });
-  expect(plan.format(planned('error'))).toContain('error: It is wrong. Mend it.');
-  expect([plan.ok?.(planned('error')), plan.ok?.(planned('warning'))]).toEqual([false, true]);
 });

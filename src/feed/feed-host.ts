@@ -16,7 +16,7 @@ import { until } from './until.ts';
 
 /** Milliseconds; those that .NET and Functions have too have their defaults. */
 export interface Timings {
-  /** How often leases are looked at. */
+  /** How often leases are looked at while anything moves; at rest less often (sightings.ts). */
   readonly acquireMs: number;
   /** A lease that nobody wrote for longer may be taken by others. */
   readonly expirationMs: number;

@@ -43,6 +43,12 @@ const LIST: readonly Line[] = [
   { ...EFFECTS, kind: 'send', mode: "a sink of one's own", test: "a sink of one's own" },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "a runner of one's own" },
   {
+    kind: 'processor',
+    mode: 'on the embedded server',
+    file: 'test/feed/processor.model.test.ts',
+    histories: 2_000,
+  },
+  {
     kind: 'operation',
     mode: 'cut off at requests',
     file: 'test/operations/projections/crash.model.test.ts',

@@ -24,6 +24,8 @@ export const BRISK: Timings = {
 export class CutStore implements LeaseStore {
   readonly #inner: LeaseStore;
   cut = false;
+  /** Until it resolves the process stands still: what it asks goes out, and is answered, afterwards. */
+  standing: Promise<void> = Promise.resolve();
 
   constructor(inner: LeaseStore) {
     this.#inner = inner;
@@ -70,8 +72,11 @@ export class CutStore implements LeaseStore {
   }
 
   async #through<T>(call: () => Promise<T>): Promise<T> {
+    await this.standing;
     if (this.cut) throw new Error('This host was killed');
-    return call();
+    const answer = await call();
+    await this.standing;
+    return answer;
   }
 }
 

@@ -1,10 +1,12 @@
-// Random histories of several hosts over one container: documents are written while hosts start, stop, are killed and
-// fail and partitions are split, on a server that lags, throttles and loses answers. Whatever happens, no change is lost (L2), no position goes
-// back (L3), and within one tenure no document is handled in an older version after a newer one.
+// Random histories of several hosts over one container: documents are written while hosts start, stop, stand still, are
+// killed and fail, their clocks differ, and partitions are split and merged, on a server that lags, throttles and loses
+// answers. Whatever happens, no change is lost (L2), no position goes back (L3), no lease that expired is acted on (L1),
+// and within one tenure no document is handled in an older version after a newer one.
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import { type Container, type CosmosClient, PartitionKeyDefinitionVersion } from '@azure/cosmos';
 import pMap from 'p-map';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type FeedRange, rangeId } from '../../src/cosmos/ranges.ts';
 import { withRetry } from '../../src/cosmos/retry.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
@@ -81,6 +83,7 @@ class History {
   #moment = 0;
   #calm = false;
   #splits = 0;
+  #merges = 0;
   readonly #failures: string[] = [];
   readonly #running = new Map<string, Host>();
   readonly #ended: Promise<void>[] = [];
@@ -114,10 +117,12 @@ class History {
       const name = random.pick(HOSTS);
       if (kind < 0.6) await this.#write(`d${random.int(DOCUMENTS)}`);
       else if (kind < 0.72) this.#start(name, random.int(1_000_000));
-      else if (kind < 0.76) this.#end(name, 'stop');
-      else if (kind < 0.8) this.#end(name, 'kill');
-      else if (kind < 0.84) this.#end(name, 'cut off');
-      else if (kind < 0.87 && ++this.#splits <= 4) emulator.split(`d/${this.#name}`);
+      else if (kind < 0.75) this.#end(name, 'stop');
+      else if (kind < 0.78) this.#end(name, 'kill');
+      else if (kind < 0.81) this.#end(name, 'cut off');
+      else if (kind < 0.84) this.#standStill(name, random.int(2 * TIMINGS.expirationMs));
+      else if (kind < 0.86 && ++this.#splits <= 4) emulator.split(`d/${this.#name}`);
+      else if (kind < 0.88) await this.#merge();
       else await delay(random.int(40));
     }
     // Somebody comes back and finishes what is left.
@@ -141,17 +146,19 @@ class History {
   #start(name: string, seed: number): void {
     if (this.#running.has(name)) return;
     const index = HOSTS.indexOf(name) + 1;
-    const leases = new CutStore(this.#watched(name, this.#store(index, name)));
+    const clock = skewed(seed);
+    const leases = new CutStore(this.#watched(name, this.#store(index, name, clock)));
     const host: Host = { leases, dead: false, started: Promise.resolve().then(() => open()) };
     const open = async (): Promise<FeedHost> => {
       const random = new Random(seed);
       const processor = new FeedHost({
         container: this.#name,
         host: name,
-        source: await this.#source(index, 1 + random.int(4)),
+        source: await this.#source(index, 1 + random.int(4), clock),
         leases,
         start: 'beginning',
         timings: TIMINGS,
+        clock,
         handle: (page, fence) => this.#handle(page, fence, host, random),
       });
       // Rejects when it is cut off meanwhile.
@@ -170,6 +177,20 @@ class History {
     this.#ended.push(host.started.then((processor) => processor.stop()));
   }
 
+  /** For a while nothing that it asks is answered, and nothing it handles goes on; its lease expires, or doesn't. */
+  #standStill(name: string, ms: number): void {
+    const host = this.#running.get(name);
+    if (!host) return;
+    const awake = delay(ms);
+    host.leases.standing = awake;
+    this.#ended.push(awake);
+  }
+
+  async #merge(): Promise<void> {
+    const { length } = await this.#container(0).getFeedRanges();
+    if (length > 1 && ++this.#merges <= 2) emulator.merge(`d/${this.#name}`);
+  }
+
   /** One change after the other, under the fence, with a crash or a failure anywhere between. */
   async #handle(page: Page, fence: Fence, host: Host, random: Random): Promise<void> {
     const tenure = this.#tenures.get(fence.signal) ?? {
@@ -181,6 +202,7 @@ class History {
     for (const { id, version, doc } of page.changes) {
       for (let turns = random.int(4); turns > 0; turns--) await turn();
       if (random.chance(0.05)) await delay(random.int(30));
+      await host.leases.standing;
       if (host.dead) throw new Error('This host was killed');
       if (!this.#calm && random.chance(0.05)) throw new Error('The sink is not there');
       fence.assert();
@@ -240,8 +262,16 @@ class History {
   /** What is in the feed below a checkpoint was handled before that checkpoint's write was begun (L2). */
   async #judge(): Promise<void> {
     const source = await this.#source(0, 1_000);
-    for (const { minInclusive: min, maxExclusive: max } of await this.#container(0).getFeedRanges()) {
-      // A checkpoint of a range that was split later covers its parts, which keep the numbering.
+    const now = await this.#container(0).getFeedRanges();
+    const bounds = new Set([
+      ...now.flatMap(({ minInclusive, maxExclusive }) => [minInclusive, maxExclusive]),
+      ...this.#checkpoints.flatMap(({ range }) => [range.min, range.max]),
+    ]);
+    const parts = [...bounds].toSorted();
+    for (const [index, min] of parts.slice(0, -1).entries()) {
+      const max = parts[index + 1]!;
+      // A checkpoint of a range that was split later covers its parts, and one of a part stays one of it in what was
+      // merged: both keep the numbering.
       const passing = this.#checkpoints.filter(({ range }) => range.min <= min && max <= range.max);
       for (let position = ''; ;) {
         const page = await source.read({ min, max }, position, new AbortController().signal);
@@ -260,17 +290,34 @@ class History {
     return client(index).database('d').container(this.#name);
   }
 
-  #store(index: number, host: string): CosmosLeaseStore {
+  #store(index: number, host: string, clock?: Clock): CosmosLeaseStore {
     const leases = client(index).database('d').container('leases');
-    return new CosmosLeaseStore({ monitored: this.#container(index), leases, host, prefix: this.#name });
+    return new CosmosLeaseStore({
+      monitored: this.#container(index),
+      leases,
+      host,
+      prefix: this.#name,
+      ...(clock && { clock }),
+    });
   }
 
-  async #source(index: number, pageSize: number): Promise<CosmosChangeSource> {
+  async #source(index: number, pageSize: number, clock = systemClock): Promise<CosmosChangeSource> {
     const container = this.#container(index);
     const { resource } = await withRetry(() => container.read(), { reads: true });
     const map = { name: this.#name, keyPaths: [['pk']], types: new Map([['item', {}]]) };
-    return new CosmosChangeSource(container, resource?._rid ?? '', map, { epoch: 1, pageSize });
+    return new CosmosChangeSource(container, resource?._rid ?? '', map, { epoch: 1, pageSize, clock });
   }
+}
+
+/** A process's own clock, up to 90 s before or after the others'. */
+function skewed(seed: number): Clock {
+  const random = new Random(seed);
+  const [wall, since] = [random.int(180_001) - 90_000, random.int(1_000_000)];
+  return {
+    now: () => systemClock.now() + wall,
+    monotonic: () => systemClock.monotonic() + since,
+    sleep: (ms, signal) => systemClock.sleep(ms, signal),
+  };
 }
 
 const NOWHERE = { min: '', max: '' };

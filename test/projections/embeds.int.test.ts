@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Doc, EmbedSpec } from '../../src/definition/kinds.ts';
 import { type SourceContainer, toChange } from '../../src/feed/change-mapper.ts';
@@ -64,6 +65,30 @@ async function refusals(work: Promise<unknown>): Promise<string[]> {
     return error.refusals.map(({ change, error: { code, message } }) => `${change.id} ${code}: ${message}`);
   }
 }
+
+describe('a child that changed', () => {
+  it('is looked at again where an answer was long under way and too old', async () => {
+    const one = runner(SPEC, 20);
+    await one.apply([await parent('slow', 'new')], hosts.session(0));
+    await child('slow', 'c');
+    const before = await hosts.session(0).read('Children', ['slow'], ['c']);
+    const changed = await child('slow', 'c', { note: 1 });
+    const session = hosts.session(1);
+    let asked = 0;
+    const slow: SinkSession = {
+      fence: session.fence,
+      commit: (...of) => session.commit(...of),
+      query: (...of) => session.query(...of),
+      read: async (container, ...of) => {
+        if (container !== 'Children' || ++asked > 1) return session.read(container, ...of);
+        await delay(40);
+        return before;
+      },
+    };
+    await one.apply([changed], slow);
+    expect(await stored('slow', 'c')).toMatchObject({ name: 'new', note: 1 });
+  });
+});
 
 describe('the second pass', () => {
   it('sees the children that the first one and their own changes missed, since both read too old', async () => {

@@ -71,10 +71,11 @@ async function heal(
 async function storedAs(change: Change, readLagMs: number, session: SinkSession): Promise<SinkDocument | undefined> {
   const settledAt = systemClock.monotonic() + readLagMs;
   for (let pause = 5; ; pause *= 2) {
+    // An answer may be long under way: how old it can be goes by when it was asked for.
+    const askedAt = systemClock.monotonic();
     const [found] = await session.read(change.container, change.key, [change.id]);
     if (found?._etag === change.version.etag) return found;
-    const now = systemClock.monotonic();
-    if (now >= settledAt || (found && Number(found['_ts']) * 1000 > change.at)) return undefined;
-    await systemClock.sleep(Math.min(pause, Math.max(1, settledAt - now)));
+    if (askedAt >= settledAt || (found && Number(found['_ts']) * 1000 > change.at)) return undefined;
+    await systemClock.sleep(Math.min(pause, Math.max(1, settledAt - systemClock.monotonic())));
   }
 }

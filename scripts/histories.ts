@@ -52,21 +52,10 @@ const LIST: readonly Line[] = [
     kind: 'operation',
     mode: 'cut off at requests',
     file: 'test/operations/projections/crash.model.test.ts',
-    histories: 300,
+    histories: 100,
   },
   { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },
-  { kind: 'emulator', mode: 'feed', file: 'test/emulator/feed.model.test.ts', histories: 300 },
-  { kind: 'emulator', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 300 },
-  { kind: 'emulator', mode: 'linearizable', file: 'test/emulator/linearizable.model.test.ts', histories: 30 },
-  { kind: 'emulator', mode: 'pages', file: 'test/emulator/paging.model.test.ts', histories: 1_000 },
-  {
-    kind: 'emulator',
-    mode: 'SQL',
-    file: 'test/emulator/sql.model.test.ts',
-    test: 'mean to the engine',
-    histories: 50_000,
-  },
 ];
 
 /** The most histories of one vitest process, so that progress is seen and memory stays small. */

@@ -34,8 +34,7 @@ let clients: CosmosClient[];
 beforeAll(async () => {
   emulator = await startEmulator({ seed: SEED });
   clients = Array.from({ length: HOSTS.length + 1 }, () => clientOf(emulator));
-  const { database } = await client(0).databases.create({ id: 'd' });
-  await database.containers.create({ id: 'leases', partitionKey: { paths: ['/id'] }, defaultTtl: -1 });
+  await client(0).databases.create({ id: 'd' });
 });
 
 afterAll(async () => {
@@ -79,6 +78,7 @@ interface Tenure {
 class History {
   readonly #random: Random;
   readonly #name: string;
+  readonly #leases: string;
   /** Counts what happens, so that it can be said what was before what. */
   #moment = 0;
   #calm = false;
@@ -99,6 +99,7 @@ class History {
   constructor(seed: number) {
     this.#random = new Random(seed);
     this.#name = `c${seed}`;
+    this.#leases = `leases${seed}`;
   }
 
   /** Resolves to what went wrong. */
@@ -109,7 +110,10 @@ class History {
       partitionKey: { paths: ['/pk'], version: PartitionKeyDefinitionVersion.V2 },
       throughput: 6_000 * random.pick([1, 2, 4]),
     };
-    await client(0).database('d').containers.createIfNotExists(definition);
+    const { containers } = client(0).database('d');
+    await containers.createIfNotExists(definition);
+    // Leases of its own: a listing would look through those of all histories.
+    await containers.createIfNotExists({ id: this.#leases, partitionKey: { paths: ['/id'] }, defaultTtl: -1 });
     // A host that dies while it prepares makes the others wait for its lock to expire: seen elsewhere.
     await this.#store(0, 'first').prepare(new AbortController().signal);
     for (let step = 0; step < 80; step++) {
@@ -291,7 +295,7 @@ class History {
   }
 
   #store(index: number, host: string, clock?: Clock): CosmosLeaseStore {
-    const leases = client(index).database('d').container('leases');
+    const leases = client(index).database('d').container(this.#leases);
     return new CosmosLeaseStore({
       monitored: this.#container(index),
       leases,

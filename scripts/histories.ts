@@ -21,7 +21,7 @@ interface Line {
 
 const AGGREGATES = { kind: 'aggregate', file: 'test/projections/aggregates.model.test.ts', histories: 5_000 };
 const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', histories: 5_000 };
-const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 5_000 };
+const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 100 };
 
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
@@ -46,7 +46,7 @@ const LIST: readonly Line[] = [
     kind: 'processor',
     mode: 'on the embedded server',
     file: 'test/feed/processor.model.test.ts',
-    histories: 2_000,
+    histories: 300,
   },
   {
     kind: 'operation',

@@ -188,7 +188,7 @@ function comparison(one: Term, two: Term, pick: Pick): Term {
       const [a, b] = [one.of(doc), two.of(doc)];
       if (a === undefined || b === undefined || typeName(a) !== typeName(b)) return undefined;
       if (typeof a === 'object' && a !== null) return op === '=' ? deep(a) === deep(b) : undefined;
-      if (a === null) return op === '=' ? true : op === '!=' ? undefined : undefined;
+      if (a === null) return { '=': true, '!=': false }[op];
       const [x, y] = [a as number, b as number];
       return { '=': x === y, '!=': x !== y, '<': x < y, '<=': x <= y, '>': x > y, '>=': x >= y }[op];
     },

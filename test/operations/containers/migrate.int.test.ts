@@ -43,10 +43,13 @@ describe(`migrating under sustained writes (seed ${SEED})`, () => {
     const before = writers.count;
     const began = performance.now();
     const cpu = process.cpuUsage();
-    // Gone there and back as often as it takes: all of the writes fall into a migration.
+    // Gone there and back as often as it takes; the next one begins as soon as a writer has followed.
     const moves: Migrated[] = [];
-    while (writers.count - before < WRITES || moves.length < 2)
-      moves.push(await migrate({ ...options(), rollback: moves.length % 2 === 1 }));
+    while (writers.count - before < WRITES || moves.length < 2) {
+      const moved = await migrate({ ...options(), rollback: moves.length % 2 === 1 });
+      moves.push(moved);
+      await writers.follow(moved.into);
+    }
     const seconds = (performance.now() - began) / 1_000;
     const { user, system } = process.cpuUsage(cpu);
     const written = writers.count - before;

@@ -57,9 +57,18 @@ export class Writers {
   }
 
   /** Resolves once so many writes were answered. */
-  async until(count: number): Promise<void> {
+  until(count: number): Promise<void> {
+    return this.#reach(() => this.count >= count);
+  }
+
+  /** Resolves once the last write was admitted to this container. */
+  follow(container: string): Promise<void> {
+    return this.#reach(() => this.targets.at(-1) === container);
+  }
+
+  async #reach(reached: () => boolean): Promise<void> {
     const failed = Promise.all(this.#running);
-    while (this.count < count) await Promise.race([delay(20), failed]);
+    while (!reached()) await Promise.race([delay(20), failed]);
   }
 
   async stop(): Promise<void> {

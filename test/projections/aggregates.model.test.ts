@@ -15,7 +15,10 @@ it.each([AGGREGATE, EACH, STABLE].map((spec) => [spec.name, spec] as const))(
 );
 
 it(`after any history aggregate by-hour is what the oracle says, by windows of a table (seed ${SEED})`, () =>
-  holdExact(BY_HOUR, () => runner(BY_HOUR), BY_HOUR_TABLE));
+  holdExact(BY_HOUR, () => runner(BY_HOUR), { oracle: BY_HOUR_TABLE }));
+
+it(`read by all versions, hard deletes and expiry among them, groups are what the oracle says (seed ${SEED})`, () =>
+  holdExact(AGGREGATE, () => runner(AGGREGATE), { feed: 'all-versions' }));
 
 it(`after any history an aggregate of an aggregate is what the oracle says (seed ${SEED})`, async () => {
   let emptied = 0;

@@ -8,6 +8,7 @@ import { recompute, visible } from '../../src/definition/recompute.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
+import { ofAllVersions } from './all-versions.ts';
 import { runHistory } from './history.ts';
 import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
@@ -162,22 +163,34 @@ const each = useHistories({
   Copies: '/place',
 });
 
+interface Way {
+  /** What the oracle goes by. Default: the projection itself. */
+  readonly oracle?: ProjectionSpec;
+  /** Which feed the sources are read by. */
+  readonly feed?: SourceContainer['feed'];
+}
+
 /** Runs random histories of a projection and compares what they leave with the oracle. */
-export const holdExact = (spec: ProjectionSpec, runner: () => Runner, oracle = spec): Promise<void> =>
+export const holdExact = (spec: ProjectionSpec, runner: () => Runner, { oracle = spec, feed }: Way = {}) =>
   each(historiesOr(200), async (world, seed) => {
     const tenant = `t${seed}`;
     const joined = spec.kind === 'copy' && spec.joins.length > 0;
-    await runHistory({
+    const write = (random: Random, to: World): Promise<void> =>
+      joined && random.chance(0.4) ? writeCustomer(random, tenant, to) : writeOrder(random, tenant, to);
+    const options = {
       random: new Random(seed),
       tenant,
       hosts: world.hosts,
       feed: world.feed,
       runners: world.hosts.map(runner),
-      write: (random) =>
-        joined && random.chance(0.4) ? writeCustomer(random, tenant, world) : writeOrder(random, tenant, world),
       readLagMs: READ_LAG_MS,
       sources: sourcesOf(spec),
-    });
+    };
+    await runHistory(
+      feed === 'all-versions'
+        ? ofAllVersions(options, write, world)
+        : { ...options, write: (random) => write(random, world) },
+    );
     return () => compare(oracle, tenant, world);
   });
 

@@ -6,7 +6,7 @@ import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import { MillraceError } from '../../src/base/errors.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { Change } from '../../src/feed/change.ts';
-import { type SourceContainer, toChange } from '../../src/feed/change-mapper.ts';
+import { type SourceContainer, toChange, toVersion } from '../../src/feed/change-mapper.ts';
 import type { Fence } from '../../src/feed/fence.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
@@ -25,9 +25,9 @@ export interface Host {
   readonly database: Database;
 }
 
-/** One page of the change feed of one partition key, from a position on ('': the beginning). */
+/** One page of a change feed of one partition key, from a position on ('': the beginning; '*': now). */
 export type ReadFeed = (
-  container: string,
+  source: Pick<SourceContainer, 'name' | 'feed'>,
   key: string,
   from: string,
   size: number,
@@ -43,6 +43,8 @@ export interface HistoryOptions {
   readonly runners: readonly Runner[];
   /** Makes one random write at the source. */
   readonly write: (random: Random) => Promise<void>;
+  /** Ends what would still change by itself; after it nothing does but what `write` is called for. */
+  readonly settle?: () => void;
   readonly readLagMs: number;
   /** One delivery after the other, none repeated unless its host crashed, no zombies: for what keeps an order. */
   readonly serial?: boolean;
@@ -58,6 +60,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   const { random, hosts, sources, runners, serial = false } = options;
   const steps = stepsOf(random);
   const feeds = sources.map((source) => new Feed(options.feed, source, options.tenant, random));
+  for (const feed of feeds) await feed.begin();
   const zombies = new Zombies();
   const underway = new Set<Promise<void>>();
   const failures: unknown[] = [];
@@ -108,6 +111,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   // What a delivery wrote may be a source as well, and its feed be read from a replica that lags behind: quiet is what
   // had nothing to give before and after that long.
   const drain = async (): Promise<void> => {
+    options.settle?.();
     for (let quiet = 0; quiet < 2 && failures.length === 0;) {
       let moved = false;
       for (const feed of feeds) {
@@ -145,13 +149,13 @@ interface FeedPage {
   readonly from: string;
 }
 
-/** The real change feed of one partition key, with one checkpoint that two hosts share as they would a lease's. */
+/** A real change feed of one partition key, with one checkpoint that two hosts share as they would a lease's. */
 class Feed {
   readonly #read: ReadFeed;
   readonly #source: SourceContainer;
   readonly #tenant: string;
   readonly #size: number;
-  readonly #history: string[] = [''];
+  readonly #history: string[] = [];
   #checkpoint = '';
 
   constructor(read: ReadFeed, source: SourceContainer, tenant: string, random: Random) {
@@ -161,10 +165,17 @@ class Feed {
     this.#size = 1 + random.int(4);
   }
 
+  /** The all-versions feed has no beginning: it is read from now on. */
+  async begin(): Promise<void> {
+    if (this.#source.feed === 'all-versions')
+      this.#checkpoint = (await this.#read(this.#source, this.#tenant, '*', this.#size)).next;
+    this.#history.push(this.#checkpoint);
+  }
+
   async page(): Promise<FeedPage> {
     const from = this.#checkpoint;
-    const { documents, next } = await this.#read(this.#source.name, this.#tenant, from, this.#size);
-    const changes = documents.map((raw) => toChange(this.#source, raw, 1)).filter((change) => change !== undefined);
+    const { documents, next } = await this.#read(this.#source, this.#tenant, from, this.#size);
+    const changes = documents.map((raw) => changeOf(this.#source, raw)).filter((change) => change !== undefined);
     return { read: documents.length, changes, next, from };
   }
 
@@ -179,6 +190,11 @@ class Feed {
     this.#checkpoint = random.pick(this.#history);
   }
 }
+
+export const changeOf = (source: SourceContainer, raw: unknown): Change | undefined =>
+  source.feed === 'all-versions'
+    ? toVersion(source, raw, 1, (current) => toChange(source, current, 1))
+    : toChange(source, raw, 1);
 
 export class Zombies {
   #asleep: (() => void)[] = [];

@@ -1,6 +1,6 @@
 // An adverse embedded server for random histories, many at a time: each in partitions of its own, some dozens to a
 // database, which goes once they are judged, so that the five-thousandth history costs what the first does.
-import type { CosmosClient, Database } from '@azure/cosmos';
+import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type CosmosClient, type Database } from '@azure/cosmos';
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll } from 'vitest';
 import pMap from 'p-map';
@@ -29,6 +29,10 @@ export interface World {
   readonly feed: ReadFeed;
   /** The application's own write of documents in one partition, in one transaction, repeated until it is known to have happened. */
   write(container: string, key: string, documents: readonly Doc[]): Promise<void>;
+  /** Deletes a document for good, if it is there. */
+  remove(container: string, key: string, id: string): Promise<void>;
+  /** Lets a second pass on the server, for all worlds; `purge`: what has expired is gone at once, not some time later. */
+  pass(options: { readonly purge: boolean }): void;
   /** The documents that an application's query without stale reads finds; of all partitions, unless a key is named. */
   documents(container: string, where: string, key?: string): Promise<Doc[]>;
 }
@@ -93,7 +97,13 @@ async function worldOf(
   const [application, ...others] = clients.map((client) => client.database(name));
   if (!application) throw new Error('The server was not started');
   for (const [id, path] of Object.entries({ ...containers, millrace: '/pk' }))
-    await application.containers.create({ id, partitionKey: { paths: [path] }, defaultTtl: -1 });
+    await application.containers.create({
+      id,
+      partitionKey: { paths: [path] },
+      defaultTtl: -1,
+      // Either feed may be read.
+      changeFeedPolicy: new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60)),
+    });
   return {
     database: application,
     hosts: others.map((database) => ({ database })),
@@ -107,6 +117,20 @@ async function worldOf(
         const { code } = await application.container(container).items.batch(operations, key);
         if (code !== 200) throw new Error(`Answered ${code}`);
       });
+    },
+    remove: (container, key, id) =>
+      untilAnswered(async () => {
+        await application
+          .container(container)
+          .item(id, key)
+          .delete()
+          .catch((error: unknown) => {
+            if ((error as { code?: unknown }).code !== 404) throw error;
+          });
+      }),
+    pass: ({ purge }) => {
+      emulator.advance(1_000);
+      if (purge) emulator.purge();
     },
     documents: async (container, where, key) => {
       const options = key === undefined ? {} : { partitionKey: key };
@@ -122,9 +146,9 @@ async function worldOf(
 /** By hand and without a session: an iterator of the SDK asks for the container first, whenever one goes back. */
 function feedOf({ clientOptions }: Emulator, database: string): ReadFeed {
   const { endpoint, key, httpClient } = clientOptions;
-  return (container, partition, from, size) =>
+  return ({ name, feed }, partition, from, size) =>
     untilAnswered(async () => {
-      const link = `dbs/${database}/colls/${container}`;
+      const link = `dbs/${database}/colls/${name}`;
       const date = new Date().toUTCString().toLowerCase();
       const signature = createHmac('sha256', Buffer.from(key, 'base64'))
         .update(`get\ndocs\n${link}\n${date}\n\n`)
@@ -133,7 +157,7 @@ function feedOf({ clientOptions }: Emulator, database: string): ReadFeed {
         authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`),
         'x-ms-date': date,
         'x-ms-version': '2020-07-15',
-        'a-im': 'Incremental Feed',
+        'a-im': feed === 'all-versions' ? 'Full-Fidelity Feed' : 'Incremental Feed',
         'x-ms-documentdb-partitionkey': JSON.stringify([partition]),
         'x-ms-max-item-count': String(size),
         ...(from !== '' && { 'if-none-match': from }),

@@ -90,7 +90,8 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     const runner = runners[host] ?? never();
     if (!runner.resume) return true;
     const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
-    let idle = true;
+    // A look that failed has found nobody idle.
+    let idle = false;
     const task = runner
       .resume(faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner)
       .then((outcome) => void (idle = outcome.idle), note);
@@ -129,6 +130,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     zombies.wakeAll();
     await Promise.race([...underway, turn()]);
   }
+  await zombies.bury();
   // The last of all had a page of long ago in hand, with its documents as they were then.
   for (let late = serial || seen.length === 0 ? 0 : 1 + random.int(2); late > 0; late--) {
     const host = random.int(hosts.length);
@@ -198,9 +200,33 @@ export const changeOf = (source: SourceContainer, raw: unknown): Change | undefi
 
 export class Zombies {
   #asleep: (() => void)[] = [];
+  #requests = 0;
+  #buried = false;
 
-  sleep(): Promise<void> {
-    return new Promise((resolve) => this.#asleep.push(resolve));
+  /** Until somebody wakes it. */
+  async sleep(): Promise<void> {
+    if (!this.#buried) await new Promise<void>((resolve) => this.#asleep.push(resolve));
+  }
+
+  /** A request of a host that may have been buried meanwhile. */
+  async request<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#buried) throw new Crash('The host is gone');
+    this.#requests += 1;
+    try {
+      return await call();
+    } finally {
+      this.#requests -= 1;
+    }
+  }
+
+  /**
+   * Where one write of a page fails, those beside it go on, though nobody waits for them. Resolves once none of them
+   * can do anything any more: without that a history might be judged before its last write.
+   */
+  async bury(): Promise<void> {
+    this.#buried = true;
+    this.wakeAll();
+    while (this.#requests > 0) await turn();
   }
 
   wakeOne(random: Random): void {
@@ -228,7 +254,7 @@ export function injected(
   };
   const around = async <T>(call: () => Promise<T>): Promise<T> => {
     await point();
-    const result = await call();
+    const result = await zombies.request(call);
     await point();
     return result;
   };

@@ -4,7 +4,7 @@ import { MillraceError } from '../../base/errors.ts';
 import type { Identity, Key } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { type ChildTarget, attempt, childWrite, commitChild } from './children.ts';
-import { refOf } from './fields.ts';
+import { isOlder, orderOf, refOf } from './fields.ts';
 import type { EmbedStates, Held, Pass } from './states.ts';
 
 export interface EmbedTarget extends ChildTarget {
@@ -77,11 +77,15 @@ export async function continueEmbed(
 const isLate = ({ readLagMs }: EmbedTarget, { since }: OpenEmbed): boolean =>
   systemClock.monotonic() >= since + 2 * readLagMs;
 
-/** Somebody else wrote the state: a newer parent, which starts over, or another host that got further. May be stale. */
+/**
+ * Somebody else wrote the state: a newer parent, which starts over, or another host that got further. Read from a replica
+ * that lags it may be an older parent's, which has nothing to say any more.
+ */
 async function renewed({ states }: EmbedTarget, open: OpenEmbed, session: SinkSession): Promise<OpenEmbed> {
-  const held = await states.read(open.held.state.parent, session);
-  if (!held) return open;
-  const same = held.state.version.etag === open.held.state.version.etag;
+  const { parent, version } = open.held.state;
+  const held = await states.read(parent, session);
+  if (!held || isOlder(orderOf(held.state.version), orderOf(version))) return open;
+  const same = held.state.version.etag === version.etag;
   return { held, since: same ? open.since : systemClock.monotonic() };
 }
 

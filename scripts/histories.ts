@@ -46,7 +46,7 @@ const LIST: readonly Line[] = [
     kind: 'processor',
     mode: 'on the embedded server',
     file: 'test/feed/processor.model.test.ts',
-    histories: 300,
+    histories: 2_000,
   },
   {
     kind: 'operation',

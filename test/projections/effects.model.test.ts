@@ -19,8 +19,8 @@ import { Poison, type Runner } from '../../src/projections/runner.ts';
 import { sendRunner } from '../../src/projections/send/runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import { Random } from '../support/random.ts';
-import { ofAllVersions } from './all-versions.ts';
-import { UNFENCED, changeOf, runHistory } from './history.ts';
+import { runHistoryBy } from './all-versions.ts';
+import { UNFENCED, changeOf } from './history.ts';
 import { READ_LAG_MS, SEED, type World, historiesOr, useHistories } from './world.ts';
 
 interface Order {
@@ -105,9 +105,7 @@ const holdExact = (
       readLagMs: READ_LAG_MS,
       sources: [ORDERS],
     };
-    await runHistory(
-      feed === 'all-versions' ? ofAllVersions(options, write, world) : { ...options, write: (of) => write(of, world) },
-    );
+    await runHistoryBy(feed, options, write, world);
     return async () => {
       const { documents } = await world.feed(ORDERS, tenant, '', 1_000);
       if (skipped) {

@@ -8,8 +8,7 @@ import { recompute, visible } from '../../src/definition/recompute.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
-import { ofAllVersions } from './all-versions.ts';
-import { runHistory } from './history.ts';
+import { runHistoryBy } from './all-versions.ts';
 import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 export const ORDERS: SourceRef = { container: 'Orders', type: 'order' };
@@ -186,11 +185,7 @@ export const holdExact = (spec: ProjectionSpec, runner: () => Runner, { oracle =
       readLagMs: READ_LAG_MS,
       sources: sourcesOf(spec),
     };
-    await runHistory(
-      feed === 'all-versions'
-        ? ofAllVersions(options, write, world)
-        : { ...options, write: (random) => write(random, world) },
-    );
+    await runHistoryBy(feed, options, write, world);
     return () => compare(oracle, tenant, world);
   });
 

@@ -6,7 +6,7 @@ import { recompute, visible } from '../../src/definition/recompute.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
 import { referenceRunner } from '../../src/projections/reference/runner.ts';
 import { Random } from '../support/random.ts';
-import { runHistory } from './history.ts';
+import { runHistoryBy } from './all-versions.ts';
 import { READ_LAG_MS, SEED, type World, historiesOr, useHistories } from './world.ts';
 
 const RATES: SourceRef = { container: 'Rates', type: 'rate' };
@@ -35,11 +35,12 @@ const SPEC: ReferenceSpec = {
 
 const each = useHistories({ Rates: '/world', Stores: '/world', StoreRates: '/store' });
 
-it(`after any history every tenant has the reference data that the oracle says (seed ${SEED})`, () =>
+const holdExact = (feed?: SourceContainer['feed']): Promise<void> =>
   each(historiesOr(200), async (world, seed) => {
-    await runHistory({
+    const tenant = `w${seed}`;
+    const options = {
       random: new Random(seed),
-      tenant: `w${seed}`,
+      tenant,
       hosts: world.hosts,
       feed: world.feed,
       // Each history is a pipeline of its own: the lists are those of a projection.
@@ -50,12 +51,18 @@ it(`after any history every tenant has the reference data that the oracle says (
           { stateContainer: 'millrace', readLagMs: READ_LAG_MS },
         ),
       ),
-      write: (random) => write(random, `w${seed}`, world),
       readLagMs: READ_LAG_MS,
       sources: SOURCES,
-    });
-    return () => compare(`w${seed}`, world);
-  }));
+    };
+    const writeTo = (random: Random, to: World): Promise<void> => write(random, tenant, to);
+    await runHistoryBy(feed, options, writeTo, world);
+    return () => compare(tenant, world);
+  });
+
+it(`after any history every tenant has the reference data that the oracle says (seed ${SEED})`, () => holdExact());
+
+it(`read by all versions, hard deletes and expiry on both sides, every tenant has what the oracle says (seed ${SEED})`, () =>
+  holdExact('all-versions'));
 
 async function write(random: Random, name: string, world: World): Promise<void> {
   const gone = random.chance(0.2) ? { deletedAt: 'now' } : {};

@@ -23,6 +23,7 @@ const AGGREGATES = { kind: 'aggregate', file: 'test/projections/aggregates.model
 const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', histories: 5_000 };
 const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 100 };
 
+const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
 const LIST: readonly Line[] = [
@@ -31,16 +32,21 @@ const LIST: readonly Line[] = [
   { ...AGGREGATES, mode: 'contribution, no locator', test: 'aggregate by-customer' },
   { ...AGGREGATES, mode: 'hours and days in a time zone', test: 'aggregate by-hour' },
   { ...AGGREGATES, mode: 'roll-up, best by a sum', test: 'an aggregate of an aggregate' },
+  { ...AGGREGATES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...COPIES, mode: 'moving, with locator', test: 'copy by-place' },
   { ...COPIES, mode: 'joined, refreshed', test: 'copy joined' },
   { ...COPIES, mode: 'joined and moving', test: 'copy both' },
+  { ...COPIES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...EMBEDS, mode: 'fields', test: 'an embed of a field' },
   { ...EMBEDS, mode: 'elements of a list', test: 'an embed of the elements of a list' },
   { ...EMBEDS, mode: 'several parents', test: 'an embed of several parents' },
-  { kind: 'reference', mode: 'every tenant', file: 'test/projections/references.model.test.ts', histories: 5_000 },
+  { ...REFERENCES, mode: 'every tenant', test: 'after any history' },
+  { ...REFERENCES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...EFFECTS, kind: 'react', mode: 'by document', test: 'a reaction has run' },
   { ...EFFECTS, kind: 'react', mode: 'by key, in order', test: 'a reaction by key' },
   { ...EFFECTS, kind: 'send', mode: "a sink of one's own", test: "a sink of one's own" },
+  { ...EFFECTS, kind: 'react', mode: 'all versions and deletes', test: 'a reaction has run for every one' },
+  { ...EFFECTS, kind: 'send', mode: 'all versions and deletes', test: 'a sink has the rows' },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "a runner of one's own" },
   {
     kind: 'processor',

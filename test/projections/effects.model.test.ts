@@ -221,7 +221,7 @@ it(`after any history a reaction has run for every document's present version (s
     return { runner, missing };
   }));
 
-it(`read by all versions, hard deletes and expiry among them, a reaction has run for every one (seed ${SEED})`, () =>
+it(`read by all versions, hard deletes and expiry among them, every version has had its reaction (seed ${SEED})`, () =>
   holdExact((outside, tenant) => receiver(outside, tenant, 'document'), { feed: 'all-versions' }));
 
 it(`after any history a reaction by key has run in the order of each key (seed ${SEED})`, () =>

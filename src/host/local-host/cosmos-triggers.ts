@@ -11,6 +11,7 @@ import { FeedHost } from '../../feed/feed-host.ts';
 import { CosmosChangeSource, type Start } from '../../feed/source.ts';
 import type { FunctionMetadata, RetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';
+import { refuseShared } from './refuse-shared.ts';
 import { type RetryingOptions, retrying } from './retrying.ts';
 
 /** A Cosmos DB trigger with its settings put in. */
@@ -45,20 +46,19 @@ export function cosmosTriggers(
     const binding = cosmosTrigger(of);
     return binding ? [read(of, binding, environment)] : [];
   });
-  const owners = new Map<string, string>();
-  for (const { name, account, database, container, leaseAccount, leaseDatabase, leaseContainer, prefix } of triggers) {
-    const leases = [leaseAccount.endpoint, leaseDatabase, leaseContainer, prefix];
-    const key = JSON.stringify([account.endpoint, database, container, ...leases]);
-    const other = owners.get(key);
-    if (other !== undefined) {
-      throw new UsageError(
+  refuseShared(
+    triggers,
+    ({ account, database, container, leaseAccount, leaseDatabase, leaseContainer, prefix }) => {
+      const leases = [leaseAccount.endpoint, leaseDatabase, leaseContainer, prefix];
+      return JSON.stringify([account.endpoint, database, container, ...leases]);
+    },
+    (one, { name, container, leaseContainer, prefix }) =>
+      new UsageError(
         'lease-prefix-twice',
-        `${other} and ${name} read ${container} with the same leases (${leaseContainer}, prefix ${JSON.stringify(prefix)}): each would get half of the changes`,
+        `${one.name} and ${name} read ${container} with the same leases (${leaseContainer}, prefix ${JSON.stringify(prefix)}): each would get half of the changes`,
         { mend: 'Give each a leaseContainerPrefix of its own.' },
-      );
-    }
-    owners.set(key, name);
-  }
+      ),
+  );
   return triggers;
 }
 

@@ -9,6 +9,7 @@ import type { RunningTrigger } from './cosmos-triggers.ts';
 import type { FunctionMetadata, Invocation, RetryOptions } from './core.ts';
 import { type EventShape, invocationOf } from './event-hub-data.ts';
 import { resolveNames } from './names.ts';
+import { refuseShared } from './refuse-shared.ts';
 import { type RetryingOptions, retrying } from './retrying.ts';
 
 /** An Event Hubs trigger with its settings put in. */
@@ -41,19 +42,17 @@ export function eventHubTriggers(
     const binding = eventHubTrigger(of);
     return binding ? [read(of, binding, environment)] : [];
   });
-  const owners = new Map<string, string>();
-  for (const { name, connection, hub, consumerGroup } of triggers) {
-    const key = JSON.stringify([environment[connection], hub, consumerGroup]).toLowerCase();
-    const other = owners.get(key);
-    if (other !== undefined) {
-      throw new UsageError(
+  refuseShared(
+    triggers,
+    ({ settings, hub, consumerGroup }) =>
+      JSON.stringify([settings.eventHubs?.account, hub, consumerGroup]).toLowerCase(),
+    (one, { name, hub, consumerGroup }) =>
+      new UsageError(
         'consumer-group-twice',
-        `${other} and ${name} read ${hub} in consumer group ${consumerGroup}: each would get the events of half the partitions`,
+        `${one.name} and ${name} read ${hub} in consumer group ${consumerGroup}: each would get the events of half the partitions`,
         { mend: 'Give each a consumer group of its own.' },
-      );
-    }
-    owners.set(key, name);
-  }
+      ),
+  );
   return triggers;
 }
 

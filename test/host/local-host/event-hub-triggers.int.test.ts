@@ -45,6 +45,17 @@ describe('a binding', () => {
     });
   });
 
+  it('may name a hub and a group that another has in another namespace', () => {
+    const env = {
+      ...ENV,
+      HUBS__fullyQualifiedNamespace: 'shop.servicebus.windows.net',
+      OTHER__fullyQualifiedNamespace: 'other.servicebus.windows.net',
+      HUBS: undefined,
+    };
+    expect(eventHubTriggers([trigger('a'), trigger('b', { connection: 'OTHER' })], env)).toHaveLength(2);
+    expect(() => eventHubTriggers([trigger('a'), trigger('b')], env)).toThrow(/a and b read telemetry/);
+  });
+
   it.each([
     [
       'two triggers in one consumer group',

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import pMap from 'p-map';
 import { MillraceError, messageOf } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
 import type { IngestEvent, IngestSpec } from '../definition/kinds.ts';
 import type { Change, Key } from '../feed/change.ts';
@@ -63,7 +63,7 @@ export async function takeEvents(
     }
   }
   let created = 0;
-  await pMap(
+  await mapSettled(
     rows.values(),
     async (row) => {
       const outcome = await create(target, row, session);

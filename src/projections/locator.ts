@@ -1,7 +1,7 @@
-import pMap from 'p-map';
 import { TOMBSTONE_TTL_S } from '../base/bounds.ts';
 import { MillraceError } from '../base/errors.ts';
 import { canonical, digest } from '../base/json.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import type { Change, Key, Version } from '../feed/change.ts';
 import type { SinkDocument, SinkSession, Write } from '../sinks/session.ts';
 import { untilDone } from './conflict.ts';
@@ -59,14 +59,14 @@ export class Locators {
 
   /** Advances the locators; what comes back lacks the changes that are older than their locator, which are settled. */
   async advance<P extends Place>(targeted: readonly Targeted<P>[], sink: SinkSession): Promise<Located<P>[]> {
-    const located = await pMap(targeted, (one) => this.#advanceOne(one, sink), { concurrency: AT_ONCE });
+    const located = await mapSettled(targeted, (one) => this.#advanceOne(one, sink), { concurrency: AT_ONCE });
     return located.filter((one) => one !== undefined);
   }
 
   /** Forgets departed places, where the locator is still as `advance` left it; else the newer change that moved it will. */
   async prune(located: readonly Located[], sink: SinkSession): Promise<void> {
     const due = located.filter(({ departed, places }) => departed.length > 0 || places.length === 0);
-    await pMap(
+    await mapSettled(
       due,
       ({ change, places, locator: { pk, id, etag } }) => {
         const body = this.#document(

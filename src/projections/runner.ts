@@ -6,7 +6,8 @@ import type { SinkSession } from '../sinks/session.ts';
 /**
  * One projection at work. May see a change again, late, or as a zombie; never two changes of one `order` value at once
  * within a page. Talks to its session only. Throws Poison for changes it can never apply, anything else for
- * infrastructure.
+ * infrastructure. Whichever way `apply` ends, nothing that it began runs on: the page may be read again at once
+ * (`mapSettled`).
  */
 export interface Runner {
   readonly id: `${string}@${number}`;

@@ -1,8 +1,8 @@
 import type { EventData, EventDataBatch, EventHubProducerClient } from '@azure/event-hubs';
-import pMap from 'p-map';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import { partitionOf } from '../base/partition-hash.ts';
 import type { Fence } from '../feed/fence.ts';
 
@@ -65,17 +65,10 @@ export class EventHubSink {
     const packed: EventDataBatch[][] = [];
     for (const [partitionId = '0', lane] of lanes) packed.push(await this.#pack(partitionId, lane, oversized, fence));
     if (oversized.size > 0) return oversized;
-    const failures: unknown[] = [];
     const send = async (batches: readonly EventDataBatch[]): Promise<void> => {
-      try {
-        for (const batch of batches) await this.#attempt(fence, (producer, on) => producer.sendBatch(batch, on));
-      } catch (error) {
-        failures.push(error);
-      }
+      for (const batch of batches) await this.#attempt(fence, (producer, on) => producer.sendBatch(batch, on));
     };
-    await pMap(packed, send, { concurrency: AT_ONCE });
-    // All have ended by now: nothing of this page is still being sent when it is read again.
-    if (failures.length > 0) throw failures[0];
+    await mapSettled(packed, send, { concurrency: AT_ONCE });
     return oversized;
   }
 

@@ -2,6 +2,7 @@
 // move, are written back as they once were, expire; hosts crash, sleep and read stale replicas.
 import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
+import { mapSettled } from '../../src/base/map-settled.ts';
 import type { Doc, EmbedSpec, SourceRef, SourceRules } from '../../src/definition/kinds.ts';
 import { recomputeEmbeds } from '../../src/definition/recompute-embeds.ts';
 import type { SourceContainer } from '../../src/feed/change-mapper.ts';
@@ -78,10 +79,10 @@ function together(specs: readonly EmbedSpec[]): Runner {
     apply: async (changes, session) => {
       const wanted = ({ sources }: Runner) =>
         changes.filter(({ container, type }) => sources.some((of) => of.container === container && of.type === type));
-      await Promise.all(runners.map((runner) => runner.apply(wanted(runner), session)));
+      await mapSettled(runners, (runner) => runner.apply(wanted(runner), session), { concurrency: runners.length });
     },
     resume: async (session) => {
-      const outcomes = await Promise.all(runners.map(async (runner) => runner.resume?.(session)));
+      const outcomes = await mapSettled(runners, (runner) => runner.resume?.(session), { concurrency: runners.length });
       return {
         idle: outcomes.every((outcome) => outcome?.idle),
         refusals: outcomes.flatMap((one) => one?.refusals ?? []),

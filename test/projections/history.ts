@@ -130,7 +130,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     zombies.wakeAll();
     await Promise.race([...underway, turn()]);
   }
-  await zombies.bury();
+  zombies.assertNone();
   // The last of all had a page of long ago in hand, with its documents as they were then.
   for (let late = serial || seen.length === 0 ? 0 : 1 + random.int(2); late > 0; late--) {
     const host = random.int(hosts.length);
@@ -201,16 +201,12 @@ export const changeOf = (source: SourceContainer, raw: unknown): Change | undefi
 export class Zombies {
   #asleep: (() => void)[] = [];
   #requests = 0;
-  #buried = false;
 
-  /** Until somebody wakes it. */
-  async sleep(): Promise<void> {
-    if (!this.#buried) await new Promise<void>((resolve) => this.#asleep.push(resolve));
+  sleep(): Promise<void> {
+    return new Promise((resolve) => this.#asleep.push(resolve));
   }
 
-  /** A request of a host that may have been buried meanwhile. */
   async request<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#buried) throw new Crash('The host is gone');
     this.#requests += 1;
     try {
       return await call();
@@ -219,14 +215,10 @@ export class Zombies {
     }
   }
 
-  /**
-   * Where one write of a page fails, those beside it go on, though nobody waits for them. Resolves once none of them
-   * can do anything any more: without that a history might be judged before its last write.
-   */
-  async bury(): Promise<void> {
-    this.#buried = true;
-    this.wakeAll();
-    while (this.#requests > 0) await turn();
+  /** A page that has ended, well or not, leaves nothing running that a repetition of it would meet. */
+  assertNone(): void {
+    const left = this.#asleep.length + this.#requests;
+    if (left > 0) throw new Error(`${left} requests of pages that have ended are still under way`);
   }
 
   wakeOne(random: Random): void {

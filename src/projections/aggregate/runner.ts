@@ -1,4 +1,4 @@
-import pMap from 'p-map';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type AggregateSpec, projectionId } from '../../definition/kinds.ts';
 import { aggregateId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/change.ts';
@@ -36,7 +36,7 @@ export function aggregateRunner(
       ? targeted.map((one) => ({ ...one, departed: [], locator: { pk: '', id: '', etag: '' } }))
       : await locators.advance(targeted, session);
     const groups = Map.groupBy(located.flatMap(itemsOf), ({ group }) => placeId(group));
-    await pMap(
+    await mapSettled(
       [...groups.values()],
       (of) => {
         const group = of.find(({ group: { fields } }) => fields !== undefined)?.group ?? of[0]?.group;

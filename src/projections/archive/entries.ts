@@ -1,7 +1,7 @@
-import pMap from 'p-map';
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import type { Change, Identity } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';
@@ -54,7 +54,7 @@ export class Entries {
         ids: [...new Set(of.slice(at * CHUNK, (at + 1) * CHUNK).map(({ id }) => id))],
       })),
     );
-    await pMap(
+    await mapSettled(
       chunks,
       async ({ pk, ids }) => {
         for (const stored of await session.read(this.#container, [pk], ids))
@@ -153,7 +153,7 @@ export class Entries {
 
 /** Runs `task` for each document; the session sends many of their requests as one. */
 export const forEach = async <T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<void> => {
-  await pMap(items, task, { concurrency: AT_ONCE });
+  await mapSettled(items, task, { concurrency: AT_ONCE });
 };
 
 /** One logical partition a source key: no larger than the source's own. */

@@ -1,5 +1,5 @@
-import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/kinds.ts';
 import { OWN_TYPE, type SourceContainer, toDocument } from '../../feed/change-mapper.ts';
 import type { Change } from '../../feed/change.ts';
@@ -39,8 +39,8 @@ export async function refreshCopies(fan: FanOut, due: readonly Refresh[], sessio
   const settledAt = systemClock.monotonic() + 2 * fan.readLagMs;
   for (;;) {
     const last = systemClock.monotonic() >= settledAt;
-    const found = (await pMap(due, (one) => outdated(fan, one, session), { concurrency: 8 })).flat();
-    const changes = (await pMap(found, (copy) => changeOf(fan, copy, session), { concurrency: 128 })).filter(
+    const found = (await mapSettled(due, (one) => outdated(fan, one, session), { concurrency: 8 })).flat();
+    const changes = (await mapSettled(found, (copy) => changeOf(fan, copy, session), { concurrency: 128 })).filter(
       (change) => change !== undefined,
     );
     // Two joined documents of one copy may both have changed: it is made again once, with both.

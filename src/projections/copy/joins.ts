@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { typeOf } from '../../definition/discriminator.ts';
 import type { Doc, Join } from '../../definition/kinds.ts';
 import { type Change, type Identity, type Key, type Version, compareVersions } from '../../feed/change.ts';
@@ -78,7 +78,7 @@ export class JoinStates {
       else parents.set(pk, { parent, children: [child] });
     }
     const states = new Map<C, JoinState>();
-    await pMap(
+    await mapSettled(
       parents.values(),
       async (of) => {
         const state = await this.current(of.parent, sink);

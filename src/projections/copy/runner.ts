@@ -1,4 +1,4 @@
-import pMap from 'p-map';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/kinds.ts';
 import type { SourceContainer } from '../../feed/change-mapper.ts';
 import type { Change } from '../../feed/change.ts';
@@ -104,7 +104,7 @@ async function advanceJoins(
       { onDelete: 'remove' },
     ).map((change) => ({ states, change }));
   });
-  const advanced = await pMap(
+  const advanced = await mapSettled(
     work,
     async ({ states, change }) => ({ join: states.join.name, ...(await states.advance(change, session)) }),
     { concurrency: 128 },
@@ -146,9 +146,10 @@ async function unconfirmed(
       ),
     );
     const failed = new Set<string>();
-    await pMap(used, async ([key, state]) => ((await states.confirm(state, session)) ? undefined : failed.add(key)), {
-      concurrency: 128,
-    });
+    const confirm = async ([key, state]: readonly [string, JoinState]): Promise<void> => {
+      if (!(await states.confirm(state, session))) failed.add(key);
+    };
+    await mapSettled(used, confirm, { concurrency: 128 });
     if (failed.size === 0) continue;
     for (const { joins: own, change } of settled)
       if (own[name] && failed.has(`${own[name].pk} ${own[name].mark}`)) again.add(change);

@@ -1,5 +1,5 @@
-import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/kinds.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
 import { refusalOf } from '../../sinks/size.ts';
@@ -34,7 +34,7 @@ export async function writeCopies(
   const settled: Placed[] = [];
   const staleJoins: Placed[] = [];
   const refusals: Refusal[] = [];
-  await pMap(
+  await mapSettled(
     withoutRepeats(placed),
     async (one) => {
       const outcome = await writeCopy(target, one, session);

@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import type { Change } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';
@@ -23,7 +23,7 @@ export async function askParents(
   const named = evaluate(changes, (change) => ({ change, matches: matchesOf(spec, parents, change.doc ?? {}) }));
   const wanted = new Map(named.flatMap(({ matches }) => matches.map(({ ref, parent }) => [ref, parent] as const)));
   const known = new Map<string, ParentState>();
-  await pMap(
+  await mapSettled(
     wanted,
     async ([ref, parent]) => {
       const held = await states.read(parent, session);
@@ -32,7 +32,7 @@ export async function askParents(
     { concurrency: 128 },
   );
   const refusals: Refusal[] = [];
-  await pMap(
+  await mapSettled(
     named,
     async ({ change, matches }) => {
       const due = attempt(() => fieldsDue(spec, matches, known, change.doc ?? {}, undefined));

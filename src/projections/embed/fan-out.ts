@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import type { Identity, Key } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { type ChildTarget, attempt, childWrite, commitChild } from './children.ts';
@@ -105,7 +105,7 @@ async function writePage(
     if (outcome instanceof MillraceError) refused.set(raw.id, outcome);
     else clean = false;
   };
-  await pMap(children, writeOne, { concurrency: AT_ONCE });
+  await mapSettled(children, writeOne, { concurrency: AT_ONCE });
   return clean;
 }
 

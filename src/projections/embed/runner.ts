@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { CHILDREN_WITH_THE_PAGE } from '../../definition/embed.ts';
 import { type EmbedSpec, projectionId } from '../../definition/kinds.ts';
 import type { SourceContainer } from '../../feed/change-mapper.ts';
@@ -69,7 +69,7 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
       if (held instanceof MillraceError) refusals.push({ change, error: held });
       else if (held?.state.job === 'run') refusals.push(...refusalOf(change, await goOn(remember(held), session)));
     };
-    await pMap(changes, advance, { concurrency: 8 });
+    await mapSettled(changes, advance, { concurrency: 8 });
     return refusals;
   };
 

@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type Change, type Version, compareVersions } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';
@@ -35,7 +35,7 @@ export class LastPublished {
   /** The changes whose content was not the last to be published, in their order. */
   async news(changes: readonly Change[], session: SinkSession): Promise<Change[]> {
     const known = new Map<string, string>();
-    const stored = await pMap(changes, (change) => this.#read(change, session), { concurrency: AT_ONCE });
+    const stored = await mapSettled(changes, (change) => this.#read(change, session), { concurrency: AT_ONCE });
     return changes.filter((change, index) => {
       const { pk, id } = this.#place(change);
       const before = stored[index];
@@ -50,7 +50,7 @@ export class LastPublished {
   /** Notes what the hub has by now. */
   async note(changes: readonly Change[], session: SinkSession): Promise<void> {
     const last = new Map(changes.map((change) => [canonical([change.container, change.key, change.id]), change]));
-    await pMap(last.values(), (change) => this.#note(change, session), { concurrency: AT_ONCE });
+    await mapSettled(last.values(), (change) => this.#note(change, session), { concurrency: AT_ONCE });
   }
 
   async #note(change: Change, session: SinkSession): Promise<void> {

@@ -1,7 +1,7 @@
-import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type EmbedSpec, type ReactSpec, projectionId } from '../../definition/kinds.ts';
 import type { Change } from '../../feed/change.ts';
 import type { Fence } from '../../feed/fence.ts';
@@ -43,7 +43,7 @@ export function reactRunner(
       canonical([container, key, ...(spec.order === 'document' ? [document] : [])]),
     );
     const refusals: Refusal[] = [];
-    await pMap(
+    await mapSettled(
       groups.values(),
       async (group) => {
         for (const change of group) {

@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type ReferenceSpec, projectionId } from '../../definition/kinds.ts';
 import { type Key, type Version, compareVersions } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
@@ -63,7 +63,7 @@ export async function writePairs(target: PairTarget, pairs: readonly Pair[], ses
     const chunks = [...Map.groupBy(round, ({ key }) => canonical(key)).values()].flatMap((of) =>
       chunksOf(of, ({ pair }) => JSON.stringify(pair.data.part).length + 600),
     );
-    await pMap(chunks, write, { concurrency: 16 });
+    await mapSettled(chunks, write, { concurrency: 16 });
   }
   return { settled, refused };
 }

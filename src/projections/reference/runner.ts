@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type Doc, type ReferenceSpec, type SourceRef, projectionId } from '../../definition/kinds.ts';
 import { sinkDocumentId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/change.ts';
@@ -46,7 +46,7 @@ export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, option
       parts: readonly { readonly change: Change; readonly part: Doc | null }[],
       assertSame: (before: Doc, now: Doc) => void,
     ): Promise<Due[]> {
-      const advanced = await pMap(
+      const advanced = await mapSettled(
         parts,
         async ({ change, part }) => {
           try {

@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
 import { canonical } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import type { Refusal } from '../runner.ts';
 import type { Due, List, Listed } from './lists.ts';
@@ -49,7 +49,7 @@ export async function spreadPairs(
     await systemClock.sleep(Math.max(1, settledAt - systemClock.monotonic()));
   }
   const settle = (list: List, dues: readonly Due[]): Promise<unknown> =>
-    pMap(
+    mapSettled(
       dues.filter((due) => !refused.has(due)),
       (due) => list.settle(due, session),
       { concurrency: 128 },

@@ -42,10 +42,9 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
   };
 }
 
-/** Its letter is gone: a newer version was applied, or somebody redrove it or gave it up. */
+/** Its letter is gone: a newer version was applied, somebody redrove it or gave it up; or so is what it was of. */
 function settledByOthers(error: unknown): readonly Redriven[] {
-  if (error instanceof UsageError && ['dead-letter-unknown', 'projection-without-letters'].includes(error.code))
-    return [];
+  if (error instanceof UsageError && ['dead-letter-unknown', 'projection-unknown'].includes(error.code)) return [];
   throw error;
 }
 

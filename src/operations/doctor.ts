@@ -7,7 +7,7 @@ import { withRetry } from '../cosmos/retry.ts';
 import { projectionId } from '../definition/kinds.ts';
 import { type View, Views } from '../engine/views.ts';
 import { planStorage } from './archive/open.ts';
-import { readDeadLetters } from './dead-letters/list.ts';
+import { readDeadLetters } from './dead-letters/read.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { expiration } from './leases/inputs.ts';
 import { STUCK_MS, leaseRows } from './leases/list.ts';

@@ -109,14 +109,15 @@ export const containersMigrate = defineOperation({
         seconds: secondsToWrite(documents, 0),
       };
     }),
-  run: async (asked, context): Promise<Migrated | Enqueued | { readonly givenUp: boolean }> => {
+  run: async (asked, context): Promise<Migrated | Enqueued | { readonly givenUp: true }> => {
     if (asked.background) return enqueue('containers migrate', asked, context);
     const { workspace, signal, screen } = context;
     if (asked.giveUp) {
       const { state } = await workspace.services();
-      return audited(context, 'containers migrate', asked, async () => ({
-        givenUp: await new Migrations(state).forget(asked.name),
-      }));
+      return audited(context, 'containers migrate', asked, async () => {
+        await new Migrations(state).forget(asked.name);
+        return { givenUp: true };
+      });
     }
     return withContainers(asked, context, (containers) =>
       audited(context, 'containers migrate', asked, () =>
@@ -130,8 +131,7 @@ export const containersMigrate = defineOperation({
     );
   },
   format: (result) => {
-    if ('givenUp' in result)
-      return result.givenUp ? 'Given up; what was copied stays in the target.' : 'There is no such migration.';
+    if ('givenUp' in result) return 'Given up; what was copied stays in the target.';
     if (isEnqueued(result)) return sayEnqueued(result);
     const late = result.late.map(
       (document) =>

@@ -3,6 +3,7 @@ import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ensureGate } from '../../engine/write-gate.ts';
 import type { RangePosition } from '../../feed/position.ts';
+import { suggestion } from '../suggest.ts';
 
 /** How far a migration is; a document of the state container. Which way writers go is the gate's to say, not this one's. */
 export interface MigrationRecord {
@@ -88,11 +89,25 @@ export class Migrations {
     return record.direction === 'forward' ? !flipped : flipped;
   }
 
-  /** Gives a migration up that nobody has finished; its target keeps what was copied. */
-  async forget(name: string): Promise<boolean> {
-    if (!(await this.read(name))) return false;
+  /**
+   * Gives a migration up that nobody has finished; its target keeps what was copied. A finished one keeps its record,
+   * which knows the way back.
+   * @throws UsageError `migration-unknown`, `migration-finished`
+   */
+  async forget(name: string): Promise<void> {
+    const record = await this.read(name);
+    if (!record) throw await this.#unknown(name);
+    if (!(await this.isUnderWay(name))) throw finished(record);
     await withRetry(() => this.#state.item(name, PK).delete(), { reads: true });
-    return true;
+  }
+
+  async #unknown(name: string): Promise<UsageError> {
+    const options = { partitionKey: PK };
+    const iterator = this.#state.items.query<string>('SELECT VALUE c.id FROM c', options);
+    const { resources: known } = await withRetry(() => iterator.fetchAll(), { reads: true });
+    return new UsageError('migration-unknown', `No migration of ${name} was begun${suggestion(name, known)}`, {
+      mend: known.length === 0 ? 'There is none: nothing is to be given up.' : `There is one of: ${known.join(', ')}.`,
+    });
   }
 }
 
@@ -105,6 +120,13 @@ const other = ({ name, into }: MigrationRecord): UsageError =>
   new UsageError('migration-other', `${name} is being migrated to ${into}`, {
     mend: 'Finish that first, or give it up: `millrace containers migrate … --give-up`.',
   });
+
+const finished = ({ name, into, direction }: MigrationRecord): UsageError =>
+  new UsageError(
+    'migration-finished',
+    direction === 'forward' ? `${name} was migrated to ${into}` : `${name} is back from ${into}`,
+    { mend: 'There is nothing to give up.' },
+  );
 
 const noRollback = (name: string, into: string, flipped: boolean): UsageError =>
   new UsageError(

@@ -25,7 +25,7 @@ export const deadLettersDiscard = defineOperation({
   input,
   plan: async (asked, { workspace }) => {
     refuseAll(asked);
-    const letters = await selectLetters(await workspace.services(), asked);
+    const letters = await selectLetters(workspace, asked);
     return {
       steps: letters.map(
         ({ projection, container, id, code }) => `give up ${container}/${id} for ${projection} (${code})`,
@@ -36,7 +36,7 @@ export const deadLettersDiscard = defineOperation({
   run: async (asked, context) => {
     refuseAll(asked);
     const services = await context.workspace.services();
-    const chosen = await selectLetters(services, asked);
+    const chosen = await selectLetters(context.workspace, asked);
     return audited(context, 'dead-letters discard', asked, async () => {
       const letters = new DeadLetters(services.state, letterBodies(services));
       const discarded: { projection: string; container: string; id: string }[] = [];

@@ -1,18 +1,7 @@
 import { z } from 'zod';
-import { type DeadLetter, DeadLetters } from '../../engine/dead-letters.ts';
-import { explain } from '../fetch-all.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
-import type { Services } from '../workspace.ts';
-
-/** @throws UsageError `container-missing` where the state container isn't there yet */
-export async function readDeadLetters({ state }: Services, projection?: string): Promise<DeadLetter[]> {
-  try {
-    return await new DeadLetters(state).list(projection);
-  } catch (error) {
-    throw explain(error, state);
-  }
-}
+import { only, selectLetters } from './select.ts';
 
 export const deadLettersList = defineOperation({
   noun: 'dead-letters',
@@ -20,8 +9,8 @@ export const deadLettersList = defineOperation({
   summary: 'List the changes that could not be applied, oldest first',
   examples: ['millrace dead-letters list', 'millrace dead-letters list --only order-summaries@1 --json'],
   effect: 'reads',
-  input: z.object({ only: z.string().optional().describe('one projection, as name@version') }),
-  run: async ({ only }, { workspace }) => readDeadLetters(await workspace.services(), only),
+  input: z.object({ only }),
+  run: (asked, { workspace }) => selectLetters(workspace, asked),
   format: (letters) =>
     letters.length === 0
       ? 'No dead letters.'

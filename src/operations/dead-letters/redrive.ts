@@ -34,7 +34,8 @@ const AT_ONCE = 20;
 export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   const { services, loaded, signal, readLagMs = 5_000, progress } = options;
   const parts = { ...options, readLagMs };
-  const letters = (await selectLetters(services, options)).filter(({ waits }) => !waits);
+  const here = { services: async () => services, pipeline: async () => loaded };
+  const letters = (await selectLetters(here, options)).filter(({ waits }) => !waits);
   const engine = engineOf(parts);
   const known = new Set(engine.stats.map(({ id }) => id));
   const ingests = new Map<string, IngestSpec>(loaded.pipeline.ingests.map((spec) => [projectionId(spec), spec]));
@@ -92,7 +93,7 @@ export const deadLettersRedrive = defineOperation({
   argument: 'id',
   input,
   plan: async (asked, { workspace }) => {
-    const letters = await selectLetters(await workspace.services(), asked);
+    const letters = await selectLetters(workspace, asked);
     return {
       steps: letters
         .filter(({ waits }) => !waits)

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../operation.ts';
-import { suggestion } from '../suggest.ts';
-import { readDeadLetters } from './list.ts';
+import { selectLetters, selectionInput } from './select.ts';
 
 export const deadLettersShow = defineOperation({
   noun: 'dead-letters',
@@ -11,25 +9,8 @@ export const deadLettersShow = defineOperation({
   examples: ['millrace dead-letters show order-4711'],
   effect: 'reads',
   argument: 'id',
-  input: z.object({
-    id: z.string().describe('id of the source document'),
-    only: z.string().optional().describe('one projection, as name@version'),
-  }),
-  run: async ({ id, only }, { workspace }) => {
-    const letters = await readDeadLetters(await workspace.services(), only);
-    const found = letters.filter((letter) => letter.id === id);
-    if (found.length > 0) return found;
-    throw new UsageError(
-      'dead-letter-unknown',
-      `No dead letter has the id ${id}${suggestion(
-        id,
-        letters.map((letter) => letter.id),
-      )}`,
-      {
-        mend: '`millrace dead-letters list` lists them.',
-      },
-    );
-  },
+  input: z.object({ ...selectionInput, id: z.string().describe('id of the source document') }),
+  run: (asked, { workspace }) => selectLetters(workspace, asked),
   format: (letters) =>
     letters
       .map((letter) =>

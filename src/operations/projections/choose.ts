@@ -1,5 +1,13 @@
 import { UsageError } from '../../base/errors.ts';
-import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import {
+  type DerivedSpec,
+  type EmbedSpec,
+  type IngestSpec,
+  type Pipeline,
+  type ProjectionSpec,
+  projectionId,
+} from '../../definition/kinds.ts';
+import { feedReaders } from '../../definition/pipeline.ts';
 import { suggestion } from '../suggest.ts';
 
 /** What has no version that could be built beside another: it writes in place, or outside of the account. */
@@ -9,6 +17,14 @@ type InPlace = Partial<Pick<Pipeline, 'embeds' | 'effects' | 'publishes' | 'inge
 export function chooseRebuilt(pipeline: Pipeline, told: string): ProjectionSpec | EmbedSpec {
   const embed = pipeline.embeds.find((spec) => spec.name === told || projectionId(spec) === told);
   return embed ?? chooseProjection(pipeline, told);
+}
+
+/** Anything declared, not what has versions alone. */
+export function chooseDeclared(pipeline: Pipeline, told: string): DerivedSpec | IngestSpec {
+  const { projections } = pipeline;
+  const inPlace = [...feedReaders({ ...pipeline, projections: [] }), ...pipeline.ingests];
+  const found = inPlace.find((spec) => spec.name === told || projectionId(spec) === told);
+  return found ?? chooseProjection({ projections }, told, 'highest', inPlace);
 }
 
 /** One declared version, told by `name` or `name@version`; of several versions and no number the one `prefer` says. */

@@ -5,17 +5,9 @@ import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
 import { type Paused, Views } from '../../engine/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
-import { chooseProjection } from './choose.ts';
+import { chooseDeclared } from './choose.ts';
 
 const input = z.object({ name: z.string().describe('the projection, publish, ingest or whatever else is declared') });
-
-/** Anything declared may be paused, not what has versions alone. */
-function choose(pipeline: Pipeline, told: string): DerivedSpec | IngestSpec {
-  const { projections } = pipeline;
-  const inPlace = [...feedReaders({ ...pipeline, projections: [] }), ...pipeline.ingests];
-  const found = inPlace.find((spec) => spec.name === told || projectionId(spec) === told);
-  return found ?? chooseProjection({ projections }, told, 'highest', inPlace);
-}
 
 /** What has no versions to say what it reads says it with its pause. */
 const toldBy = (spec: DerivedSpec | IngestSpec, { projections }: Pipeline): Pick<Paused, 'reads'> => {
@@ -26,7 +18,7 @@ const toldBy = (spec: DerivedSpec | IngestSpec, { projections }: Pipeline): Pick
 async function open(name: string, { workspace }: Context) {
   const { pipeline } = await workspace.pipeline();
   const { state } = await workspace.services();
-  const spec = choose(pipeline, name);
+  const spec = chooseDeclared(pipeline, name);
   const views = new Views(state, pipeline.name);
   await views.adopt(pipeline.projections);
   return { pipeline, spec, views };

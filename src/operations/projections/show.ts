@@ -3,7 +3,7 @@ import { type IngestSpec, type Pipeline, type PublishSpec, projectionId } from '
 import type { DeadLetter } from '../../engine/dead-letters.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { NO_VIEW, type View, Views } from '../../engine/views.ts';
-import { readDeadLetters } from '../dead-letters/list.ts';
+import { readDeadLetters } from '../dead-letters/read.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { chooseProjection } from './choose.ts';

@@ -87,7 +87,7 @@ export const projectionsRepair = defineOperation({
   argument: 'name',
   input: z.object({
     name: z.string().describe('the projection'),
-    key: z.string().describe('partition key of its sink, as JSON: [\'"store-1"\']'),
+    key: z.string().describe('partition key of its sink as JSON, such as \'["store-1"]\''),
   }),
   plan: async ({ name, key }, context) => {
     const { differences } = await verifyWith({ name, key: keyOf(key), repair: false }, context);

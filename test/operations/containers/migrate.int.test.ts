@@ -172,8 +172,12 @@ it('a container that is on its way elsewhere is refused, until that is finished 
     message: 'Orders is being migrated to ByCustomer',
     mend: expect.stringContaining('--give-up') as string,
   });
-  expect(await new Migrations(stage.services.state).forget('Orders')).toBe(true);
+  const migrations = new Migrations(stage.services.state);
+  await migrations.forget('Orders');
   expect(await migrate(elsewhere)).toMatchObject({ into: 'ByDay', copied: 1 });
+  // The record of a finished one is the way back.
+  await expect(migrations.forget('Orders')).rejects.toMatchObject({ code: 'migration-finished' });
+  expect(await migrate({ ...elsewhere, rollback: true })).toMatchObject({ into: 'Orders' });
 });
 
 describe('a process that does not stop', () => {
@@ -202,9 +206,13 @@ it('says on the command line what it would do, did, and refuses', async () => {
     expect((await containers('Order', '--into', 'ByCustomer')).stderr).toContain('did you mean Orders?');
     expect((await containers('Orders', '--into', 'Orders')).code).toBe(2);
     expect((await containers('Orders', '--into', 'ByCustomer', '--rollback')).stderr).toContain('no way back');
+    expect((await containers('Orders', '--into', 'ByCustomer', '--give-up')).stderr).toContain(
+      'No migration of Orders',
+    );
     expect((await containers('Orders', '--into', 'ByCustomer')).stdout).toMatch(
       /1 document copied, 0 taken out; writes paused for \d/,
     );
+    expect((await containers('Order', '--into', 'ByCustomer', '--give-up')).stderr).toContain('did you mean Orders?');
   } finally {
     vi.unstubAllEnvs();
   }

@@ -198,6 +198,30 @@ describe('on the command line', () => {
     );
   });
 
+  it.each(['list', 'show', 'redrive', 'discard'])(
+    '%s refuses a projection that there is not, and knows one that has nothing parked',
+    async (verb) => {
+      const id = verb === 'show' ? ['bad1'] : [];
+      const ask = (only: string) =>
+        millrace(
+          'dead-letters',
+          verb,
+          ...id,
+          '--only',
+          only,
+          ...(verb === 'discard' ? ['--reason', 'old', '--yes'] : []),
+        );
+      const { code, stderr } = await ask('sumaries');
+      expect(code).toBe(2);
+      expect(stderr).toContain('There is no projection sumaries: did you mean summaries?');
+      await millrace('dead-letters', 'redrive', '--only', 'days');
+      expect(await letters()).toMatchObject([{ projection: 'summaries@1' }]);
+      const none = await ask('days');
+      if (verb === 'show') expect(none.stderr).toContain('No dead letter has the id bad1');
+      else expect({ code: none.code, stderr: none.stderr }).toEqual({ code: 0, stderr: '' });
+    },
+  );
+
   it('discards with a reason, one projection or document at a time, and writes down who did', async () => {
     expect((await millrace('dead-letters', 'discard', '--reason', 'old')).code).toBe(2);
     expect((await millrace('dead-letters', 'discard', 'bad1')).code).toBe(2);

@@ -1,0 +1,12 @@
+import { type DeadLetter, DeadLetters } from '../../engine/dead-letters.ts';
+import { explain } from '../fetch-all.ts';
+import type { Services } from '../workspace.ts';
+
+/** @throws UsageError `container-missing` where the state container isn't there yet */
+export async function readDeadLetters({ state }: Services): Promise<DeadLetter[]> {
+  try {
+    return await new DeadLetters(state).list();
+  } catch (error) {
+    throw explain(error, state);
+  }
+}

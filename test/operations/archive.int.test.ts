@@ -96,7 +96,12 @@ describe('sweep, list, verify, restore', () => {
     expect((await json('archive', 'restore', ...which, '--dry-run')).value).toMatchObject({
       steps: [expect.stringMatching(/^orders-cold: read 1 blob \(\d+ B\), write up to 3 documents back to Orders$/)],
     });
+    const mistyped = await cli(['archive', 'restore', '--tenant', 'store-s1']);
+    expect(mistyped).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing is archived of tenant') });
     expect((await json('archive', 'restore', ...which)).value).toMatchObject([{ restored: 3, skipped: 0 }]);
+    expect((await json('audit', 'list')).value).toMatchObject([
+      { verb: 'archive restore', arguments: { tenant: 's1' }, outcome: 'done', result: [{ restored: 3 }] },
+    ]);
     expect((await hot()).map(({ id }) => id)).toEqual(['o1', 'o3', 'o5', 'o6', 'o7']);
     expect((await hot())[0]).toMatchObject(order(1));
     const one = ['--key', '["s0"]', '--id', 'o4'];

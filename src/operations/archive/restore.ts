@@ -3,7 +3,9 @@ import { restoreArchive } from '../../archive/restore.ts';
 import type { Archive, BlobRecord, Manifest, RestoreResult, Selection } from '../../archive/types.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { UsageError } from '../../base/errors.ts';
+import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
+import { suggestion } from '../suggest.ts';
 import { plural, size, table } from '../table.ts';
 import { sum } from './list.ts';
 import { openArchives } from './open.ts';
@@ -26,8 +28,17 @@ const input = z.object({
 });
 type RestoreInput = z.output<typeof input>;
 
-const open = async ({ name: only }: RestoreInput, { workspace, signal }: Context): Promise<Archive[]> =>
-  openArchives(await workspace.pipeline(), await workspace.services(), { only, signal });
+/** @throws UsageError `tenant-unknown`, and what `openArchives` throws */
+async function open({ name: only, tenant }: RestoreInput, { workspace, signal }: Context): Promise<Archive[]> {
+  const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal });
+  if (tenant === undefined) return archives;
+  const known = new Set<string>();
+  for (const archive of archives) for await (const manifest of listArchive(archive)) known.add(manifest.tenant);
+  if (known.has(tenant)) return archives;
+  throw new UsageError('tenant-unknown', `Nothing is archived of tenant ${tenant}${suggestion(tenant, [...known])}`, {
+    mend: '`millrace archive list` shows whose documents there are.',
+  });
+}
 
 export const archiveRestore = defineOperation({
   noun: 'archive',
@@ -65,13 +76,15 @@ export const archiveRestore = defineOperation({
     const { signal, screen } = context;
     const archives = await open(given, context);
     const selections = archives.map((archive) => selectionOf(given, archive));
-    const results: RestoreResult[] = [];
-    for (const [index, archive] of archives.entries()) {
-      const progress = ({ restored }: RestoreResult): void =>
-        screen.progress(`${archive.spec.name}: restored`, restored);
-      results.push(await restoreArchive(archive, selections[index] ?? {}, { signal, progress }));
-    }
-    return results;
+    return audited(context, 'archive restore', given, async () => {
+      const results: RestoreResult[] = [];
+      for (const [index, archive] of archives.entries()) {
+        const progress = ({ restored }: RestoreResult): void =>
+          screen.progress(`${archive.spec.name}: restored`, restored);
+        results.push(await restoreArchive(archive, selections[index] ?? {}, { signal, progress }));
+      }
+      return results;
+    });
   },
   format: (results) =>
     table(

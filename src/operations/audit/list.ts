@@ -7,7 +7,7 @@ import type { AuditRecord } from './record.ts';
 export const auditList = defineOperation({
   noun: 'audit',
   verb: 'list',
-  summary: 'Show who changed leases and checkpoints, newest first',
+  summary: 'Show who changed what by hand, how it was asked for and what came of it, newest first',
   examples: ['millrace audit list', 'millrace audit list --most 100 --json'],
   effect: 'reads',
   input: z.object({ most: z.int().min(1).max(10_000).default(20).describe('how many of the newest') }),

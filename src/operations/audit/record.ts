@@ -5,7 +5,7 @@ import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import { explain } from '../fetch-all.ts';
 import type { Context } from '../operation.ts';
 
-/** Who did what with leases or checkpoints, when, and what came of it; a document of the state container. */
+/** Who did what by hand, when, and what came of it; a document of the state container. */
 export interface AuditRecord {
   readonly id: string;
   readonly pk: 'audit';

@@ -22,5 +22,5 @@ export async function mapSettled<T, R>(
   };
   const results = await pMap(items, one, { concurrency });
   if (failure) throw failure.error;
-  return results as R[];
+  return results;
 }

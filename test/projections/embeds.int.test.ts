@@ -90,6 +90,31 @@ describe('a child that changed', () => {
   });
 });
 
+describe("a parent's change", () => {
+  it('asks for no child where no field changed that it tells them, and for all where it did', async () => {
+    const one = runner();
+    await child('quiet', 'c');
+    await one.apply([await parent('quiet', 'n', { stock: 1 })], hosts.session(0));
+    await finish(one, hosts.session(0));
+    const session = hosts.session(0);
+    let queries = 0;
+    const counted: SinkSession = {
+      fence: session.fence,
+      commit: (...of) => session.commit(...of),
+      read: (...of) => session.read(...of),
+      query: (...of) => {
+        queries += 1;
+        return session.query(...of);
+      },
+    };
+    await one.apply([await parent('quiet', 'n', { stock: 2 })], counted);
+    expect(queries).toBe(0);
+    await one.apply([await parent('quiet', 'm', { stock: 2 })], counted);
+    expect(queries).toBeGreaterThan(0);
+    expect(await stored('quiet', 'c')).toMatchObject({ name: 'm' });
+  });
+});
+
 describe('the second pass', () => {
   it('sees the children that the first one and their own changes missed, since both read too old', async () => {
     hosts.emulator.faults({ replicaLagMs: 300 });

@@ -88,7 +88,7 @@ export function fieldsDue(
 }
 
 /** As it comes back from where it is stored. */
-const stored = (value: unknown): unknown =>
+export const stored = (value: unknown): unknown =>
   value === undefined ? undefined : (JSON.parse(JSON.stringify(value) ?? 'null') as unknown);
 
 /** The guard of a child once it is written: of the parents it names now, the newest version that either knew. */

@@ -33,7 +33,7 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
   const id = projectionId(spec);
   const containerOf = (name: string): SourceContainer =>
     options.sources.get(name) ?? { name, keyPaths: [], types: new Map() };
-  const states = new EmbedStates(options.stateContainer, id);
+  const states = new EmbedStates(options.stateContainer, spec);
   const target: EmbedTarget = {
     spec,
     parents: containerOf(spec.from.container),

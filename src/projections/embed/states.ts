@@ -1,11 +1,11 @@
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
-import type { Doc } from '../../definition/kinds.ts';
+import { type Doc, type EmbedSpec, projectionId } from '../../definition/kinds.ts';
 import type { Change, Identity, Version } from '../../feed/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';
 import { standing } from '../stamp.ts';
-import { hashOf } from './fields.ts';
+import { sameTold } from './same-told.ts';
 
 /** One look at all children of a parent. */
 export interface Pass {
@@ -43,11 +43,13 @@ const STATE_ID = 'state';
 /** The states of one projection's parents, each in a partition of its own in the state container. */
 export class EmbedStates {
   readonly #container: string;
+  readonly #spec: EmbedSpec;
   readonly #projection: string;
 
-  constructor(stateContainer: string, projection: string) {
+  constructor(stateContainer: string, spec: EmbedSpec) {
     this.#container = stateContainer;
-    this.#projection = projection;
+    this.#spec = spec;
+    this.#projection = projectionId(spec);
   }
 
   /** May be stale. */
@@ -67,7 +69,7 @@ export class EmbedStates {
 
   /**
    * Takes a parent's change into its state, before anything is written to a child; undefined where it is older than what
-   * is known. Content that is the same as before has nothing to tell the children: an echo ends here.
+   * is known. What tells the children the same as before needs none of them: an echo ends here.
    */
   async advance(change: Change, doc: Doc | null, session: SinkSession): Promise<Held | undefined> {
     const pk = this.#partition(change);
@@ -86,7 +88,7 @@ export class EmbedStates {
         parent: { container: change.container, key: change.key, id: change.id },
         version: change.version,
         doc,
-        ...(stored && sameContent(stored.state.doc, doc)
+        ...(stored && sameTold(this.#spec, stored.state.doc, doc)
           ? { job: stored.state.job, pass: stored.state.pass }
           : { job: 'run', pass: null }),
       };
@@ -119,9 +121,6 @@ export class EmbedStates {
     return `embed|${this.#projection}|${name.length > 500 ? digest(name) : name}`;
   }
 }
-
-const sameContent = (a: Doc | null, b: Doc | null): boolean =>
-  a === null || b === null ? a === b : hashOf(a) === hashOf(b);
 
 const held = ({
   id,

@@ -1,5 +1,5 @@
-import pMap from 'p-map';
 import { MillraceError } from '../base/errors.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import { type Change, compareVersions } from '../feed/change.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
@@ -45,7 +45,7 @@ export async function leave(archive: Archive, batch: readonly Leaving[], session
   await removeAll(archive, recorded, left, session);
   const fresh = batch.filter((one) => !recorded.includes(one));
   const folders = Map.groupBy(fresh, ({ period }) => folderOf(period));
-  await pMap(folders.values(), (of) => leaveTogether(archive, entries, of, left, session), { concurrency: 8 });
+  await mapSettled(folders.values(), (of) => leaveTogether(archive, entries, of, left, session), { concurrency: 8 });
   return left;
 }
 

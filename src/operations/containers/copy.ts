@@ -1,6 +1,6 @@
-import pMap from 'p-map';
 import { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import type { Change, Key } from '../../feed/change.ts';
 import { Guess } from '../../projections/guess.ts';
@@ -54,7 +54,7 @@ export class Copier {
   }
 
   async copy(changes: readonly Change[], now = Date.now()): Promise<number> {
-    const written = await pMap(changes, (change) => this.#copyOne(change, now), { concurrency: 128 });
+    const written = await mapSettled(changes, (change) => this.#copyOne(change, now), { concurrency: 128 });
     return written.filter(Boolean).length;
   }
 

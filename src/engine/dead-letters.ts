@@ -145,7 +145,8 @@ export class DeadLetters {
     for (;;) {
       const stored = await this.#read(projection, id);
       if (!stored) return true;
-      if (compareVersions(applied, stored.version) === 'older') return false;
+      // Of two under one lsn the parked one may be the later: what had expired is deleted and written anew at once.
+      if (['older', 'undecided'].includes(compareVersions(applied, stored.version))) return false;
       if (await this.#remove(stored)) return true;
     }
   }

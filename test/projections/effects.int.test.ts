@@ -1,5 +1,5 @@
 // Reactions, sinks outside of Cosmos DB, and runners of one's own, by the engine and on the embedded server.
-import { custom, model, react, send } from 'millrace';
+import { type Entry, SinkRefusal, custom, model, react, send } from 'millrace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveSearch } from '../../examples/storefront/search/server.ts';
 import { searchIndex } from '../../examples/storefront/search/sink.ts';
@@ -204,6 +204,36 @@ describe('a sink of one’s own', () => {
 
     await engine.consume(page(change('flask', {}, { op: 'delete' })), UNFENCED);
     expect(search.index.search('s', 'flask')).toEqual([]);
+  });
+
+  it('has what was written anew after it expired, though both changes have one lsn and the first was refused', async () => {
+    const rows = new Map<string, Entry>();
+    let refuses = true;
+    const write = async (entries: readonly Entry[]): Promise<void> => {
+      for (const entry of entries)
+        if (entry.row && refuses) throw new SinkRefusal(new Map([[entry.id, 'refused']]));
+        else if ((rows.get(entry.id)?.version ?? '') < entry.version) rows.set(entry.id, entry);
+    };
+    const spec = send('anew', { from: m.Products.product, to: { write }, map: ({ name }) => ({ name }) });
+    const { engine, deadLetters } = engineOf(sendRunner(spec));
+    const anew = change('flask');
+    const { doc: _, ...expired } = change('flask', {}, { op: 'delete', operation: 'expired' });
+    const { lsn: at } = anew.version;
+    const pair = page({ ...expired, version: { epoch: 1, lsn: at, etag: `deleted@${at}` } }, anew);
+    await engine.consume(pair, UNFENCED);
+    expect(await deadLetters.list('anew@1')).toMatchObject([{ id: 'flask', version: anew.version }]);
+    refuses = false;
+    await engine.consume(page(anew), UNFENCED);
+    expect(await deadLetters.list('anew@1')).toEqual([]);
+    expect([...rows.values()]).toMatchObject([{ row: { name: 'flask' } }]);
+    await engine.consume(page(...pair.changes.slice(0, 1)), UNFENCED);
+    expect([...rows.values()]).toMatchObject([{ row: { name: 'flask' } }]);
+    // A redrive of what is gone says so just above the version that was parked, and below all that are written later.
+    const gone = { epoch: 1, lsn: at + 0.5, etag: 'gone' };
+    await engine.consume(page({ ...expired, operation: 'delete', version: gone }), UNFENCED);
+    expect([...rows.values()]).toMatchObject([{ row: null }]);
+    await engine.consume(page(change('flask', { name: 'again' })), UNFENCED);
+    expect([...rows.values()]).toMatchObject([{ row: { name: 'again' } }]);
   });
 
   it('that can’t be reached has the page read again', async () => {

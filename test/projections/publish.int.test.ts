@@ -94,6 +94,11 @@ describe('an event', () => {
     expect(second?.['id']).not.toBe(first?.['id']);
     expect(String(second?.['sequence']) > String(first?.['sequence'])).toBe(true);
     expect(again).toEqual(second);
+    // A redrive of what is gone says so just above the version that was parked.
+    await consume(change(['acme', 'eu', 's1'], 'o1', 12.5), change(['acme', 'eu', 's1'], 'o1', 13));
+    const sequences = bodies(hubs.hubs.events('telemetry')).map(({ sequence }) => String(sequence));
+    expect(new Set(sequences).size).toBe(4);
+    expect(sequences).toEqual(sequences.toSorted());
     expect(events.map(({ messageId }) => messageId)).toEqual([first?.['id'], second?.['id'], second?.['id']]);
     expect(new Set(events.map(({ partition }) => partition)).size).toBe(1);
   });

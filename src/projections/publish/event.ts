@@ -62,10 +62,16 @@ function attributes(spec: PublishSpec, change: Change, partitionkey: string) {
     subject: canonical([...key, id]),
     time: new Date(at).toISOString(),
     partitionkey,
-    sequence: `${String(version.epoch).padStart(6, '0')}-${String(version.lsn).padStart(16, '0')}`,
+    sequence: sequenceOf(version),
     op: operation ?? op,
     ...(spec.schemaVersion !== undefined && { schemaversion: spec.schemaVersion }),
   };
+}
+
+/** Sixteen digits, and what follows them where a document is gone just after the version that was parked. */
+function sequenceOf({ epoch, lsn }: Change['version']): string {
+  const [whole = '', ...fraction] = String(lsn).split('.');
+  return [`${String(epoch).padStart(6, '0')}-${whole.padStart(16, '0')}`, ...fraction].join('.');
 }
 
 /** What the event says: the document, or what was before and after. */

@@ -3,7 +3,7 @@ import { type Entry, type SendSpec, projectionId } from '../../definition/kinds.
 import { SinkRefusal } from '../../definition/send.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import { MillraceError } from '../../base/errors.ts';
-import type { Change, Version } from '../../feed/change.ts';
+import type { Change } from '../../feed/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { Poison, type Runner, evaluate, wantedChanges } from '../runner.ts';
 
@@ -33,17 +33,23 @@ export function sendRunner(spec: SendSpec): Runner {
   return { id: projectionId(spec), order: 'document', sources: [spec.from], apply };
 }
 
-function entryOf(spec: SendSpec, { op, doc = {}, key, id, version }: Change): Entry {
+function entryOf(spec: SendSpec, change: Change): Entry {
+  const { op, doc = {}, key, id } = change;
   const counts = op === 'upsert' && (spec.where?.(doc) ?? true);
-  return { id: entryId(key, id), version: sortable(version), row: counts ? plain(spec.map(doc)) : null };
+  return { id: entryId(key, id), version: sortable(change), row: counts ? plain(spec.map(doc)) : null };
 }
 
 /** As it would be read back. */
 const plain = (row: unknown): unknown => (isObject(row) || Array.isArray(row) ? JSON.parse(JSON.stringify(row)) : row);
 
-/** Safe integers have sixteen digits. */
-const sortable = ({ epoch, lsn }: Version): string =>
-  `${String(epoch).padStart(8, '0')}-${String(lsn).padStart(16, '0')}`;
+/**
+ * Safe integers have sixteen digits. The last one parts what has one lsn: what had expired is told to be gone before it
+ * is written anew (0, 1), and what was parked and has gone since is gone just after it was parked (2).
+ */
+function sortable({ version: { epoch, lsn }, operation }: Change): string {
+  const place = !Number.isInteger(lsn) ? 2 : operation === 'delete' || operation === 'expired' ? 0 : 1;
+  return `${String(epoch).padStart(8, '0')}-${String(Math.floor(lsn)).padStart(16, '0')}-${place}`;
+}
 
 const unreachable = (spec: SendSpec, cause: unknown): MillraceError =>
   new MillraceError('sink-unreachable', `The sink of ${projectionId(spec)} failed: ${String(cause)}`, {

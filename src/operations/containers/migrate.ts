@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Container } from '@azure/cosmos';
 import { untilStopped } from '../../archive/reading.ts';
-import { systemClock } from '../../base/clock.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { splitPath } from '../../cosmos/paths.ts';
@@ -22,6 +22,7 @@ import { readChanges } from '../../feed/read-changes.ts';
 import { CosmosChangeSource } from '../../feed/source.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
+import { Nearing } from './nearing.ts';
 import { type MigrationRecord, Migrations } from './record.ts';
 import { reconcile, sameCount } from './reconcile.ts';
 
@@ -35,7 +36,14 @@ export interface MigrateOptions {
   readonly signal: AbortSignal;
   /** How old a read may be, milliseconds (A3). Default 5,000. */
   readonly readLagMs?: number;
-  readonly progress?: (copied: number) => void;
+  /** After each page; waited for. */
+  readonly progress?: (copied: number) => void | Promise<void>;
+  /** Hears, once a minute, that the source is written faster than it is copied, and what mends that. */
+  readonly warn?: (text: string) => void;
+  /** How long that may last, milliseconds. Default: for ever. */
+  readonly patienceMs?: number | undefined;
+  /** For how long copying and the change-over take. Default: the system's. */
+  readonly clock?: Clock;
   /** Back to where it came from: what was written to the target since is copied to the source. */
   readonly rollback?: boolean;
 }
@@ -69,10 +77,10 @@ const NEAR = 500;
  * Moves a container's documents into another one (other key, other container, other account) while they are written:
  * copies, catches up, reconciles deletions; then closes the gate, waits until every writer has stopped, catches up once
  * more, compares, and opens the gate onto the target. May be stopped at any point before that and run again.
- * @throws UsageError `migration-other`, `migration-done`, `no-rollback`
+ * @throws UsageError `migration-other`, `migration-done`, `no-rollback`; MillraceError `migrate-no-nearer`
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { state, signal, rollback = false, readLagMs = 5_000 } = options;
+  const { state, signal, clock = systemClock, rollback = false, readLagMs = 5_000, patienceMs } = options;
   const [from, into] = rollback ? [options.target, options.source] : [options.source, options.target];
   const migrations = new Migrations(state);
   const [left, right] = await Promise.all([sideOf(from), sideOf(into)]);
@@ -99,7 +107,30 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   };
   const copier = new Copier(left, right, session, exists);
   const whole = rollback || record.again === true;
-  const work = { ...options, from, into, left, right, session, copier, exists, migrations, readLagMs, whole };
+  const nearing = new Nearing({
+    from,
+    rid: left.rid,
+    into: into.id,
+    meter,
+    clock,
+    warn: options.warn ?? (() => undefined),
+    patienceMs,
+  });
+  const work = {
+    ...options,
+    clock,
+    from,
+    into,
+    left,
+    right,
+    session,
+    copier,
+    exists,
+    migrations,
+    nearing,
+    readLagMs,
+    whole,
+  };
   const total = { copied: 0, removed: 0 };
   await follow(work, record, total, 'near');
   // Most deletions are found while writes go on, so that few are left for the pause.
@@ -123,6 +154,8 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
   readonly copier: Copier;
   readonly exists: Exists;
   readonly migrations: Migrations;
+  readonly nearing: Nearing;
+  readonly clock: Clock;
   readonly readLagMs: number;
   /** The target has nobody else's documents. */
   readonly whole: boolean;
@@ -133,10 +166,10 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
  * writes go on, which may have no such end, until a round over the ranges brought little.
  */
 async function follow(
-  { from, copier, migrations, signal, progress }: Work,
+  { from, copier, migrations, nearing, signal, progress }: Work,
   record: MigrationRecord,
   total: { copied: number },
-  until: 'end' | 'near',
+  until: 'near' | { readonly endOrThrow: () => void },
 ): Promise<number> {
   let changes = 0;
   const round = new Set<string>();
@@ -146,12 +179,19 @@ async function follow(
     changes += page.changes.length;
     record.positions = [...page.checkpoint];
     await migrations.save(record);
-    progress?.(total.copied);
-    const small = page.changes.length < NEAR;
-    if (until === 'near' && small && round.has(rangeId(page.range))) break;
+    await progress?.(total.copied);
+    if (until !== 'near') {
+      until.endOrThrow();
+      continue;
+    }
+    if (page.changes.length >= NEAR) {
+      round.clear();
+      await nearing.look(record.positions);
+      continue;
+    }
     // Ranges take turns: one that comes again without a large page between has seen them all.
-    if (small) round.add(rangeId(page.range));
-    else round.clear();
+    if (round.has(rangeId(page.range))) break;
+    round.add(rangeId(page.range));
   }
   return changes;
 }
@@ -162,15 +202,18 @@ async function changeOver(
   gate: GateDocument,
   total: { copied: number; removed: number },
 ): Promise<number> {
-  const { state, source, target, from, into, left, right, migrations, signal, rollback = false } = work;
+  const { state, source, target, from, into, left, right, migrations, signal, clock, rollback = false } = work;
   const closing = await changeGate(state, gate, { state: 'closing', target: gate.target });
   if (!closing) throw contended(source.id);
-  const closedAt = systemClock.monotonic();
+  const closedAt = clock.monotonic();
+  const endOrThrow = (): void => {
+    if (clock.monotonic() - closedAt > DECIDE_MS) throw tooSlow(source.id);
+  };
   let opened = false;
   try {
     await untilStoppedWriting(state, source.id, closing.generation, signal);
     // Twice: the second looks where the first looked before the last write became visible.
-    for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total, 'end')) === 0 ? quiet + 1 : 0;
+    for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total, { endOrThrow })) === 0 ? quiet + 1 : 0;
     if (!(await sameCount({ source: from, target: into }))) {
       const found = await reconcile({
         ...work,
@@ -189,14 +232,14 @@ async function changeOver(
       record.reverse = await positionsNow(target, right.rid, signal);
       await migrations.save(record);
     }
-    if (systemClock.monotonic() - closedAt > DECIDE_MS) throw tooSlow(source.id);
+    endOrThrow();
     const flipped = await changeGate(state, closing, {
       state: 'open',
       target: rollback ? { container: source.id } : targetOf(work),
     });
     if (!flipped) throw contended(source.id);
     opened = true;
-    return Math.round(systemClock.monotonic() - closedAt);
+    return Math.round(clock.monotonic() - closedAt);
   } finally {
     if (!opened) await changeGate(state, closing, { state: 'open', target: gate.target }).catch(() => undefined);
   }
@@ -289,7 +332,7 @@ const tooSlow = (container: string): MillraceError =>
     `The change-over of ${container} was not decided within ${DECIDE_MS / 1_000} s; writers go on as before`,
     {
       retryable: true,
-      mend: 'Run it again when less is written, or give the target more throughput.',
+      mend: 'Run it again when less is written, or give the target more throughput. Does somebody write without the gate?',
     },
   );
 

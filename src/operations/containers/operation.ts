@@ -20,6 +20,13 @@ const input = z.object({
   intoDatabase: z.string().optional().describe('its database (default: the same)'),
   intoEnv: z.string().optional().describe('its account and database, by the settings of millrace.NAME.env'),
   rollback: z.boolean().default(false).describe('go back: bring what was written since to where it came from'),
+  patience: z
+    .number()
+    .min(60)
+    .optional()
+    .describe(
+      'seconds after which it ends where it comes no nearer to its source, to be gone on with (default: never)',
+    ),
   giveUp: z.boolean().default(false).describe('forget a migration that was begun and not finished'),
   ...backgroundInput,
 });
@@ -85,6 +92,7 @@ export const containersMigrate = defineOperation({
   examples: [
     'millrace containers migrate Orders --into OrdersByCustomer --dry-run',
     'millrace containers migrate Orders --into Orders --into-env new-account',
+    'millrace containers migrate Orders --into OrdersByCustomer --background --patience 3600',
     'millrace containers migrate Orders --into OrdersByCustomer --rollback',
   ],
   effect: 'changes',
@@ -126,6 +134,8 @@ export const containersMigrate = defineOperation({
           signal,
           rollback: asked.rollback,
           progress: (copied) => screen.progress('copied', copied),
+          warn: (text) => screen.line(text),
+          patienceMs: asked.patience === undefined ? undefined : asked.patience * 1_000,
         }),
       ),
     );

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
-import { only, selectLetters } from './select.ts';
+import { onlyInput, selectLetters } from './select.ts';
 
 export const deadLettersList = defineOperation({
   noun: 'dead-letters',
@@ -9,7 +9,7 @@ export const deadLettersList = defineOperation({
   summary: 'List the changes that could not be applied, oldest first',
   examples: ['millrace dead-letters list', 'millrace dead-letters list --only order-summaries@1 --json'],
   effect: 'reads',
-  input: z.object({ only }),
+  input: z.object({ only: onlyInput }),
   run: (asked, { workspace }) => selectLetters(workspace, asked),
   format: (letters) =>
     letters.length === 0

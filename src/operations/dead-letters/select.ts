@@ -6,12 +6,12 @@ import { chooseDeclared, splitId } from '../projections/choose.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { readDeadLetters } from './read.ts';
 
-export const only = z.string().optional().describe('one projection, as name@version or name');
+export const onlyInput = z.string().optional().describe('one projection, as name@version or name');
 
 /** Which letters a verb is about. */
 export const selectionInput = {
   id: z.string().optional().describe('id of the source document; all letters if absent'),
-  only,
+  only: onlyInput,
 };
 
 export interface LetterSelection {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { type DerivedSpec, type IngestSpec, type Pipeline, projectionId } from '../../definition/kinds.ts';
+import type { DerivedSpec, IngestSpec, Pipeline } from '../../definition/kinds.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
 import { type Paused, Views } from '../../engine/views.ts';
 import { audited } from '../audit/record.ts';

@@ -6,6 +6,7 @@ import { openServices } from '../../../src/host/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
 import { Migrations } from '../../../src/operations/containers/record.ts';
 import { cli } from '../../cli/cli.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
@@ -178,6 +179,80 @@ it('a container that is on its way elsewhere is refused, until that is finished 
   // The record of a finished one is the way back.
   await expect(migrations.forget('Orders')).rejects.toMatchObject({ code: 'migration-finished' });
   expect(await migrate({ ...elsewhere, rollback: true })).toMatchObject({ into: 'Orders' });
+});
+
+describe('a source that is written faster than it is copied', () => {
+  const HALF_A_MINUTE = 30_000;
+  let written = 0;
+  beforeEach(() => (written = 0));
+  const write = async (documents: number): Promise<void> => {
+    for (; documents > 0; documents -= 100) {
+      const batch = Array.from({ length: Math.min(100, documents) }, () => ({
+        operationType: 'Create' as const,
+        resourceBody: { id: `o${(written += 1)}`, type: 'order', storeId: 's1', customerId: 'c1' },
+      }));
+      await stage.container('Orders').items.batch(batch, 's1');
+    }
+  };
+  /** A migration during which half a minute passes a page, and something may happen. */
+  const copying = (each: (said: readonly string[]) => Promise<void>, more: Partial<MigrateOptions> = {}) => {
+    const clock = new ManualClock();
+    const said: string[] = [];
+    const progress = async () => {
+      clock.advance(HALF_A_MINUTE);
+      await each(said);
+    };
+    return { said, done: migrate({ ...options(), clock, progress, warn: (text) => said.push(text), ...more }) };
+  };
+
+  it('is told, with the cause and the mend, and migrated once less is written', async () => {
+    await write(2_000);
+    const { said, done } = copying(async (before) => write(before.length < 3 ? 1_200 : 0));
+    expect(await done).toMatchObject({ copied: written, late: [] });
+    expect(said).toHaveLength(3);
+    const [first = '', last = ''] = [said[0], said.at(-1)];
+    expect(first).toMatch(
+      /^ByCustomer comes no nearer to Orders: [\d,]+ transactions left, [\d,]+ 60 s ago; nothing was throttled\n {2}Run it nearer .* less be written to Orders/,
+    );
+    expect(last).toContain(' 180 s ago');
+  });
+
+  it('is left where patience is at its end, and gone on with', async () => {
+    await write(2_000);
+    const { said, done } = copying(() => write(1_200), { patienceMs: 120_000 });
+    await expect(done).rejects.toMatchObject({
+      code: 'migrate-no-nearer',
+      retryable: true,
+      mend: expect.stringContaining('it goes on where it was') as string,
+    });
+    expect(said).toHaveLength(1);
+    const { resources } = await stage
+      .container('ByCustomer')
+      .items.query<number>('SELECT VALUE COUNT(1) FROM c')
+      .fetchAll();
+    const copied = resources[0] ?? 0;
+    expect(copied).toBeGreaterThan(2_000);
+    expect(await migrate(options())).toMatchObject({ copied: written - copied });
+  });
+
+  it('past the gate ends the change-over within its minute, and writers stay where they are', async () => {
+    await write(200);
+    await expect(copying(() => write(100)).done).rejects.toMatchObject({
+      code: 'migrate-too-slow',
+      mend: expect.stringContaining('without the gate') as string,
+    });
+    await using gate = await openWriteGate(stage.services.state, 'Orders');
+    using pass = await gate.enter();
+    expect(pass.target).toEqual({ container: 'Orders' });
+  });
+
+  it('says nothing where it comes nearer', async () => {
+    await write(6_000);
+    let pages = 0;
+    const { said, done } = copying(() => write((pages += 1) < 6 ? 100 : 0), { patienceMs: 60_000 });
+    expect(await done).toMatchObject({ copied: written });
+    expect(said).toEqual([]);
+  });
 });
 
 describe('a process that does not stop', () => {

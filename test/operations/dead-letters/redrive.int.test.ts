@@ -198,33 +198,22 @@ describe('on the command line', () => {
     );
   });
 
-  it.each(['list', 'show', 'redrive', 'discard'])(
-    '%s refuses a projection that there is not, and knows one that has nothing parked',
-    async (verb) => {
-      const id = verb === 'show' ? ['bad1'] : [];
-      const ask = (only: string) =>
-        millrace(
-          'dead-letters',
-          verb,
-          ...id,
-          '--only',
-          only,
-          ...(verb === 'discard' ? ['--reason', 'old', '--yes'] : []),
-        );
-      const { code, stderr } = await ask('sumaries');
-      expect(code).toBe(2);
-      expect(stderr).toContain('There is no projection sumaries: did you mean summaries?');
-      await millrace('dead-letters', 'redrive', '--only', 'days');
-      expect(await letters()).toMatchObject([{ projection: 'summaries@1' }]);
-      const none = await ask('days');
-      // A document is named there besides, and has no letter of it.
-      expect(none).toMatchObject(
-        verb === 'show'
-          ? { code: 2, stderr: expect.stringContaining('No dead letter has the id bad1') as string }
-          : { code: 0, stderr: '' },
-      );
-    },
-  );
+  it.each([
+    ['list', [], ''],
+    ['show', ['bad1'], 'No dead letter has the id bad1'],
+    ['redrive', [], ''],
+    ['discard', ['--reason', 'old', '--yes'], ''],
+  ])('%s refuses a projection that there is not, and knows one that has nothing parked', async (verb, more, told) => {
+    const ask = (only: string) => millrace('dead-letters', verb, ...more, '--only', only);
+    const { code, stderr } = await ask('sumaries');
+    expect(code).toBe(2);
+    expect(stderr).toContain('There is no projection sumaries: did you mean summaries?');
+    await millrace('dead-letters', 'redrive', '--only', 'days');
+    expect(await letters()).toMatchObject([{ projection: 'summaries@1' }]);
+    const none = await ask('days');
+    expect(none.code).toBe(told === '' ? 0 : 2);
+    expect(none.stderr).toContain(told);
+  });
 
   it('discards with a reason, one projection or document at a time, and writes down who did', async () => {
     expect((await millrace('dead-letters', 'discard', '--reason', 'old')).code).toBe(2);

@@ -75,20 +75,22 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     () => `${new URL(settings.cosmos.endpoint).host} answers, with one write region`,
   );
   if (!services || !loaded) return findings;
-  const parts: readonly (() => Promise<Finding[]>)[] = [
-    () => containers(loaded, services),
-    () => rightsAndClock(services),
-    () => storage(loaded, services, context),
-    () => views(loaded, services),
-    () => leases(context, expirationMs),
-    () => letters(services),
-    () => jobs(context),
+  const parts: readonly (readonly [check: string, look: () => Promise<Finding[]>])[] = [
+    ['containers', () => containers(loaded, services)],
+    ['rights', () => rightsAndClock(services)],
+    ['storage', () => storage(loaded, services, context)],
+    ['views', () => views(loaded, services)],
+    ['leases', () => leases(context, expirationMs)],
+    ['dead letters', () => letters(services)],
+    ['jobs', () => jobs(context)],
   ];
-  for (const part of parts) {
+  for (const [check, look] of parts) {
     try {
-      findings.push(...(await part()));
+      findings.push(...(await look()));
     } catch (error) {
-      findings.push(failed('account', error));
+      // `containers` has said so.
+      if (error instanceof MillraceError && error.code.endsWith('container-missing')) continue;
+      findings.push(failed(check, error));
     }
   }
   return findings;
@@ -174,7 +176,14 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
 
 async function views({ pipeline }: LoadedPipeline, { state }: Services): Promise<Finding[]> {
   const all = await new Views(state, pipeline.name).read();
-  if (!all) return [doubtful('views', 'no host has run yet', 'Start one: `millrace run`, or deploy the function app.')];
+  if (!all)
+    return [
+      doubtful(
+        'views',
+        'no version is current yet, as no host has read a change',
+        'The first one to read one makes the lowest version of each current: `millrace run`, or deploy the function app.',
+      ),
+    ];
   const declared = new Set(pipeline.projections.map(projectionId));
   const names = new Set([...Object.keys(all), ...pipeline.projections.map(({ name }) => name)]);
   const findings = [...names].flatMap((name) => viewFindings(name, all[name], declared));
@@ -282,9 +291,10 @@ export const doctor = defineOperation({
   input: z.object({ leaseExpiration: expiration }),
   run: ({ leaseExpiration }, context) => examine(context, leaseExpiration),
   format: (findings) => {
-    const lines = findings.flatMap(({ check, verdict, what, mend }) => [
+    // What is mended in one way is said once, below the last.
+    const lines = findings.flatMap(({ check, verdict, what, mend }, at) => [
       `${SIGNS[verdict]}  ${check}: ${what}`,
-      ...(mend === undefined ? [] : [`       ${mend}`]),
+      ...(mend === undefined || mend === findings[at + 1]?.mend ? [] : [`       ${mend}`]),
     ]);
     const wrong = findings.filter(({ verdict }) => verdict === 'bad').length;
     const open = findings.filter(({ verdict }) => verdict === 'doubtful').length;

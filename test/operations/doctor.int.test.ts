@@ -61,6 +61,19 @@ describe('doctor', () => {
       expect.arrayContaining([expect.stringContaining('Days'), expect.stringContaining('leases')]),
     );
     expect(of('containers')[0]?.mend).toContain('model apply');
+    // Not once more for each part that would have looked into it.
+    expect([...of('leases'), ...of('account').filter(({ verdict }) => verdict === 'bad')]).toEqual([]);
+    const { stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
+    expect(stdout.match(/model apply --dry-run/g)).toHaveLength(1);
+  });
+
+  it('says of a host that waits for the first change what it waits for', async () => {
+    const app = await live(stage);
+    await app.drained(signal);
+    expect((await doctor()).of('views')).toMatchObject([
+      { verdict: 'doubtful', what: expect.stringContaining('no host has read a change') as string },
+    ]);
+    await app.stop();
   });
 
   it('says what is wrong with the settings, and stops there', async () => {

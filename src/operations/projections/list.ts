@@ -25,7 +25,7 @@ export interface ProjectionRow {
   readonly with: readonly string[];
   /** null: a publish sends what happens, an ingest creates; neither takes back; of a custom runner it's the user's own affair. */
   readonly onDelete: 'remove' | 'keep' | null;
-  /** `unknown`: there is no account to ask, or no host has run yet. */
+  /** `unknown`: there is no account to ask, or no host has read a change yet. */
   readonly state:
     | 'current'
     | 'filling'

@@ -56,7 +56,7 @@ export const projectionsShow = defineOperation({
       name: spec.name,
       kind: spec.kind,
       reads: sourcesOf(spec).map(({ container, type }) => `${container}/${type}`),
-      /** False: no host has run yet. */
+      /** False: no host has read a change yet. */
       recorded: recorded !== undefined,
       ...view,
       declared: pipeline.projections
@@ -77,7 +77,7 @@ export const projectionsShow = defineOperation({
           ? `  current: version ${current.version}, in ${current.container}/${current.type}`
           : recorded
             ? `  never built: \`millrace projections rebuild ${name}\``
-            : '  no host has run yet; the first one makes the lowest version current',
+            : '  no host has read a change yet; the first one that does makes the lowest version current',
       ...(staged
         ? [
             `  ${staged.phase}: version ${staged.version}, into ${staged.container}/${staged.type}, since ${staged.since}`,

@@ -53,7 +53,7 @@ function chosen(only: string | undefined, known: readonly string[]): string[] | 
       .replace(/^0+(?=\d)/, '');
     if (known.includes(id)) return id;
     throw new UsageError('pattern-unknown', `There is no pattern ${text.trim()}${suggestion(id, known)}`, {
-      mend: `There are: ${known.join(', ')}.`,
+      mend: known.length === 0 ? 'The data model has no table of access patterns.' : `There are: ${known.join(', ')}.`,
     });
   });
 }

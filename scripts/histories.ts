@@ -21,7 +21,7 @@ interface Line {
 
 const AGGREGATES = { kind: 'aggregate', file: 'test/projections/aggregates.model.test.ts', histories: 5_000 };
 const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', histories: 5_000 };
-const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 100 };
+const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 5_000 };
 const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
@@ -53,6 +53,14 @@ const LIST: readonly Line[] = [
     file: 'test/feed/processor.model.test.ts',
     histories: 2_000,
   },
+  {
+    kind: 'archive',
+    mode: 'sweeps and restores',
+    file: 'test/archive/archive.model.test.ts',
+    test: 'hot and cold together',
+    histories: 1_000,
+  },
+  { kind: 'server', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 30 },
   {
     kind: 'operation',
     mode: 'cut off at requests',

@@ -8,7 +8,7 @@ import type { Emulator } from '../../src/emulator/index.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { clientInside, HASH_KEY, insist, TWO_LEVELS } from './emulate.ts';
 
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 15);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 6);
 const SEED = suiteSeed();
 /** Ends a hang, and nothing that is merely slow. */
 const TIMEOUT_MS = 60_000 + HISTORIES * 20_000;

@@ -144,14 +144,12 @@ export class JoinStates {
   async advance(change: Change, sink: SinkSession): Promise<{ state: JoinState; changed: boolean }> {
     const pk = this.#partition(change);
     const doc = change.op === 'delete' ? null : (change.doc ?? null);
-    const mark = doc === null ? NONE : digest(change.version.etag);
     const taken = {
       id: STATE_ID,
       pk,
       type: 'millrace.join',
       projection: this.#projection,
       parent: { container: change.container, key: change.key, id: change.id },
-      mark,
       version: change.version,
       doc,
     } as const;
@@ -167,7 +165,10 @@ export class JoinStates {
           return true;
         }
       }
-      const body = { ...taken, replaced: stored !== undefined && (stored.mark !== mark || stored.replaced) };
+      const known = stored !== undefined && isOf(stored, change.version, doc);
+      // One that came before and comes again has another mark: copies made with it then are found, and made again.
+      const mark = known ? stored.mark : digest(change.version);
+      const body = { ...taken, mark, replaced: stored !== undefined && (!known || stored.replaced) };
       const write = stored
         ? ({ op: 'replace', id: STATE_ID, body, ifMatch: stored._etag } as const)
         : ({ op: 'create', id: STATE_ID, body } as const);
@@ -187,8 +188,7 @@ export class JoinStates {
     // Its feed will say whether it is there, and in which version; until then the read is as good as any.
     const doc =
       found && typeOf(this.#source.types, found) === this.join.of.type ? toDocument(this.#source, found) : null;
-    const mark = doc && found ? digest(found._etag) : NONE;
-    const made = { mark, version: null, doc, replaced: false };
+    const made = { mark: readMark(doc, found?._etag), version: null, doc, replaced: false };
     return { id: STATE_ID, pk, type: 'millrace.join', projection: this.#projection, parent, ...made };
   }
 
@@ -204,5 +204,12 @@ export class JoinStates {
     return `join|${this.#projection}|${this.join.name}|${name.length > 500 ? digest(name) : name}`;
   }
 }
+
+/** What the source showed ahead of its feed is told by its ETag alone. */
+const readMark = (doc: Doc | null, etag: string | undefined): string => (doc && etag ? digest(etag) : NONE);
+
+/** Whether a state says what a version does: it is of that very version, or was read ahead of the feed that now has it. */
+const isOf = (stored: StateDocument, { etag }: Version, doc: Doc | null): boolean =>
+  stored.version === null ? stored.mark === readMark(doc, etag) : stored.version.etag === etag;
 
 const refOf = (parent: Identity): string => digest([parent.container, parent.key, parent.id]);

@@ -2,11 +2,11 @@
 // killed and fail, their clocks differ, and partitions are split and merged, on a server that lags, throttles and loses
 // answers. Whatever happens, no change is lost (L2), no position goes back (L3), no lease that expired is acted on (L1),
 // and within one tenure no document is handled in an older version after a newer one.
-import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { type Container, type CosmosClient, PartitionKeyDefinitionVersion } from '@azure/cosmos';
 import pMap from 'p-map';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/base/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import { type FeedRange, rangeId } from '../../src/cosmos/ranges.ts';
 import { withRetry } from '../../src/cosmos/retry.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
@@ -20,6 +20,7 @@ import { clientOf } from '../emulator/emulate.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { CutStore } from './processor-stage.ts';
+import { TurnClock } from './turn-clock.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 100);
@@ -27,6 +28,7 @@ const FAULTS = { replicaLagMs: 10, failAfterEffect: 0.04, failBefore: 0.01, thro
 const TIMINGS = { acquireMs: 15, expirationMs: 200, renewMs: 40, pollMs: 5, stallMs: 60_000 };
 const HOSTS = ['a', 'b', 'c'];
 const DOCUMENTS = 15;
+const TIME = new TurnClock();
 
 let emulator: Emulator;
 let clients: CosmosClient[];
@@ -127,7 +129,7 @@ class History {
       else if (kind < 0.84) this.#standStill(name, random.int(2 * TIMINGS.expirationMs));
       else if (kind < 0.86 && ++this.#splits <= 4) emulator.split(`d/${this.#name}`);
       else if (kind < 0.88) await this.#merge();
-      else await delay(random.int(40));
+      else await TIME.sleep(random.int(40));
     }
     // Somebody comes back and finishes what is left.
     this.#calm = true;
@@ -185,7 +187,7 @@ class History {
   #standStill(name: string, ms: number): void {
     const host = this.#running.get(name);
     if (!host) return;
-    const awake = delay(ms);
+    const awake = TIME.sleep(ms);
     host.leases.standing = awake;
     this.#ended.push(awake);
   }
@@ -205,7 +207,7 @@ class History {
     this.#tenures.set(fence.signal, tenure);
     for (const { id, version, doc } of page.changes) {
       for (let turns = random.int(4); turns > 0; turns--) await turn();
-      if (random.chance(0.05)) await delay(random.int(30));
+      if (random.chance(0.05)) await TIME.sleep(random.int(30));
       await host.leases.standing;
       if (host.dead) throw new Error('This host was killed');
       if (!this.#calm && random.chance(0.05)) throw new Error('The sink is not there');
@@ -259,7 +261,7 @@ class History {
   async #drained(): Promise<void> {
     const missing = (): string[] =>
       [...this.#written].filter(([id, n]) => this.#newest.get(id) !== n).map(([id, n]) => `${id} version ${n}`);
-    for (let waited = 0; missing().length > 0 && waited < 20_000; waited += 10) await delay(10);
+    for (let waited = 0; missing().length > 0 && waited < 20_000; waited += 10) await TIME.sleep(10);
     if (missing().length > 0) this.#failures.push(`never handled: ${missing().join(', ')}`);
   }
 
@@ -294,18 +296,18 @@ class History {
     return client(index).database('d').container(this.#name);
   }
 
-  #store(index: number, host: string, clock?: Clock): CosmosLeaseStore {
+  #store(index: number, host: string, clock: Clock = TIME): CosmosLeaseStore {
     const leases = client(index).database('d').container(this.#leases);
     return new CosmosLeaseStore({
       monitored: this.#container(index),
       leases,
       host,
       prefix: this.#name,
-      ...(clock && { clock }),
+      clock,
     });
   }
 
-  async #source(index: number, pageSize: number, clock = systemClock): Promise<CosmosChangeSource> {
+  async #source(index: number, pageSize: number, clock: Clock = TIME): Promise<CosmosChangeSource> {
     const container = this.#container(index);
     const { resource } = await withRetry(() => container.read(), { reads: true });
     const map = { name: this.#name, keyPaths: [['pk']], types: new Map([['item', {}]]) };
@@ -318,9 +320,9 @@ function skewed(seed: number): Clock {
   const random = new Random(seed);
   const [wall, since] = [random.int(180_001) - 90_000, random.int(1_000_000)];
   return {
-    now: () => systemClock.now() + wall,
-    monotonic: () => systemClock.monotonic() + since,
-    sleep: (ms, signal) => systemClock.sleep(ms, signal),
+    now: () => TIME.now() + wall,
+    monotonic: () => TIME.monotonic() + since,
+    sleep: (ms, signal) => TIME.sleep(ms, signal),
   };
 }
 

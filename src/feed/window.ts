@@ -33,6 +33,8 @@ export class Window {
   readonly #failed = new AbortController();
   /** By lsn, how many of its changes wait to be acknowledged. */
   readonly #open = new Map<number, number>();
+  /** The keys of `#open` in ascending order, and some that are closed: what is lowest is asked after each batch. */
+  readonly #lsns: number[] = [];
   readonly #unacknowledged = new Set<Change>();
   readonly #pageEnds: string[] = [];
   /** The last batch of each order value; the next of it begins when that one has ended. */
@@ -89,13 +91,18 @@ export class Window {
   offer(page: Page & { readonly next: string }): void {
     this.#read = page.next;
     this.#pageEnds.push(page.next);
+    const acknowledged = lsnOf(this.#position);
     for (const change of page.changes) {
       const { lsn } = change.version;
       // The feed may deliver again what is acknowledged already; the watermark stays.
-      if (lsn <= lsnOf(this.#position)) continue;
-      this.#open.set(lsn, (this.#open.get(lsn) ?? 0) + 1);
+      if (lsn <= acknowledged) continue;
+      const before = this.#open.get(lsn) ?? 0;
+      if (before === 0) this.#lsns.push(lsn);
+      this.#open.set(lsn, before + 1);
       this.#unacknowledged.add(change);
     }
+    // One look where the feed is in order, as it is.
+    this.#lsns.sort((a, b) => a - b);
     for (const [value, changes] of this.#batchesOf(page)) this.#enqueue(value, { changes, page });
     if (this.#open.size === 0) this.#advance();
   }
@@ -156,9 +163,10 @@ export class Window {
 
   /** Just before the lowest lsn that isn't wholly acknowledged, else the end of what was read. */
   #advance(): void {
-    let lowest = Infinity;
-    for (const lsn of this.#open.keys()) lowest = Math.min(lowest, lsn);
-    const next = lowest === Infinity ? this.#read : positionAt(lowest - 1);
+    const closed = this.#lsns.findIndex((lsn) => this.#open.has(lsn));
+    this.#lsns.splice(0, closed === -1 ? this.#lsns.length : closed);
+    const [lowest] = this.#lsns;
+    const next = lowest === undefined ? this.#read : positionAt(lowest - 1);
     if (lsnOf(next) <= lsnOf(this.#position)) return;
     this.#position = next;
     let pageEnd = false;

@@ -77,6 +77,24 @@ it('advances to just before the lowest that isn’t acknowledged, and says when 
   }
 });
 
+it('knows the lowest whatever order a page has, and of what is delivered again', async () => {
+  const { window, handed, advances } = open();
+  window.offer(page(4, change(4, 'a'), change(1, 'b'), change(3, 'c')));
+  await turn();
+  handed[2]?.done();
+  await turn();
+  window.offer(page(4, change(3, 'd')));
+  await turn();
+  handed[1]?.done();
+  await turn();
+  handed[0]?.done();
+  await turn();
+  expect(advances).toEqual([['"2"', false]]);
+  handed[3]?.done();
+  await turn();
+  expect(advances.at(-1)).toEqual(['"4"', true]);
+});
+
 it('never stops in the middle of an lsn', async () => {
   const { window, handed, advances } = open();
   window.offer(page(7, change(6, 'a'), change(7, 'b'), change(7, 'c')));

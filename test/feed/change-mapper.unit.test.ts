@@ -36,6 +36,15 @@ describe('a change', () => {
     });
   });
 
+  it('has every field of its document, whatever it is called', () => {
+    const text = JSON.stringify(raw({ 7: 'seven' })).replace('{', '{"__proto__":{"cents":6},"constructor":1,"_":2,');
+    const doc = toChange(source(), JSON.parse(text), 1)?.doc;
+    expect(JSON.stringify(doc)).toBe(
+      '{"7":"seven","__proto__":{"cents":6},"constructor":1,"_":2,"id":"o1","tenant":"t1","type":"order","cents":5}',
+    );
+    expect(Object.getPrototypeOf(doc)).toBe(Object.prototype);
+  });
+
   it.each([
     ['of a type nobody asked for', { type: 'customer' }],
     ['of one of our own types', { type: 'millrace.tombstone' }],

@@ -26,7 +26,7 @@ export interface Timings {
    * Above 0, a crash repeats what was handled in so long, and not one page.
    */
   readonly checkpointMs: number;
-  /** Between reads of a range that has nothing new. */
+  /** From the beginning of a read that found nothing new to that of the next. */
   readonly pollMs: number;
   /** A read or a handler that takes longer gives its lease up. */
   readonly stallMs: number;

@@ -90,6 +90,8 @@ export interface Orders {
   readonly split: AbortSignal;
 }
 
+type Acknowledge = (changes: readonly Change[]) => void;
+
 const LONGEST_BACKOFF_MS = 30_000;
 
 /**
@@ -218,11 +220,13 @@ export class Supervisor {
 
     idle: async () => {
       const { clock, pollMs } = this.#options;
+      // From when the last read was begun, not from when what it found was handled: a change waits for one delay at most.
+      const untilDue = (): number => Math.max(0, this.#lastReadAt + pollMs - clock.monotonic());
       if (!this.#window.isEmpty) {
         // Idle is only who has nothing in hand; what comes meanwhile is read all the same.
         const over = new AbortController();
         const signal = AbortSignal.any([this.#interrupts, over.signal]);
-        const slept = clock.sleep(pollMs, signal);
+        const slept = clock.sleep(untilDue(), signal);
         slept.catch(() => undefined);
         await until(Promise.race([slept, this.#window.empty()]), this.#interrupts).finally(() => over.abort());
         if (!this.#window.isEmpty) return 'due';
@@ -233,7 +237,7 @@ export class Supervisor {
       this.status.failure = undefined;
       this.status.idleSince ??= clock.monotonic();
       this.status.checkedAt = this.#lastReadAt;
-      await clock.sleep(pollMs, this.#interrupts);
+      await clock.sleep(untilDue(), this.#interrupts);
       return 'due';
     },
 
@@ -327,19 +331,12 @@ export class Supervisor {
     return window;
   }
 
-  async #handle({ changes, page }: Batch, acknowledge: (changes: readonly Change[]) => void): Promise<void> {
+  async #handle({ changes, page }: Batch, acknowledge: Acknowledge): Promise<void> {
     const { handle, manual, clock, unacknowledgedMs } = this.#options;
     // Asked just before the handler begins: each of several that compute takes its time.
     for (let renewal; (renewal = this.#session.fresh());) await renewal;
     const since = clock.monotonic();
-    const left = new Set(changes);
-    const age = manual ? this.#session.watch('acknowledging a change', unacknowledgedMs) : undefined;
-    if (age) this.#ages.add(age);
-    const acknowledged = (some: readonly Change[]): void => {
-      for (const change of some) left.delete(change);
-      if (left.size === 0) age?.done();
-      acknowledge(some);
-    };
+    const acknowledged = manual ? this.#aged(changes, acknowledge, unacknowledgedMs) : acknowledge;
     const about = { container: this.#options.container, lease: this.#session.lease.id, changes: changes.length };
     const work = within(about, () =>
       handle({ ...page, changes }, this.#session.fence(page), {
@@ -350,6 +347,18 @@ export class Supervisor {
     );
     await this.#told(changes.length, since, this.#watched('a handler', work));
     this.#measure(page, changes.length, since);
+  }
+
+  /** Acknowledging by hand: the lease is given up where some of the changes stay unacknowledged for too long. */
+  #aged(changes: readonly Change[], acknowledge: Acknowledge, withinMs: number): Acknowledge {
+    const left = new Set(changes);
+    const age = this.#session.watch('acknowledging a change', withinMs);
+    this.#ages.add(age);
+    return (some) => {
+      for (const change of some) left.delete(change);
+      if (left.size === 0) age.done();
+      acknowledge(some);
+    };
   }
 
   async #told(changes: number, since: number, work: Promise<void>): Promise<void> {

@@ -108,7 +108,7 @@ export class Engine {
   }
 
   async #run(runner: Runner, page: Page, fence: Fence): Promise<Outcome> {
-    const changes = page.changes.flatMap((change) => asWanted(runner, change));
+    const changes = wanted(runner, page.changes);
     const stats = this.#stats.get(runner.id);
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
     const { database, deadLetters, spending } = this.#options;
@@ -161,10 +161,15 @@ async function applyApart(runner: Runner, changes: readonly Change[], session: C
   return { applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes, refusals, held: [] };
 }
 
-/** Nothing where the runner reads no such type; a deletion that doesn't say of what as one of each type it reads there. */
-function asWanted({ sources }: Runner, change: Change): Change[] {
-  const there = sources.filter(({ container }) => container === change.container);
-  if (change.type === '' && change.op === 'delete')
-    return there.map(({ type }) => ({ ...change, type, typeUnknown: true }));
-  return there.some(({ type }) => type === change.type) ? [change] : [];
+/** The changes of types that the runner reads; a deletion that doesn't say of what as one of each type it reads there. */
+function wanted({ sources }: Runner, changes: readonly Change[]): Change[] {
+  const found: Change[] = [];
+  for (const change of changes) {
+    if (change.type === '' && change.op === 'delete') {
+      const there = sources.filter(({ container }) => container === change.container);
+      found.push(...there.map(({ type }) => ({ ...change, type, typeUnknown: true }) as const));
+    } else if (sources.some(({ container, type }) => container === change.container && type === change.type))
+      found.push(change);
+  }
+  return found;
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Container } from '@azure/cosmos';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { Change } from '../../src/feed/change.ts';
@@ -62,7 +63,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
       for (;;) {
         const { leases: own, known } = processor.status();
         if (known > 0 && own.length === known && own.every(({ idleSince }) => idleSince !== undefined)) return;
-        await new Promise((resolve) => setImmediate(resolve));
+        await delay(1);
       }
     },
   };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Container, Database } from '@azure/cosmos';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
@@ -38,7 +39,7 @@ export async function readAll({ source, keyPath, type, leases, state, database, 
   for (;;) {
     const { leases: own, known } = processor.status();
     if (known > 0 && own.length === known && own.every(({ idleSince }) => idleSince !== undefined)) break;
-    await new Promise((resolve) => setImmediate(resolve));
+    await delay(1);
   }
   await processor.stop();
   return engine;

@@ -28,7 +28,7 @@ export class TurnClock implements Clock {
       if (signal?.aborted) return reject(abortReason(signal));
       const abort = (): void => {
         this.#sleeping = this.#sleeping.filter((one) => one !== sleeper);
-        reject(abortReason(signal));
+        if (signal) reject(abortReason(signal));
       };
       const wake = (): void => {
         signal?.removeEventListener('abort', abort);

@@ -51,7 +51,7 @@ export function derivation({
     stateContainer,
     readLagMs,
     cold,
-    hub: (hub) => new EventHubSink(hub, () => services.hubs.producer(hub)),
+    hub: (hub) => new EventHubSink(hub, (instead) => services.hubs.producer(hub, instead)),
   });
   const { jobsUrl } = settings;
   const reactions = new Set<string>(

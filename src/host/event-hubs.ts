@@ -29,11 +29,17 @@ export function eventHubs(settings: HubSettings): OpenHubClients {
   const producers = new Map<string, Promise<EventHubProducerClient>>();
   let store: Promise<CheckpointStore> | undefined;
 
-  const producer = (hub: string): Promise<EventHubProducerClient> => {
-    const known = producers.get(hub) ?? openProducer(settings, hub);
-    producers.set(hub, known);
-    known.catch(() => producers.delete(hub));
-    return known;
+  const producer = async (hub: string, instead?: EventHubProducerClient): Promise<EventHubProducerClient> => {
+    const known = producers.get(hub);
+    if (known && (instead === undefined || (await known) !== instead)) return known;
+    // Another caller may have met the same one hanging.
+    if (producers.get(hub) !== known) return producer(hub, instead);
+    // Not waited for: it hangs.
+    instead?.close().catch(() => undefined);
+    const opening = openProducer(settings, hub);
+    producers.set(hub, opening);
+    opening.catch(() => producers.delete(hub));
+    return opening;
   };
   return {
     producer,

@@ -23,6 +23,9 @@ export interface EventHubSinkOptions {
   readonly clock?: Clock;
 }
 
+/** The hub's producer; `instead` of one that hangs, another. */
+type OpenProducer = (instead?: EventHubProducerClient) => Promise<EventHubProducerClient>;
+
 /** What a batch takes; an event as the client has it can't say its partition key. */
 type Annotated = Parameters<EventDataBatch['tryAdd']>[0];
 
@@ -40,13 +43,13 @@ const LONGEST_ATTEMPT_MS = 60_000;
  */
 export class EventHubSink {
   readonly hub: string;
-  readonly #open: () => Promise<EventHubProducerClient>;
+  readonly #open: OpenProducer;
   readonly #attemptMs: number;
   readonly #patienceMs: number;
   readonly #clock: Clock;
   #partitions: Promise<readonly string[]> | undefined;
 
-  constructor(hub: string, open: () => Promise<EventHubProducerClient>, options: EventHubSinkOptions = {}) {
+  constructor(hub: string, open: OpenProducer, options: EventHubSinkOptions = {}) {
     this.hub = hub;
     this.#open = open;
     this.#attemptMs = options.attemptMs ?? 10_000;
@@ -111,15 +114,19 @@ export class EventHubSink {
     run: (producer: EventHubProducerClient, on: { abortSignal: AbortSignal }) => Promise<T>,
   ): Promise<T> {
     const start = this.#clock.monotonic();
+    let hanging: EventHubProducerClient | undefined;
     for (let tries = 0; ; tries++) {
       fence.assert();
       const within = Math.min(LONGEST_ATTEMPT_MS, this.#attemptMs * 2 ** Math.min(tries, 16));
+      const late = AbortSignal.timeout(within);
+      let producer: EventHubProducerClient | undefined;
       try {
+        producer = await this.#open(hanging);
         // A link that breaks takes the answer to what is on its way with it, and the client waits for that: it is ended.
-        return await run(await this.#open(), {
-          abortSignal: AbortSignal.any([fence.signal, AbortSignal.timeout(within)]),
-        });
+        return await run(producer, { abortSignal: AbortSignal.any([fence.signal, late]) });
       } catch (error) {
+        // One that was told to stop while it connected may hang for good.
+        hanging = late.aborted && tries > 0 ? producer : undefined;
         if (fence.signal.aborted) throw abortReason(fence.signal);
         const final = hubFailure(error, this.hub);
         if (final) throw final;

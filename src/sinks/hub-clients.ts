@@ -2,8 +2,8 @@ import type { CheckpointStore, EventHubConsumerClient, EventHubProducerClient } 
 
 /** The Event Hubs namespace of the settings. Nothing is connected before it is asked for. */
 export interface HubClients {
-  /** The one producer of a hub. */
-  producer(hub: string): Promise<EventHubProducerClient>;
+  /** The one producer of a hub; `instead` of one that hangs, another, as what hangs it may never end. */
+  producer(hub: string, instead?: EventHubProducerClient): Promise<EventHubProducerClient>;
   /** A consumer that shares a hub's partitions with the others of its group; the caller closes it. */
   consumer(hub: string, group: string, host: string): Promise<HubConsumer>;
   /**

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventHubProducerClient } from '@azure/event-hubs';
 import type { PublishSpec } from '../../src/definition/kinds.ts';
@@ -46,7 +48,7 @@ let names = 0;
 
 /** An engine with one publish; each has a name of its own, so that none meets another's dead letters. */
 function publishing(
-  producer: () => Promise<EventHubProducerClient>,
+  producer: (instead?: EventHubProducerClient) => Promise<EventHubProducerClient>,
   spec: Partial<PublishSpec> = {},
   { echoes = false, attemptMs = 5_000, patienceMs = 60_000 } = {},
 ) {
@@ -266,6 +268,29 @@ describe('bad input', () => {
     const refused = publishing(async () => denied);
     await expect(refused.consume(change(['k'], 'a', 1))).rejects.toMatchObject({ code: 'event-hub-denied' });
     expect([...(await nowhere.letters()), ...(await refused.letters())]).toEqual([]);
+  });
+
+  it('takes another client instead of one that hangs', async () => {
+    await using hubs = await openHubs();
+    // Accepts connections and never says a word.
+    const silent = createServer().listen(0, '127.0.0.1');
+    const sockets = new Set<Socket>();
+    silent.on('connection', (socket) => sockets.add(socket));
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const hangs = hubs.producer('telemetry', hubs.hubs.connectionString.replace(/:\d+;/, `:${port};`));
+    const good = hubs.producer();
+    const told: unknown[] = [];
+    const { consume } = publishing(
+      async (instead) => (told.push(instead), instead ? good : hangs),
+      {},
+      { attemptMs: 20 },
+    );
+    await consume(change(['k'], 'a', 1));
+    expect(hubs.hubs.events('telemetry')).toHaveLength(1);
+    expect(told.includes(hangs)).toBe(true);
+    for (const socket of sockets) socket.destroy();
+    silent.close();
   });
 
   it('holds what is to be published while the broker is away, and goes on in order', async () => {

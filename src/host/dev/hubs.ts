@@ -37,6 +37,6 @@ export async function sendEvents(steps: readonly EventStep[], hubs: HubClients, 
       partitionKey,
       event: { body, contentType: 'application/json', ...(messageId === undefined ? {} : { messageId }) },
     }));
-    await new EventHubSink(hub, () => hubs.producer(hub)).publish(messages, fence);
+    await new EventHubSink(hub, (instead) => hubs.producer(hub, instead)).publish(messages, fence);
   }
 }

@@ -33,7 +33,7 @@ export function engineOf(parts: EngineParts, only?: ProjectionSpec | EmbedSpec):
     : loaded.pipeline;
   const runners = runnersOf(pipeline, loaded.model, {
     ...options,
-    hub: (hub) => new EventHubSink(hub, () => services.hubs.producer(hub)),
+    hub: (hub) => new EventHubSink(hub, (instead) => services.hubs.producer(hub, instead)),
   });
   return new Engine({
     database: services.database,

@@ -47,8 +47,8 @@ it.each([
   const inner = hosts.session(1);
   const session: SinkSession = {
     fence: inner.fence,
-    read: (...of) => inner.read(...of),
-    query: (...of) => inner.query(...of),
+    read: (...asked) => inner.read(...asked),
+    query: (...asked) => inner.query(...asked),
     commit: async (container, key, writes) => {
       // A first guess is that there is no copy.
       if (container !== 'Copies' || writes[0]?.op !== 'replace') return inner.commit(container, key, writes);

@@ -23,6 +23,7 @@ const AGGREGATES = { kind: 'aggregate', file: 'test/projections/aggregates.model
 const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', histories: 5_000 };
 const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 5_000 };
 const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
+const PUBLISHES = { kind: 'publish', file: 'test/projections/publishes.model.test.ts', histories: 5_000 };
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
 const LIST: readonly Line[] = [
@@ -46,6 +47,8 @@ const LIST: readonly Line[] = [
   { ...EFFECTS, kind: 'react', mode: 'all versions and deletes', test: 'every version has had its reaction' },
   { ...EFFECTS, kind: 'send', mode: "a sink of one's own", test: "a sink of one's own" },
   { ...EFFECTS, kind: 'send', mode: 'all versions and deletes', test: 'a sink has the rows' },
+  { ...PUBLISHES, mode: 'by key, in order', test: 'each key in its order' },
+  { ...PUBLISHES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "a runner of one's own" },
   {
     kind: 'processor',

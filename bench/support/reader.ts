@@ -16,10 +16,13 @@ export interface Read {
   readonly state: Container;
   readonly database: Database;
   readonly runners: readonly Runner[];
+  /** Least time between two checkpoints. Default 0: one a page. */
+  readonly checkpointMs?: number;
 }
 
 /** Reads a whole feed with the processor and the engine, leases and checkpoints included; resolves at its end. */
-export async function readAll({ source, keyPath, type, leases, state, database, runners }: Read): Promise<Engine> {
+export async function readAll(read: Read): Promise<Engine> {
+  const { source, keyPath, type, leases, state, database, runners, checkpointMs = 0 } = read;
   const { resource } = await source.read();
   const rid = resource?._rid ?? '';
   const engine = new Engine({ database, runners, deadLetters: new DeadLetters(state) });
@@ -33,7 +36,7 @@ export async function readAll({ source, keyPath, type, leases, state, database, 
     handle: async (page, fence) => {
       await engine.consume(page, fence);
     },
-    timings: { pollMs: 1 },
+    timings: { pollMs: 1, checkpointMs },
   });
   await processor.start();
   for (;;) {

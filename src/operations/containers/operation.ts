@@ -75,7 +75,7 @@ async function missing(error: unknown, container: MigrateOptions['source']): Pro
     resources.map(({ id }) => id),
   );
   return new UsageError(
-    'container-missing',
+    'container-unknown',
     `There is no container ${container.id} in database ${container.database.id}${near}`,
     {
       cause: error,

@@ -52,4 +52,8 @@ export function optionOf(flag: Flag): Option {
 }
 
 const placeholder = (flag: Flag): string =>
-  flag.isNumber ? 'n' : (flag.field.match(/(file|directory|data|name)$/i)?.[0].toLowerCase() ?? 'value');
+  flag.isNumber
+    ? 'n'
+    : flag.choices.length > 0
+      ? 'value'
+      : (flag.field.match(/(file|directory|data|name)$/i)?.[0].toLowerCase() ?? 'value');

@@ -3,6 +3,7 @@ import type { Container as Live, Database, PartitionKey, SqlQuerySpec } from '@a
 import { canonical, isObject } from '../../base/json.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { isEmptied } from '../../definition/emptied.ts';
 import type { Doc } from '../../definition/kinds.ts';
 import { ownFields } from '../../definition/recompute.ts';
 import { valueAt } from '../../model/rules/facts.ts';
@@ -181,8 +182,9 @@ export async function readOne(database: Database, container: Container, doc: Doc
   try {
     const item = database.container(container.name).item(String(doc['id']), keyOf(container, doc));
     const { resource, requestCharge } = await withRetry(() => item.read<Doc>(), { reads: true });
-    // What a projection keeps to remember a removed row is nobody's to read: it has a type of its own.
-    const own = resource && !String(resource['type']).startsWith('millrace.') ? ownFields(resource) : undefined;
+    // What a projection keeps to remember a removed row is nobody's to read: of a type of its own, or emptied.
+    const there = resource && !String(resource['type']).startsWith('millrace.') && !isEmptied(resource);
+    const own = there ? ownFields(resource) : undefined;
     return { ...(own && { doc: own }), ru: requestCharge };
   } catch (error) {
     if (failureOf(error).kind === 'not-found') return { ru: 1 };

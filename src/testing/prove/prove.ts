@@ -9,6 +9,7 @@ import { onePartitionEach, servicesOn } from '../test-pipeline.ts';
 import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
 import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
+import { refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
 
 export interface Proof {
@@ -97,6 +98,14 @@ export async function prove(
   if (effects.length > 0) notes.push(`not run, as it reaches out: ${names(effects)}`);
   if (images.length > 0) notes.push(`not run, as it needs all versions and deletes: ${names(images)}`);
   if (ingests.length > 0) notes.push(`not run, as the document shows no events: ${names(ingests)}`);
+  const feeding = inside.pipeline.projections.filter(
+    ({ kind, into }) =>
+      kind === 'aggregate' && inside.pipeline.projections.some(({ from }) => refName(from) === refName(into)),
+  );
+  if (feeding.length > 0)
+    notes.push(
+      `a group that has lost its last row is read as zeros for 30 days, as others derive from it: ${names(feeding)}`,
+    );
   if (changes.unmarked.length > 0)
     notes.push(`not deleted, as no example shows the mark: ${changes.unmarked.join(', ')}`);
   if (proving.proofs.every(({ moved }) => moved === 0)) notes.push('no change moved a row to another key of its sink');

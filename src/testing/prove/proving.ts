@@ -2,6 +2,7 @@
 import { AssertionError } from 'node:assert/strict';
 import type { Database } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
+import { isEmptied } from '../../definition/emptied.ts';
 import type { ArchiveSpec, Doc, PublishSpec } from '../../definition/kinds.ts';
 import { ownFields, rowKey } from '../../definition/recompute.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
@@ -186,6 +187,7 @@ export class Proving {
       const ours = (of: readonly Doc[]): string[] =>
         of
           .filter((doc) => derived.has(refName({ container, type: String(doc['type']) })) && doc['_mr'] !== null)
+          .filter((doc) => !isEmptied(doc))
           .map((doc) => canonical(ownFields(doc)))
           .toSorted();
       const [is, right] = [ours(documents), ours(expected.get(container) ?? [])];

@@ -154,6 +154,23 @@ export interface StoreDay {
   largestCents: number;
 }
 
+export interface StoreMonth {
+  id: string;
+  type: 'storeMonth';
+  storeId: string;
+  month: string;
+  days: number;
+  orders: number;
+  cents: number;
+  largestCents: number;
+  bestDays: StoreMonthBestDay[];
+}
+
+export interface StoreMonthBestDay {
+  day: string;
+  cents: number;
+}
+
 export interface Storefront {
   Stores: { store: Store };
   Catalog: { product: Product; variant: Variant };
@@ -165,4 +182,5 @@ export interface Storefront {
   CustomerOrders: { orderSummary: OrderSummary; customerTotal: CustomerTotal };
   OrdersByStatus: { openOrder: OpenOrder };
   Sales: { productDay: ProductDay; storeDay: StoreDay };
+  Months: { storeMonth: StoreMonth };
 }

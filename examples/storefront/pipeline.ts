@@ -117,6 +117,26 @@ export default definePipeline({
         largestCents: (q) => q.max((order) => order.totalCents),
       },
     }),
+    // A month is made of its days, so that the best of them are days' sums.
+    aggregate('store-months', {
+      from: m.Sales.storeDay,
+      into: m.Months.storeMonth,
+      maxLag: '1 min',
+      stable: true,
+      groupBy: (sales) => ({ storeId: sales.storeId, month: sales.day.slice(0, 7) }),
+      measures: {
+        days: (q) => q.count(),
+        orders: (q) => q.sum((sales) => sales.orders),
+        cents: (q) => q.sum((sales) => sales.cents),
+        largestCents: (q) => q.max((sales) => sales.largestCents),
+        bestDays: (q) =>
+          q.top(
+            3,
+            (sales) => sales.cents,
+            (sales) => ({ day: sales.day, cents: sales.cents }),
+          ),
+      },
+    }),
     aggregate('customer-totals', {
       from: m.Orders.order,
       into: m.CustomerOrders.customerTotal,

@@ -455,6 +455,61 @@ resource container_Sales 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/con
   }
 }
 
+resource container_Months 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
+  parent: database
+  name: 'Months'
+  properties: {
+    resource: {
+      id: 'Months'
+      partitionKey: {
+        paths: [
+          '/storeId'
+        ]
+        kind: 'Hash'
+        version: 2
+      }
+      indexingPolicy: {
+        indexingMode: 'consistent'
+        automatic: true
+        includedPaths: [
+          {
+            path: '/type/?'
+          }
+          {
+            path: '/storeId/?'
+          }
+          {
+            path: '/month/?'
+          }
+          {
+            path: '/by/?'
+          }
+          {
+            path: '/of/?'
+          }
+          {
+            path: '/values/m/largestCents/?'
+          }
+          {
+            path: '/values/m/bestDays/best/?'
+          }
+        ]
+        excludedPaths: [
+          {
+            path: '/*'
+          }
+        ]
+      }
+      defaultTtl: -1
+    }
+    options: serverless ? {} : {
+      autoscaleSettings: {
+        maxThroughput: min(mostThroughput, 4000)
+      }
+    }
+  }
+}
+
 resource container_leases 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers@2025-10-15' = {
   parent: database
   name: 'leases'

@@ -39,7 +39,7 @@ const HTTP = ['millrace-health', 'millrace-operate', 'millrace-read'];
 describe('indexing', () => {
   it('registers triggers, timers and HTTP of the configured pipeline, without any setting', async () => {
     const { functions } = await indexApp({ COSMOS: '', COSMOS_DATABASE: '', JOBS_URL: '' });
-    const feeds = ['feed-Catalog', 'feed-Countries', 'feed-Customers', 'feed-Orders', 'feed-Stores'];
+    const feeds = ['feed-Catalog', 'feed-Countries', 'feed-Customers', 'feed-Orders', 'feed-Sales', 'feed-Stores'];
     expect(functions.map(({ name }) => name).toSorted()).toEqual(
       ['archive-sweep', 'fan-out', ...feeds, 'leases-check', 'metrics', ...HTTP].toSorted(),
     );

@@ -54,7 +54,7 @@ describe('the storefront', () => {
     const written = containerDefinitions(design.model, new Map());
     const live = await liveContainers(stage.services, signal);
     expect(written.map(({ id }) => id)).toEqual(live.map(({ id }) => id));
-    expect(live.length).toBe(10);
+    expect(live.length).toBe(11);
     for (const [at, definition] of written.entries()) {
       const there = live[at];
       if (!there) throw new Error('not there');

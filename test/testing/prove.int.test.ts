@@ -234,3 +234,11 @@ describe('events', () => {
     expect(asked([event(2, { n: 2 })], { ...order, gone: true })).toContain('where null is right');
   });
 });
+
+test('a group that has lost its last row is gone to who asks for it, though others derive from it', async () => {
+  const { code, stdout } = await run('../../examples/storefront', '--json', '--only', '9,30');
+  const { totals, stages, notes } = JSON.parse(stdout) as Proof;
+  expect({ code, totals }).toEqual({ code: 0, totals: { proved: 2, 'not run': 0, different: 0 } });
+  expect(stages.filter(({ difference }) => difference !== undefined)).toEqual([]);
+  expect(notes).toContainEqual(expect.stringContaining('as others derive from it: store-days'));
+});

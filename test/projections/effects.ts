@@ -78,7 +78,7 @@ export const holdExact = (
   make: (outside: Outside, tenant: string) => Made,
   { serial = false, feed }: { readonly serial?: boolean; readonly feed?: SourceContainer['feed'] } = {},
 ): Promise<void> =>
-  each(historiesOr(100), async (world, seed) => {
+  each(historiesOr(60), async (world, seed) => {
     const random = new Random(seed);
     const outside = new Outside(random);
     const tenant = `t${seed}`;

@@ -24,6 +24,7 @@ import { type Input, fileInput, workloadInput } from './input.ts';
 import { type Loaded, load } from './loader.ts';
 import { type PublishedCheck, checkPublished, formatPublished, isRight } from './published.ts';
 import { type Stage, openStage } from './stage.ts';
+import { withSweep } from './sweeps.ts';
 
 const SWEEP_MS = 60_000;
 
@@ -121,7 +122,8 @@ async function play(
   };
   const sweeping = async (): Promise<void> => {
     const draw = ([line = state]: readonly string[]): void => void (state = line);
-    archived = await sweep({ settings, services, loaded, signal, screen: { draw }, now: source?.now });
+    const last = await sweep({ settings, services, loaded, signal, screen: { draw }, now: source?.now });
+    archived = withSweep(archived ?? [], last);
     state = archived
       .map(({ projection, archived: of }) => `${projection}: ${plural(of, 'document')} archived`)
       .join('; ');

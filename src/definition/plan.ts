@@ -147,7 +147,7 @@ function located(
       ? undefined
       : mutable.length === 0
         ? `\`stable: true\`: ${told} can’t change in a document’s life; saves ${saved} RU and 2 requests a change`
-        : `\`stable: true\`, if the data model says that ${mutable.join(', ')} never changes; saves ${saved} RU and 2 requests a change`,
+        : `\`stable: true\`, if the data model says that ${mutable.join(' and ')} never ${mutable.length === 1 ? 'changes' : 'change'}; saves ${saved} RU and 2 requests a change`,
   };
 }
 

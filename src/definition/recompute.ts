@@ -1,7 +1,7 @@
 // The oracle: what every sink document must be, from the source documents alone. Deliberately naive, and independent of
 // the code that keeps the sinks up to date: a mistake there must not be able to repeat itself here.
 import { MillraceError } from '../base/errors.ts';
-import { canonical, isObject } from '../base/json.ts';
+import { canonical, isObject, shown } from '../base/json.ts';
 import type {
   AggregateSpec,
   CopySpec,
@@ -215,7 +215,7 @@ function valueOf(field: string, measure: MeasureSpec, row: unknown): Taken {
 }
 
 const badValue = (field: string, value: unknown, wanted: string): MillraceError =>
-  new MillraceError('measure-value', `Measure ${field} got ${String(value)}`, {
+  new MillraceError('measure-value', `Measure ${field} got ${shown(value)}`, {
     mend: `Return ${wanted}, or leave the document out with where.`,
   });
 

@@ -1,6 +1,6 @@
 import { assert, jsonValue, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonical, digest, isObject } from '../../src/base/json.ts';
+import { canonical, digest, isObject, shown } from '../../src/base/json.ts';
 
 describe('canonical JSON', () => {
   it('is one text for equal values, whatever the order of their members', () => {
@@ -36,4 +36,19 @@ describe('a digest', () => {
 it('an object is neither null nor an array', () => {
   expect([{}, Object.create(null), new Error('x')].every(isObject)).toBe(true);
   expect([null, undefined, [], 'x', 7, () => ({})].some(isObject)).toBe(false);
+});
+
+it('a value in a message can be told from text that looks like it', () => {
+  const values = [5, '5', undefined, null, Number.NaN, 5n, {}, [1], 'x'.repeat(200)];
+  expect(values.map(shown)).toEqual([
+    '5',
+    '"5"',
+    'undefined',
+    'null',
+    'NaN',
+    '5',
+    'an object',
+    'an array',
+    `"${'x'.repeat(78)}…`,
+  ]);
 });

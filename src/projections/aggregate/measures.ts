@@ -1,5 +1,5 @@
 import { MillraceError } from '../../base/errors.ts';
-import { canonical, isObject } from '../../base/json.ts';
+import { canonical, isObject, shown } from '../../base/json.ts';
 import type { AggregateSpec, Doc, HistogramSpec, MeasureSpec, TopSpec } from '../../definition/kinds.ts';
 
 /** What one document adds to one group: its rows there, and its part of each measure. */
@@ -76,7 +76,7 @@ function differentValues(field: string, values: readonly unknown[]): string[] {
   const different = new Set<string>();
   for (const value of values) {
     if (typeof value !== 'string') {
-      throw new MillraceError('measure-not-text', `Measure ${field} got ${String(value)}, not a string`, {
+      throw new MillraceError('measure-not-text', `Measure ${field} got ${shown(value)}, not a string`, {
         mend: 'Return the value as a string, or leave the document out with `where`.',
       });
     }
@@ -109,7 +109,7 @@ function kept(field: string, value: unknown): Doc {
 
 function finite(field: string, value: unknown): number {
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw new MillraceError('measure-not-a-number', `Measure ${field} got ${String(value)}, not a finite number`, {
+  throw new MillraceError('measure-not-a-number', `Measure ${field} got ${shown(value)}, not a finite number`, {
     mend: 'Leave the document out with `where`, or return a number for it.',
   });
 }

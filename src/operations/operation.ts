@@ -2,7 +2,9 @@ import type { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
 import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
+import { withRetry } from '../cosmos/retry.ts';
 import type { Screen } from './screen.ts';
+import { suggestion } from './suggest.ts';
 import type { Workspace } from './workspace.ts';
 
 /** What an operation would do, for `--dry-run`. */
@@ -74,19 +76,51 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
   return {
     ...description,
     input: schema,
-    ...(plan ? { plan: (input: unknown, context: Context) => plan(accept(input), context).catch(asDenied) } : {}),
+    ...(plan ? { plan: (input: unknown, context: Context) => plan(accept(input), context).catch(told(context)) } : {}),
     run: async (input, context) => {
-      const value = await run(accept(input), context).catch(asDenied);
+      const value = await run(accept(input), context).catch(told(context));
       return { value, text: format(value), ok: ok?.(value) ?? true };
     },
   };
 }
 
-/** What the service refuses to this identity is told with what it lacks, wherever it came up. */
-function asDenied(error: unknown): never {
-  if (error instanceof MillraceError || failureOf(error).kind !== 'denied') throw error;
-  throw new UsageError('rights-missing', `This identity may not do that: ${messageOf(error).split('\n')[0] ?? ''}`, {
-    cause: error,
+/** An error as it is told wherever it came up: with what isn't there, or with what the identity lacks. */
+const told =
+  ({ workspace }: Context) =>
+  async (raw: unknown): Promise<never> => {
+    const error = raw instanceof MillraceError ? raw : asRefusal(raw);
+    const missing = error instanceof UsageError && MISSING.test(error.code);
+    throw (missing && (await missingDatabase(workspace, error))) || error;
+  };
+
+const MISSING = /^(lease-)?container-missing$|^account-unprepared$/;
+
+/** The database of the settings where it is what lacks, not just a container in it. */
+async function missingDatabase(workspace: Workspace, cause: unknown): Promise<UsageError | undefined> {
+  const { cosmos, database } = await workspace.services();
+  const databases = await withRetry(() => cosmos.databases.readAll().fetchAll(), { reads: true }).catch(
+    () => undefined,
+  );
+  const known = databases?.resources.map(({ id }) => id);
+  if (!known || known.includes(database.id)) return undefined;
+  return new UsageError('database-missing', `There is no database ${database.id}${suggestion(database.id, known)}`, {
+    cause,
+    mend: 'Check COSMOS_DATABASE; `millrace model apply` creates it.',
+  });
+}
+
+/** What the service answers in words of ours, where it is the operator's to mend. */
+function asRefusal(cause: unknown): unknown {
+  const { kind } = failureOf(cause);
+  if (kind === 'not-found') {
+    return new UsageError('account-unprepared', 'A container that this needs does not exist', {
+      cause,
+      mend: '`millrace model apply --dry-run` says which; `millrace model apply` creates it.',
+    });
+  }
+  if (kind !== 'denied') return cause;
+  return new UsageError('rights-missing', `This identity may not do that: ${messageOf(cause).split('\n')[0] ?? ''}`, {
+    cause,
     mend: '`millrace doctor` says where it may write; it needs the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
   });
 }

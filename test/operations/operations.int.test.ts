@@ -37,6 +37,22 @@ const order = (id: string, placedAt: unknown = '2026-01-01T10:00:00.000Z') => ({
   cents: 100,
 });
 
+it.each([['status'], ['dead-letters', 'list'], ['projections', 'pause', 'days', '--dry-run'], ['run', '--once']])(
+  'names the database where it is what lacks, not a container in it: %s %s',
+  async (...verb) => {
+    await stage.services.database.container('millrace').delete();
+    expect((await millrace('dead-letters', 'list')).stderr).toContain(
+      'There is no container millrace in database shop',
+    );
+    vi.stubEnv('COSMOS_DATABASE', 'shopp');
+    vi.stubEnv('LEASES_DATABASE', 'shopp');
+    const { code, stderr } = await millrace(...verb);
+    expect(code).toBe(2);
+    expect(stderr).toContain('There is no database shopp: did you mean shop?');
+    expect(stderr).toContain('Check COSMOS_DATABASE');
+  },
+);
+
 describe('model apply', () => {
   it('creates what is missing, says so before, and finds nothing to do afterwards', async () => {
     vi.stubEnv('COSMOS_DATABASE', 'fresh');

@@ -28,7 +28,8 @@ function statusOf(error: MillraceError): number {
   if (!(error instanceof UsageError)) return 500;
   if (error.code.endsWith('-unknown')) return 404;
   // The app is set up wrongly; the caller can't mend that by asking otherwise.
-  if (/^(setting|account|pipeline|model|container|lease-container|storage|source)-/.test(error.code)) return 503;
+  if (/^(setting|account|pipeline|model|container|lease-container|storage|source|database)-/.test(error.code))
+    return 503;
   return error.code === 'not-confirmed' || error.code.endsWith('-running') || error.code.endsWith('-exists')
     ? 409
     : 400;

@@ -1,5 +1,5 @@
 // What of a declaration must not change while its version stays: where its documents lie, and what is kept to add to.
-import { canonical, digest } from '../base/json.ts';
+import { canonical, digest, isObject } from '../base/json.ts';
 import type { Model } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
 import type { Doc, EmbedSpec, MeasureSpec, ProjectionSpec, SourceRules } from './kinds.ts';
@@ -39,12 +39,19 @@ function compute(spec: ProjectionSpec | EmbedSpec, model: Model, rules: readonly
 
 /** What was one thing and is another now, in words; none: the same version may go on. */
 export function incompatibilities(before: Fingerprint, now: Fingerprint): string[] {
-  const names = [...new Set([...Object.keys(before.parts), ...Object.keys(now.parts)])];
-  const parts = names
-    .filter((name) => canonical(before.parts[name]) !== canonical(now.parts[name]))
-    .map((name) => `${name} was ${say(before.parts[name])}, is ${say(now.parts[name])}`);
+  const parts = differences(before.parts, now.parts, '');
   const moved = Object.entries(now.places).find(([example, place]) => (before.places[example] ?? place) !== place);
   return moved ? [...parts, `an example's document was at ${before.places[moved[0]] ?? ''}, is at ${moved[1]}`] : parts;
+}
+
+/** Down to the members that differ: of twenty measures the one that is new. */
+function differences(before: Doc, now: Doc, path: string): string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(now)])];
+  return names.flatMap((name) => {
+    const [was, is] = [before[name], now[name]];
+    if (isObject(was) && isObject(is)) return differences(was, is, `${path}${name}.`);
+    return canonical(was) === canonical(is) ? [] : [`${path}${name} was ${say(was)}, is ${say(is)}`];
+  });
 }
 
 const say = (value: unknown): string => (value === undefined ? 'absent' : canonical(value));

@@ -39,7 +39,7 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
           id,
           state: 'refused',
           why: changed.join('; '),
-          command: `declare it as version ${spec.version + 1}`,
+          command: `Declare it as version ${spec.version + 1}`,
         };
       }
       const current = views?.[spec.name]?.current;

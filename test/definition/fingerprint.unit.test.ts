@@ -65,7 +65,7 @@ test('other groups, measures, ids, and what no locator was kept for are not', ()
     expect.stringContaining('day|d1|s'),
   ]);
   expect(changed(days, { ...days, measures: { ...days.measures, orders: { kind: 'count' } } })).toEqual([
-    'measures was {"cents":["sum"]}, is {"cents":["sum"],"orders":["count"]}',
+    'measures.orders was absent, is ["count"]',
   ]);
   expect(
     changed(copies, { ...copies, map: (o: Doc) => ({ ...copies.map(o, {}), id: `x-${String(o['id'])}` }) }),

@@ -38,7 +38,7 @@ test('what a pipeline would change is told before it is deployed, and nothing is
   const other: AggregateSpec = { ...days, groupBy: (_row, doc) => ({ storeId: doc['storeId'], day: 'all' }) };
   expect(await against({ ...pipeline, projections: [...summaries, other] })).toMatchObject([
     { id: 'summaries@1', state: 'unchanged' },
-    { id: 'days@1', state: 'refused', command: 'declare it as version 2' },
+    { id: 'days@1', state: 'refused', command: 'Declare it as version 2' },
   ]);
   expect(await against({ ...pipeline, projections: [days, { ...other, version: 2 }] })).toMatchObject([
     { id: 'days@1', state: 'unchanged' },

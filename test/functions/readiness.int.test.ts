@@ -123,11 +123,13 @@ describe('a projection that does not match what is deployed', () => {
       problems: [
         {
           code: 'projection-incompatible',
-          message: expect.stringMatching(/^Days: days@1 is declared otherwise than what it has written: measures was/),
+          message: expect.stringMatching(
+            /^Days: days@1 is declared otherwise than what it has written: measures.cents was absent/,
+          ),
           mend: expect.stringContaining('projections rebuild'),
         },
       ],
-      held: [{ projection: 'days@1', why: expect.stringContaining('measures was') }],
+      held: [{ projection: 'days@1', why: expect.stringContaining('measures.cents was absent') }],
       differences: [{ container: 'Days', projection: 'days@1', what: expect.any(String), holds: true }],
     });
     await app.deliver('feed-Orders', [delivered('o2')]);

@@ -4,10 +4,12 @@
 import type { Database } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import { MillraceError } from '../../src/base/errors.ts';
+import { isObject } from '../../src/base/json.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { Change } from '../../src/feed/change.ts';
 import { type SourceContainer, toChange, toVersion } from '../../src/feed/change-mapper.ts';
 import type { Fence } from '../../src/feed/fence.ts';
+import type { EmbedState } from '../../src/projections/embed/states.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
@@ -73,7 +75,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     const page = await feed.page();
     if (page.read === 0) return false;
     if (faults) seen.push(page);
-    const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+    const inner = sessionOf(options, host);
     const session = faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner;
     const apply = async (): Promise<void> => {
       await (runners[host] ?? never()).apply(page.changes, session);
@@ -89,7 +91,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   const resume = async (host: number, faults: boolean): Promise<boolean> => {
     const runner = runners[host] ?? never();
     if (!runner.resume) return true;
-    const inner = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+    const inner = sessionOf(options, host);
     // A look that failed has found nobody idle.
     let idle = false;
     const task = runner
@@ -134,13 +136,29 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   // The last of all had a page of long ago in hand, with its documents as they were then.
   for (let late = serial || seen.length === 0 ? 0 : 1 + random.int(2); late > 0; late--) {
     const host = random.int(hosts.length);
-    const session = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+    const session = sessionOf(options, host);
     await (runners[host] ?? never()).apply(random.pick(seen).changes, session).catch(note);
     // What it left is seen by what is written from now on.
     await options.write(random);
   }
   await drain();
   if (failures.length > 0) throw new AggregateError(failures, `The runner failed: ${String(failures[0])}`);
+}
+
+/**
+ * A host looks for parents that another one left behind, wherever they are. Those of the other histories in the same
+ * containers are not its business: its zombies would still write to their children when they have been judged.
+ */
+function sessionOf({ hosts, tenant }: HistoryOptions, host: number): SinkSession {
+  const session = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+  const isOwn = (row: unknown): boolean =>
+    !isObject(row) || row['type'] !== 'millrace.embed' || (row as unknown as EmbedState).parent.key[0] === tenant;
+  return {
+    fence: session.fence,
+    read: (...of) => session.read(...of),
+    commit: (...of) => session.commit(...of),
+    query: async <T>(...of: Parameters<SinkSession['query']>) => (await session.query<T>(...of)).filter(isOwn),
+  };
 }
 
 interface FeedPage {

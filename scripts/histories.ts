@@ -220,7 +220,7 @@ async function run(piece: Piece): Promise<Outcome> {
       line.file,
       ...(line.test === undefined ? [] : ['-t', line.test]),
       // A hang is ended, long after the slowest machine would be done.
-      `--testTimeout=${(60 + histories) * 1000}`,
+      `--testTimeout=${(600 + histories) * 1000}`,
       '--reporter=default',
       '--reporter=json',
       `--outputFile.json=${file}`,

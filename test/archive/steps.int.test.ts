@@ -10,6 +10,7 @@ import type { Identity } from '../../src/feed/change.ts';
 import { Entries } from '../../src/projections/archive/entries.ts';
 import { archiveRunner } from '../../src/projections/archive/runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
+import { bound } from '../support/session.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, OPEN, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
 
@@ -227,13 +228,6 @@ async function entriesAsRead(stage: ArchiveStage, id: string) {
     .fetchAll();
   return resources[0];
 }
-
-const bound = (session: SinkSession): SinkSession => ({
-  fence: session.fence,
-  read: (...of) => session.read(...of),
-  commit: (...of) => session.commit(...of),
-  query: (...of) => session.query(...of),
-});
 
 function never(): never {
   throw new Error('There is no such change');

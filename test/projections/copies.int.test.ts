@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { copyRunner } from '../../src/projections/copy/runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
+import { bound } from '../support/session.ts';
 import { COPY, CUSTOMERS, ORDERS, source } from './exactness.ts';
 import { Crash } from './history.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
@@ -46,9 +47,7 @@ it.each([
   const woken = Promise.withResolvers<void>();
   const inner = hosts.session(1);
   const session: SinkSession = {
-    fence: inner.fence,
-    read: (...asked) => inner.read(...asked),
-    query: (...asked) => inner.query(...asked),
+    ...bound(inner),
     commit: async (container, key, writes) => {
       // A first guess is that there is no copy.
       if (container !== 'Copies' || writes[0]?.op !== 'replace') return inner.commit(container, key, writes);

@@ -6,6 +6,7 @@ import type { Change } from '../../src/feed/change.ts';
 import { embedRunner } from '../../src/projections/embed/runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
+import { bound } from '../support/session.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
 
 const deleted = (doc: Doc): boolean => doc['gone'] === true;
@@ -76,9 +77,7 @@ describe('a child that changed', () => {
     const session = hosts.session(1);
     let asked = 0;
     const slow: SinkSession = {
-      fence: session.fence,
-      commit: (...of) => session.commit(...of),
-      query: (...of) => session.query(...of),
+      ...bound(session),
       read: async (container, ...of) => {
         if (container !== 'Children' || ++asked > 1) return session.read(container, ...of);
         await delay(40);
@@ -99,9 +98,7 @@ describe("a parent's change", () => {
     const session = hosts.session(0);
     let queries = 0;
     const counted: SinkSession = {
-      fence: session.fence,
-      commit: (...of) => session.commit(...of),
-      read: (...of) => session.read(...of),
+      ...bound(session),
       query: (...of) => {
         queries += 1;
         return session.query(...of);

@@ -14,6 +14,7 @@ import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import type { Random } from '../support/random.ts';
+import { bound } from '../support/session.ts';
 
 /** Of a host, between any two requests: its page is read again. */
 export class Crash extends MillraceError<'crashed'> {
@@ -154,9 +155,7 @@ function sessionOf({ hosts, tenant }: HistoryOptions, host: number): SinkSession
   const isOwn = (row: unknown): boolean =>
     !isObject(row) || row['type'] !== 'millrace.embed' || (row as unknown as EmbedState).parent.key[0] === tenant;
   return {
-    fence: session.fence,
-    read: (...of) => session.read(...of),
-    commit: (...of) => session.commit(...of),
+    ...bound(session),
     query: async <T>(...of: Parameters<SinkSession['query']>) => (await session.query<T>(...of)).filter(isOwn),
   };
 }

@@ -1,6 +1,7 @@
 import { isObject } from '../base/json.ts';
 import { MillraceError } from '../base/errors.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
+import { SYSTEM_FIELDS } from '../cosmos/system-fields.ts';
 import { typeOf } from '../definition/discriminator.ts';
 import { isEmptied } from '../definition/emptied.ts';
 import type { Change, Key } from './change.ts';
@@ -146,7 +147,7 @@ const keyWithGaps = (raw: object, paths: readonly KeyPath[]): Key =>
     return 'key' in level ? (level.key[0] ?? null) : null;
   });
 
-const SYSTEM_FIELDS = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn', '_src', '_mr']);
+const NOT_THE_WRITERS = new Set([...SYSTEM_FIELDS, '_src', '_mr']);
 
 /** The document as its writer wrote it: without Cosmos DB's fields and ours. */
 export function withoutSystemFields(raw: Record<string, unknown>): Record<string, unknown> {
@@ -155,7 +156,7 @@ export function withoutSystemFields(raw: Record<string, unknown>): Record<string
   for (const name in raw) {
     if (name[0] !== '_') doc[name] = raw[name];
     // Assigned, a field called `__proto__` would be lost.
-    else if (!SYSTEM_FIELDS.has(name))
+    else if (!NOT_THE_WRITERS.has(name))
       Object.defineProperty(doc, name, { value: raw[name], enumerable: true, writable: true, configurable: true });
   }
   return doc;

@@ -1,5 +1,6 @@
 import { UsageError } from '../../base/errors.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
+import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
 import type { FeedMode } from '../source.ts';
 import type { DialectName, LeaseDocument, NewLease } from './dialect.ts';
 import { javaState } from './java-token.ts';
@@ -23,8 +24,6 @@ const KNOWN = new Set([
   'properties',
   'partitionKey',
 ]);
-
-const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn']);
 
 /**
  * A lease document in a dialect, with the fields of `from` that no dialect knows.
@@ -73,11 +72,11 @@ const refusal = (dialect: DialectName, why: string, other: string): UsageError =
 
 /** The fields of a document that no dialect knows, without Cosmos DB's own. */
 export const foreignFields = (raw: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(raw).filter(([name]) => !KNOWN.has(name) && !SYSTEM.has(name)));
+  Object.fromEntries(Object.entries(raw).filter(([name]) => !KNOWN.has(name) && !SYSTEM_FIELDS.has(name)));
 
 /** A document as its writers left it. */
 export const withoutSystem = (raw: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(raw).filter(([name]) => !SYSTEM.has(name)));
+  Object.fromEntries(Object.entries(raw).filter(([name]) => !SYSTEM_FIELDS.has(name)));
 
 const isStrings = (value: unknown): value is Record<string, string> =>
   typeof value === 'object' && value !== null && Object.values(value).every((each) => typeof each === 'string');

@@ -2,6 +2,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
+import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/change.ts';
 import { Guess } from '../../projections/guess.ts';
 import { untilDone } from '../../projections/conflict.ts';
@@ -31,8 +32,6 @@ export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string
   const moved = isObject(own) ? own['moved'] : undefined;
   return isObject(moved) && moved['rid'] === rid ? (moved as unknown as Moved) : undefined;
 };
-
-const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn']);
 
 /** Whether a document is in the source, as far as can be told. */
 export type Exists = (document: Pick<Moved, 'pk' | 'id'>) => Promise<boolean>;
@@ -99,7 +98,7 @@ export class Copier {
       ttl: _,
       _mr: own,
       ...rest
-    } = Object.fromEntries(Object.entries(doc).filter(([field]) => !SYSTEM.has(field)));
+    } = Object.fromEntries(Object.entries(doc).filter(([field]) => !SYSTEM_FIELDS.has(field)));
     const body = { ...rest, ...(ttl === undefined ? {} : { ttl }), _mr: { ...(isObject(own) ? own : {}), moved } };
     let written = false;
     await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {

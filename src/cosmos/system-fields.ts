@@ -1,0 +1,2 @@
+/** What Cosmos DB adds to a document, and to a change the `_lsn`. */
+export const SYSTEM_FIELDS: ReadonlySet<string> = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn']);

@@ -59,12 +59,15 @@ export async function openHost(options: HostOptions): Promise<Host> {
   return {
     processor,
     meter,
-    drained: async () => {
-      for (;;) {
-        const { leases: own, known } = processor.status();
-        if (known > 0 && own.length === known && own.every(({ idleSince }) => idleSince !== undefined)) return;
-        await delay(1);
-      }
-    },
+    drained: () => drained(processor),
   };
+}
+
+/** Resolves once this host has all leases, and each range was read to its end. */
+export async function drained(processor: FeedHost): Promise<void> {
+  for (;;) {
+    const { leases, known } = processor.status();
+    if (known > 0 && leases.length === known && leases.every(({ idleSince }) => idleSince !== undefined)) return;
+    await delay(1);
+  }
 }

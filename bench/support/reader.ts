@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Container, Database } from '@azure/cosmos';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
@@ -7,6 +6,7 @@ import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
 import { FeedHost } from '../../src/feed/feed-host.ts';
 import { CosmosChangeSource } from '../../src/feed/source.ts';
 import type { Runner } from '../../src/projections/runner.ts';
+import { drained } from './host.ts';
 
 export interface Read {
   readonly source: Container;
@@ -39,11 +39,7 @@ export async function readAll(read: Read): Promise<Engine> {
     timings: { pollMs: 1, checkpointMs },
   });
   await processor.start();
-  for (;;) {
-    const { leases: own, known } = processor.status();
-    if (known > 0 && own.length === known && own.every(({ idleSince }) => idleSince !== undefined)) break;
-    await delay(1);
-  }
+  await drained(processor);
   await processor.stop();
   return engine;
 }

@@ -12,6 +12,7 @@ interface Package {
   readonly license?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly engines: { readonly node: string };
   readonly exports: Readonly<Record<string, string | { readonly 'millrace-source'?: string }>>;
 }
 
@@ -21,6 +22,8 @@ const manifest = readPackage(root);
 
 /** What an importing project hands its own clients to, so that it works with their copy of the library. */
 const SHARED = ['@azure/cosmos'];
+/** The oldest Node that `engines` names: docs/adr/0016-supported-nodes.md. */
+const OLDEST = `node${/\d+\.\d+/.exec(manifest.engines.node)?.[0]}`;
 /** What runs by itself, with everything it needs. */
 const APART = ['./src/host/functions.ts'];
 
@@ -87,6 +90,8 @@ async function bundle({ entries, external, chunks: folder }: Bundle): Promise<Ou
       /^(pg-native|bufferutil|utf-8-validate)$/,
     ],
     resolve: { mainFields: ['module', 'main'], conditionNames: ['millrace-source', 'node', 'import', 'default'] },
+    // What the oldest supported Node can't parse is lowered, `using` for one; the code parsed by it is what is tested.
+    transform: { target: OLDEST },
     plugins: [modulesKnowTheirPlace()],
     onLog: (level, log, report) => {
       // Chunks are for what is loaded late; a module that both kinds of entry need may be in either.

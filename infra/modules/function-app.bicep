@@ -67,7 +67,7 @@ resource site 'Microsoft.Web/sites@2025-03-01' = {
     functionAppConfig: {
       runtime: {
         name: 'node'
-        version: '22'
+        version: '24'
       }
       deployment: {
         storage: {

@@ -1,6 +1,7 @@
 import { type HttpRequest, type InvocationContext, app } from '@azure/functions';
 import type { Workspace } from '../operations/workspace.ts';
 import type { Drain } from './functions-app-drain.ts';
+import { lateRegistry } from './functions-app-late.ts';
 import { failed } from './http/answer.ts';
 import { type HealthOptions, health } from './http/health.ts';
 import { serveOperation } from './http/operations.ts';
@@ -24,8 +25,6 @@ export function registerHttp(workspace: Workspace, drain: Drain, checked: Health
     route: `${BASE}/health/{probe?}`,
     handler: (request: HttpRequest) => probe(request.params['probe'] || undefined),
   });
-  // Not above: only timers and HTTP need all operations.
-  const registry = async () => (await import('./registry.ts')).registry;
   for (const { name, role, method } of ROUTES) {
     app.http(name, {
       methods: [method],
@@ -33,7 +32,9 @@ export function registerHttp(workspace: Workspace, drain: Drain, checked: Health
       route: `${BASE}/{noun?}/{verb?}`,
       handler: async (request: HttpRequest, context: InvocationContext) => {
         try {
-          return await drain.run((signal) => serveOperation(role, request, context, signal, { workspace, registry }));
+          return await drain.run((signal) =>
+            serveOperation(role, request, context, signal, { workspace, registry: lateRegistry }),
+          );
         } catch (error) {
           return failed(error);
         }

@@ -3,6 +3,7 @@ import { messageOf } from '../base/errors.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import type { Workspace } from '../operations/workspace.ts';
 import type { Drain } from './functions-app-drain.ts';
+import { lateRegistry } from './functions-app-late.ts';
 import { record } from './http/audit.ts';
 import { logScreen } from './http/log-screen.ts';
 
@@ -76,8 +77,7 @@ export function registerTimers(pipeline: Pipeline, workspace: Workspace, drain: 
         const ended = (of: Readonly<Record<string, unknown>>): string =>
           record('timer', { operation: wanted, actor, ms: Math.round(performance.now() - began), ...of });
         try {
-          // Not above: only timers and HTTP need all operations, and a cold start by a trigger would pay for them.
-          const { registry } = await import('./registry.ts');
+          const registry = await lateRegistry();
           const outcome = await drain.run((signal) => {
             const found = registry.get(wanted);
             if (!found) throw new Error(`This build has no operation called ${wanted}`);

@@ -4,7 +4,13 @@ import { TerminalScreen } from '../../src/cli/terminal.ts';
 
 function screen(terminal: { isTTY?: boolean; columns?: number }): { screen: TerminalScreen; written: () => string } {
   const stream = Object.assign(new PassThrough(), terminal);
-  return { screen: new TerminalScreen(stream), written: () => String(stream.read() ?? '') };
+  return { screen: new TerminalScreen(stream), written: () => drained(stream) };
+}
+
+/** All of it: from Node 26 on, a read gives one chunk. */
+function drained(stream: PassThrough): string {
+  const chunk = stream.read() as Buffer | null;
+  return chunk === null ? '' : `${chunk.toString()}${drained(stream)}`;
 }
 
 it('redraws in place on a terminal, cut to its width, and lets lines stay above', () => {

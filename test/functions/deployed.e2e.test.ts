@@ -1,66 +1,27 @@
-// The app as it would be deployed: what a build leaves of this repository under .funcignore, with production packages
-// alone, run by the local host against an embedded server in another process.
-import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+// The app as it would be deployed, run by the local host against an embedded server in another process.
+import { rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Container } from '@azure/cosmos';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { visible } from '../../src/definition/recompute.ts';
 import { compose } from '../../src/host/compose.ts';
+import { type DeployedApp, buildDeployedApp } from '../support/deployed-app.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 let place: string;
+let deployed: DeployedApp;
 
 beforeAll(() => {
   // Of whoever runs this: what a process has set wins over local.settings.json.
   for (const name of Object.keys(process.env)) if (/^(COSMOS|LEASES|STORAGE)/.test(name)) vi.stubEnv(name, undefined);
-  place = mkdtempSync(join(tmpdir(), 'millrace-deployed-'));
-  // A tree of its own, so that nobody's dist/ is built over while they use it.
-  const built = join(place, 'built');
-  mkdirSync(built);
-  const tracked = git(ROOT, 'ls-files', '-co', '--exclude-standard').filter(
-    (file) => !file.startsWith('node_modules') && existsSync(join(ROOT, file)),
-  );
-  for (const file of tracked) copy(ROOT, built, file);
-  symlinkSync(join(ROOT, 'node_modules'), join(built, 'node_modules'));
-  execFileSync(process.execPath, ['scripts/build.ts', '--no-types'], { cwd: built, stdio: 'pipe' });
-  rmSync(join(built, 'node_modules'));
-  git(built, 'init', '-q');
-  for (const file of git(built, 'ls-files', '-o', '-X', '.funcignore')) copy(built, join(place, 'app'), file);
-  // What `npm ci --omit=dev` would leave.
-  const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
-  for (const name of [...Object.keys(dependencies), 'cookie', '@azure/functions-extensions-base']) {
-    const from = join(ROOT, 'node_modules', name);
-    if (existsSync(from)) cpSync(from, join(place, 'app/node_modules', name), { recursive: true });
-  }
+  deployed = buildDeployedApp();
+  place = deployed.place;
 }, 120_000);
 afterAll(() => {
   vi.unstubAllEnvs();
-  rmSync(place, { recursive: true, force: true });
+  deployed[Symbol.dispose]();
 });
-
-const git = (cwd: string, ...args: string[]): string[] =>
-  execFileSync('git', args, { cwd, encoding: 'utf8', maxBuffer: 2 ** 26 })
-    .split('\n')
-    .filter(Boolean);
-
-function copy(from: string, to: string, file: string): void {
-  mkdirSync(dirname(join(to, file)), { recursive: true });
-  cpSync(join(from, file), join(to, file));
-}
 
 let stage: Stage;
 beforeEach(async () => {
@@ -84,9 +45,7 @@ const shop = (): string => join(place, 'built/test/fixtures/shop');
 
 describe('the deployed files', () => {
   it('are dist/ and little else', () => {
-    const files = git(join(place, 'built'), 'ls-files', '-o', '-X', '.funcignore').filter(
-      (file) => !file.startsWith('node_modules'),
-    );
+    const { files } = deployed;
     expect(files).toEqual(
       expect.arrayContaining([
         'host.json',

@@ -1,5 +1,6 @@
 // The list of what a deployment must be, point by point.
 import { describe, expect, it } from 'vitest';
+import { SUPPORTED } from '../support/nodes.ts';
 import { type Value, at, bicepFiles, declarations, isArray, members } from './bicep.ts';
 
 const files = bicepFiles();
@@ -139,6 +140,9 @@ describe('the function app', () => {
       'UserAssignedIdentity',
     );
     expect(at(site, 'properties.functionAppConfig.runtime.name')).toBe('node');
+    // Not any Node: one that the tests run on.
+    const lines = SUPPORTED.map((version) => version.split('.')[0]);
+    expect(lines).toContain(at(site, 'properties.functionAppConfig.runtime.version'));
   });
 });
 

@@ -2,6 +2,7 @@ import type { Workspace } from '../../operations/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type Binding, missingSettings } from '../functions-app-settings.ts';
 import { type Comparison, type Difference, compareDeployed, problemOf } from '../readiness.ts';
+import { loadLate } from '../functions-app-late.ts';
 import { type Answer, answer } from './answer.ts';
 
 /** How long an answer stands: anybody may ask. */
@@ -43,6 +44,7 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
     if (unloadable !== undefined) throw unloadable;
     const missing = missingSettings(bindings);
     if (missing) throw missing;
+    await loadLate();
     const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
     const compared = await compareDeployed(loaded, services);
     // Where the lease container is missing, the comparison has said so.

@@ -13,11 +13,14 @@ param location string
   'development'
   'production'
 ])
-@description('development: serverless, small, no zones. production: autoscale, zones, longer retention, an instance always ready.')
+@description('development: serverless, small, no zones. production: autoscale, zones for data, longer retention, an HTTP instance always ready.')
 param profile string = 'development'
 
 @description('Keep everything but the function app itself off the public network: a virtual network, private endpoints and their DNS.')
 param isolateNetwork bool = false
+
+@description('Spread the function app over the zones of the region. The platform then keeps two instances always ready for each trigger, and bills them.')
+param appZones bool = false
 
 @description('Most RU/s of one container, whatever the model asks for. Not used while serverless.')
 param mostThroughput int = 10000
@@ -58,6 +61,14 @@ param startAnew string = ''
 
 @description('Request units a second that one instance may spend of each physical partition; 0: whatever is granted.')
 param ruBudget int = 0
+
+@allowed([
+  'User'
+  'Group'
+  'ServicePrincipal'
+])
+@description('What principalId is of: ServicePrincipal where a workflow deploys.')
+param principalType string = 'User'
 
 @description('Object id of a person or group that gets the rights of the app on data, to work from their machine; azd fills in who runs it.')
 param principalId string = ''
@@ -158,7 +169,6 @@ module hostStorage 'modules/host-storage.bicep' = {
     zoneRedundant: production
     isolated: isolateNetwork
     appPrincipalId: identities.outputs.appPrincipalId
-    workspaceId: monitoring.outputs.workspaceId
   }
 }
 
@@ -174,6 +184,7 @@ module archive 'modules/archive.bicep' = if (usesStorage) {
     isolated: isolateNetwork
     appPrincipalId: identities.outputs.appPrincipalId
     developerPrincipalId: principalId
+    developerPrincipalType: principalType
     workspaceId: monitoring.outputs.workspaceId
   }
 }
@@ -274,7 +285,7 @@ module functionApp 'modules/function-app.bicep' = {
     entraClientId: entraClientId
     subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
     alwaysReady: production ? 1 : 0
-    zoneRedundant: production
+    zoneRedundant: appZones
     workspaceId: monitoring.outputs.workspaceId
   }
   // The host looks for its leases at once.

@@ -130,13 +130,27 @@ resource throttled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   }
 }
 
+// Each physical partition by itself: in an average over the account, idle ones would hide one that is hot.
+var eachPartition = map([
+  'Region'
+  'DatabaseName'
+  'CollectionName'
+  'PartitionKeyRangeId'
+], dimension => {
+  name: dimension
+  operator: 'Include'
+  values: [
+    '*'
+  ]
+})
+
 // A serverless account has nothing to be normalised by.
 resource busy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!serverless) {
   name: 'alert-busy-${token}'
   location: 'global'
   tags: tags
   properties: {
-    description: 'A physical partition has used nearly all of its RU/s for a quarter of an hour.'
+    description: 'A physical partition has used nearly all of its RU/s for a quarter of an hour; the alert names region, container and partition.'
     severity: 3
     enabled: true
     scopes: [
@@ -152,6 +166,7 @@ resource busy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!serverless) {
           criterionType: 'StaticThresholdCriterion'
           metricNamespace: 'Microsoft.DocumentDB/databaseAccounts'
           metricName: 'NormalizedRUConsumption'
+          dimensions: eachPartition
           timeAggregation: 'Average'
           operator: 'GreaterThan'
           threshold: 90

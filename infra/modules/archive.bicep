@@ -12,6 +12,7 @@ param archiveAfterDays int
 param isolated bool
 param appPrincipalId string
 param developerPrincipalId string
+param developerPrincipalType string
 param workspaceId string
 
 var blobDataContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
@@ -27,7 +28,7 @@ var principals = concat([
 ], developerPrincipalId == '' ? [] : [
   {
     id: developerPrincipalId
-    type: 'User'
+    type: developerPrincipalType
   }
 ])
 
@@ -138,14 +139,19 @@ resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for prin
   }
 }]
 
+// Who wrote or deleted a blob. Reading them is not told: an `archive verify` reads them all.
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
+  name: 'needed'
   scope: blobs
   properties: {
     workspaceId: workspaceId
     logs: [
       {
-        categoryGroup: 'allLogs'
+        category: 'StorageWrite'
+        enabled: true
+      }
+      {
+        category: 'StorageDelete'
         enabled: true
       }
     ]

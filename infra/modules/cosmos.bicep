@@ -21,7 +21,7 @@ param routerPrincipalId string
 param developerPrincipalId string
 param workspaceId string
 
-// Built-in roles of the data plane: an Owner of the subscription has none of these rights.
+// Built-in roles of the data plane, each given on the one database: an Owner of the subscription has none of these rights.
 var dataReader = '00000000-0000-0000-0000-000000000001'
 var dataContributor = '00000000-0000-0000-0000-000000000002'
 // Makes databases and containers, and sees neither data nor keys.
@@ -94,7 +94,7 @@ resource appWorks 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2025
   properties: {
     principalId: appPrincipalId
     roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
-    scope: account.id
+    scope: '${account.id}/dbs/${database.name}'
   }
 }
 
@@ -104,7 +104,7 @@ resource developerWorks 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignment
   properties: {
     principalId: developerPrincipalId
     roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataContributor}'
-    scope: account.id
+    scope: '${account.id}/dbs/${database.name}'
   }
 }
 
@@ -114,7 +114,7 @@ resource routerReads 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2
   properties: {
     principalId: routerPrincipalId
     roleDefinitionId: '${account.id}/sqlRoleDefinitions/${dataReader}'
-    scope: account.id
+    scope: '${account.id}/dbs/${database.name}'
   }
 }
 
@@ -128,15 +128,20 @@ resource applierShapes 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
+// Not DataPlaneRequests nor what counts RU by key: a line for each request would cost more than the requests.
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
+  name: 'needed'
   scope: account
   properties: {
     workspaceId: workspaceId
     logAnalyticsDestinationType: 'Dedicated'
     logs: [
       {
-        categoryGroup: 'allLogs'
+        category: 'ControlPlaneRequests'
+        enabled: true
+      }
+      {
+        category: 'PartitionKeyStatistics'
         enabled: true
       }
     ]

@@ -16,7 +16,11 @@ param isolated bool
 param appPrincipalId string
 param workspaceId string
 
-var dataOwner = 'f526a384-b230-433a-b45c-95f59c4a2dec'
+// To send and to receive; nothing here manages hubs.
+var roles = [
+  '2b629674-e913-4c01-ae53-ef4638d8f975' // Azure Event Hubs Data Sender
+  'a638d3c7-ab3a-418d-83e6-5f17a39d4fde' // Azure Event Hubs Data Receiver
+]
 var hubNames = map(hubs, hub => hub.name)
 var groups = flatten(map(hubs, hub => map(hub.consumerGroups, group => {
   hub: hub.name
@@ -59,24 +63,28 @@ resource consumerGroups 'Microsoft.EventHub/namespaces/eventhubs/consumergroups@
   name: group.name
 }]
 
-resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  name: guid(namespace.id, appPrincipalId, dataOwner)
+resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in roles: {
+  name: guid(namespace.id, appPrincipalId, role)
   scope: namespace
   properties: {
     principalId: appPrincipalId
     principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', dataOwner)
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
   }
-}
+}]
 
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
+  name: 'needed'
   scope: namespace
   properties: {
     workspaceId: workspaceId
     logs: [
       {
-        categoryGroup: 'allLogs'
+        category: 'OperationalLogs'
+        enabled: true
+      }
+      {
+        category: 'AutoScaleLogs'
         enabled: true
       }
     ]

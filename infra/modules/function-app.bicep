@@ -23,6 +23,7 @@ param subnetId string
 @description('Instances that are there before the first request; 0: a request starts one. Triggers are scaled each by itself.')
 param alwaysReady int
 
+@description('Over the zones of the region. The platform then keeps two instances always ready for each function that scales by itself, which is each trigger, and bills them.')
 param zoneRedundant bool
 param workspaceId string
 
@@ -159,13 +160,17 @@ resource noPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2025
 }
 
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
+  name: 'needed'
   scope: site
   properties: {
     workspaceId: workspaceId
     logs: [
       {
-        categoryGroup: 'allLogs'
+        category: 'FunctionAppLogs'
+        enabled: true
+      }
+      {
+        category: 'AppServiceAuthenticationLogs'
         enabled: true
       }
     ]

@@ -5,13 +5,9 @@ param tags object
 param zoneRedundant bool
 param isolated bool
 param appPrincipalId string
-param workspaceId string
 
-var roles = [
-  'b7e6dc6d-f1e8-4753-8033-0f276bb0955b' // Storage Blob Data Owner
-  '974c5e8b-45b9-4653-ba55-5f855dd0fb88' // Storage Queue Data Contributor
-  '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3' // Storage Table Data Contributor
-]
+// Storage Blob Data Owner. Queues and tables are for triggers and extensions that are not used here.
+var blobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 
 resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {
   name: 'sthost${token}'
@@ -51,27 +47,13 @@ resource packages 'Microsoft.Storage/storageAccounts/blobServices/containers@202
   name: 'packages'
 }
 
-resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for role in roles: {
-  name: guid(account.id, appPrincipalId, role)
+resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  name: guid(account.id, appPrincipalId, blobDataOwner)
   scope: account
   properties: {
     principalId: appPrincipalId
     principalType: 'ServicePrincipal'
-    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', role)
-  }
-}]
-
-resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
-  scope: blobs
-  properties: {
-    workspaceId: workspaceId
-    logs: [
-      {
-        categoryGroup: 'allLogs'
-        enabled: true
-      }
-    ]
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', blobDataOwner)
   }
 }
 

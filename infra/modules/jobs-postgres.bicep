@@ -76,13 +76,13 @@ resource fromAzure 'Microsoft.DBforPostgreSQL/flexibleServers/firewallRules@2025
 }
 
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
+  name: 'needed'
   scope: server
   properties: {
     workspaceId: workspaceId
     logs: [
       {
-        categoryGroup: 'allLogs'
+        category: 'PostgreSQLLogs'
         enabled: true
       }
     ]

@@ -52,13 +52,13 @@ resource user 'Microsoft.Cache/redisEnterprise/databases/accessPolicyAssignments
 }
 
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
+  name: 'needed'
   scope: database
   properties: {
     workspaceId: workspaceId
     logs: [
       {
-        categoryGroup: 'allLogs'
+        category: 'ConnectionEvents'
         enabled: true
       }
     ]

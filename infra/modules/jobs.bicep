@@ -125,13 +125,17 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
 }
 
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
-  name: 'all'
+  name: 'needed'
   scope: environment
   properties: {
     workspaceId: workspaceId
     logs: [
       {
-        categoryGroup: 'allLogs'
+        category: 'ContainerAppConsoleLogs'
+        enabled: true
+      }
+      {
+        category: 'ContainerAppSystemLogs'
         enabled: true
       }
     ]

@@ -34,18 +34,6 @@ var targets = concat([
     group: 'blob'
     zone: 'privatelink.blob.${storageSuffix}'
   }
-  {
-    name: 'host-queue'
-    id: hostStorageId
-    group: 'queue'
-    zone: 'privatelink.queue.${storageSuffix}'
-  }
-  {
-    name: 'host-table'
-    id: hostStorageId
-    group: 'table'
-    zone: 'privatelink.table.${storageSuffix}'
-  }
 ], archiveId == '' ? [] : [
   {
     name: 'archive'
@@ -79,8 +67,6 @@ var targets = concat([
 var zones = [
   'privatelink.documents.azure.com'
   'privatelink.blob.${storageSuffix}'
-  'privatelink.queue.${storageSuffix}'
-  'privatelink.table.${storageSuffix}'
   'privatelink.servicebus.windows.net'
   'privatelink.postgres.database.azure.com'
   'privatelink.redis.azure.net'

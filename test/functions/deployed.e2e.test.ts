@@ -1,6 +1,7 @@
 // The app as it would be deployed, run by the local host against an embedded server in another process.
-import { rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { appendFileSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
 import type { Container } from '@azure/cosmos';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { visible } from '../../src/definition/recompute.ts';
@@ -67,6 +68,28 @@ describe('the deployed files', () => {
       expect.arrayContaining(['feed-Orders', 'archive-sweep', 'millrace-health', 'millrace-operate']),
     );
   });
+});
+
+it('azd’s hook before provisioning runs in a clone that packaging has left without development packages', () => {
+  const hook = /preprovision:\n\s+shell: sh\n\s+run: (.*)\n/.exec(
+    readFileSync(join(deployed.built, 'azure.yaml'), 'utf8'),
+  )?.[1];
+  expect(hook).toContain('model infra --check');
+  cpSync(join(deployed.app, 'node_modules'), join(deployed.built, 'node_modules'), { recursive: true });
+  try {
+    const env = {
+      ...process.env,
+      CI: '',
+      PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`,
+    };
+    const run = (): SpawnSyncReturns<string> =>
+      spawnSync('sh', ['-c', hook ?? ''], { cwd: deployed.built, env, encoding: 'utf8' });
+    expect(run()).toMatchObject({ status: 0, stdout: expect.stringContaining('Everything is up to date.') });
+    appendFileSync(join(deployed.built, 'infra/modules/containers.bicep'), '\n');
+    expect(run()).toMatchObject({ status: 1, stdout: expect.stringContaining('containers.bicep is stale') });
+  } finally {
+    rmSync(join(deployed.built, 'node_modules'), { recursive: true });
+  }
 });
 
 describe('functions start', () => {

@@ -1,0 +1,62 @@
+// What can be set without editing infra/: from the azd environment, and from the workflow that deploys.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { bicepFiles, parameters } from './bicep.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const valuesOf = (file: string): Readonly<Record<string, { readonly value: unknown }>> =>
+  (JSON.parse(read(file)) as { parameters: Record<string, { value: unknown }> }).parameters;
+const main = bicepFiles().find(({ file }) => file === 'main.bicep')!;
+const names = parameters(main).map(({ name }) => name);
+const given = valuesOf('infra/main.parameters.json');
+const variables = Object.values(given).map(({ value }) => /^\$\{(\w+)/.exec(String(value))?.[1] ?? '');
+
+it('every parameter can be set by a variable of the azd environment', () => {
+  expect(Object.keys(given).toSorted()).toEqual(names.toSorted());
+  expect(variables.filter((name) => name === '')).toEqual([]);
+  expect(new Set(variables).size).toBe(variables.length);
+});
+
+it('a default is the same in both places', () => {
+  for (const [name, { value }] of Object.entries(given)) {
+    const [, fallback] = /^\$\{\w+=(.*)\}$/.exec(String(value)) ?? [];
+    if (fallback === undefined) continue;
+    const [, declared = ''] = new RegExp(`^param ${name} \\w+ = (.*)$`, 'm').exec(main.text) ?? [];
+    expect([name, fallback]).toEqual([name, declared.replaceAll("'", '')]);
+  }
+});
+
+it('the profiles set what there is', () => {
+  for (const profile of ['development', 'production'])
+    expect(names).toEqual(expect.arrayContaining(Object.keys(valuesOf(`infra/parameters/${profile}.json`))));
+});
+
+it('the workflow that deploys hands on every variable, and docs/deploy.md has those that a person sets', () => {
+  const workflow = read('.github/workflows/deploy.yml');
+  const handedOn = [...workflow.matchAll(/^ {6}([A-Z]\w+): /gm)].map(([, name]) => name);
+  // Set by azd itself, or by the workflow's own context.
+  const own = ['AZURE_PRINCIPAL_ID', 'SERVICE_JOBS_IMAGE_NAME', 'GITHUB_REPOSITORY'];
+  expect(variables.filter((name) => !handedOn.includes(name) && !own.includes(name))).toEqual([]);
+  expect(handedOn).toEqual(expect.arrayContaining(['MILLRACE_ENTRA_CLIENT_ID', 'MILLRACE_AUTH', 'LEASES_START_ANEW']));
+  const documented = read('docs/deploy.md');
+  const azd = ['AZURE_ENV_NAME', 'AZURE_LOCATION', 'AZURE_PRINCIPAL_ID', 'SERVICE_JOBS_IMAGE_NAME'];
+  expect(variables.filter((name) => !azd.includes(name) && !documented.includes(`| \`${name}\` |`))).toEqual([]);
+});
+
+it.each([
+  ['a workflow that says nothing', { CI: 'true' }, 1, /from now on.*MILLRACE_AUTH to key/],
+  ['production that says nothing', { MILLRACE_PROFILE: 'production' }, 1, /from now on/],
+  ['a workflow that means keys', { CI: 'true', MILLRACE_AUTH: 'key' }, 0, /the key alone/],
+  ['a workflow that hands sign-in on', { CI: 'true', MILLRACE_ENTRA_CLIENT_ID: 'app' }, 0, /the key, and a role/],
+  ['both at once', { MILLRACE_AUTH: 'key', MILLRACE_ENTRA_CLIENT_ID: 'app' }, 1, /Set one of them/],
+  ['sign-in without an application', { MILLRACE_AUTH: 'entra' }, 1, /is empty/],
+  ['a word that is neither', { MILLRACE_AUTH: 'none' }, 1, /key or entra/],
+  ['a first try on one’s own', {}, 0, /the key alone/],
+])('takes sign-in away from callers only where that is said: %s', (_, env, code, says) => {
+  const script = join(ROOT, 'infra/pre-provision.mjs');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { env, encoding: 'utf8' });
+  expect([status, stdout + stderr]).toEqual([code, expect.stringMatching(says)]);
+});

@@ -1,0 +1,63 @@
+// What a probe is: one question to a service about one numbered assumption of docs/assumptions.md.
+import type { Container, ContainerRequest, CosmosClient, Database } from '@azure/cosmos';
+import type { Az } from './az.ts';
+
+/** What a probe is asked on. What a target hasn't got is absent, and the probes that need it are not made. */
+export interface Bench {
+  readonly kind: 'azure' | 'emulator' | 'embedded';
+  readonly database: Database;
+  readonly client: CosmosClient;
+  /** Makes a container of its own, by `/pk` unless it says otherwise. All go with the database. */
+  container(definition?: Partial<ContainerRequest>): Promise<Container>;
+  /** Signed in as a principal that has the built-in reader's role on the database alone. */
+  readonly reader?: CosmosClient;
+  /** The command line of Azure, signed in. */
+  readonly az?: Az;
+  readonly signal: AbortSignal;
+}
+
+export interface Probe {
+  /** Of the assumption: `A5`, `E16`. */
+  readonly number: string;
+  /** What must be seen for it to hold, as a sentence. */
+  readonly asks: string;
+  /** Throws `Differs` where something else is seen, `NotProbed` where it can't be asked here. */
+  run(bench: Bench): Promise<void>;
+}
+
+/** The assumption does not hold here. */
+export class Differs extends Error {}
+/** It can't be asked here, and why. */
+export class NotProbed extends Error {}
+
+/** Refuses what isn't as the assumption has it. */
+export function holds(condition: boolean, otherwise: string): asserts condition {
+  if (!condition) throw new Differs(otherwise);
+}
+
+export function same(seen: unknown, wanted: unknown, what: string): void {
+  const [a, b] = [JSON.stringify(seen), JSON.stringify(wanted)];
+  holds(a === b, `${what}: ${a} instead of ${b}`);
+}
+
+/** How a request ended: its status, and where it was refused its substatus. Rejects where there was no answer. */
+export async function statusOf(request: Promise<{ readonly statusCode?: number }>): Promise<string> {
+  try {
+    return String((await request).statusCode);
+  } catch (error) {
+    const { code, substatus, subStatusCode } = error as Readonly<Record<string, unknown>>;
+    if (typeof code !== 'number') throw error;
+    const sub = Number(substatus ?? subStatusCode ?? 0);
+    return sub === 0 ? String(code) : `${code}/${sub}`;
+  }
+}
+
+/** Asks again until it is so; after a minute the assumption is taken not to hold. */
+export async function until(bench: Bench, what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  while (!(await isSo())) {
+    holds(performance.now() < deadline, `${what} is not so after a minute`);
+    bench.signal.throwIfAborted();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+}

@@ -1,0 +1,220 @@
+import {
+  ChangeFeedMode,
+  ChangeFeedPolicy,
+  ChangeFeedRetentionTimeSpan,
+  ChangeFeedStartFrom,
+  type ChangeFeedPullModelIterator,
+  type Container,
+} from '@azure/cosmos';
+import { NotProbed, type Probe, holds, same, statusOf } from '../probe.ts';
+
+interface Entry {
+  readonly id: string;
+  readonly v?: number;
+  readonly _lsn: number;
+}
+
+const feedOf = (
+  container: Container,
+  maxItemCount = 100,
+  from: ChangeFeedStartFrom = ChangeFeedStartFrom.Beginning(),
+) => container.items.getChangeFeedIterator<Entry>({ changeFeedStartFrom: from, maxItemCount });
+
+/** Everything there is by now. */
+async function rest(feed: ChangeFeedPullModelIterator<Entry>): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for (;;) {
+    const page = await feed.readNext();
+    if (page.statusCode === 304) return entries;
+    entries.push(...page.result);
+  }
+}
+
+const create = (container: Container, ids: readonly string[]) =>
+  container.items.batch(
+    ids.map((id) => ({ operationType: 'Create' as const, resourceBody: { id, pk: 'a' } })),
+    'a',
+  );
+
+/** How the client keeps positions: one a range. */
+interface Token {
+  readonly Continuation: readonly { readonly continuationToken: string }[];
+}
+
+/** The same token with its position set to `lsn`. */
+const at = (token: string, lsn: number): ChangeFeedStartFrom => {
+  const parsed = JSON.parse(token) as Token;
+  const Continuation = parsed.Continuation.map((range) => ({ ...range, continuationToken: `"${lsn}"` }));
+  return ChangeFeedStartFrom.Continuation(JSON.stringify({ ...parsed, Continuation }));
+};
+
+export const feed: readonly Probe[] = [
+  {
+    number: 'A1',
+    asks: '_lsn grows with each version of a document, and documents of one transaction share one',
+    run: async (bench) => {
+      const container = await bench.container();
+      const reader = feedOf(container);
+      await container.items.create({ id: '1', pk: 'a', v: 1 });
+      const [first] = await rest(reader);
+      await container.items.upsert({ id: '1', pk: 'a', v: 2 });
+      const [second] = await rest(reader);
+      holds((second?._lsn ?? 0) > (first?._lsn ?? Infinity), `_lsn went from ${first?._lsn} to ${second?._lsn}`);
+      await create(container, ['x', 'y', 'z']);
+      const batch = await rest(reader);
+      same(batch.map(({ id }) => id).toSorted(), ['x', 'y', 'z'], 'the transaction');
+      holds(new Set(batch.map(({ _lsn }) => _lsn)).size === 1, `its lsns are ${batch.map(({ _lsn }) => _lsn).join()}`);
+    },
+  },
+  {
+    number: 'A2',
+    asks: 'the latest-version feed has a document once, nothing of deleted ones, and the whole of it after a patch',
+    run: async (bench) => {
+      const container = await bench.container();
+      const reader = feedOf(container);
+      await container.items.create({ id: '1', pk: 'a', v: 1, kept: true });
+      await container.items.create({ id: '2', pk: 'a', v: 1 });
+      await container.item('1', 'a').patch([{ op: 'set', path: '/v', value: 2 }]);
+      await container.item('2', 'a').delete();
+      const entries = await rest(reader);
+      same(
+        entries.map(({ id, v, ...others }) => [id, v, 'kept' in others]),
+        [['1', 2, true]],
+        'the feed',
+      );
+      await container.item('1', 'a').delete();
+      same(await rest(reader), [], 'the feed behind a deletion');
+    },
+  },
+  {
+    number: 'A9',
+    asks: 'a feed can be read on from any lsn, also from one that no page ended at',
+    run: async (bench) => {
+      const container = await bench.container();
+      for (const id of ['1', '2', '3']) await container.items.create({ id, pk: 'a' });
+      const reader = feedOf(container);
+      const page = await reader.readNext();
+      const [, second] = page.result;
+      const later = await rest(feedOf(container, 100, at(page.continuationToken, second?._lsn ?? 0)));
+      same(
+        later.map(({ id }) => id),
+        ['3'],
+        'what lies behind the second',
+      );
+      const between = at(page.continuationToken, (second?._lsn ?? 0) - 1);
+      same(
+        (await rest(feedOf(container, 100, between))).map(({ id }) => id),
+        ['2', '3'],
+        'what lies behind the lsn before it',
+      );
+    },
+  },
+  {
+    number: 'E10',
+    asks: 'a page never cuts a transaction, even where it becomes larger than asked for',
+    run: async (bench) => {
+      const container = await bench.container();
+      await create(container, ['1', '2', '3', '4', '5']);
+      const page = await feedOf(container, 2).readNext();
+      holds(page.result.length === 5, `the first page has ${page.result.length} of 5`);
+    },
+  },
+  {
+    number: 'E11',
+    asks: '304 carries a position',
+    run: async (bench) => {
+      const page = await feedOf(await bench.container()).readNext();
+      same(page.statusCode, 304, 'the feed of an empty container');
+      const [range] = (JSON.parse(page.continuationToken) as Token).Continuation;
+      holds(/\d/.test(range?.continuationToken ?? ''), `its token is ${page.continuationToken}`);
+    },
+  },
+  {
+    number: 'E12',
+    asks: 'a start from a time gives what was written since, and its continuation goes on by position',
+    run: async (bench) => {
+      const container = await bench.container();
+      await container.items.create({ id: '1', pk: 'a' });
+      const reader = feedOf(container, 100, ChangeFeedStartFrom.Time(new Date(Date.now() - 3_600_000)));
+      same(
+        (await rest(reader)).map(({ id }) => id),
+        ['1'],
+        'since an hour ago',
+      );
+      await container.items.create({ id: '2', pk: 'a' });
+      same(
+        (await rest(reader)).map(({ id }) => id),
+        ['2'],
+        'behind that',
+      );
+    },
+  },
+  {
+    number: 'E43',
+    asks: 'a feed answer’s session token is not behind the entries it brings',
+    run: async (bench) => {
+      const container = await bench.container();
+      await container.items.create({ id: '1', pk: 'a' });
+      const page = await feedOf(container).readNext();
+      const newest = Number(/#(\d+)/.exec(page.sessionToken)?.[1] ?? Number.NaN);
+      const last = page.result.at(-1)?._lsn ?? Infinity;
+      holds(newest >= last, `session token ${page.sessionToken}, last entry at lsn ${last}`);
+    },
+  },
+  {
+    number: 'E31',
+    asks: 'the all-versions feed has creates, replaces and deletes in order, as documented',
+    run: async (bench) => {
+      const { kept, reader } = await allVersions(await bench.container(KEPT));
+      await kept.items.create({ id: '1', pk: 'a', v: 1 });
+      await kept.items.upsert({ id: '1', pk: 'a', v: 2 });
+      await kept.item('1', 'a').delete();
+      const { result } = await reader.readNext();
+      same(
+        result.map(({ current, metadata }) => [metadata.operationType, current?.v ?? null]),
+        [
+          ['create', 1],
+          ['replace', 2],
+          ['delete', null],
+        ],
+        'the feed',
+      );
+      const { id, partitionKey } = result[2]?.metadata ?? {};
+      same([id, partitionKey], ['1', { pk: 'a' }], 'what a delete names');
+      holds(Number.isInteger(result[0]?.metadata.lsn), `its lsn is ${JSON.stringify(result[0]?.metadata.lsn)}`);
+    },
+  },
+  {
+    number: 'A7',
+    asks: 'the all-versions feed begins now or at a continuation, never at the beginning',
+    run: async (bench) => {
+      const { kept } = await allVersions(await bench.container(KEPT));
+      const options = { changeFeedMode: ChangeFeedMode.AllVersionsAndDeletes };
+      const early = kept.items.getChangeFeedIterator({
+        ...options,
+        changeFeedStartFrom: ChangeFeedStartFrom.Beginning(),
+      });
+      // The client itself may refuse it, without a status.
+      const ended = await statusOf(early.readNext()).catch((error: unknown) => String(error));
+      holds(!/^(200|304)/.test(ended), `a start at the beginning ends with ${ended}`);
+    },
+  },
+];
+
+const KEPT = { changeFeedPolicy: new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10)) };
+
+interface Version {
+  readonly current?: { readonly v?: number };
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+async function allVersions(kept: Container) {
+  const reader = kept.items.getChangeFeedIterator<Version>({
+    changeFeedMode: ChangeFeedMode.AllVersionsAndDeletes,
+    changeFeedStartFrom: ChangeFeedStartFrom.Now(),
+  });
+  const status = await statusOf(reader.readNext());
+  if (!/^(200|304)/.test(status))
+    throw new NotProbed(`The all-versions feed is answered ${status}: the account has it not switched on.`);
+  return { kept, reader };
+}

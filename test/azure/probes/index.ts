@@ -1,0 +1,43 @@
+// Every probe, and every numbered assumption that has none, with the reason. A new probe goes into the file of its
+// group; test/azure/registry.unit.test.ts holds both lists against docs/assumptions.md.
+import type { Probe } from '../probe.ts';
+import { access } from './access.ts';
+import { deployment } from './deployment.ts';
+import { feed } from './feed.ts';
+import { queries } from './queries.ts';
+import { sessions } from './sessions.ts';
+import { ttl } from './ttl.ts';
+import { writes } from './writes.ts';
+
+export const PROBES: readonly Probe[] = [feed, writes, ttl, queries, sessions, access, deployment].flat();
+
+const PARTITIONS =
+  'It needs several physical partitions, and so provisioned throughput that costs more than a probe may.';
+const CLIENT = 'It says what the client needs, and was measured with the client.';
+const NO_PROOF = 'It says what may happen; that it didn’t proves nothing.';
+const FAILOVER = 'It needs a failover, a restore or several regions to write to.';
+const OTHERS = 'It is about the code of another host or client, and was read there.';
+const HUBS = 'It needs an Event Hubs namespace.';
+const PLATFORM = 'It needs a function app in Azure.';
+/** `npm run test:func` asks these of a host (test/azure/func-start.ts). */
+export const BY_FUNC_START = ['F2', 'F3', 'F11'];
+const HOST = 'A running host is asked by `npm run test:func`.';
+
+const because = (why: string, ...numbers: string[]): [string, string][] => numbers.map((number) => [number, why]);
+
+/** Numbers without a probe, and why. */
+export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
+  ...because(NO_PROOF, 'A3', 'E7', 'H2'),
+  ...because(FAILOVER, 'A6', 'E47'),
+  ...because(OTHERS, 'A8', 'E42', 'E51'),
+  ...because(PARTITIONS, 'E1', 'E2', 'E8', 'E27', 'E28', 'E29', 'E30', 'E44', 'E45'),
+  ...because(CLIENT, 'E3', 'E4', 'E24', 'E26', 'E36'),
+  ...because('A2 asks it.', 'E9'),
+  ...because('The client checks ids itself; what the gateway does behind it needs requests of another client.', 'E38'),
+  ...because('A batch that takes five seconds can’t be made to.', 'E46'),
+  ...because(HUBS, 'H1', 'H3', 'H4', 'H5', 'H6', 'H7', 'H8', 'H10'),
+  ...because(PLATFORM, 'F1', 'F4', 'F5', 'F6', 'F7', 'F10', 'F12', 'F15', 'F16', 'H9', 'H11', 'H12'),
+  ...because(HOST, ...BY_FUNC_START),
+  ...because('It needs an Azure Managed Redis.', 'F8'),
+  ...because('azd does it at a deployment.', 'F9', 'F13'),
+]);

@@ -1,0 +1,154 @@
+import type { Container, IndexingPolicy, SqlQuerySpec } from '@azure/cosmos';
+import { type Bench, type Probe, holds, same, statusOf } from '../probe.ts';
+
+const KEY = { partitionKey: 'a' };
+const ask = async (container: Container, query: string | SqlQuerySpec): Promise<unknown[]> =>
+  (await container.items.query<unknown>(query, KEY).fetchAll()).resources;
+const status = (container: Container, query: string): Promise<string> =>
+  statusOf(
+    container.items
+      .query(query, KEY)
+      .fetchNext()
+      .then(() => ({ statusCode: 200 })),
+  );
+
+async function filled(bench: Bench, values: readonly object[], indexingPolicy?: IndexingPolicy): Promise<Container> {
+  const container = await bench.container(indexingPolicy ? { indexingPolicy } : {});
+  for (const [n, value] of values.entries()) await container.items.create({ id: `${n}`, pk: 'a', ...value });
+  return container;
+}
+
+export const queries: readonly Probe[] = [
+  {
+    number: 'E19',
+    asks: 'conditions on a missing property hold in no direction, and results leave it out',
+    run: async (bench) => {
+      const container = await filled(bench, [{}, { v: 2 }, { v: 1 }, { w: null }]);
+      const either = 'SELECT VALUE c.id FROM c WHERE c.v = 1 OR NOT (c.v = 1)';
+      same(await ask(container, either), ['1', '2'], 'either direction');
+      same(await ask(container, 'SELECT VALUE c.id FROM c WHERE c.w = null'), ['3'], '= null');
+      same(await ask(container, 'SELECT c.v FROM c'), [{}, { v: 2 }, { v: 1 }, {}], 'the results');
+    },
+  },
+  {
+    number: 'E20',
+    asks: '< and > across types are undefined',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 'text' }]);
+      for (const condition of ['c.v < 5', 'c.v > 5', 'NOT (c.v < 5)'])
+        same(await ask(container, `SELECT VALUE c.id FROM c WHERE ${condition}`), [], condition);
+    },
+  },
+  {
+    number: 'E21',
+    asks: 'ORDER BY sorts undefined, null, booleans, numbers, strings, and keeps documents without the property',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 'a' }, { v: 1 }, { v: true }, { v: null }, {}]);
+      same(await ask(container, 'SELECT VALUE c.id FROM c ORDER BY c.v'), ['4', '3', '2', '1', '0'], 'the order');
+    },
+  },
+  {
+    number: 'E22',
+    asks: 'SUM and AVG over anything but numbers are undefined; over nothing SUM is 0',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 'a' }, { v: 1 }]);
+      same(await ask(container, 'SELECT SUM(c.v) AS s FROM c'), [{}], 'SUM over a text');
+      same(await ask(container, 'SELECT VALUE SUM(c.v) FROM c WHERE c.v = 9'), [0], 'SUM over nothing');
+    },
+  },
+  {
+    number: 'E23',
+    asks: 'a page without a size has at most 100 entries',
+    run: async (bench) => {
+      const container = await bench.container();
+      for (const part of [0, 1]) {
+        const body = (n: number) => ({ id: `${part}-${n}`, pk: 'a' });
+        await container.items.batch(
+          Array.from({ length: 60 }, (_, n) => ({ operationType: 'Create' as const, resourceBody: body(n) })),
+          'a',
+        );
+      }
+      const { resources } = await container.items.query('SELECT * FROM c', KEY).fetchNext();
+      holds(resources.length === 100, `the first page has ${resources.length} of 120`);
+    },
+  },
+  {
+    number: 'E32',
+    asks: 'ORDER BY two properties needs a composite index',
+    run: async (bench) => {
+      const two = 'SELECT * FROM c ORDER BY c.a, c.b';
+      same(await status(await filled(bench, [{ a: 1, b: 1 }]), two), '400', 'without one');
+      const compositeIndexes = [
+        [
+          { path: '/a', order: 'ascending' as const },
+          { path: '/b', order: 'ascending' as const },
+        ],
+      ];
+      const indexed = await filled(bench, [{ a: 1, b: 1 }], { includedPaths: [{ path: '/*' }], compositeIndexes });
+      same(await status(indexed, two), '200', 'with one');
+    },
+  },
+  {
+    number: 'E33',
+    asks: 'an indexing policy names /* among the included or the excluded paths',
+    run: async (bench) => {
+      const policy = (indexingPolicy: IndexingPolicy) =>
+        bench.container({ indexingPolicy }).then(() => ({ statusCode: 201 }));
+      same(
+        await statusOf(policy({ includedPaths: [{ path: '/a/?' }], excludedPaths: [] })),
+        '400',
+        'a policy without /*',
+      );
+      same(
+        await statusOf(policy({ includedPaths: [{ path: '/a/?' }], excludedPaths: [{ path: '/*' }] })),
+        '201',
+        'one with /*',
+      );
+    },
+  },
+  {
+    number: 'E34',
+    asks: 'ORDER BY with GROUP BY is refused',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 1 }]);
+      same(await status(container, 'SELECT c.v FROM c GROUP BY c.v'), '200', 'GROUP BY');
+      same(await status(container, 'SELECT c.v FROM c GROUP BY c.v ORDER BY c.v'), '400', 'with ORDER BY');
+    },
+  },
+  {
+    number: 'E41',
+    asks: 'a page that came out full has a continuation even where nothing follows',
+    run: async (bench) => {
+      const container = await filled(bench, [{}, {}]);
+      const page = await container.items.query('SELECT * FROM c', { ...KEY, maxItemCount: 2 }).fetchNext();
+      holds(page.continuationToken !== undefined && page.continuationToken !== '', 'it has none');
+    },
+  },
+  {
+    number: 'E50',
+    asks: 'an aggregate without GROUP BY may have an ORDER BY',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 1 }, { v: 2 }]);
+      same(await ask(container, 'SELECT VALUE COUNT(1) FROM c ORDER BY c.v'), [2], 'the count');
+    },
+  },
+  {
+    number: 'E52',
+    asks: 'a continuation token can be used more than once and goes on in the state of then',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 1 }, { v: 2 }, { v: 3 }]);
+      const query = 'SELECT VALUE c.v FROM c ORDER BY c.v';
+      const page = await container.items.query(query, { ...KEY, maxItemCount: 1 }).fetchNext();
+      const onward = async (): Promise<unknown> =>
+        (
+          await container.items
+            .query(query, { ...KEY, maxItemCount: 10, continuationToken: page.continuationToken })
+            .fetchNext()
+        ).resources;
+      same(await onward(), [2, 3], 'the first use');
+      await container.item('1', 'a').delete();
+      await container.items.create({ id: 'new', pk: 'a', v: 2.5 });
+      same(await onward(), [2.5, 3], 'the second use');
+    },
+  },
+];

@@ -1,0 +1,42 @@
+import type { Container } from '@azure/cosmos';
+import { type Bench, type Probe, same, statusOf, until } from '../probe.ts';
+
+const expired = async (bench: Bench): Promise<Container> => {
+  const container = await bench.container({ defaultTtl: -1 });
+  await container.items.create({ id: '1', pk: 'a', ttl: 1 });
+  await until(bench, 'An item with a ttl of one second gone', async () => {
+    return (await statusOf(container.item('1', 'a').read())) === '404';
+  });
+  return container;
+};
+
+export const ttl: readonly Probe[] = [
+  {
+    number: 'A4',
+    asks: 'time to live counts from the last write, and what has expired is hidden to queries too',
+    run: async (bench) => {
+      const container = await expired(bench);
+      same((await container.items.query('SELECT * FROM c').fetchAll()).resources, [], 'a query');
+    },
+  },
+  {
+    number: 'E18',
+    asks: 'an item’s ttl counts only where the container has a default',
+    run: async (bench) => {
+      const plain = await bench.container();
+      await plain.items.create({ id: '1', pk: 'a', ttl: 1 });
+      // By the time that the other one is gone this one would be.
+      await expired(bench);
+      same(await statusOf(plain.item('1', 'a').read()), '200', 'the item without a default');
+    },
+  },
+  {
+    number: 'E53',
+    asks: 'an expired item is gone to every request at once: a patch is 404, and its id can be created again',
+    run: async (bench) => {
+      const container = await expired(bench);
+      same(await statusOf(container.item('1', 'a').patch([{ op: 'set', path: '/v', value: 1 }])), '404', 'a patch');
+      same(await statusOf(container.items.create({ id: '1', pk: 'a' })), '201', 'a create');
+    },
+  },
+];

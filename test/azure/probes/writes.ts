@@ -1,0 +1,165 @@
+import type { Container, OperationInput, PatchOperation } from '@azure/cosmos';
+import { type Probe, holds, same, statusOf } from '../probe.ts';
+
+const creates = (count: number, size = 0): OperationInput[] =>
+  Array.from({ length: count }, (_, n) => ({
+    operationType: 'Create',
+    resourceBody: { id: `n${n}`, pk: 'a', text: 'x'.repeat(size) },
+  }));
+
+const ids = async (container: Container): Promise<string[]> =>
+  (await container.items.query<string>('SELECT VALUE c.id FROM c').fetchAll()).resources.toSorted();
+
+const sets = (count: number): PatchOperation[] =>
+  Array.from({ length: count }, (_, n) => ({ op: 'set', path: `/p${n}`, value: n }));
+
+/** A document whose deepest object is the `levels`th, itself counted. */
+const nested = (levels: number): object => (levels === 1 ? {} : { in: nested(levels - 1) });
+
+export const writes: readonly Probe[] = [
+  {
+    number: 'A5',
+    asks: 'a batch is applied whole or not at all, and a patch has at most 10 operations',
+    run: async (bench) => {
+      const container = await bench.container();
+      await container.items.create({ id: 'there', pk: 'a' });
+      await container.items.batch(
+        [...creates(2), { operationType: 'Create', resourceBody: { id: 'there', pk: 'a' } }],
+        'a',
+      );
+      same(await ids(container), ['there'], 'what a failed batch leaves');
+      const wrong = {
+        operationType: 'Replace' as const,
+        id: 'there',
+        resourceBody: { id: 'there', pk: 'a' },
+        ifMatch: '"wrong"',
+      };
+      await container.items.batch([...creates(2), wrong], 'a');
+      same(await ids(container), ['there'], 'what a batch with a wrong condition leaves');
+      await container.items.batch(creates(2), 'a');
+      same(await ids(container), ['n0', 'n1', 'there'], 'what a good batch leaves');
+    },
+  },
+  {
+    number: 'E13',
+    asks: 'the culprit of a batch carries its status and the others 424; 101 operations are refused',
+    run: async (bench) => {
+      const container = await bench.container();
+      await container.items.create({ id: 'n1', pk: 'a' });
+      const { code, result } = await container.items.batch(creates(3), 'a');
+      same([code, result?.map(({ statusCode }) => statusCode)], [207, [424, 409, 424]], 'a batch with a conflict');
+      same(
+        (
+          await container.items.batch(
+            creates(100).map((of) => ({ ...of, operationType: 'Upsert' as const })) as OperationInput[],
+            'a',
+          )
+        ).code,
+        200,
+        'a batch of 100',
+      );
+      // The client may refuse it itself, without a status.
+      const ended = await statusOf(
+        container.items
+          .batch(creates(101), 'a')
+          .then(({ code: statusCode }) => ({ ...(statusCode !== undefined && { statusCode }) })),
+      ).catch(() => 'refused by the client');
+      holds(!/^2/.test(ended), `a batch of 101 ends with ${ended}`);
+    },
+  },
+  {
+    number: 'E14',
+    asks: 'an upsert that inserts ignores If-Match',
+    run: async (bench) => {
+      const { items } = await bench.container();
+      const accessCondition = { type: 'IfMatch', condition: '"0000"' };
+      same(await statusOf(items.upsert({ id: '1', pk: 'a' }, { accessCondition })), '201', 'the upsert');
+      same(await statusOf(items.upsert({ id: '1', pk: 'a' }, { accessCondition })), '412', 'the same again');
+    },
+  },
+  {
+    number: 'E15',
+    asks: 'If-None-Match: * on a write is refused with 412 where the item exists',
+    run: async (bench) => {
+      const { items } = await bench.container();
+      const accessCondition = { type: 'IfNoneMatch', condition: '*' };
+      same(await statusOf(items.upsert({ id: '1', pk: 'a' }, { accessCondition })), '201', 'the upsert of a new item');
+      same(await statusOf(items.upsert({ id: '1', pk: 'a' }, { accessCondition })), '412', 'the upsert of that item');
+    },
+  },
+  {
+    number: 'E16',
+    asks: 'a patch has at most ten operations and can’t touch id or the partition key',
+    run: async (bench) => {
+      const container = await bench.container();
+      await container.items.create({ id: '1', pk: 'a' });
+      const item = container.item('1', 'a');
+      same(await statusOf(item.patch(sets(10))), '200', 'ten operations');
+      same(await statusOf(item.patch(sets(11))), '400', 'eleven operations');
+      for (const path of ['/id', '/pk'])
+        same(await statusOf(item.patch([{ op: 'set', path, value: 'b' }])), '400', `a patch of ${path}`);
+      const condition = { condition: 'FROM c WHERE c.p1 = 99' };
+      same(await statusOf(item.patch({ ...condition, operations: sets(1) })), '412', 'a patch whose condition fails');
+    },
+  },
+  {
+    number: 'E17',
+    asks: 'unique keys hold within one logical partition, and a missing value counts as null',
+    run: async (bench) => {
+      const { items } = await bench.container({ uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
+      same(await statusOf(items.create({ id: '1', pk: 'a', email: 'x' })), '201', 'a value');
+      same(await statusOf(items.create({ id: '2', pk: 'a', email: 'x' })), '409', 'it again');
+      same(await statusOf(items.create({ id: '3', pk: 'b', email: 'x' })), '201', 'it in another partition');
+      same(await statusOf(items.create({ id: '4', pk: 'a' })), '201', 'none');
+      same(await statusOf(items.create({ id: '5', pk: 'a', email: null })), '409', 'null beside none');
+    },
+  },
+  {
+    number: 'E25',
+    asks: 'replacing an item under another id renames it',
+    run: async (bench) => {
+      const container = await bench.container();
+      await container.items.create({ id: '1', pk: 'a' });
+      same(await statusOf(container.item('1', 'a').replace({ id: '2', pk: 'a' })), '200', 'the replace');
+      same(await ids(container), ['2'], 'what is there');
+    },
+  },
+  {
+    number: 'E35',
+    asks: 'an item’s ttl of null is refused',
+    run: async (bench) => {
+      const { items } = await bench.container({ defaultTtl: -1 });
+      same(await statusOf(items.create<object>({ id: '1', pk: 'a', ttl: null })), '400', 'ttl: null');
+      same(await statusOf(items.create({ id: '2', pk: 'a', ttl: -1 })), '201', 'ttl: -1');
+    },
+  },
+  {
+    number: 'E37',
+    asks: 'a document nests at most 128 levels',
+    run: async (bench) => {
+      const { items } = await bench.container();
+      same(await statusOf(items.create({ id: '1', pk: 'a', ...nested(120) })), '201', '120 levels');
+      same(await statusOf(items.create({ id: '2', pk: 'a', ...nested(140) })), '400', '140 levels');
+    },
+  },
+  {
+    number: 'E40',
+    asks: 'a key value has at most 2 KB',
+    run: async (bench) => {
+      const { items } = await bench.container();
+      same(await statusOf(items.create({ id: '1', pk: 'x'.repeat(2048) })), '201', '2,048 bytes');
+      same(await statusOf(items.create({ id: '2', pk: 'x'.repeat(2049) })), '400', '2,049 bytes');
+    },
+  },
+  {
+    number: 'E39',
+    asks: 'a key path’s names are letters, digits and _, or quoted',
+    run: async (bench) => {
+      const path = (text: string) =>
+        bench.container({ partitionKey: { paths: [text], version: 2 } }).then(() => ({ statusCode: 201 }));
+      same(await statusOf(path('/a_1')), '201', '/a_1');
+      same(await statusOf(path('/a-b')), '400', '/a-b');
+      same(await statusOf(path('/"a-b"')), '201', '/"a-b"');
+    },
+  },
+];

@@ -1,0 +1,45 @@
+import { WITHOUT_PROBE } from './probes/index.ts';
+import type { Finding, Verdict } from './run-probes.ts';
+
+export interface Report {
+  /** What was asked: `azure westeurope`, `embedded`, an address. */
+  readonly target: string;
+  readonly at: string;
+  readonly counts: Readonly<Record<Verdict, number>>;
+  /** Of every number, those without a probe included. */
+  readonly findings: readonly Finding[];
+}
+
+export function reportOf(target: string, at: Date, probed: readonly Finding[], whole = true): Report {
+  const without = [...(whole ? WITHOUT_PROBE : [])].map(([number, why]): Finding => ({
+    number,
+    asks: '',
+    verdict: 'not probed',
+    why,
+  }));
+  const findings = [...probed, ...without].toSorted((a, b) => place(a.number) - place(b.number));
+  const count = (of: Verdict): number => findings.filter(({ verdict }) => verdict === of).length;
+  const counts = {
+    holds: count('holds'),
+    'does not hold': count('does not hold'),
+    'not probed': count('not probed'),
+  };
+  return { target, at: at.toISOString(), counts, findings };
+}
+
+/** As docs/assumptions.md has them. */
+const place = (number: string): number => 'AEHF'.indexOf(number[0] ?? '') * 1_000 + Number(number.slice(1));
+
+export const lineOf = ({ number, verdict, why }: Finding): string =>
+  `${number.padEnd(4)} ${verdict.padEnd(13)} ${why ?? ''}`.trimEnd();
+
+/** A table for docs/assumptions.md and for the summary of a workflow: what was probed. */
+export function markdownOf({ target, at, counts, findings }: Report): string {
+  const rows = findings
+    .filter(({ asks }) => asks !== '')
+    .map(
+      ({ number, asks, verdict, why = '' }) => `| ${number} | ${asks} | ${verdict} | ${why.replaceAll('|', '\\|')} |`,
+    );
+  const summary = Object.entries(counts).map(([verdict, count]) => `${count} ${verdict}`);
+  return `${target}, ${at.slice(0, 10)}: ${summary.join(', ')}\n\n| | | verdict | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
+}

@@ -1,4 +1,5 @@
 // What a probe is: one question to a service about one numbered assumption of docs/assumptions.md.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Container, ContainerRequest, CosmosClient, Database } from '@azure/cosmos';
 import type { Az } from './az.ts';
 
@@ -57,7 +58,6 @@ export async function until(bench: Bench, what: string, isSo: () => Promise<bool
   const deadline = performance.now() + 60_000;
   while (!(await isSo())) {
     holds(performance.now() < deadline, `${what} is not so after a minute`);
-    bench.signal.throwIfAborted();
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await sleep(250, undefined, { signal: bench.signal });
   }
 }

@@ -48,7 +48,8 @@ beforeEach(async () => {
     'account show': { id: 'subscription-1', user: { name: 'me@example.org', type: 'user' } },
     'account get-access-token': { accessToken: issued?.token, expiresOn, tokenType: 'Bearer' },
     'ad signed-in-user show': { id: 'object-1' },
-    'cosmosdb create': { documentEndpoint: emulator.endpoint },
+    'cosmosdb create': { id: '/subscriptions/subscription-1/accounts/a', documentEndpoint: emulator.endpoint },
+    'cosmosdb show': { provisioningState: 'Succeeded' },
     'cosmosdb keys list': { primaryMasterKey: emulator.key },
   };
 });
@@ -94,6 +95,7 @@ it('makes an account, asks it, signs in by role, and deletes what it made', asyn
   expect(asked.filter((line) => line.startsWith('deployment sub what-if'))).toHaveLength(2);
   expect(asked.find((line) => line.startsWith('cosmosdb create'))).toContain('--capabilities EnableServerless');
   expect(asked.find((line) => line.includes('role assignment create'))).toContain('--scope /dbs/millrace-probes');
+  expect(asked.find((line) => line.startsWith('rest --method patch'))).toContain('/accounts/a?api-version=');
   expect(made()).toMatch(/^millrace-probes-/);
   expect(asked.at(-1)).toContain(`group delete --name ${made()} --yes --no-wait`);
 });

@@ -1,6 +1,7 @@
 // What probes are asked on: the embedded server, any endpoint with a key, or an account of one's own in Azure that is
 // made for the run and deleted after it.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CosmosClient, type CosmosClientOptions } from '@azure/cosmos';
 import { AzureCliCredential } from '@azure/identity';
 import { z } from 'zod';
@@ -12,6 +13,7 @@ import { type Bench, statusOf } from './probe.ts';
 export type Target = Bench & AsyncDisposable;
 
 type Say = (line: string) => void;
+const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal });
 const DATABASE = 'millrace-probes';
 const READER = '00000000-0000-0000-0000-000000000001';
 
@@ -24,7 +26,7 @@ interface Opened {
   close(): Promise<void>;
 }
 
-async function targetOf({ close, ...opened }: Opened): Promise<Target> {
+async function targetOf(opened: Opened): Promise<Target> {
   const { client, kind, signal } = opened;
   // In Azure it is there already: the role is on it.
   const id = kind === 'azure' ? DATABASE : `${DATABASE}-${randomUUID().slice(0, 8)}`;
@@ -43,7 +45,7 @@ async function targetOf({ close, ...opened }: Opened): Promise<Target> {
       } finally {
         client.dispose();
         opened.reader?.dispose();
-        await close();
+        await opened.close();
       }
     },
   };
@@ -76,7 +78,8 @@ const keyed = (endpoint: string, key: string): CosmosClientOptions => ({
 });
 
 const shown = z.object({ id: z.string(), user: z.object({ name: z.string(), type: z.string() }) });
-const account = z.object({ documentEndpoint: z.string() });
+const account = z.object({ id: z.string(), documentEndpoint: z.string() });
+const state = z.object({ provisioningState: z.string() });
 const keys = z.object({ primaryMasterKey: z.string() });
 const object = z.object({ id: z.string() });
 
@@ -105,7 +108,8 @@ export async function openAzure(location: string, say: Say, signal: AbortSignal)
     const backup = ['--backup-policy-type', 'Continuous', '--continuous-tier', 'Continuous7Days'];
     const kind = ['--capabilities', 'EnableServerless', '--default-consistency-level', 'Session'];
     const made = await run('cosmosdb', 'create', '--name', name, ...where, ...region, ...backup, ...kind);
-    const { documentEndpoint: endpoint } = account.parse(made);
+    const { id, documentEndpoint: endpoint } = account.parse(made);
+    await switchOnAllVersions({ run, id, name, signal, say });
     const { primaryMasterKey: key } = keys.parse(await run('cosmosdb', 'keys', 'list', '--name', name, ...where));
     await run('cosmosdb', 'sql', 'database', 'create', '--account-name', name, ...where, '--name', DATABASE);
     const reader = await openReader({ run, name, user, endpoint, signal, say });
@@ -114,6 +118,30 @@ export async function openAzure(location: string, say: Say, signal: AbortSignal)
   } catch (error) {
     await remove();
     throw error;
+  }
+}
+
+/** The all-versions feed, by an interface in preview; without it A7 and E31 are not probed. */
+async function switchOnAllVersions({
+  run,
+  id,
+  name,
+  signal,
+  say,
+}: Omit<ReaderOptions, 'user' | 'endpoint'> & { readonly id: string }): Promise<void> {
+  const url = `https://management.azure.com${id}?api-version=2024-12-01-preview`;
+  const body = JSON.stringify({ properties: { enableAllVersionsAndDeletesChangeFeed: true } });
+  try {
+    await run('rest', '--method', 'patch', '--url', url, '--body', body);
+    const deadline = performance.now() + 900_000;
+    const show = ['cosmosdb', 'show', '--name', name, '--resource-group', name];
+    while (state.parse(await run(...show)).provisioningState !== 'Succeeded') {
+      if (performance.now() > deadline) throw new Error('the account is not ready after a quarter of an hour');
+      await pause(5_000, signal);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    say(`The all-versions feed was not switched on: ${messageOf(error)}`);
   }
 }
 
@@ -165,9 +193,8 @@ async function openReader({
     const deadline = performance.now() + 600_000;
     say('Waiting until the role counts.');
     while ((await statusOf(reader.database(DATABASE).read())) !== '200') {
-      signal.throwIfAborted();
       if (performance.now() > deadline) throw new Error('the role does not count after ten minutes');
-      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      await pause(5_000, signal);
     }
     return reader;
   } catch (error) {

@@ -1,5 +1,6 @@
 // The app as it would be deployed, run by the local host against an embedded server in another process.
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Container } from '@azure/cosmos';
@@ -90,6 +91,22 @@ it('azd’s hook before provisioning runs in a clone that packaging has left wit
   } finally {
     rmSync(join(deployed.built, 'node_modules'), { recursive: true });
   }
+});
+
+it('what `npm run test:func` asks of a host holds on ours', async () => {
+  cpSync(join(deployed.app, 'node_modules'), join(deployed.built, 'node_modules'), { recursive: true });
+  const script = join(import.meta.dirname, '../azure/func-start.ts');
+  const host = `"${process.execPath}" "${join(deployed.built, 'dist/src/cli/main.js')}" functions start --port PORT`;
+  const asking = spawn(
+    process.execPath,
+    ['--conditions=millrace-source', script, '--app', deployed.built, '--host', host],
+    { env: { ...process.env, ...stage.env }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let said = '';
+  for (const stream of [asking.stdout, asking.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
+  const [code] = (await once(asking, 'close')) as [number | null];
+  rmSync(join(deployed.built, 'node_modules'), { recursive: true });
+  expect([code, said.trim().split('\n')]).toEqual([0, ['F2   holds', 'F1   holds', 'F11  holds']]);
 });
 
 describe('functions start', () => {

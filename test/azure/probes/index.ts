@@ -19,9 +19,7 @@ const FAILOVER = 'It needs a failover, a restore or several regions to write to.
 const OTHERS = 'It is about the code of another host or client, and was read there.';
 const HUBS = 'It needs an Event Hubs namespace.';
 const PLATFORM = 'It needs a function app in Azure.';
-/** `npm run test:func` asks these of a host (test/azure/func-start.ts). */
-export const BY_FUNC_START = ['F2', 'F3', 'F11'];
-const HOST = 'A running host is asked by `npm run test:func`.';
+const HOST = '`npm run test:func` asks it of a running host.';
 
 const because = (why: string, ...numbers: string[]): [string, string][] => numbers.map((number) => [number, why]);
 
@@ -36,8 +34,9 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('The client checks ids itself; what the gateway does behind it needs requests of another client.', 'E38'),
   ...because('A batch that takes five seconds can’t be made to.', 'E46'),
   ...because(HUBS, 'H1', 'H3', 'H4', 'H5', 'H6', 'H7', 'H8', 'H10'),
-  ...because(PLATFORM, 'F1', 'F4', 'F5', 'F6', 'F7', 'F10', 'F12', 'F15', 'F16', 'H9', 'H11', 'H12'),
-  ...because(HOST, ...BY_FUNC_START),
+  ...because(PLATFORM, 'F4', 'F5', 'F6', 'F7', 'F10', 'F12', 'F15', 'F16', 'H9', 'H11', 'H12'),
+  ...because(HOST, 'F1', 'F2', 'F11'),
+  ...because('It was tried with the Node worker.', 'F3'),
   ...because('It needs an Azure Managed Redis.', 'F8'),
   ...because('azd does it at a deployment.', 'F9', 'F13'),
 ]);

@@ -41,15 +41,26 @@ export function same(seen: unknown, wanted: unknown, what: string): void {
   holds(a === b, `${what}: ${a} instead of ${b}`);
 }
 
-/** How a request ended: its status, and where it was refused its substatus. Rejects where there was no answer. */
-export async function statusOf(request: Promise<{ readonly statusCode?: number }>): Promise<string> {
+type Request = Promise<{ readonly statusCode?: number }>;
+
+/** How a request ended: its status. Rejects where there was no answer. */
+export async function statusOf(request: Request): Promise<string> {
+  return (await endOf(request)).status;
+}
+
+/** The same with the substatus, where that is part of the assumption: `403/5301`. */
+export async function refusalOf(request: Request): Promise<string> {
+  const { status, substatus } = await endOf(request);
+  return `${status}/${substatus}`;
+}
+
+async function endOf(request: Request): Promise<{ status: string; substatus: number }> {
   try {
-    return String((await request).statusCode);
+    return { status: String((await request).statusCode), substatus: 0 };
   } catch (error) {
-    const { code, substatus, subStatusCode } = error as Readonly<Record<string, unknown>>;
+    const { code, substatus } = error as Readonly<Record<string, unknown>>;
     if (typeof code !== 'number') throw error;
-    const sub = Number(substatus ?? subStatusCode ?? 0);
-    return sub === 0 ? String(code) : `${code}/${sub}`;
+    return { status: String(code), substatus: Number(substatus ?? 0) };
   }
 }
 

@@ -1,5 +1,6 @@
 // Other versions of Node: npm has each as a package of the platform, without a script to run.
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -24,14 +25,18 @@ export function nodeOf(version: string): string {
     join(home, 'node_modules', name, 'bin', os === 'win' ? 'node.exe' : 'node');
   const home = join(CACHE, version);
   if (!existsSync(executable(home))) {
-    // Beside it and renamed, so that what was broken off is never taken for a whole one.
-    const unfinished = `${home}-${process.pid}`;
+    // Beside it and renamed, so that what was broken off, or is under way in another process, is never taken for whole.
+    const unfinished = `${home}-${randomUUID()}`;
     mkdirSync(unfinished, { recursive: true });
     const wanted = [`${name}@${version}`, '--prefix', unfinished];
     const quietly = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     execFileSync('npm', ['install', ...wanted, ...quietly], { stdio: 'pipe', shell: os === 'win' });
-    rmSync(home, { recursive: true, force: true });
-    renameSync(unfinished, home);
+    try {
+      renameSync(unfinished, home);
+    } catch (error) {
+      rmSync(unfinished, { recursive: true });
+      if (!existsSync(executable(home))) throw error;
+    }
   }
   return executable(home);
 }

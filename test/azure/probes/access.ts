@@ -1,5 +1,5 @@
 import { ChangeFeedStartFrom, type Container, type CosmosClient } from '@azure/cosmos';
-import { type Bench, NotProbed, type Probe, same, statusOf } from '../probe.ts';
+import { type Bench, NotProbed, type Probe, refusalOf, same, statusOf } from '../probe.ts';
 
 const signedIn = ({ reader }: Bench): CosmosClient => {
   if (reader) return reader;
@@ -18,11 +18,11 @@ export const access: readonly Probe[] = [
     asks: 'what a role doesn’t allow is 403/5301, and management by identity 403/5300',
     run: async (bench) => {
       const container = await asReader(bench);
-      same(await statusOf(container.items.create({ id: '2', pk: 'a' })), '403/5301', 'a create');
+      same(await refusalOf(container.items.create({ id: '2', pk: 'a' })), '403/5301', 'a create');
       const made = signedIn(bench)
         .database(bench.database.id)
         .containers.create({ id: 'by-identity', partitionKey: '/pk' });
-      same(await statusOf(made), '403/5300', 'a container by identity');
+      same(await refusalOf(made), '403/5300', 'a container by identity');
     },
   },
   {
@@ -40,7 +40,7 @@ export const access: readonly Probe[] = [
         'the feed',
       );
       same(
-        await statusOf(container.item('1', 'a').patch([{ op: 'set', path: '/v', value: 1 }])),
+        await refusalOf(container.item('1', 'a').patch([{ op: 'set', path: '/v', value: 1 }])),
         '403/5301',
         'a patch',
       );

@@ -30,6 +30,14 @@ export function randomDoc(id: number, pick: Pick): Doc {
 }
 
 const typeName = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+const hasParts = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
+/** What comes first where types are mixed, and within one type. */
+const TYPES = ['null', 'boolean', 'number', 'string'];
+function before(a: unknown, b: unknown): boolean {
+  const [x, y] = [TYPES.indexOf(typeName(a)), TYPES.indexOf(typeName(b))];
+  return x === y ? (a as number) < (b as number) : x < y;
+}
 
 const deep = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
@@ -40,7 +48,7 @@ const deep = (value: unknown): string =>
 
 /** A scalar: a field, a constant, or a small sum or function of such. */
 export function term(pick: Pick, depth = 2): Term {
-  const kind = pick(depth > 0 ? 10 : 4);
+  const kind = pick(depth > 0 ? 11 : 4);
   if (kind < 2) {
     const field = FIELDS[pick(FIELDS.length)]!;
     return { sql: `c.${field}`, of: (doc) => (Object.hasOwn(doc, field) ? doc[field] : undefined) };
@@ -70,7 +78,58 @@ export function term(pick: Pick, depth = 2): Term {
       of: (doc) => (test.of(doc) === true ? one.of(doc) : two.of(doc)),
     };
   }
-  return call(one, two, pick);
+  return kind === 8 ? piece(one, two, pick) : call(one, two, pick);
+}
+
+/** A piece of a text, where the numbers may be fractions, negative, or none at all. */
+function piece(one: Term, two: Term, pick: Pick): Term {
+  const number = ([0, 1, 2, -1, 1.5, '1', 9] as const)[pick(7)]!;
+  const literal = JSON.stringify(number).replaceAll('"', "'");
+  const count = (value: unknown): value is number => typeof value === 'number' && value % 1 === 0;
+  switch (pick(4)) {
+    case 0:
+      return {
+        sql: `LEFT(${one.sql}, ${literal})`,
+        of: (doc) => {
+          const text = one.of(doc);
+          if (typeof text !== 'string' || typeof number !== 'number') return undefined;
+          if (text.length === 0) return '';
+          return count(number) ? Array.from(text).slice(0, Math.max(0, number)).join('') : undefined;
+        },
+      };
+    case 1:
+      return {
+        sql: `RIGHT(${one.sql}, ${literal})`,
+        of: (doc) => {
+          const text = one.of(doc);
+          if (typeof text !== 'string' || !count(number)) return undefined;
+          return Array.from(text)
+            .filter((_, i) => text.length - i <= number)
+            .join('');
+        },
+      };
+    case 2:
+      return {
+        sql: `REPLACE(${one.sql}, ${two.sql}, 'z')`,
+        of: (doc) => {
+          const [text, part] = [one.of(doc), two.of(doc)];
+          if (typeof text !== 'string' || typeof part !== 'string' || part.length === 0) return undefined;
+          return text.replaceAll(part, () => 'z');
+        },
+      };
+    default: {
+      const third = ([true, false, 1, null] as const)[pick(4)]!;
+      return {
+        sql: `ARRAY_CONTAINS(c.t, ${one.sql}, ${JSON.stringify(third)})`,
+        of: (doc) => {
+          const wanted = one.of(doc);
+          if (wanted === undefined || typeof third !== 'boolean') return undefined;
+          // Objects here have one property at most, and the same one: to be a part is to be equal.
+          return (doc['t'] as unknown[]).some((each) => deep(each) === deep(wanted));
+        },
+      };
+    }
+  }
 }
 
 function arithmetic(one: Term, two: Term, pick: Pick): Term {
@@ -129,7 +188,10 @@ function call(one: Term, two: Term, pick: Pick): Term {
 /** Something that is true, false or undefined. */
 export function condition(pick: Pick, depth = 2): Term {
   const kind = pick(depth > 0 ? 9 : 5);
-  if (kind < 2) return comparison(term(pick, depth - 1), term(pick, depth - 1), pick);
+  if (kind === 1 && depth > 0) return between(pick);
+  if (kind < 2) {
+    return comparison(term(pick, depth - 1), term(pick, depth - 1), OPERATORS[pick(OPERATORS.length)]!);
+  }
   if (kind === 2) {
     const field = { sql: 'c.n', of: ({ n }: Doc) => n };
     const low = pick(6);
@@ -180,17 +242,31 @@ export function condition(pick: Pick, depth = 2): Term {
   };
 }
 
-function comparison(one: Term, two: Term, pick: Pick): Term {
-  const op = ['=', '!=', '<', '<=', '>', '>='][pick(6)]!;
+function between(pick: Pick): Term {
+  const [of, low, high] = [term(pick, 0), term(pick, 0), term(pick, 0)];
+  const atLeast = comparison(of, low, '>=');
+  const atMost = comparison(of, high, '<=');
+  return {
+    sql: `${of.sql} BETWEEN ${low.sql} AND ${high.sql}`,
+    of: (doc) => {
+      const both = [atLeast.of(doc), atMost.of(doc)];
+      return both.includes(false) ? false : both.includes(undefined) ? undefined : true;
+    },
+  };
+}
+
+const OPERATORS = ['=', '!=', '<', '<=', '>', '>='] as const;
+
+function comparison(one: Term, two: Term, op: (typeof OPERATORS)[number]): Term {
   return {
     sql: `${one.sql} ${op} ${two.sql}`,
     of: (doc) => {
       const [a, b] = [one.of(doc), two.of(doc)];
-      if (a === undefined || b === undefined || typeName(a) !== typeName(b)) return undefined;
-      if (typeof a === 'object' && a !== null) return op === '=' ? deep(a) === deep(b) : undefined;
-      if (a === null) return { '=': true, '!=': false }[op];
-      const [x, y] = [a as number, b as number];
-      return { '=': x === y, '!=': x !== y, '<': x < y, '<=': x <= y, '>': x > y, '>=': x >= y }[op];
+      if (a === undefined || b === undefined) return undefined;
+      if (op === '=') return deep(a) === deep(b);
+      if (op === '!=') return deep(a) !== deep(b);
+      if (typeName(a) !== typeName(b) || hasParts(a)) return undefined;
+      return { '<': before(a, b), '<=': !before(b, a), '>': before(b, a), '>=': !before(a, b) }[op];
     },
   };
 }
@@ -268,29 +344,51 @@ function aggregate(where: string, found: (docs: readonly Doc[]) => Doc[], pick: 
       run: (docs) => [defined(docs).length],
     };
   }
+  const name = (['MIN', 'MAX', 'SUM', 'AVG'] as const)[pick(4)]!;
   return {
-    sql: `SELECT VALUE MAX(c.n) FROM c WHERE ${where}`,
+    sql: `SELECT VALUE ${name}(${value.sql}) FROM c WHERE ${where}`,
     ordered: true,
     run: (docs) => {
-      const all = found(docs).map(({ n }) => n as number);
-      return all.length === 0 ? [] : [Math.max(...all)];
+      const result = AGGREGATES[name](defined(docs));
+      return result === undefined ? [] : [result];
     },
   };
 }
 
+const sum = (values: readonly unknown[]): number | undefined =>
+  values.every((each) => typeof each === 'number') ? values.reduce((all, each) => all + each, 0) : undefined;
+const last = (values: readonly unknown[], behind: (a: unknown, b: unknown) => boolean): unknown =>
+  values.some(hasParts) ? undefined : values.find((each) => values.every((other) => !behind(other, each)));
+
+/** Of the values that are defined. */
+const AGGREGATES = {
+  MIN: (values: readonly unknown[]) => last(values, before),
+  MAX: (values: readonly unknown[]) => last(values, (a, b) => before(b, a)),
+  SUM: sum,
+  AVG: (values: readonly unknown[]) => {
+    const all = sum(values);
+    return all === undefined || values.length === 0 ? undefined : all / values.length;
+  },
+};
+
 function grouped(where: string, found: (docs: readonly Doc[]) => Doc[], pick: Pick): Case {
-  const by = ['pk', 'n'][pick(2)]!;
+  const keys = [['pk'], ['n'], ['a'], ['b'], ['a', 'b']][pick(5)]!;
+  const columns = keys.map((key) => `c.${key}`).join(', ');
   return {
-    sql: `SELECT c.${by}, COUNT(1) AS count, SUM(c.n) AS sum, MIN(c.n) AS min FROM c WHERE ${where} GROUP BY c.${by}`,
+    sql: `SELECT ${columns}, COUNT(1) AS count, SUM(c.n) AS sum, MIN(c.n) AS min FROM c WHERE ${where} GROUP BY ${columns}`,
     ordered: false,
     run: (docs) => {
-      const groups = new Map<unknown, { count: number; sum: number; min: number }>();
+      const groups: Doc[][] = [];
       for (const doc of found(docs)) {
-        const n = doc['n'] as number;
-        const group = groups.get(doc[by]) ?? { count: 0, sum: 0, min: Infinity };
-        groups.set(doc[by], { count: group.count + 1, sum: group.sum + n, min: Math.min(group.min, n) });
+        const group = groups.find(([first]) => keys.every((key) => deep(first?.[key]) === deep(doc[key])));
+        if (group) group.push(doc);
+        else groups.push([doc]);
       }
-      return [...groups].map(([key, group]) => ({ [by]: key, ...group }));
+      return groups.map((group) => {
+        const numbers = group.map(({ n }) => n);
+        const key = Object.fromEntries(keys.map((name) => [name, group[0]![name]]));
+        return { ...key, count: group.length, sum: AGGREGATES.SUM(numbers), min: AGGREGATES.MIN(numbers) };
+      });
     },
   };
 }

@@ -65,8 +65,13 @@ describe('projection', () => {
 describe('conditions', () => {
   test.each<[string, string]>([
     ['c.n = 2', '3'],
-    ['c.n != 2', '12'],
-    ['NOT (c.n = 2)', '12'],
+    // A text is no number: it differs from each, and none comes before or behind it.
+    ['c.n != 2', '124'],
+    ['NOT (c.n = 2)', '124'],
+    ['c.n < 2 OR c.n >= 2', '123'],
+    ['c.name != null', '1234'],
+    ['c.gone != null', ''],
+    ['c.gone >= null', '3'],
     ['c.n = "2" OR c.n = 1', '24'],
     ['c.n > 1', '13'],
     ['c.n >= 1 AND c.n < 3', '23'],
@@ -97,7 +102,8 @@ describe('conditions', () => {
     ['ARRAY_LENGTH(ARRAY(SELECT VALUE l.q FROM l IN c.lines WHERE l.p > 2)) = 1', '1'],
     ['(SELECT VALUE COUNT(1) FROM t IN c.tags) = 0', '34'],
     ['c.address = {city: "Bern"}', '1'],
-    ['c.address != {city: "Bern"}', ''],
+    ['c.address != {city: "Bern"}', '2'],
+    ['c.tags != ["y"]', '13'],
     ['c.id = "1" AND c.n = 3 OR c.id = "2"', '12'],
   ])('%s', (where, expected) => expect(ids(where)).toBe(expected));
 
@@ -121,7 +127,15 @@ describe('expressions', () => {
     ['1 < 2 ? 1 < 0 ? "a" : "b" : "c"', 'b'],
     ['"it\\"s \\u00e9"', 'it"s é'],
     ['0x10 + .5e1', 21],
-    ['1 = "1"', undefined],
+    ['1 = "1"', false],
+    ['1 != "1"', true],
+    ['null != {}', true],
+    ['[1] = [1.0]', true],
+    ['undefined = undefined', undefined],
+    ['undefined != 1', undefined],
+    ['1 < "1"', undefined],
+    ['[1] < [2]', undefined],
+    ['null BETWEEN null AND null', true],
     ['1 / 0', undefined],
     ['[1, 2][1]', 2],
     ['{a: {b: 5}}.a.b', 5],
@@ -155,7 +169,7 @@ describe('expressions', () => {
       true,
     ],
     ['IS_OBJECT([]) OR IS_OBJECT(null) OR IS_PRIMITIVE({})', false],
-    ['SetIntersect([1, 2, 3], [3, 1])', [1, 3]],
+    ['SetIntersect([1, 2, 3], [3, 1])', [3, 1]],
     ['IIF(1 = 1, "a", "b")', 'a'],
   ])('%s', (expression, expected) => expect(value(expression)).toEqual(expected));
 

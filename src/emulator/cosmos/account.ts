@@ -131,6 +131,6 @@ const item = Buffer.alloc(16);
 /** 16 bytes for an item. */
 export function itemRid(container: string, n: number): string {
   item.write(container.replaceAll('-', '/'), 0, 8, 'base64');
-  item.writeUInt32LE(n >>> 0, 12);
+  item.writeUInt32LE(n >>> 0, 8);
   return ridText(item);
 }

@@ -1,6 +1,7 @@
+import { canonical } from '../../base/json.ts';
 import { partsOf } from './ast.ts';
 import type { Expr } from './ast.ts';
-import { compareAny, rank, same } from './values.ts';
+import { compareAny, rank } from './values.ts';
 
 export type Aggregate = 'COUNT' | 'COUNTIF' | 'SUM' | 'AVG' | 'MIN' | 'MAX' | 'MAKELIST' | 'MAKESET';
 
@@ -21,14 +22,18 @@ export const isAggregate = (name: string): boolean => AGGREGATES.has(name);
 export const holdsAggregate = (expr: Expr): boolean =>
   expr.kind === 'call' ? isAggregate(expr.name) || expr.args.some(holdsAggregate) : partsOf(expr).some(holdsAggregate);
 
-/** One aggregate of one group. Undefined values are left out; SUM and AVG of anything but numbers are undefined. */
+/**
+ * One aggregate of one group. Undefined values are left out; SUM and AVG of anything but numbers are undefined, MIN and
+ * MAX where an array or an object is among the values.
+ */
 export class Accumulator {
   readonly #name: Aggregate;
   #count = 0;
   #sum = 0;
-  #numeric = true;
+  #defined = true;
   #extreme: unknown;
   readonly #list: unknown[] = [];
+  readonly #known = new Set<string>();
 
   constructor(name: Aggregate) {
     this.#name = name;
@@ -39,20 +44,27 @@ export class Accumulator {
     this.#count++;
     if (this.#name === 'SUM' || this.#name === 'AVG') {
       if (typeof value === 'number') this.#sum += value;
-      else this.#numeric = false;
+      else this.#defined = false;
     } else if (this.#name === 'MAKELIST' || this.#name === 'MAKESET') {
-      if (this.#name === 'MAKELIST' || !this.#list.some((known) => same(known, value))) this.#list.push(value);
-    } else if (!this.#name.startsWith('COUNT') && rank(value) <= 4) {
+      if (this.#name === 'MAKELIST' || this.#isNew(value)) this.#list.push(value);
+    } else if (!this.#name.startsWith('COUNT')) {
+      if (rank(value) > 4) this.#defined = false;
       const order = this.#extreme === undefined ? -1 : compareAny(value, this.#extreme);
       if (this.#extreme === undefined || (this.#name === 'MIN' ? order < 0 : order > 0)) this.#extreme = value;
     }
   }
 
+  #isNew(value: unknown): boolean {
+    const before = this.#known.size;
+    return this.#known.add(canonical(value)).size > before;
+  }
+
   get result(): unknown {
     if (this.#name.startsWith('COUNT')) return this.#count;
     if (this.#name.startsWith('MAKE')) return this.#list;
-    if (this.#name === 'SUM') return this.#numeric ? this.#sum : undefined;
-    if (this.#name === 'AVG') return this.#numeric && this.#count > 0 ? this.#sum / this.#count : undefined;
+    if (!this.#defined) return undefined;
+    if (this.#name === 'SUM') return this.#sum;
+    if (this.#name === 'AVG') return this.#count > 0 ? this.#sum / this.#count : undefined;
     return this.#extreme;
   }
 }

@@ -224,11 +224,10 @@ function call(name: string, args: readonly Expr[], at: number, scope: Scope): Ev
     throw new SqlError('SC2005', `'${name}' is not a recognized built-in function name.`, at, at + name.length);
   if (args.length < found.least || args.length > found.most) arity(name, at);
   const values = args.map((arg) => compile(arg, scope));
-  if (values.length === 1) {
-    const [only] = values;
-    return (row) => found.call([only!(row)]);
-  }
-  return (row) => found.call(values.map((value) => value(row)));
+  return (row) => {
+    const given = values.map((value) => value(row));
+    return found.takesUndefined || !given.includes(undefined) ? found.call(given) : undefined;
+  };
 }
 
 function arity(name: string, at: number): never {

@@ -1,10 +1,9 @@
 import type { Fn } from './functions.ts';
 
-// Dates are ISO 8601 texts in UTC with seven digits of a second, as the service writes them. Ticks are its 100 ns since
-// the year 1.
+// Dates are ISO 8601 texts in UTC with seven digits of a second, as the service writes them. Ticks are 100 ns, counted
+// from 1970 (docs/assumptions.md, E60).
 
 const TICKS_PER_MS = 10_000;
-const EPOCH_TICKS = 621_355_968_000_000_000n;
 const LAST_MS = 253_402_300_799_999;
 const FIRST_MS = -62_135_596_800_000;
 
@@ -57,8 +56,8 @@ function print({ ms, rest }: Instant): string | undefined {
   return new Date(carried).toISOString().replace('Z', `${String(below).padStart(4, '0')}Z`);
 }
 
-const ticksOf = ({ ms, rest }: Instant): number =>
-  Number(EPOCH_TICKS + BigInt(ms) * BigInt(TICKS_PER_MS) + BigInt(rest));
+/** The service has 64 bits for it; a double holds every second tick only from 1998 on. */
+const ticksOf = ({ ms, rest }: Instant): number => Number(BigInt(ms) * BigInt(TICKS_PER_MS) + BigInt(rest));
 
 function add(name: unknown, count: unknown, date: unknown): string | undefined {
   const found = partOf(name);
@@ -159,8 +158,7 @@ export const DATE_FUNCTIONS: Readonly<Record<string, Fn>> = {
   DATETIMETOTIMESTAMP: fn(1, 1, ([date]) => parse(date)?.ms),
   TICKSTODATETIME: fn(1, 1, ([ticks]) => {
     if (!isNumber(ticks) || !Number.isInteger(ticks)) return undefined;
-    const since = BigInt(ticks) - EPOCH_TICKS;
-    return print({ ms: Number(since / BigInt(TICKS_PER_MS)), rest: Number(since % BigInt(TICKS_PER_MS)) });
+    return print({ ms: Math.trunc(ticks / TICKS_PER_MS), rest: ticks % TICKS_PER_MS });
   }),
   TIMESTAMPTODATETIME: fn(1, 1, ([ms]) => (whole(ms) ? print({ ms, rest: 0 }) : undefined)),
 };

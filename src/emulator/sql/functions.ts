@@ -1,18 +1,26 @@
 import { DATE_FUNCTIONS } from './date-functions.ts';
-import { rank, same } from './values.ts';
+import { canonical } from '../../base/json.ts';
+import { define, rank, same } from './values.ts';
 
-/** A scalar function. Arguments of a wrong type, undefined among them, give undefined. */
+/** A scalar function. Arguments of a wrong type give undefined. */
 export interface Fn {
   readonly least: number;
   readonly most: number;
+  /** Absent: one argument that is undefined makes the result undefined, an optional one too. */
+  readonly takesUndefined?: true;
   call(args: readonly unknown[]): unknown;
 }
+
+/** "REPLICATE" in the query reference. */
+const MAX_REPLICATED = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 const isString = (value: unknown): value is string => typeof value === 'string';
 
 const fn = (least: number, most: number, call: (args: readonly unknown[]) => unknown): Fn => ({ least, most, call });
-const type = (test: (value: unknown) => boolean): Fn => fn(1, 1, ([value]) => test(value));
+const whole = (value: unknown): value is number => Number.isInteger(value);
+const anyOf = (of: Fn): Fn => ({ ...of, takesUndefined: true });
+const type = (test: (value: unknown) => boolean): Fn => anyOf(fn(1, 1, ([value]) => test(value)));
 
 /** NaN and the infinities have no JSON: they come out as undefined. */
 const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined);
@@ -22,18 +30,22 @@ const math = (of: (value: number) => number): Fn =>
 const math2 = (of: (a: number, b: number) => number): Fn =>
   fn(2, 2, ([a, b]) => (isNumber(a) && isNumber(b) ? finite(of(a, b)) : undefined));
 const text = (of: (value: string) => unknown): Fn => fn(1, 1, ([value]) => (isString(value) ? of(value) : undefined));
+/** Whole numbers of 64 bits, of which those above 53 bits aren't exact here. */
+const isInteger = (value: unknown): value is number => Number.isInteger(value) && Math.abs(value as number) <= 2 ** 63;
+const integers = (of: (a: number, b: number) => number): Fn =>
+  fn(2, 2, ([a, b]) => (isInteger(a) && isInteger(b) ? finite(of(a, b)) : undefined));
 
 /** Two strings and an optional third argument that turns case off. */
 const search = (of: (text: string, part: string) => boolean): Fn =>
   fn(2, 3, ([a, b, ignoreCase]) => {
-    if (!isString(a) || !isString(b)) return undefined;
-    return ignoreCase === true ? of(a.toLowerCase(), b.toLowerCase()) : of(a, b);
+    if (!isString(a) || !isString(b) || (ignoreCase !== undefined && typeof ignoreCase !== 'boolean')) return undefined;
+    return ignoreCase ? of(a.toLowerCase(), b.toLowerCase()) : of(a, b);
   });
 
 /** Whether an element equals `wanted`, or with `partial` has all its members. */
-function arrayContains(list: unknown, wanted: unknown, partial: unknown): boolean | undefined {
-  if (!Array.isArray(list) || wanted === undefined) return undefined;
-  if (partial !== true || rank(wanted) !== 6) return list.some((item) => same(item, wanted));
+function arrayContains(list: unknown, wanted: unknown, partial: unknown = false): boolean | undefined {
+  if (!Array.isArray(list) || wanted === undefined || typeof partial !== 'boolean') return undefined;
+  if (!partial || rank(wanted) !== 6) return list.some((item) => same(item, wanted));
   const members = Object.entries(wanted as Record<string, unknown>);
   return list.some(
     (item: unknown) =>
@@ -44,10 +56,7 @@ function arrayContains(list: unknown, wanted: unknown, partial: unknown): boolea
   );
 }
 
-function toText(value: unknown): string | undefined {
-  if (value === undefined) return undefined;
-  return isString(value) ? value : JSON.stringify(value);
-}
+const toText = (value: unknown): string => (isString(value) ? value : JSON.stringify(value));
 
 function parsed(value: unknown, wanted: (value: unknown) => boolean): unknown {
   if (!isString(value)) return undefined;
@@ -61,21 +70,104 @@ function parsed(value: unknown, wanted: (value: unknown) => boolean): unknown {
 
 function substring(value: unknown, start: unknown, length: unknown): string | undefined {
   if (!isString(value) || !isNumber(start) || !isNumber(length)) return undefined;
+  if (value === '') return '';
+  if (!whole(start) || !whole(length)) return undefined;
   return length <= 0 || start < 0 ? '' : value.slice(start, start + length);
 }
 
-function slice(list: unknown, start: unknown, length: unknown): unknown {
-  if (!Array.isArray(list) || !isNumber(start) || (length !== undefined && !isNumber(length))) return undefined;
-  const from = start < 0 ? Math.max(0, list.length + start) : start;
-  return list.slice(from, length === undefined ? undefined : Math.max(from, from + length));
+function lastOf(value: unknown, length: unknown): string | undefined {
+  if (!isString(value) || !whole(length)) return undefined;
+  return length <= 0 ? '' : value.slice(-length);
 }
 
-function setOf(lists: readonly unknown[], keep: (value: unknown, other: unknown[]) => boolean): unknown {
-  const [a, b] = lists;
-  if (!Array.isArray(a) || !Array.isArray(b)) return undefined;
-  const result: unknown[] = [];
-  for (const value of a) if (keep(value, b) && !result.some((known) => same(known, value))) result.push(value);
-  return result;
+function slice(list: unknown, start: unknown, length: unknown = Number.MAX_SAFE_INTEGER): unknown {
+  if (!Array.isArray(list) || !whole(start) || !whole(length)) return undefined;
+  const from = start < 0 ? Math.max(0, list.length + start) : start;
+  return list.slice(from, Math.max(from, from + length));
+}
+
+/** What is empty can't be found, so nothing is put in its place. */
+function replace(value: unknown, part: unknown, by: unknown): string | undefined {
+  return isString(value) && isString(part) && isString(by) && part !== '' ? value.split(part).join(by) : undefined;
+}
+
+/** Whole repetitions only, of 10,000 characters at most. */
+function replicate(value: unknown, times: unknown): string | undefined {
+  if (!isString(value) || !isNumber(times) || times < 0) return undefined;
+  const count = Math.trunc(times);
+  return value.length * count <= MAX_REPLICATED ? value.repeat(count) : undefined;
+}
+
+/** Values by their canonical text, so that to look one up costs the same among many. */
+const setOf = (list: readonly unknown[]): Map<string, unknown> => {
+  const set = new Map<string, unknown>();
+  for (const value of list) {
+    const key = canonical(value);
+    if (!set.has(key)) set.set(key, value);
+  }
+  return set;
+};
+
+/** Each element of the first list once, of those that the second holds or doesn't hold. */
+function filtered(list: unknown, by: unknown, held: boolean): unknown[] | undefined {
+  if (!Array.isArray(list) || !Array.isArray(by)) return undefined;
+  const others = setOf(by);
+  return [...setOf(list)].filter(([key]) => others.has(key) === held).map(([, value]) => value);
+}
+
+function containsOf(list: unknown, wanted: readonly unknown[], all: boolean): boolean | undefined {
+  if (!Array.isArray(list)) return undefined;
+  const set = setOf(list);
+  const found = (value: unknown): boolean => set.has(canonical(value));
+  return all ? wanted.flat(1).every(found) : wanted.flat(1).some(found);
+}
+
+function pairs(value: unknown, key: unknown = 'k', name: unknown = 'v'): Record<string, unknown>[] | undefined {
+  if (rank(value) !== 6 || !isString(key) || !isString(name)) return undefined;
+  return Object.entries(value as object).map(([k, v]: [string, unknown]) => {
+    const pair: Record<string, unknown> = {};
+    define(pair, key, k);
+    define(pair, name, v);
+    return pair;
+  });
+}
+
+/** What is left without the characters that are named, or white space, at the sides that are named. */
+function trimming(sides: 'both' | 'left' | 'right'): Fn {
+  return fn(1, 2, ([value, characters]) => {
+    if (!isString(value) || (characters !== undefined && !isString(characters))) return undefined;
+    const rest = sides === 'right' ? value : trimmedStart(value, characters);
+    return sides === 'left' ? rest : trimmedEnd(rest, characters);
+  });
+}
+
+function trimmedStart(value: string, characters: string | undefined): string {
+  if (characters === undefined) return value.trimStart();
+  let start = 0;
+  while (start < value.length && characters.includes(value[start]!)) start++;
+  return value.slice(start);
+}
+
+function trimmedEnd(value: string, characters: string | undefined): string {
+  if (characters === undefined) return value.trimEnd();
+  let end = value.length;
+  while (end > 0 && characters.includes(value[end - 1]!)) end--;
+  return value.slice(0, end);
+}
+
+/** The number of a document in its container, which its resource id ends with. */
+function documentId(doc: unknown): number | undefined {
+  const rid = rank(doc) === 6 ? (doc as Record<string, unknown>)['_rid'] : undefined;
+  const bytes = Buffer.from(isString(rid) ? rid.replaceAll('-', '/') : '', 'base64');
+  return bytes.length === 16 ? Number(bytes.readBigUInt64LE(8)) : undefined;
+}
+
+/** By the two bases that have a function of their own, as others are a division that may miss the last digit. */
+function logarithm(value: unknown, base: unknown): number | undefined {
+  if (!isNumber(value) || (base !== undefined && !isNumber(base))) return undefined;
+  if (base === 10) return finite(Math.log10(value));
+  if (base === 2) return finite(Math.log2(value));
+  return finite(base === undefined ? Math.log(value) : Math.log(value) / Math.log(base));
 }
 
 /** Half away from zero, as the service rounds. */
@@ -124,7 +216,7 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>(
     IS_NULL: type((value) => value === null),
     IS_STRING: type(isString),
     IS_NUMBER: type(isNumber),
-    IS_INTEGER: type((value) => Number.isSafeInteger(value)),
+    IS_INTEGER: type(isInteger),
     IS_FINITE_NUMBER: type((value) => Number.isFinite(value)),
     IS_BOOL: type((value) => typeof value === 'boolean'),
     IS_ARRAY: type(Array.isArray),
@@ -137,24 +229,22 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>(
     STRINGEQUALS: search((a, b) => a === b),
     REGEXMATCH: fn(2, 3, ([a, b, flags]) => regex(a, b, flags)),
     REGEXEXTRACT: fn(2, 2, ([a, b]) => extract(a, b)),
-    INDEX_OF: fn(2, 3, ([a, b, from]) =>
-      isString(a) && isString(b) ? a.indexOf(b, isNumber(from) ? from : 0) : undefined,
+    INDEX_OF: fn(2, 3, ([a, b, from = 0]) =>
+      isString(a) && isString(b) && isNumber(from) ? a.indexOf(b, from) : undefined,
     ),
     LOWER: text((value) => value.toLowerCase()),
     UPPER: text((value) => value.toUpperCase()),
-    TRIM: text((value) => value.trim()),
-    LTRIM: text((value) => value.trimStart()),
-    RTRIM: text((value) => value.trimEnd()),
+    TRIM: trimming('both'),
+    LTRIM: trimming('left'),
+    RTRIM: trimming('right'),
     LENGTH: text((value) => value.length),
     REVERSE: text((value) => Array.from(value).toReversed().join('')),
     LEFT: fn(2, 2, ([a, n]) => substring(a, 0, n)),
-    RIGHT: fn(2, 2, ([a, n]) => (isString(a) && isNumber(n) ? (n <= 0 ? '' : a.slice(-n)) : undefined)),
+    RIGHT: fn(2, 2, ([a, n]) => lastOf(a, n)),
     SUBSTRING: fn(3, 3, ([a, start, length]) => substring(a, start, length)),
-    REPLACE: fn(3, 3, ([a, b, c]) => (isString(a) && isString(b) && isString(c) ? a.split(b).join(c) : undefined)),
-    REPLICATE: fn(2, 2, ([a, n]) =>
-      isString(a) && isNumber(n) && n >= 0 && a.length * n <= 10_000 ? a.repeat(Math.floor(n)) : undefined,
-    ),
-    CONCAT: fn(1, 200, (args) => (args.every(isString) ? args.join('') : undefined)),
+    REPLACE: fn(3, 3, ([a, b, c]) => replace(a, b, c)),
+    REPLICATE: fn(2, 2, ([a, n]) => replicate(a, n)),
+    CONCAT: fn(2, 200, (args) => (args.every(isString) ? args.join('') : undefined)),
     LPAD: pad('padStart'),
     RPAD: pad('padEnd'),
     STRINGJOIN: fn(2, 2, ([list, by]) =>
@@ -168,27 +258,22 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>(
     STRINGTOARRAY: fn(1, 1, ([value]) => parsed(value, Array.isArray)),
     STRINGTOOBJECT: fn(1, 1, ([value]) => parsed(value, (v) => rank(v) === 6)),
 
-    ARRAY_CONTAINS: fn(2, 3, ([list, wanted, partial]) => arrayContains(list, wanted, partial)),
-    ARRAY_CONTAINS_ANY: fn(2, 200, ([list, ...wanted]) =>
-      Array.isArray(list) ? wanted.flat(1).some((value) => list.some((item) => same(item, value))) : undefined,
-    ),
-    ARRAY_CONTAINS_ALL: fn(2, 200, ([list, ...wanted]) =>
-      Array.isArray(list) ? wanted.flat(1).every((value) => list.some((item) => same(item, value))) : undefined,
-    ),
+    ARRAY_CONTAINS: anyOf(fn(2, 3, ([list, wanted, partial]) => arrayContains(list, wanted, partial))),
+    ARRAY_CONTAINS_ANY: fn(2, 200, ([list, ...wanted]) => containsOf(list, wanted, false)),
+    ARRAY_CONTAINS_ALL: fn(2, 200, ([list, ...wanted]) => containsOf(list, wanted, true)),
     ARRAY_LENGTH: fn(1, 1, ([list]) => (Array.isArray(list) ? list.length : undefined)),
     ARRAY_CONCAT: fn(2, 200, (lists) => (lists.every(Array.isArray) ? lists.flat(1) : undefined)),
     ARRAY_SLICE: fn(2, 3, ([list, start, length]) => slice(list, start, length)),
-    SETINTERSECT: fn(2, 2, (lists) => setOf(lists, (value, other) => other.some((item) => same(item, value)))),
+    // In the order of the second list, as the query reference shows it.
+    SETINTERSECT: fn(2, 2, ([a, b]) => filtered(b, a, true)),
     SETUNION: fn(2, 2, ([a, b]) =>
-      Array.isArray(a) && Array.isArray(b) ? setOf([[...a, ...b], []], () => true) : undefined,
+      Array.isArray(a) && Array.isArray(b) ? [...setOf([...a, ...b]).values()] : undefined,
     ),
-    OBJECTTOARRAY: fn(1, 1, ([value]) =>
-      rank(value) === 6 ? Object.entries(value as object).map(([k, v]: [string, unknown]) => ({ k, v })) : undefined,
-    ),
-    SETDIFFERENCE: fn(2, 2, (lists) => setOf(lists, (value, other) => !other.some((item) => same(item, value)))),
-    CHOOSE: fn(2, 200, ([at, ...values]) => (isNumber(at) ? values[Math.trunc(at) - 1] : undefined)),
-    DOCUMENTID: fn(1, 1, ([doc]) => (rank(doc) === 6 ? (doc as Record<string, unknown>)['_rid'] : undefined)),
-    IIF: fn(3, 3, ([test, yes, no]) => (test === true ? yes : no)),
+    SETDIFFERENCE: fn(2, 2, ([a, b]) => filtered(a, b, false)),
+    OBJECTTOARRAY: fn(1, 3, ([value, key, name]) => pairs(value, key, name)),
+    CHOOSE: anyOf(fn(2, 200, ([at, ...values]) => (isNumber(at) ? values[Math.trunc(at) - 1] : undefined))),
+    DOCUMENTID: fn(1, 1, ([doc]) => documentId(doc)),
+    IIF: anyOf(fn(3, 3, ([test, yes, no]) => (test === true ? yes : no))),
 
     ABS: math(Math.abs),
     ACOS: math(Math.acos),
@@ -216,16 +301,14 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>(
     INTBITLEFTSHIFT: bits((a, b) => a << (b & 63n)),
     INTBITRIGHTSHIFT: bits((a, b) => a >> (b & 63n)),
     INTBITNOT: fn(1, 1, ([a]) => (Number.isSafeInteger(a) ? Number(~BigInt(a as number)) : undefined)),
-    INTADD: math2((a, b) => a + b),
-    INTSUB: math2((a, b) => a - b),
-    INTMUL: math2((a, b) => a * b),
-    INTDIV: math2((a, b) => Math.trunc(a / b)),
-    INTMOD: math2((a, b) => a % b),
+    INTADD: integers((a, b) => a + b),
+    INTSUB: integers((a, b) => a - b),
+    INTMUL: integers((a, b) => a * b),
+    INTDIV: integers((a, b) => Math.trunc(a / b)),
+    INTMOD: integers((a, b) => a % b),
     NUMBERBIN: math2((a, b) => Math.floor(a / b) * b),
-    LOG: fn(1, 2, ([a, base]) =>
-      isNumber(a) ? finite(isNumber(base) ? Math.log(a) / Math.log(base) : Math.log(a)) : undefined,
-    ),
-    ROUND: fn(1, 2, ([a, digits]) => (isNumber(a) ? finite(round(a, isNumber(digits) ? digits : 0)) : undefined)),
+    LOG: fn(1, 2, ([a, base]) => logarithm(a, base)),
+    ROUND: fn(1, 2, ([a, digits = 0]) => (isNumber(a) && isNumber(digits) ? finite(round(a, digits)) : undefined)),
     PI: fn(0, 0, () => Math.PI),
     RAND: fn(0, 0, () => Math.random()),
 

@@ -181,7 +181,7 @@ function* group(
   const groups = new Map<string, { first: Row; totals: Accumulator[] }>();
   const open = (first: Row) => ({ first, totals: aggregates.map(({ name }) => new Accumulator(name)) });
   for (const row of rows) {
-    const key = keys ? canonical(keys.map((of) => [of(row)])) : '';
+    const key = keys ? canonical(keys.map((of) => wrapped(of(row)))) : '';
     let found = groups.get(key);
     if (!found) groups.set(key, (found = open(row)));
     aggregates.forEach(({ argument }, i) => found.totals[i]!.add(argument(row)));
@@ -194,6 +194,9 @@ function* group(
     yield row;
   }
 }
+
+/** Null is a value to group by, and what is missing another. */
+const wrapped = (value: unknown): unknown[] => (value === undefined ? [] : [value]);
 
 /** How many results are to be left out first, and how many are wanted then. */
 function bounds(offset: number, limit: number, walk: Walk | undefined): [skip: number, left: number] {

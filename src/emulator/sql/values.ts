@@ -37,20 +37,18 @@ export function same(a: unknown, b: unknown): boolean {
   );
 }
 
-/** `=`: undefined across types and where either side is (docs/assumptions.md, E20); objects and arrays are compared deeply. */
+/** `=`: values of two types differ; only what is undefined equals and differs from nothing (docs/assumptions.md, E20). */
 export function equals(a: unknown, b: unknown): boolean | undefined {
-  if (a === undefined || b === undefined || (typeof a !== 'object' && typeof a !== typeof b)) return undefined;
-  return rank(a) === rank(b) ? same(a, b) : undefined;
+  return a === undefined || b === undefined ? undefined : same(a, b);
 }
 
-/** `!=`: as `=`, but undefined between two objects or two arrays as well. */
 export function differs(a: unknown, b: unknown): boolean | undefined {
-  const equal = typeof a === 'object' && a !== null ? undefined : equals(a, b);
-  return equal === undefined ? undefined : !equal;
+  return a === undefined || b === undefined ? undefined : !same(a, b);
 }
 
-/** Order comparisons hold between two numbers, two strings or two booleans, and are undefined otherwise. */
+/** Order comparisons hold between two values of one type that has no parts, and are undefined otherwise. */
 export function compares(op: string, a: unknown, b: unknown): boolean | undefined {
+  if (a === null && b === null) return op === '<=' || op === '>=';
   if (typeof a !== typeof b || typeof a === 'object' || a === undefined) return undefined;
   const left = a as number;
   const right = b as number;

@@ -113,7 +113,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
       service.stalledUntil = Date.now() + ms;
     },
     restart: (downMs = 0): Promise<void> => (restarting ??= again(downMs).finally(() => (restarting = undefined))),
-    stats: (): EmulatorStats => service.stats.snapshot(),
+    stats: (): EmulatorStats => service.snapshot(),
   };
   let hosts: Promise<ForeignHosts> | undefined;
   const foreign = (): Promise<ForeignHosts> =>
@@ -139,7 +139,10 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   });
   endpoint = `${certificate ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bound}/`;
   const clientOptions = (): Emulator['clientOptions'] => ({ endpoint, key, httpClient: inProcess(() => service) });
-  const sweeping = setInterval(() => sweep(account), PURGE_INTERVAL_MS).unref();
+  const sweeping = setInterval(() => {
+    sweep(account);
+    service.sweep();
+  }, PURGE_INTERVAL_MS).unref();
   let restarting: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 

@@ -174,3 +174,31 @@ test('a mistake says where it is', async () => {
   expect(message).toContain('"location":{"start":9,"end":13}');
   expect(message).toContain("incorrect syntax near 'FORM'");
 });
+
+test('sorted results that nobody asks for are given up, and made again for the next page', async () => {
+  const { emulator, container } = await emulate();
+  for (let i = 0; i < 6; i++) await container.items.create({ id: String(i), pk: 'a', n: i });
+  const iterator = container.items.query<number>('SELECT VALUE c.n FROM c ORDER BY c.n DESC', { maxItemCount: 3 });
+  expect((await iterator.fetchNext()).resources).toEqual([5, 4, 3]);
+  expect(emulator.stats().keptQueries).toBe(1);
+  emulator.advance(61_000);
+  await expect.poll(() => emulator.stats().keptQueries, { timeout: 20_000 }).toBe(0);
+  expect((await iterator.fetchNext()).resources).toEqual([2, 1, 0]);
+});
+
+test('a query that takes too much is refused, and others are served', async () => {
+  const { container } = await emulate();
+  await container.items.create({ id: '1', pk: 'a', list: Array.from({ length: 500 }, (_, i) => i) });
+  const joins = 'c JOIN x IN c.list JOIN y IN c.list JOIN z IN c.list';
+  for (const query of [
+    `SELECT VALUE COUNT(1) FROM ${joins}`,
+    "SELECT VALUE REPLACE(REPLICATE('a', 10000), 'a', REPLICATE('a', 10000)) FROM c",
+  ]) {
+    const { code, message } = await refusal(container.items.query(query).fetchAll());
+    expect([code, message]).toEqual([400, expect.stringContaining('The query needs')]);
+  }
+  const { resources } = await container.items
+    .query<boolean>("SELECT VALUE RegexMatch('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', '^(a+)+$') FROM c")
+    .fetchAll();
+  expect(resources).toEqual([false]);
+});

@@ -1,4 +1,4 @@
-import { isBound } from '../sql/restrictions.ts';
+import { isBound, pathsOf } from '../sql/restrictions.ts';
 import type { Bound, Restriction } from '../sql/restrictions.ts';
 import type { Container } from './container.ts';
 import type { Item, Version } from './item.ts';
@@ -9,6 +9,8 @@ import type { Target } from './target.ts';
 import type { View } from './view.ts';
 
 const MAX_KEY_COMBINATIONS = 1000;
+/** To make an index takes longer than to look at everything once. */
+const MAX_PATHS = 16;
 
 /**
  * The versions that can match, by ascending seq from the given one on: by id and key or by an index where the query
@@ -28,7 +30,8 @@ export function* candidates(
     yield* versionsOf(homes(container, target, keys, view), wanted, view, from);
     return;
   }
-  const indexed = view.lags ? undefined : lookUp(container, restrictions);
+  const few = pathsOf(restrictions).size <= MAX_PATHS;
+  const indexed = view.lags || !few ? undefined : lookUp(container, restrictions);
   if (!indexed) {
     for (const version of view.all(from)) if (covers(target, version.item.home)) yield version;
     return;

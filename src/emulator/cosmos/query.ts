@@ -21,10 +21,14 @@ import type { Call, Doc, Reply } from './wire.ts';
 
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 const CHOSEN_PAGE_SIZE = 1000;
+/** What the results kept for next pages may take, and for how long nobody asks for one. */
 const MAX_CURSORS = 256;
+const MAX_CURSOR_BYTES = 256 * 1024 * 1024;
+const CURSOR_MS = 60_000;
 
 /** A query under way, whose results are at hand already, sorted or grouped. */
 interface Cursor {
+  readonly prepared: Prepared;
   readonly results: Iterator<string, unknown>;
   readonly walk: Walk;
   readonly view: View;
@@ -32,6 +36,8 @@ interface Cursor {
   pending: IteratorResult<string, unknown> | undefined;
   /** What the container was when they were made. */
   readonly state: string;
+  /** When they were asked for last, in milliseconds since 1970 by the server's clock. */
+  used: number;
 }
 
 /**
@@ -77,7 +83,7 @@ export class Queries {
     headers['x-ms-item-count'] = String(results.length);
     // A page that came out full doesn't know yet that nothing follows.
     if (!next.done || (results.length === size && prepared.streams && target.partitions.length === 1))
-      headers['x-ms-continuation'] = continuation(container.rid, end, this.#keep(prepared, cursor));
+      headers['x-ms-continuation'] = continuation(container.rid, end, this.#keep(cursor));
     const { documents, bytes: loaded } = cursor.cost;
     const read = { documents: documents - before.documents, bytes: loaded - before.bytes };
     headers['x-ms-documentdb-query-metrics'] = queryMetrics(read, { documents: results.length, bytes }, began);
@@ -110,13 +116,26 @@ export class Queries {
       }
     };
     return {
+      prepared,
       results: prepared.run(documents(), walk),
       walk,
       view,
       cost,
       pending: undefined,
       state: stateOf(container),
+      used: this.#account.now(),
     };
+  }
+
+  /** How many queries have results kept for their next page. */
+  get kept(): number {
+    return this.#cursors.size;
+  }
+
+  /** Gives up results that nobody has asked for in a while: the next page, if ever it is asked for, makes them again. */
+  sweep(): void {
+    const now = this.#account.now();
+    for (const [name, { used }] of this.#cursors) if (now - used > CURSOR_MS) this.#cursors.delete(name);
   }
 
   #take(container: Container, name: string | undefined): Cursor | undefined {
@@ -127,12 +146,19 @@ export class Queries {
   }
 
   /** Returns the name it is kept by; none where it would do nothing that going on from the position doesn't. */
-  #keep({ seeks }: Prepared, cursor: Cursor): string | undefined {
-    if (seeks || cursor.view.lags) return undefined;
+  #keep(cursor: Cursor): string | undefined {
+    if (cursor.prepared.seeks || cursor.view.lags) return undefined;
     // Another after a restart than before, as tokens outlive that.
     const name = randomUUID();
-    if (this.#cursors.size >= MAX_CURSORS) this.#cursors.delete(this.#cursors.keys().next().value!);
+    cursor.used = this.#account.now();
     this.#cursors.set(name, cursor);
+    let bytes = 0;
+    for (const { prepared } of this.#cursors.values()) bytes += prepared.kept;
+    for (const [oldest, { prepared }] of this.#cursors) {
+      if (this.#cursors.size <= MAX_CURSORS && bytes <= MAX_CURSOR_BYTES) break;
+      bytes -= prepared.kept;
+      this.#cursors.delete(oldest);
+    }
     return name;
   }
 }

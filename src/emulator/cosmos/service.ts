@@ -10,6 +10,7 @@ import { kindOf } from './kind.ts';
 import { Queries } from './query.ts';
 import { accountInfo, resources } from './resources.ts';
 import { Stats } from './stats.ts';
+import type { EmulatorStats } from './stats.ts';
 import { metered } from './throughput.ts';
 import { badRequest, header, notFound, tooLarge, WireError } from './wire.ts';
 import type { Call, Reply } from './wire.ts';
@@ -83,6 +84,15 @@ export class Service {
     this.#closed = true;
     for (const caller of this.#waiting) caller.cut();
     this.#waiting.clear();
+  }
+
+  /** Gives up what is kept for requests that don't come. */
+  sweep(): void {
+    this.#queries.sweep();
+  }
+
+  snapshot(): EmulatorStats {
+    return this.stats.snapshot(this.#queries.kept);
   }
 
   handle(incoming: Incoming, caller: Caller): void {

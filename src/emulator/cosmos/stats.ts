@@ -8,6 +8,8 @@ export interface EmulatorStats {
   readonly charge: number;
   /** Requests that were failed by choice. */
   readonly faults: number;
+  /** Queries whose sorted or grouped results are kept for their next page. */
+  readonly keptQueries: number;
 }
 
 export class Stats {
@@ -24,8 +26,8 @@ export class Stats {
     this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
   }
 
-  snapshot(): EmulatorStats {
+  snapshot(keptQueries: number): EmulatorStats {
     const { charge, faults } = this;
-    return { requests: { ...this.#requests }, statuses: { ...this.#statuses }, charge, faults };
+    return { requests: { ...this.#requests }, statuses: { ...this.#statuses }, charge, faults, keptQueries };
   }
 }

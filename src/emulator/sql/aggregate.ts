@@ -35,8 +35,12 @@ export class Accumulator {
   readonly #list: unknown[] = [];
   readonly #known = new Set<string>();
 
-  constructor(name: Aggregate) {
+  readonly #keep: (value: unknown) => void;
+
+  /** @param keep is told of each value that is kept */
+  constructor(name: Aggregate, keep: (value: unknown) => void) {
     this.#name = name;
+    this.#keep = keep;
   }
 
   add(value: unknown): void {
@@ -46,9 +50,11 @@ export class Accumulator {
       if (typeof value === 'number') this.#sum += value;
       else this.#defined = false;
     } else if (this.#name === 'MAKELIST' || this.#name === 'MAKESET') {
+      this.#keep(value);
       if (this.#name === 'MAKELIST' || this.#isNew(value)) this.#list.push(value);
     } else if (!this.#name.startsWith('COUNT')) {
       if (rank(value) > 4) this.#defined = false;
+      if (!this.#defined) return;
       const order = this.#extreme === undefined ? -1 : compareAny(value, this.#extreme);
       if (this.#extreme === undefined || (this.#name === 'MIN' ? order < 0 : order > 0)) this.#extreme = value;
     }

@@ -2,15 +2,21 @@ import { isAggregate } from './aggregate.ts';
 import type { Aggregate } from './aggregate.ts';
 import type { Column, Expr, Query } from './ast.ts';
 import { FUNCTIONS } from './functions.ts';
-import { likePattern } from './like.ts';
+import type { Tools } from './fn.ts';
+import { isLike, likePattern } from './like.ts';
+import type { LikePattern } from './like.ts';
 import { lastName } from './parse.ts';
 import type { Select } from './select.ts';
 import { SqlError } from './tokens.ts';
-import { compares, define, differs, equals, member } from './values.ts';
+import { compares, define, differs, equals, member, rank } from './values.ts';
 
 /** The values of the sources of one row, by slot: 0 is the document, 1 what it was read from. */
 export type Row = unknown[];
 export type Eval = (row: Row) => unknown;
+
+/** What it costs to call a function, and to evaluate one part of an expression. */
+const CALL_STEPS = 50;
+const PART_STEPS = 10;
 
 /** What the service has and this engine has not. */
 const ABSENT = /^(?:ST_|FULLTEXT|VECTORDISTANCE$|RRF$)/;
@@ -21,6 +27,8 @@ export interface Scope {
   readonly params: ReadonlyMap<string, unknown>;
   /** Shared by a query and its subqueries, so that no two sources meet in a slot. */
   readonly counter: { next: number };
+  /** Shared likewise. */
+  readonly tools: Tools;
   /** Compiles a subquery: handed in, since select.ts stands above this file. */
   readonly select: (query: Query, scope: Scope) => Select;
   /** Where aggregates are allowed: their arguments, in the order of the slots they were given. */
@@ -31,6 +39,7 @@ export const inner = (scope: Scope): Scope => ({
   slots: new Map(scope.slots),
   params: scope.params,
   counter: scope.counter,
+  tools: scope.tools,
   select: scope.select,
 });
 
@@ -54,31 +63,21 @@ export function compile(expr: Expr, scope: Scope): Eval {
     case 'unary':
       return unary(expr.op, compile(expr.of, scope));
     case 'binary':
-      return binary(expr.op, compile(expr.left, scope), compile(expr.right, scope));
-    case 'between': {
-      const of = compile(expr.of, scope);
-      const low = binary('>=', of, compile(expr.low, scope));
-      return binary('AND', low, binary('<=', of, compile(expr.high, scope)));
-    }
+      return binary(expr.op, compile(expr.left, scope), compile(expr.right, scope), scope);
+    case 'between':
+      return between(compile(expr.of, scope), compile(expr.low, scope), compile(expr.high, scope));
     case 'in': {
       const of = compile(expr.of, scope);
       const list = expr.list.map((item) => compile(item, scope));
+      const { meter } = scope.tools;
       return (row) => {
         const value = of(row);
+        meter.work(list.length * (rank(value) > 4 ? meter.sizeOf(value) : PART_STEPS));
         return value === undefined ? undefined : list.some((item) => equals(value, item(row)) === true);
       };
     }
-    case 'like': {
-      const of = compile(expr.of, scope);
-      const pattern = compile(expr.pattern, scope);
-      return (row) => {
-        const value = of(row);
-        const like = pattern(row);
-        return typeof value === 'string' && typeof like === 'string'
-          ? likePattern(like, expr.escape).test(value)
-          : undefined;
-      };
-    }
+    case 'like':
+      return like(expr, scope);
     case 'choice': {
       const [test, yes, no] = [compile(expr.test, scope), compile(expr.yes, scope), compile(expr.no, scope)];
       return (row) => (test(row) === true ? yes(row) : no(row));
@@ -87,11 +86,17 @@ export function compile(expr: Expr, scope: Scope): Eval {
       return call(expr.name, expr.args, expr.at, scope);
     case 'array': {
       const items = expr.items.map((item) => compile(item, scope));
-      return (row) => items.map((item) => item(row)).filter((value) => value !== undefined);
+      const { meter } = scope.tools;
+      return (row) => {
+        meter.make(items.length * PART_STEPS);
+        return items.map((item) => item(row)).filter((value) => value !== undefined);
+      };
     }
     case 'object': {
       const members = expr.members.map(([name, value]) => [name, compile(value, scope)] as const);
+      const { meter } = scope.tools;
       return (row) => {
+        meter.make(members.length * PART_STEPS);
         const object: Record<string, unknown> = {};
         for (const [name, value] of members) {
           const found = value(row);
@@ -104,6 +109,23 @@ export function compile(expr: Expr, scope: Scope): Eval {
       break;
   }
   return subquery(expr.use, expr.query, scope);
+}
+
+function like({ of, pattern, escape }: Expr & { kind: 'like' }, scope: Scope): Eval {
+  const value = compile(of, scope);
+  const wanted = compile(pattern, scope);
+  const { meter } = scope.tools;
+  let known: { readonly text: string; readonly pattern: LikePattern } | undefined;
+  return (row) => {
+    const text = value(row);
+    const sought = wanted(row);
+    if (typeof text !== 'string' || typeof sought !== 'string') return undefined;
+    if (known?.text !== sought) {
+      meter.work(sought.length * PART_STEPS);
+      known = { text: sought, pattern: likePattern(sought, escape) };
+    }
+    return isLike(text, known.pattern, meter);
+  };
 }
 
 function named(name: string, at: number, scope: Scope): Eval {
@@ -164,32 +186,61 @@ function logic(left: Eval, right: Eval, settling: boolean): Eval {
   };
 }
 
-function binary(op: string, left: Eval, right: Eval): Eval {
+/** Values that have parts are walked through to be compared. */
+function comparing(of: (a: unknown, b: unknown) => unknown, left: Eval, right: Eval, { tools }: Scope): Eval {
+  const { meter } = tools;
+  return (row) => {
+    const a = left(row);
+    const b = right(row);
+    meter.work(rank(a) > 4 && rank(b) > 4 ? meter.sizeOf(a) : PART_STEPS);
+    return of(a, b);
+  };
+}
+
+/** As `of >= low AND of <= high`, with `of` evaluated once: nested in itself it would double with each level. */
+function between(of: Eval, low: Eval, high: Eval): Eval {
+  return (row) => {
+    const value = of(row);
+    const above = compares('>=', value, low(row));
+    const below = compares('<=', value, high(row));
+    return above === false || below === false ? false : above && below;
+  };
+}
+
+function binary(op: string, left: Eval, right: Eval, scope: Scope): Eval {
+  const { meter } = scope.tools;
   switch (op) {
     case 'AND':
       return logic(left, right, false);
     case 'OR':
       return logic(left, right, true);
     case '??':
-      return (row) => left(row) ?? (left(row) === null ? null : right(row));
+      return (row) => {
+        const value = left(row);
+        return value === undefined ? right(row) : value;
+      };
     case '=':
-      return (row) => equals(left(row), right(row));
+      return comparing(equals, left, right, scope);
     case '!=':
-      return (row) => differs(left(row), right(row));
+      return comparing(differs, left, right, scope);
     case '<':
     case '<=':
     case '>':
     case '>=':
-      return (row) => compares(op, left(row), right(row));
+      return comparing((a, b) => compares(op, a, b), left, right, scope);
     case '||':
       return (row) => {
         const a = left(row);
         const b = right(row);
-        return typeof a === 'string' && typeof b === 'string' ? a + b : undefined;
+        if (typeof a !== 'string' || typeof b !== 'string') return undefined;
+        meter.text(a.length + b.length);
+        meter.make(a.length + b.length);
+        return a + b;
       };
     default: {
       const of = ARITHMETIC[op]!;
       return (row) => {
+        meter.work(PART_STEPS);
         const a = left(row);
         const b = right(row);
         if (typeof a !== 'number' || typeof b !== 'number') return undefined;
@@ -224,11 +275,20 @@ function call(name: string, args: readonly Expr[], at: number, scope: Scope): Ev
     throw new SqlError('SC2005', `'${name}' is not a recognized built-in function name.`, at, at + name.length);
   if (args.length < found.least || args.length > found.most) arity(name, at);
   const values = args.map((arg) => compile(arg, scope));
+  const { tools } = scope;
+  const { meter } = tools;
   return (row) => {
     const given = values.map((value) => value(row));
-    return found.takesUndefined || !given.includes(undefined) ? found.call(given) : undefined;
+    if (!found.takesUndefined && given.includes(undefined)) return undefined;
+    meter.work(given.reduce<number>((steps, value) => steps + lengthOf(value), CALL_STEPS));
+    const result = found.call(given, tools);
+    meter.make(lengthOf(result));
+    return result;
   };
 }
+
+/** Of texts and arrays; what else there is has none. */
+const lengthOf = (value: unknown): number => (typeof value === 'string' || Array.isArray(value) ? value.length : 0);
 
 function arity(name: string, at: number): never {
   throw new SqlError('SC2006', `The ${name} function has a wrong number of arguments.`, at, at + name.length);
@@ -236,10 +296,18 @@ function arity(name: string, at: number): never {
 
 function subquery(use: 'exists' | 'array' | 'scalar', query: Query, scope: Scope): Eval {
   const rows = scope.select(query, inner(scope));
+  const { meter } = scope.tools;
   return (row) => {
     const results = rows(row);
     if (use === 'exists') return !results.next().done;
-    if (use === 'array') return [...results];
+    if (use === 'array') {
+      const all: unknown[] = [];
+      for (const result of results) {
+        meter.make(PART_STEPS);
+        all.push(result);
+      }
+      return all;
+    }
     const first = results.next();
     return first.done ? undefined : first.value;
   };

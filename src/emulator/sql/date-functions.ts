@@ -1,4 +1,5 @@
-import type { Fn } from './functions.ts';
+import { fn, isNumber } from './fn.ts';
+import type { Fn } from './fn.ts';
 
 // Dates are ISO 8601 texts in UTC with seven digits of a second, as the service writes them. Ticks are 100 ns, counted
 // from 1970 (docs/assumptions.md, E60).
@@ -7,8 +8,6 @@ const TICKS_PER_MS = 10_000;
 const LAST_MS = 253_402_300_799_999;
 const FIRST_MS = -62_135_596_800_000;
 
-const fn = (least: number, most: number, call: Fn['call']): Fn => ({ least, most, call });
-const isNumber = (value: unknown): value is number => typeof value === 'number';
 const whole = (value: unknown): value is number => Number.isSafeInteger(value);
 
 /** Names of the parts, and how many milliseconds those have that always have as many. */

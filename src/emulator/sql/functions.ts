@@ -1,24 +1,10 @@
-import { DATE_FUNCTIONS } from './date-functions.ts';
 import { canonical } from '../../base/json.ts';
+import { DATE_FUNCTIONS } from './date-functions.ts';
+import { fn, isNumber, isString, isWhole } from './fn.ts';
+import type { Fn, Tools } from './fn.ts';
+import { TEXT_FUNCTIONS } from './text-functions.ts';
 import { define, rank, same } from './values.ts';
 
-/** A scalar function. Arguments of a wrong type give undefined. */
-export interface Fn {
-  readonly least: number;
-  readonly most: number;
-  /** Absent: one argument that is undefined makes the result undefined, an optional one too. */
-  readonly takesUndefined?: true;
-  call(args: readonly unknown[]): unknown;
-}
-
-/** "REPLICATE" in the query reference. */
-const MAX_REPLICATED = 10_000;
-
-const isNumber = (value: unknown): value is number => typeof value === 'number';
-const isString = (value: unknown): value is string => typeof value === 'string';
-
-const fn = (least: number, most: number, call: (args: readonly unknown[]) => unknown): Fn => ({ least, most, call });
-const whole = (value: unknown): value is number => Number.isInteger(value);
 const anyOf = (of: Fn): Fn => ({ ...of, takesUndefined: true });
 const type = (test: (value: unknown) => boolean): Fn => anyOf(fn(1, 1, ([value]) => test(value)));
 
@@ -29,22 +15,15 @@ const math = (of: (value: number) => number): Fn =>
   fn(1, 1, ([value]) => (isNumber(value) ? finite(of(value)) : undefined));
 const math2 = (of: (a: number, b: number) => number): Fn =>
   fn(2, 2, ([a, b]) => (isNumber(a) && isNumber(b) ? finite(of(a, b)) : undefined));
-const text = (of: (value: string) => unknown): Fn => fn(1, 1, ([value]) => (isString(value) ? of(value) : undefined));
 /** Whole numbers of 64 bits, of which those above 53 bits aren't exact here. */
 const isInteger = (value: unknown): value is number => Number.isInteger(value) && Math.abs(value as number) <= 2 ** 63;
 const integers = (of: (a: number, b: number) => number): Fn =>
   fn(2, 2, ([a, b]) => (isInteger(a) && isInteger(b) ? finite(of(a, b)) : undefined));
 
-/** Two strings and an optional third argument that turns case off. */
-const search = (of: (text: string, part: string) => boolean): Fn =>
-  fn(2, 3, ([a, b, ignoreCase]) => {
-    if (!isString(a) || !isString(b) || (ignoreCase !== undefined && typeof ignoreCase !== 'boolean')) return undefined;
-    return ignoreCase ? of(a.toLowerCase(), b.toLowerCase()) : of(a, b);
-  });
-
 /** Whether an element equals `wanted`, or with `partial` has all its members. */
-function arrayContains(list: unknown, wanted: unknown, partial: unknown = false): boolean | undefined {
+function arrayContains([list, wanted, partial = false]: readonly unknown[], { meter }: Tools): boolean | undefined {
   if (!Array.isArray(list) || wanted === undefined || typeof partial !== 'boolean') return undefined;
+  if (rank(wanted) > 4) meter.work(meter.sizeOf(list) + list.length * meter.sizeOf(wanted));
   if (!partial || rank(wanted) !== 6) return list.some((item) => same(item, wanted));
   const members = Object.entries(wanted as Record<string, unknown>);
   return list.some(
@@ -56,50 +35,21 @@ function arrayContains(list: unknown, wanted: unknown, partial: unknown = false)
   );
 }
 
-const toText = (value: unknown): string => (isString(value) ? value : JSON.stringify(value));
-
-function parsed(value: unknown, wanted: (value: unknown) => boolean): unknown {
-  if (!isString(value)) return undefined;
-  try {
-    const result: unknown = JSON.parse(value);
-    return wanted(result) ? result : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function substring(value: unknown, start: unknown, length: unknown): string | undefined {
-  if (!isString(value) || !isNumber(start) || !isNumber(length)) return undefined;
-  if (value === '') return '';
-  if (!whole(start) || !whole(length)) return undefined;
-  return length <= 0 || start < 0 ? '' : value.slice(start, start + length);
-}
-
-function lastOf(value: unknown, length: unknown): string | undefined {
-  if (!isString(value) || !whole(length)) return undefined;
-  return length <= 0 ? '' : value.slice(-length);
-}
-
 function slice(list: unknown, start: unknown, length: unknown = Number.MAX_SAFE_INTEGER): unknown {
-  if (!Array.isArray(list) || !whole(start) || !whole(length)) return undefined;
+  if (!Array.isArray(list) || !isWhole(start) || !isWhole(length)) return undefined;
   const from = start < 0 ? Math.max(0, list.length + start) : start;
   return list.slice(from, Math.max(from, from + length));
 }
 
-/** What is empty can't be found, so nothing is put in its place. */
-function replace(value: unknown, part: unknown, by: unknown): string | undefined {
-  return isString(value) && isString(part) && isString(by) && part !== '' ? value.split(part).join(by) : undefined;
-}
-
-/** Whole repetitions only, of 10,000 characters at most. */
-function replicate(value: unknown, times: unknown): string | undefined {
-  if (!isString(value) || !isNumber(times) || times < 0) return undefined;
-  const count = Math.trunc(times);
-  return value.length * count <= MAX_REPLICATED ? value.repeat(count) : undefined;
+function concat(lists: readonly unknown[], { meter }: Tools): unknown[] | undefined {
+  if (!lists.every(Array.isArray)) return undefined;
+  meter.make(lists.reduce((length, list) => length + list.length, 0));
+  return lists.flat(1);
 }
 
 /** Values by their canonical text, so that to look one up costs the same among many. */
-const setOf = (list: readonly unknown[]): Map<string, unknown> => {
+const setOf = (list: readonly unknown[], { meter }: Tools): Map<string, unknown> => {
+  meter.make(meter.sizeOf(list));
   const set = new Map<string, unknown>();
   for (const value of list) {
     const key = canonical(value);
@@ -109,17 +59,17 @@ const setOf = (list: readonly unknown[]): Map<string, unknown> => {
 };
 
 /** Each element of the first list once, of those that the second holds or doesn't hold. */
-function filtered(list: unknown, by: unknown, held: boolean): unknown[] | undefined {
+function filtered(list: unknown, by: unknown, held: boolean, tools: Tools): unknown[] | undefined {
   if (!Array.isArray(list) || !Array.isArray(by)) return undefined;
-  const others = setOf(by);
-  return [...setOf(list)].filter(([key]) => others.has(key) === held).map(([, value]) => value);
+  const others = setOf(by, tools);
+  return [...setOf(list, tools)].filter(([key]) => others.has(key) === held).map(([, value]) => value);
 }
 
-function containsOf(list: unknown, wanted: readonly unknown[], all: boolean): boolean | undefined {
+function containsOf([list, ...wanted]: readonly unknown[], tools: Tools, all: boolean): boolean | undefined {
   if (!Array.isArray(list)) return undefined;
-  const set = setOf(list);
-  const found = (value: unknown): boolean => set.has(canonical(value));
-  return all ? wanted.flat(1).every(found) : wanted.flat(1).some(found);
+  const set = setOf(list, tools);
+  const keys = [...setOf(wanted.flat(1), tools).keys()];
+  return all ? keys.every((key) => set.has(key)) : keys.some((key) => set.has(key));
 }
 
 function pairs(value: unknown, key: unknown = 'k', name: unknown = 'v'): Record<string, unknown>[] | undefined {
@@ -130,29 +80,6 @@ function pairs(value: unknown, key: unknown = 'k', name: unknown = 'v'): Record<
     define(pair, name, v);
     return pair;
   });
-}
-
-/** What is left without the characters that are named, or white space, at the sides that are named. */
-function trimming(sides: 'both' | 'left' | 'right'): Fn {
-  return fn(1, 2, ([value, characters]) => {
-    if (!isString(value) || (characters !== undefined && !isString(characters))) return undefined;
-    const rest = sides === 'right' ? value : trimmedStart(value, characters);
-    return sides === 'left' ? rest : trimmedEnd(rest, characters);
-  });
-}
-
-function trimmedStart(value: string, characters: string | undefined): string {
-  if (characters === undefined) return value.trimStart();
-  let start = 0;
-  while (start < value.length && characters.includes(value[start]!)) start++;
-  return value.slice(start);
-}
-
-function trimmedEnd(value: string, characters: string | undefined): string {
-  if (characters === undefined) return value.trimEnd();
-  let end = value.length;
-  while (end > 0 && characters.includes(value[end - 1]!)) end--;
-  return value.slice(0, end);
 }
 
 /** The number of a document in its container, which its resource id ends with. */
@@ -176,32 +103,6 @@ function round(value: number, digits: number): number {
   return (Math.sign(value) * Math.round(Math.abs(value) * scale)) / scale;
 }
 
-function pad(side: 'padStart' | 'padEnd'): Fn {
-  return fn(2, 3, ([value, length, filler = ' ']) =>
-    isString(value) && isNumber(length) && isString(filler) ? value[side](length, filler).slice(0, length) : undefined,
-  );
-}
-
-function regex(value: unknown, pattern: unknown, flags: unknown): boolean | undefined {
-  if (!isString(value) || !isString(pattern)) return undefined;
-  try {
-    return new RegExp(pattern, isString(flags) ? flags.replaceAll(/[^imsx]/g, '').replace('x', '') : '').test(value);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The first capture, or the whole match where the pattern has none. */
-function extract(value: unknown, pattern: unknown): unknown {
-  if (!isString(value) || !isString(pattern)) return undefined;
-  try {
-    const found = new RegExp(pattern).exec(value);
-    return found ? (found[1] ?? found[0]) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Whole numbers of 64 bits; what leaves 53 of them isn't a number that JSON carries exactly. */
 const bits = (of: (a: bigint, b: bigint) => bigint): Fn =>
   fn(2, 2, ([a, b]) =>
@@ -223,53 +124,18 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>(
     IS_OBJECT: type((value) => rank(value) === 6),
     IS_PRIMITIVE: type((value) => rank(value) >= 1 && rank(value) <= 4),
 
-    STARTSWITH: search((a, b) => a.startsWith(b)),
-    ENDSWITH: search((a, b) => a.endsWith(b)),
-    CONTAINS: search((a, b) => a.includes(b)),
-    STRINGEQUALS: search((a, b) => a === b),
-    REGEXMATCH: fn(2, 3, ([a, b, flags]) => regex(a, b, flags)),
-    REGEXEXTRACT: fn(2, 2, ([a, b]) => extract(a, b)),
-    INDEX_OF: fn(2, 3, ([a, b, from = 0]) =>
-      isString(a) && isString(b) && isNumber(from) ? a.indexOf(b, from) : undefined,
-    ),
-    LOWER: text((value) => value.toLowerCase()),
-    UPPER: text((value) => value.toUpperCase()),
-    TRIM: trimming('both'),
-    LTRIM: trimming('left'),
-    RTRIM: trimming('right'),
-    LENGTH: text((value) => value.length),
-    REVERSE: text((value) => Array.from(value).toReversed().join('')),
-    LEFT: fn(2, 2, ([a, n]) => substring(a, 0, n)),
-    RIGHT: fn(2, 2, ([a, n]) => lastOf(a, n)),
-    SUBSTRING: fn(3, 3, ([a, start, length]) => substring(a, start, length)),
-    REPLACE: fn(3, 3, ([a, b, c]) => replace(a, b, c)),
-    REPLICATE: fn(2, 2, ([a, n]) => replicate(a, n)),
-    CONCAT: fn(2, 200, (args) => (args.every(isString) ? args.join('') : undefined)),
-    LPAD: pad('padStart'),
-    RPAD: pad('padEnd'),
-    STRINGJOIN: fn(2, 2, ([list, by]) =>
-      Array.isArray(list) && isString(by) && list.every(isString) ? list.join(by) : undefined,
-    ),
-    STRINGSPLIT: fn(2, 2, ([a, b]) => (isString(a) && isString(b) ? a.split(b) : undefined)),
-    TOSTRING: fn(1, 1, ([value]) => toText(value)),
-    STRINGTONUMBER: fn(1, 1, ([value]) => parsed(value, isNumber)),
-    STRINGTOBOOLEAN: fn(1, 1, ([value]) => parsed(value, (v) => typeof v === 'boolean')),
-    STRINGTONULL: fn(1, 1, ([value]) => parsed(value, (v) => v === null)),
-    STRINGTOARRAY: fn(1, 1, ([value]) => parsed(value, Array.isArray)),
-    STRINGTOOBJECT: fn(1, 1, ([value]) => parsed(value, (v) => rank(v) === 6)),
-
-    ARRAY_CONTAINS: anyOf(fn(2, 3, ([list, wanted, partial]) => arrayContains(list, wanted, partial))),
-    ARRAY_CONTAINS_ANY: fn(2, 200, ([list, ...wanted]) => containsOf(list, wanted, false)),
-    ARRAY_CONTAINS_ALL: fn(2, 200, ([list, ...wanted]) => containsOf(list, wanted, true)),
+    ARRAY_CONTAINS: anyOf(fn(2, 3, arrayContains)),
+    ARRAY_CONTAINS_ANY: fn(2, 200, (args, tools) => containsOf(args, tools, false)),
+    ARRAY_CONTAINS_ALL: fn(2, 200, (args, tools) => containsOf(args, tools, true)),
     ARRAY_LENGTH: fn(1, 1, ([list]) => (Array.isArray(list) ? list.length : undefined)),
-    ARRAY_CONCAT: fn(2, 200, (lists) => (lists.every(Array.isArray) ? lists.flat(1) : undefined)),
+    ARRAY_CONCAT: fn(2, 200, concat),
     ARRAY_SLICE: fn(2, 3, ([list, start, length]) => slice(list, start, length)),
     // In the order of the second list, as the query reference shows it.
-    SETINTERSECT: fn(2, 2, ([a, b]) => filtered(b, a, true)),
-    SETUNION: fn(2, 2, ([a, b]) =>
-      Array.isArray(a) && Array.isArray(b) ? [...setOf([...a, ...b]).values()] : undefined,
+    SETINTERSECT: fn(2, 2, ([a, b], tools) => filtered(b, a, true, tools)),
+    SETUNION: fn(2, 2, ([a, b], tools) =>
+      Array.isArray(a) && Array.isArray(b) ? [...setOf([...a, ...b], tools).values()] : undefined,
     ),
-    SETDIFFERENCE: fn(2, 2, ([a, b]) => filtered(a, b, false)),
+    SETDIFFERENCE: fn(2, 2, ([a, b], tools) => filtered(a, b, false, tools)),
     OBJECTTOARRAY: fn(1, 3, ([value, key, name]) => pairs(value, key, name)),
     CHOOSE: anyOf(fn(2, 200, ([at, ...values]) => (isNumber(at) ? values[Math.trunc(at) - 1] : undefined))),
     DOCUMENTID: fn(1, 1, ([doc]) => documentId(doc)),
@@ -312,6 +178,7 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>(
     PI: fn(0, 0, () => Math.PI),
     RAND: fn(0, 0, () => Math.random()),
 
+    ...TEXT_FUNCTIONS,
     ...DATE_FUNCTIONS,
   } satisfies Record<string, Fn>),
 );

@@ -1,10 +1,13 @@
 import { holdsAggregate } from './aggregate.ts';
 import type { Expr, Query } from './ast.ts';
 import type { Row, Scope } from './compile.ts';
+import { Meter, ROW_STEPS } from './meter.ts';
 import { parseQuery } from './parse.ts';
+import { Patterns } from './regex.ts';
 import { pathOf, restrictionsOf } from './restrictions.ts';
 import type { Restriction } from './restrictions.ts';
 import { select } from './select.ts';
+import { SqlError } from './tokens.ts';
 import type { Walk } from './walk.ts';
 
 /** What a query reads: a document and its text, which goes out unchanged where the query asks for it whole. */
@@ -25,17 +28,27 @@ export interface Prepared {
   readonly seeks: boolean;
   /** Whether it counts: COUNT may include what has expired. */
   readonly counts: boolean;
+  /** About how many bytes it keeps until its end. */
+  readonly kept: number;
   /** The results as JSON text, made as they are asked for; documents are read one by one unless sorted or grouped. */
   run(documents: Iterable<Readable>, walk?: Walk): Generator<string, void>;
 }
 
 const MAX_CACHED = 500;
+/** Longer texts hardly come twice, and would be kept for nothing. */
+const MAX_CACHED_LENGTH = 2000;
+/** "Azure Cosmos DB service quotas". */
+const MAX_LENGTH = 512 * 1024;
 const cache = new Map<string, Query>();
 
 function parsed(text: string): Query {
+  if (text.length > MAX_LENGTH) {
+    throw new SqlError('SC2023', 'The query is longer than 512 KB.', MAX_LENGTH, text.length);
+  }
   let query = cache.get(text);
   if (!query) {
     query = parseQuery(text);
+    if (text.length > MAX_CACHED_LENGTH) return query;
     if (cache.size >= MAX_CACHED) cache.clear();
     cache.set(text, query);
   }
@@ -47,10 +60,15 @@ export function prepare(text: string, params: ReadonlyMap<string, unknown>): Pre
   const query = parsed(text);
   const whole = isWhole(query);
   const alias = rootAlias(query);
-  const scope: Scope = { slots: new Map(), params, counter: { next: 2 }, select };
+  const meter = new Meter();
+  const tools = { meter, patterns: new Patterns(meter) };
+  const scope: Scope = { slots: new Map(), params, counter: { next: 2 }, tools, select };
   let documents: Iterable<Readable> = [];
   function* rows(): Generator<Row, void> {
-    for (const document of documents) yield [document.doc, document];
+    for (const document of documents) {
+      meter.work(ROW_STEPS);
+      yield [document.doc, document];
+    }
   }
   // A query that wants whole documents selects what they were read from (slot 1) instead.
   const run = select(whole ? { ...query, bare: true, columns: [{ expr: READ_FROM }] } : query, wholeScope(scope), rows);
@@ -62,10 +80,17 @@ export function prepare(text: string, params: ReadonlyMap<string, unknown>): Pre
     })),
     counts: counting(query),
     seeks: seeking(query),
+    get kept() {
+      return meter.kept;
+    },
     streams: seeking(query) && !query.top && !query.offset,
     *run(given, walk) {
       documents = given;
-      for (const value of run([], walk)) yield whole ? (value as Readable).text : JSON.stringify(value);
+      for (const value of run([], walk)) {
+        if (!whole) meter.make(meter.sizeOf(value));
+        yield whole ? (value as Readable).text : JSON.stringify(value);
+        meter.row();
+      }
     },
   };
 }

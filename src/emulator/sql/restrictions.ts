@@ -15,6 +15,15 @@ export type Restriction = Bound | { readonly anyOf: readonly (readonly Restricti
 
 export const isBound = (restriction: Restriction): restriction is Bound => 'path' in restriction;
 
+/** The paths that an index would be asked for, each once. */
+export function pathsOf(restrictions: readonly Restriction[], found = new Set<string>()): ReadonlySet<string> {
+  for (const restriction of restrictions) {
+    if (isBound(restriction)) found.add(JSON.stringify(restriction.path));
+    else for (const alternative of restriction.anyOf) pathsOf(alternative, found);
+  }
+  return found;
+}
+
 /** What a WHERE says about properties of the document called `alias`, as far as an index could use it. */
 export function restrictionsOf(where: Expr, alias: string, params: Params): Restriction[] {
   if (where.kind === 'binary') return binary(where, alias, params);
@@ -28,7 +37,9 @@ export function restrictionsOf(where: Expr, alias: string, params: Params): Rest
 function binary({ op, left, right }: Expr & { kind: 'binary' }, alias: string, params: Params): Restriction[] {
   switch (op) {
     case 'AND':
-      return intervals([...restrictionsOf(left, alias, params), ...restrictionsOf(right, alias, params)]);
+      return intervals(
+        conjuncts({ kind: 'binary', op, left, right }).flatMap((each) => restrictionsOf(each, alias, params)),
+      );
     case 'OR':
       return either(restrictionsOf(left, alias, params), restrictionsOf(right, alias, params));
     case '=':
@@ -42,6 +53,17 @@ function binary({ op, left, right }: Expr & { kind: 'binary' }, alias: string, p
     default:
       return [];
   }
+}
+
+/** What is joined by AND, however many: each is looked at once. */
+function conjuncts(expr: Expr): Expr[] {
+  const found: Expr[] = [];
+  const open = [expr];
+  for (let next = open.pop(); next; next = open.pop()) {
+    if (next.kind === 'binary' && next.op === 'AND') open.push(next.right, next.left);
+    else found.push(next);
+  }
+  return found;
 }
 
 function called({ name, args }: Expr & { kind: 'call' }, alias: string, params: Params): Restriction[] {
@@ -108,17 +130,14 @@ function likePrefix(pattern: Expr, params: Params): string | undefined {
 
 /** Puts the two ends of a path's range together, so that an index is asked for what lies between. */
 function intervals(restrictions: readonly Restriction[]): Restriction[] {
-  const joined: Restriction[] = [];
+  const joined = new Map<unknown, Restriction>();
   for (const next of restrictions) {
-    const at = joined.findIndex((known) => joins(known, next));
-    if (at === -1) joined.push(next);
-    else joined[at] = narrowed(joined[at] as Bound, next as Bound);
+    const key = isBound(next) && !next.values ? JSON.stringify([typeof next.low, next.path]) : next;
+    const known = joined.get(key);
+    joined.set(key, known ? narrowed(known as Bound, next as Bound) : next);
   }
-  return joined;
+  return [...joined.values()];
 }
-
-const joins = (a: Restriction, b: Restriction): boolean =>
-  isBound(a) && isBound(b) && !a.values && !b.values && typeof a.low === typeof b.low && samePath(a.path, b.path);
 
 const samePath = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((step, i) => step === b[i]);

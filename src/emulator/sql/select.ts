@@ -4,10 +4,12 @@ import type { Expr, Query, Source } from './ast.ts';
 import { compile, inner, projection } from './compile.ts';
 import type { Eval, Row, Scope } from './compile.ts';
 import { Accumulator, holdsAggregate, isAggregate } from './aggregate.ts';
+import { COMPARE_STEPS, ROW_BYTES, ROW_STEPS } from './meter.ts';
+import type { Meter } from './meter.ts';
 import { print } from './print.ts';
 import type { Readable } from './prepare.ts';
 import { SqlError } from './tokens.ts';
-import { compareAny } from './values.ts';
+import { compareAny, rank } from './values.ts';
 import type { Walk } from './walk.ts';
 
 /**
@@ -22,7 +24,7 @@ type Rows = (row: Row) => Generator<Row, void>;
 export function select(query: Query, scope: Scope, outer?: Rows): Select {
   const sources = query.from.map((source, i) => rowsOf(source, scope, i === 0 ? outer : undefined));
   const where = query.where && compile(query.where, scope);
-  const filtered = chain(sources, where);
+  const filtered = chain(sources, where, outer && scope.tools.meter);
   checkGrouping(query);
   const grouped = query.groupBy?.map((expr) => compile(expr, scope));
   const aggregating: Scope = { ...scope, aggregates: [] };
@@ -33,11 +35,14 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
   const top = constant(query.top, scope);
   const offset = constant(query.offset, scope) ?? 0;
   const limit = constant(query.limit, scope) ?? top ?? Infinity;
+  const { meter } = scope.tools;
+  // What a subquery keeps is gone with the row that it was made for.
+  const keep = outer ? (bytes: number) => meter.keep(bytes) : (bytes: number) => meter.make(bytes);
 
   return function* run(row, walk) {
     let rows: Iterable<Row> = filtered(row);
-    if (grouped || aggregates.length > 0) rows = group(rows, grouped, aggregates, row);
-    const ranked: Iterable<Ranked> = keys ? sorted(rows, keys) : unsorted(rows);
+    if (grouped || aggregates.length > 0) rows = group(rows, grouped, aggregates, row, meter, keep);
+    const ranked: Iterable<Ranked> = keys ? sorted(rows, keys, meter, keep) : unsorted(rows);
     const seen = query.distinct ? new Set<string>() : undefined;
     let [skip, left] = bounds(offset, limit, walk);
     if (left <= 0) return;
@@ -48,8 +53,10 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
       const value = project(found);
       if (value === undefined) continue;
       if (seen) {
+        meter.walk(value);
         const key = canonical(value);
         if (seen.has(key)) continue;
+        keep(key.length);
         seen.add(key);
       }
       if (passed || skip-- > 0) continue;
@@ -99,13 +106,14 @@ function constant(expr: Query['top'], scope: Scope): number | undefined {
 
 /** Binds a source to a slot; returns how to extend a row by it. */
 function rowsOf(source: Source, scope: Scope, outer: Rows | undefined): Rows {
+  const { meter } = scope.tools;
   if (source.of.kind === 'select') {
     const rows = select(source.of, inner(scope), outer);
     const slot = bind(source.alias, scope);
     return function* run(row) {
       for (const value of rows(row)) {
-        if (!source.each) yield extended(row, slot, value);
-        else if (Array.isArray(value)) for (const item of value as unknown[]) yield extended(row, slot, item);
+        if (!source.each) yield extended(row, slot, value, meter);
+        else if (Array.isArray(value)) for (const item of value as unknown[]) yield extended(row, slot, item, meter);
       }
     };
   }
@@ -123,8 +131,8 @@ function rowsOf(source: Source, scope: Scope, outer: Rows | undefined): Rows {
     for (const base of rows(row)) {
       const value = of(base);
       if (value === undefined) continue;
-      if (!source.each) yield extended(base, slot, value);
-      else if (Array.isArray(value)) for (const item of value as unknown[]) yield extended(base, slot, item);
+      if (!source.each) yield extended(base, slot, value, meter);
+      else if (Array.isArray(value)) for (const item of value as unknown[]) yield extended(base, slot, item, meter);
     }
   };
 }
@@ -152,13 +160,15 @@ function rebind(scope: Scope, name: string, slot: number): void {
   scope.slots.set(name, slot);
 }
 
-function extended(row: Row, slot: number, value: unknown): Row {
+function extended(row: Row, slot: number, value: unknown, meter: Meter): Row {
+  meter.work(ROW_STEPS);
   const copy = row.slice();
   copy[slot] = value;
   return copy;
 }
 
-function chain(sources: readonly Rows[], where: Eval | undefined): Rows {
+/** @param meter of the outermost query, each row of which begins anew what one row may be made of */
+function chain(sources: readonly Rows[], where: Eval | undefined, meter: Meter | undefined): Rows {
   let rows: Rows = sources[0] ?? once;
   for (const next of sources.slice(1)) {
     const before = rows;
@@ -166,9 +176,12 @@ function chain(sources: readonly Rows[], where: Eval | undefined): Rows {
       for (const base of before(row)) yield* next(base);
     };
   }
-  if (!where) return rows;
+  if (!where && !meter) return rows;
   return function* filtered(row) {
-    for (const found of rows(row)) if (where(found) === true) yield found;
+    for (const found of rows(row)) {
+      meter?.row();
+      if (!where || where(found) === true) yield found;
+    }
   };
 }
 
@@ -177,13 +190,23 @@ function* group(
   keys: readonly Eval[] | undefined,
   aggregates: NonNullable<Scope['aggregates']>,
   outer: Row,
+  meter: Meter,
+  keep: (bytes: number) => void,
 ): Generator<Row, void> {
   const groups = new Map<string, { first: Row; totals: Accumulator[] }>();
-  const open = (first: Row) => ({ first, totals: aggregates.map(({ name }) => new Accumulator(name)) });
+  const open = (first: Row) => ({
+    first,
+    totals: aggregates.map(({ name }) => new Accumulator(name, (value) => keep(meter.sizeOf(value)))),
+  });
   for (const row of rows) {
-    const key = keys ? canonical(keys.map((of) => wrapped(of(row)))) : '';
+    const values = (keys ?? []).map((of) => wrapped(of(row)));
+    for (const value of values) meter.walk(value);
+    const key = keys ? canonical(values) : '';
     let found = groups.get(key);
-    if (!found) groups.set(key, (found = open(row)));
+    if (!found) {
+      keep(key.length + ROW_BYTES * (1 + aggregates.length));
+      groups.set(key, (found = open(row)));
+    }
     aggregates.forEach(({ argument }, i) => found.totals[i]!.add(argument(row)));
   }
   // Aggregates without GROUP BY answer even where there was nothing.
@@ -215,10 +238,23 @@ function* unsorted(rows: Iterable<Row>): Generator<Ranked, void> {
   for (const row of rows) yield { row };
 }
 
-function sorted(rows: Iterable<Row>, keys: readonly { of: Eval; descending: boolean }[]): Ranked[] {
-  const keyed = [...rows].map((row) => ({ row, values: keys.map(({ of }) => of(row)) }));
+function sorted(
+  rows: Iterable<Row>,
+  keys: readonly { of: Eval; descending: boolean }[],
+  meter: Meter,
+  keep: (bytes: number) => void,
+): Ranked[] {
+  const keyed: { row: Row; values: unknown[] }[] = [];
+  for (const row of rows) {
+    const values = keys.map(({ of }) => of(row));
+    keep(values.reduce<number>((bytes, value) => bytes + meter.sizeOf(value), ROW_BYTES));
+    keyed.push({ row, values });
+  }
   return keyed.toSorted((a, b) => {
+    meter.work(COMPARE_STEPS);
     for (let i = 0; i < keys.length; i++) {
+      const parts = rank(a.values[i]) > 4 && rank(b.values[i]) > 4;
+      if (parts) meter.work(meter.sizeOf(a.values[i]) + meter.sizeOf(b.values[i]));
       const order = compareAny(a.values[i], b.values[i]);
       if (order !== 0) return keys[i]!.descending ? -order : order;
     }

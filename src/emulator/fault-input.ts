@@ -12,9 +12,14 @@ const kind = z.string().refine(isKind, {
     `there is no kind of request '${String(input)}': name one of ${KINDS.join(', ')}, or a resource and a method, as in pkranges.get`,
 });
 
+/** No id holds any of these, so that a rule for such a name would never strike. */
+const container = z
+  .string()
+  .regex(/^[^/\\?#]+(?:\/[^/\\?#]+)?$/, { error: "a container is named by its id, or as 'database/container'" });
+
 const rule = z.strictObject({
-  operation: z.union([kind, z.array(kind)]).optional(),
-  container: z.string().optional(),
+  operation: z.union([kind, z.array(kind).min(1)]).optional(),
+  container: container.optional(),
   nth: z.int().min(1).optional(),
   times: z.int().min(0).optional(),
   probability: share.optional(),

@@ -8,6 +8,7 @@ import { newAccount } from './cosmos/account.ts';
 import type { Account, Faults } from './cosmos/account.ts';
 import type { Clock } from './cosmos/clock.ts';
 import { sweep } from './cosmos/expiry.ts';
+import { hostNames } from './cosmos/host-names.ts';
 import { inProcess } from './cosmos/in-process.ts';
 import { Journal } from './cosmos/journal.ts';
 import { seeded } from './cosmos/random.ts';
@@ -94,10 +95,11 @@ export interface Emulator extends Controls {
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   checkOptions(options);
-  const { port = 0, host = '127.0.0.1', key = EMULATOR_KEY, principals = ROLES } = options;
+  const { port = 0, host = '127.0.0.1', names = [], key = EMULATOR_KEY, principals = ROLES } = options;
   const random = seeded(options.seed ?? Math.floor(Math.random() * 2 ** 32));
   const secured = options.tls === true ? await secure() : undefined;
-  const certificate = await secured?.newCertificate(host);
+  const certificate = await secured?.newCertificate([host, ...names]);
+  const face = { isOwn: hostNames(host, names), certificate };
   let endpoint = '';
   let { account, journal } = open(options, random);
   const now = (): number => account.now();
@@ -132,7 +134,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   );
   const serve = (): Service => new Service(account, key, commands, issuer && identityOf(issuer));
   let service = serve();
-  let server = new CosmosServer(service, certificate);
+  let server = new CosmosServer(service, face);
   const bound = await server.listen(port, host).catch((error: unknown) => {
     journal?.close();
     throw listenRefusal(error, port, host);
@@ -156,7 +158,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     const { stats } = service;
     const next = serve();
     next.stats = stats;
-    server = new CosmosServer(next, certificate);
+    server = new CosmosServer(next, face);
     await server.listen(bound, host);
     service = next;
   }

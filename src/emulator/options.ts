@@ -9,6 +9,8 @@ export interface EmulatorOptions {
   readonly port?: number;
   /** Default 127.0.0.1: nobody but this machine. Any other name needs `allowRemote`. */
   readonly host?: string;
+  /** What else clients call this server, in a container's network for instance: other names are refused (421). */
+  readonly names?: readonly string[];
   /** Lets other machines in, who then need nothing but the key, and without `tls` see everything unencrypted. */
   readonly allowRemote?: boolean;
   /** A folder to keep everything in; without it, everything is gone at the end. */

@@ -6,9 +6,9 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A certificate for this machine and `host`, signed by itself and good for a year. */
-export async function newCertificate(host: string): Promise<Certificate> {
-  const names = new Set(['localhost', '127.0.0.1', '::1', host]);
+/** A certificate for this machine and the names given, signed by itself and good for a year. */
+export async function newCertificate(called: readonly string[]): Promise<Certificate> {
+  const names = new Set(['localhost', '127.0.0.1', '::1', ...called]);
   const made = await generate([{ name: 'commonName', value: 'millrace-emulator' }], {
     keyType: 'ec',
     algorithm: 'sha256',

@@ -114,3 +114,26 @@ test('throttling says when to come back', async () => {
   expect(error).toMatchObject({ code: 429, substatus: 3200 });
   expect(error?.retryAfterInMs).toBeGreaterThan(0);
 });
+
+test('a rule for a container names it by its id, or with its database', async () => {
+  const { container, client, emulator } = await emulate();
+  const { database } = await client.databases.create({ id: 'other' });
+  const { container: twin } = await database.containers.create({ id: 'c', partitionKey: '/pk' });
+  const struck = async (name: string): Promise<boolean[]> => {
+    emulator.faults({ rules: [{ operation: 'upsert', container: name, status: 503 }] });
+    const outcomes = [container, twin].map((each) =>
+      each.items.upsert({ id: '1', pk: 'a' }).then(
+        () => false,
+        () => true,
+      ),
+    );
+    return Promise.all(outcomes);
+  };
+  expect(await struck('c')).toEqual([true, true]);
+  expect(await struck('d/c')).toEqual([true, false]);
+  expect(await struck('other/c')).toEqual([false, true]);
+  for (const name of ['', '/c', 'd/', 'd/c/x', 'a#b']) {
+    expect(() => emulator.faults({ rules: [{ container: name, status: 503 }] })).toThrow('database/container');
+  }
+  expect(() => emulator.faults({ rules: [{ operation: [], status: 503 }] })).toThrow("These faults can't be had");
+});

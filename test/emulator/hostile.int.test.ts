@@ -36,7 +36,7 @@ function head(method: string, path: string, link: string, headers: Record<string
   const text = `${method.toLowerCase()}\ndocs\n${link}\n${date.toLowerCase()}\n\n`;
   const signature = createHmac('sha256', Buffer.from(emulator.key, 'base64')).update(text).digest('base64');
   const all = {
-    host: 'x',
+    host: 'localhost',
     connection: 'close',
     'x-ms-date': date,
     authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`),

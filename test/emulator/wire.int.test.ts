@@ -56,6 +56,33 @@ test('a wrong key is refused', async () => {
   expect(unsigned.status).toBe(401);
 });
 
+test('the account tells the settings that clients parse queries by', async () => {
+  const { emulator } = await emulate();
+  const date = new Date().toUTCString();
+  const text = `get\n\n\n${date.toLowerCase()}\n\n`;
+  const signature = createHmac('sha256', Buffer.from(emulator.key, 'base64')).update(text).digest('base64');
+  const authorization = encodeURIComponent(`type=master&ver=1.0&sig=${signature}`);
+  const { status, body } = await send(emulator, 'GET', '/', { 'x-ms-date': date, authorization });
+  expect(status).toBe(200);
+  const told = JSON.parse((body as { queryEngineConfiguration: string }).queryEngineConfiguration) as object;
+  // The names that azure-cosmos-dotnet-v3 has in what it is tested with; an empty object it refuses.
+  expect(told).toMatchObject({
+    maxSqlQueryInputLength: 512 * 1024,
+    maxJoinsPerSqlQuery: expect.any(Number),
+    maxLogicalAndPerSqlQuery: expect.any(Number),
+    maxLogicalOrPerSqlQuery: expect.any(Number),
+    maxUdfRefPerSqlQuery: expect.any(Number),
+    maxInExpressionItemsCount: expect.any(Number),
+    queryMaxInMemorySortDocumentCount: expect.any(Number),
+    maxQueryRequestTimeoutFraction: 0.9,
+    sqlAllowNonFiniteNumbers: false,
+    sqlAllowAggregateFunctions: true,
+    sqlAllowSubQuery: true,
+    sqlAllowLike: true,
+    sqlAllowGroupByClause: true,
+  });
+});
+
 test('malformed input is answered 400 with a JSON message, and touches nothing', async () => {
   const { emulator, container } = await emulate();
   await container.items.create({ id: 'kept', pk: 'a' });

@@ -1,8 +1,9 @@
-import { mkdirSync } from 'node:fs';
+import { closeSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { messageOf, UsageError } from '../../base/errors.ts';
+import { openPrivate, privateFolder } from '../private-files.ts';
 import { ridNumber } from './account.ts';
 import type { Account, Database, Offer } from './account.ts';
 import type { Change } from './changes.ts';
@@ -52,8 +53,12 @@ export class Journal {
 
   constructor(folder: string) {
     try {
-      mkdirSync(folder, { recursive: true });
-      this.#db = new DatabaseSync(join(folder, 'cosmos.db'));
+      privateFolder(folder);
+      const file = join(folder, 'cosmos.db');
+      closeSync(openPrivate(file));
+      // SQLite gives a new file beside it the same rights, and leaves an older one as it is.
+      if (existsSync(`${file}-wal`)) closeSync(openPrivate(`${file}-wal`));
+      this.#db = new DatabaseSync(file);
       this.#db.exec(SCHEMA);
       this.#db.exec(
         "INSERT INTO meta VALUES ('boot', 0) ON CONFLICT DO NOTHING; UPDATE meta SET value = value + 1 WHERE name = 'boot'",

@@ -14,6 +14,30 @@ import type { Call, Doc, Reply } from './wire.ts';
 
 const DEFAULT_THROUGHPUT: Throughput = { maximum: 400, autoscale: false };
 
+/** What clients parse queries by themselves with; .NET's refuses an account that tells nothing (docs/assumptions.md, E65). */
+const QUERY_ENGINE = {
+  maxSqlQueryInputLength: 524_288,
+  maxJoinsPerSqlQuery: 10,
+  maxLogicalAndPerSqlQuery: 2_147_483_647,
+  maxLogicalOrPerSqlQuery: 2_147_483_647,
+  maxUdfRefPerSqlQuery: 10,
+  maxInExpressionItemsCount: 2_147_483_647,
+  queryMaxInMemorySortDocumentCount: -1000,
+  maxQueryRequestTimeoutFraction: 0.9,
+  sqlAllowNonFiniteNumbers: false,
+  sqlAllowAggregateFunctions: true,
+  sqlAllowSubQuery: true,
+  sqlAllowScalarSubQuery: true,
+  allowNewKeywords: true,
+  sqlAllowLike: true,
+  sqlAllowGroupByClause: true,
+  sqlAllowTop: true,
+  maxSpatialQueryCells: 2_147_483_647,
+  spatialMaxGeometryPointCount: 256,
+  sqlDisableOptimizationFlags: 0,
+  enableSpatialIndexing: true,
+};
+
 /** `GET /`. The id must not be `localhost` and the lists must not be empty, or the client asks again before every call. */
 export function accountInfo(call: Call, scheme: string): Reply {
   const endpoint = `${scheme}://${call.headers.host ?? 'localhost'}/`;
@@ -31,7 +55,7 @@ export function accountInfo(call: Call, scheme: string): Reply {
     userReplicationPolicy: { asyncReplication: false, minReplicaSetSize: 3, maxReplicasetSize: 4 },
     userConsistencyPolicy: { defaultConsistencyLevel: 'Session' },
     readPolicy: { primaryReadCoefficient: 1, secondaryReadCoefficient: 1 },
-    queryEngineConfiguration: '{}',
+    queryEngineConfiguration: JSON.stringify(QUERY_ENGINE),
   };
   return reply(200, 0, {}, JSON.stringify(info));
 }

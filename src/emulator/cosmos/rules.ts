@@ -5,7 +5,7 @@ import { WireError } from './wire.ts';
 export interface Rule {
   /** Kinds of request as `stats()` names them, such as `read`, `batch` or `change-feed`; absent: every one on items. */
   readonly operation?: string | readonly string[];
-  /** The container's id; absent: every one. */
+  /** The container's id, or `database/container`; absent: every one. */
   readonly container?: string;
   /** Spares the matching requests before this one. */
   readonly nth?: number;
@@ -47,10 +47,14 @@ function strikes(rule: Rule, earlier: Rule | undefined, random: () => number): b
 }
 
 function concerns({ operation, container }: Rule, { segments }: Call, kind: string): boolean {
-  if (container !== undefined && container !== segments[3]) return false;
+  if (container !== undefined && !named(container, segments)) return false;
   if (operation === undefined) return segments[4] === 'docs';
   return typeof operation === 'string' ? operation === kind : operation.includes(kind);
 }
+
+/** By the id alone a container of any database; no id holds a `/`. */
+const named = (container: string, [, database, , id]: readonly string[]): boolean =>
+  container.includes('/') ? container === `${database}/${id}` : container === id;
 
 export function refusalOf({ status, substatus = 0, retryAfterMs }: Rule): WireError {
   const error = new WireError(Number(status), `Failed by rule with ${status}.`, substatus);

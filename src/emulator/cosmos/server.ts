@@ -5,25 +5,67 @@ import { pipeline, Readable } from 'node:stream';
 import type { Certificate } from '../tls.ts';
 import { reuse } from './bytes.ts';
 import type { Service } from './service.ts';
+import { WireError } from './wire.ts';
 import type { Reply } from './wire.ts';
 
 /** A little above the service's 2 MB, so that its own limit is what refuses. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 
+/** How long a connection may take, in milliseconds, and how many there may be. */
+export interface ConnectionLimits {
+  /** Until the head of a request is there, counted from the connection or from the request's first byte. */
+  readonly headersTimeout: number;
+  /** Until its body is there. */
+  readonly requestTimeout: number;
+  /** Without a byte in either direction: a client that doesn't read, or a server that stands still. */
+  readonly idleTimeout: number;
+  /** How often all this is looked at. */
+  readonly checkInterval: number;
+  /** More are closed at once. */
+  readonly connections: number;
+}
+
+const LIMITS: ConnectionLimits = {
+  headersTimeout: 20_000,
+  requestTimeout: 60_000,
+  idleTimeout: 600_000,
+  checkInterval: 5000,
+  connections: 1000,
+};
+
+/** What a server over HTTP is made of. */
+export interface Face {
+  /** Whether a Host header is one of this server's names. */
+  readonly isOwn: (host: string | undefined) => boolean;
+  /** Makes it HTTPS. */
+  readonly certificate?: Certificate | undefined;
+  readonly limits?: ConnectionLimits;
+}
+
 /** The HTTP face of a service. */
 export class CosmosServer {
   readonly #service: Service;
   readonly #http: Server;
+  readonly #isOwn: Face['isOwn'];
 
-  /** @param certificate makes it HTTPS */
-  constructor(service: Service, certificate?: Certificate) {
+  constructor(service: Service, { isOwn, certificate, limits = LIMITS }: Face) {
     this.#service = service;
-    const settings = { keepAliveTimeout: 120_000, requestTimeout: 0, maxHeaderSize: 65_536 };
+    this.#isOwn = isOwn;
+    const { headersTimeout, requestTimeout, idleTimeout, checkInterval, connections } = limits;
+    const settings = {
+      keepAliveTimeout: 120_000,
+      headersTimeout,
+      requestTimeout,
+      connectionsCheckingInterval: checkInterval,
+      maxHeaderSize: 65_536,
+    };
     const receive = (request: IncomingMessage, response: ServerResponse): void => this.#receive(request, response);
     this.#http = certificate
       ? createSecureServer({ ...settings, ...certificate }, receive)
       : createServer(settings, receive);
+    this.#http.maxConnections = connections;
+    this.#http.setTimeout(idleTimeout, (socket) => socket.destroy());
   }
 
   /** Resolves to the port; rejects with Node's own error. */
@@ -52,6 +94,11 @@ export class CosmosServer {
     request.on('error', () => response.destroy());
     response.on('error', () => response.destroy());
     const { headers } = request;
+    if (!this.#isOwn(headers.host)) {
+      send(response, misdirected(headers.host).reply());
+      request.resume();
+      return;
+    }
     if (request.method === 'GET' && headers['content-length'] === undefined && !headers['transfer-encoding']) {
       this.#handle(request, response, NOTHING);
       return;
@@ -81,6 +128,12 @@ export class CosmosServer {
     );
   }
 }
+
+const misdirected = (host: string | undefined): WireError =>
+  new WireError(
+    421,
+    `This server isn't called '${host ?? ''}'. Use localhost or its address, or start it with that name among its 'names'.`,
+  );
 
 function send(response: ServerResponse, { status, headers, text, lines, bytes }: Reply): void {
   if (response.destroyed) return;

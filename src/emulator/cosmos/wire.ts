@@ -33,6 +33,7 @@ const CODES: Record<number, string> = {
   410: 'Gone',
   412: 'PreconditionFailed',
   413: 'RequestEntityTooLarge',
+  421: 'MisdirectedRequest',
   424: 'FailedDependency',
   429: 'TooManyRequests',
   449: 'RetryWith',

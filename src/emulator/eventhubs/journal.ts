@@ -1,6 +1,7 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError, messageOf } from '../../base/errors.ts';
+import { openPrivate, privateFolder } from '../private-files.ts';
 import type { Namespace } from './namespace.ts';
 import type { NewEvent, PartitionLog } from './partition-log.ts';
 
@@ -19,7 +20,7 @@ export class Journal {
   constructor(folder: string) {
     this.#folder = folder;
     try {
-      mkdirSync(folder, { recursive: true });
+      privateFolder(folder);
     } catch (cause) {
       const mend = 'Give --data a folder you may write to.';
       throw new UsageError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
@@ -40,7 +41,7 @@ export class Journal {
 
   write(hub: string, log: PartitionLog, batch: readonly NewEvent[], at: number): void {
     const path = this.#path(hub, log);
-    const file = this.#files.get(path) ?? openSync(path, 'a');
+    const file = this.#files.get(path) ?? openPrivate(path);
     this.#files.set(path, file);
     const header = { at, events: batch.map(({ message, partitionKey }) => [message.length, partitionKey ?? null]) };
     const head = Buffer.from(JSON.stringify(header));

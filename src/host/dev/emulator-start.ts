@@ -28,6 +28,10 @@ export const emulatorStart = defineOperation({
       .boolean()
       .default(false)
       .describe('with a --host that lets other machines in: they need nothing but the key to have every document'),
+    names: z
+      .string()
+      .optional()
+      .describe("what else clients call this server, by commas, as in a container's network; other names are refused"),
     key: z.string().optional().describe('Base64; absent: the key Microsoft publishes for its emulators'),
     ...embeddedInput,
     history: z.number().min(0).optional().describe('seconds of the past that a failover or a restore can go back'),
@@ -44,12 +48,14 @@ export const emulatorStart = defineOperation({
     eventHubsPort: z.int().min(0).max(65_535).default(5672).describe('its port; 0: any free one'),
   }),
   run: async (asked, { signal, screen }) => {
-    const { port, host, allowRemote, key, history, tls, principals, eventHubs, hubs, eventHubsPort, ...input } = asked;
+    const { port, host, allowRemote, names, key, history, tls, principals, eventHubs, hubs, eventHubsPort, ...input } =
+      asked;
     // What is wrong with the flags is said before anything listens.
     const wanted = hubsOf(eventHubs, hubs);
     const more: EmulatorOptions = {
       host,
       allowRemote,
+      ...(names === undefined ? {} : { names: names.split(',').map((name) => name.trim()) }),
       ...(key === undefined ? {} : { key }),
       ...(tls === undefined ? {} : { tls: true }),
       ...(principals === undefined ? {} : { principals: principalsOf(principals) }),
@@ -76,10 +82,8 @@ export const emulatorStart = defineOperation({
         });
       });
       screen.line(`export NODE_EXTRA_CA_CERTS='${file}'`);
-      const names = Object.keys(more.principals ?? { reader: true, contributor: true }).join(', ');
-      screen.line(
-        `Tokens for ${names} come from ${server.endpoint}${EMULATOR_TENANT}; the secret is the account's key.`,
-      );
+      const who = Object.keys(more.principals ?? { reader: true, contributor: true }).join(', ');
+      screen.line(`Tokens for ${who} come from ${server.endpoint}${EMULATOR_TENANT}; the secret is the account's key.`);
     }
     screen.line(`export COSMOS='${server.connectionString}'`);
     if (broker) {

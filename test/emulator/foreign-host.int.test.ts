@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ForeignHost } from '../../src/emulator/foreign/host.ts';
 import type { ForeignHostOptions } from '../../src/emulator/foreign/host.ts';
 import { emulate } from './emulate.ts';
@@ -183,4 +183,58 @@ test('on command it takes its steps over HTTP, and remembers from call to call',
   emulator.faults({ rules: [{ operation: 'replace', nth: 1, status: 503 }] });
   expect(await play(['renew'])).toMatchObject([400, { message: /renew of foreign was refused.*503/ }]);
   expect(await play(['renew'])).toMatchObject([200, {}]);
+});
+
+describe('bootstrap, as the .NET processor does it', () => {
+  test('leaves a store alone that is said to be complete, whatever it lacks', async () => {
+    const { leases, make } = await stage();
+    await leases.items.create({ id: 'p_d_c.info' });
+    const host = make();
+    expect(await host.bootstrap()).toBe(true);
+    await host.acquire();
+    expect(host.held.size).toBe(0);
+  });
+
+  test('makes nothing again that was deleted after it', async () => {
+    const { leases, make, tokens } = await stage();
+    expect(await make().bootstrap()).toBe(true);
+    expect(await tokens()).toEqual([null, null]);
+    await leases.item('p_d_c..0', 'p_d_c..0').delete();
+    expect(await make().bootstrap()).toBe(true);
+    expect(await tokens()).toEqual([null]);
+  });
+
+  test('keeps the leases that are there, of either version, and makes those of the other partitions', async () => {
+    const { source, leases, make } = await stage();
+    const { resources } = await source.readPartitionKeyRanges().fetchAll();
+    const [first, second] = resources.toSorted((a, b) => (a.minInclusive < b.minInclusive ? -1 : 1));
+    const part = `${first!.minInclusive}-11`;
+    const lease = {
+      id: `p_d_c..${part}`,
+      version: 1,
+      LeaseToken: part,
+      FeedRange: { Range: { min: first!.minInclusive, max: '11' } },
+      Owner: null,
+      ContinuationToken: '"7"',
+      timestamp: new Date().toISOString(),
+    };
+    await leases.items.create(lease);
+    expect(await make().bootstrap()).toBe(true);
+    const ids = await leases.items.query<string>('SELECT VALUE c.id FROM c ORDER BY c.id').fetchAll();
+    expect(ids.resources).toEqual([`p_d_c..${part}`, `p_d_c..${second!.id}`, 'p_d_c.info']);
+    expect((await leases.item(lease.id, lease.id).read()).resource).toMatchObject({ ContinuationToken: '"7"' });
+  });
+
+  test('waits while another host has the lock, and gives its own back, also when it fails', async () => {
+    const { emulator, leases, make, tokens } = await stage();
+    await leases.items.create({ id: 'p_d_c.lock', ttl: 30 });
+    expect(await make().bootstrap()).toBe(false);
+    expect(await tokens()).toEqual([]);
+    await leases.item('p_d_c.lock', 'p_d_c.lock').delete();
+    emulator.faults({ rules: [{ operation: 'create', container: 'leases', nth: 2, status: 403 }] });
+    await expect(make().bootstrap()).rejects.toMatchObject({ code: 403 });
+    expect(await make().bootstrap()).toBe(true);
+    expect(await tokens()).toEqual([null, null]);
+    expect((await leases.item('p_d_c.lock', 'p_d_c.lock').read()).statusCode).toBe(404);
+  });
 });

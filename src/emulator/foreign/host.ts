@@ -5,7 +5,8 @@ import type { Container, FeedRange, PartitionKeyRange } from '@azure/cosmos';
 /** A lease as .NET's change feed processor, and the Functions trigger, write it. */
 export interface ForeignLease {
   readonly id: string;
-  readonly version: 0;
+  /** 0: of a physical partition, whose id is the token; 1: of a part of the key space. */
+  readonly version: 0 | 1;
   readonly LeaseToken: string;
   readonly FeedRange: { readonly Range: { readonly min: string; readonly max: string } };
   readonly Owner: string | null;
@@ -50,23 +51,36 @@ export class ForeignHost {
     this.#options = options;
   }
 
-  /** Writes a lease for each physical partition that has none. */
-  async bootstrap(): Promise<void> {
+  /**
+   * Writes the leases of a new processor, under a lock, and says in `.info` that it is done: for good, so that a lease
+   * which is deleted later is made by nobody. A physical partition that a lease has already, or whose ends one of a part
+   * of the key space has, gets none.
+   * @returns false where another host holds the lock: a real one tries again after 15 seconds
+   */
+  async bootstrap(): Promise<boolean> {
     const { leases, prefix } = this.#options;
-    for (const range of await this.#ranges()) await this.#create(range, null);
-    await leases.items.create({ id: `${prefix}.info` }).catch(ignore(409));
+    const info = `${prefix}.info`;
+    const lock = `${prefix}.lock`;
+    const { statusCode } = await leases.item(info, info).read();
+    if (statusCode !== 404) return true;
+    const held = await leases.items.create({ id: lock, ttl: LOCK_SECONDS }).catch(ignore(409));
+    if (!held) return false;
+    try {
+      const ranges = await this.#ranges();
+      const known = await this.#leases();
+      for (const range of ranges) if (!known.some((lease) => covers(lease, range))) await this.#create(range, null);
+      await leases.items.create({ id: info });
+      return true;
+    } finally {
+      const accessCondition = { type: 'IfMatch', condition: held.etag };
+      await leases.item(lock, lock).delete({ accessCondition }).catch(ignore(404, 412));
+    }
   }
 
   /** Takes every lease that has no owner or that nobody has renewed for too long. */
   async acquire(): Promise<void> {
-    const { leases, prefix, expirationMs = 60_000, now = Date.now } = this.#options;
-    const { resources } = await leases.items
-      .query<ForeignLease>({
-        query: 'SELECT * FROM c WHERE STARTSWITH(c.id, @p)',
-        parameters: [{ name: '@p', value: `${prefix}..` }],
-      })
-      .fetchAll();
-    for (const lease of resources) {
+    const { expirationMs = 60_000, now = Date.now } = this.#options;
+    for (const lease of await this.#leases()) {
       const expired = now() - Date.parse(lease.timestamp) > expirationMs;
       if (lease.Owner === this.owner || (lease.Owner !== null && !expired)) continue;
       await this.#write({ ...lease, Owner: this.owner }, lease.ContinuationToken).catch(ignore(412));
@@ -123,6 +137,17 @@ export class ForeignHost {
 
   async #ranges(): Promise<PartitionKeyRange[]> {
     return (await this.#options.source.readPartitionKeyRanges().fetchAll()).resources;
+  }
+
+  async #leases(): Promise<ForeignLease[]> {
+    const { leases, prefix } = this.#options;
+    const { resources } = await leases.items
+      .query<ForeignLease>({
+        query: 'SELECT * FROM c WHERE STARTSWITH(c.id, @p)',
+        parameters: [{ name: '@p', value: `${prefix}..` }],
+      })
+      .fetchAll();
+    return resources;
   }
 
   async #create({ id, minInclusive, maxExclusive }: PartitionKeyRange, position: string | null): Promise<void> {
@@ -184,9 +209,18 @@ export class ForeignHost {
   }
 }
 
-/** Passes over a refusal with this status, and over nothing else. */
+/** How long the lock of a host that was killed stands in the way; the container's default time to live has to be on. */
+const LOCK_SECONDS = 30;
+
+/** One end is enough: where a partition has a lease of a part of it, the others are taken to have theirs. */
+function covers({ version, LeaseToken, FeedRange }: ForeignLease, range: PartitionKeyRange): boolean {
+  if (version === 0) return LeaseToken === range.id;
+  return FeedRange.Range.min === range.minInclusive || FeedRange.Range.max === range.maxExclusive;
+}
+
+/** Passes over a refusal with one of these statuses, and over nothing else. */
 const ignore =
-  (status: number) =>
+  (...statuses: readonly unknown[]) =>
   (error: unknown): undefined => {
-    if ((error as { code?: unknown }).code !== status) throw error;
+    if (!statuses.includes((error as { code?: unknown }).code)) throw error;
   };

@@ -114,8 +114,7 @@ export class ForeignHosts {
 /** What a step is, and how many documents the handler got in it. */
 const ACTS: Readonly<Record<Exclude<Step, 'crash'>, (host: ForeignHost) => Promise<number>>> = {
   acquire: async (host) => {
-    await host.bootstrap();
-    await host.acquire();
+    if (await host.bootstrap()) await host.acquire();
     return 0;
   },
   work: (host) => host.work(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * What a host can be told: `acquire` leases, making those that are missing; `work` a page of each of its ranges; `fail`,
+ * What a host can be told: `acquire` leases, making them first where no host has (`ForeignHost.bootstrap`); `work` a page of each of its ranges; `fail`,
  * the same with a handler that throws; `renew`; `stop`, offering the leases to others; `crash`, leaving them as they are.
  */
 const STEPS = ['acquire', 'work', 'fail', 'renew', 'stop', 'crash'] as const;

@@ -80,7 +80,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   }),
   crash: command(z.strictObject({ downMs: z.number().min(0).default(0) }), (server, { downMs }) => {
     // The answer first, as there will be nobody to give it.
-    setImmediate(() => void server.restart(downMs));
+    // What it fails with is told to each request from then on.
+    setImmediate(() => void server.restart(downMs).catch(() => undefined));
     return { downMs };
   }),
   restore: command(

@@ -103,9 +103,15 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   let endpoint = '';
   let { account, journal } = open(options, random);
   const now = (): number => account.now();
+  /** Throws UsageError where memory is ahead of the disk. */
+  const intact = (): Account => {
+    journal?.flush();
+    if (journal?.failure) throw journal.failure;
+    return account;
+  };
   const issuer = await secured?.Issuer.create(principals, key, () => endpoint, now);
   const orders = {
-    ...controls(() => account),
+    ...controls(intact),
     faults: (next: Faults | 'adverse'): void => {
       const checked = faultsOf(next);
       restartRules(checked.rules ?? []);
@@ -127,8 +133,8 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
       ...orders,
       now,
       play: async (script) => (await foreign()).play(script),
-      export: () => lines(account),
-      importer: (into, first) => new Importer(account, into, first),
+      export: () => lines(intact()),
+      importer: (into, first) => new Importer(intact(), into, first),
     },
     key,
   );
@@ -151,7 +157,13 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   async function again(downMs: number): Promise<void> {
     const stopped = server.close();
     journal?.crash();
-    if (journal) ({ account, journal } = open({ ...options, faults: account.faults }, random, account.clock));
+    let failure: UsageError | undefined;
+    try {
+      if (journal) ({ account, journal } = open({ ...options, faults: account.faults }, random, account.clock));
+    } catch (error) {
+      // It says so to whoever asks, until another restart finds the disk in order.
+      failure = journal?.fail(error);
+    }
     await stopped;
     if (downMs > 0) await delay(downMs, undefined, { ref: false });
     if (closing) return;
@@ -161,6 +173,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     server = new CosmosServer(next, face);
     await server.listen(bound, host);
     service = next;
+    if (failure) throw failure;
   }
 
   return {
@@ -172,8 +185,12 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     credential: (name) => credentialOf(issuer, name),
     clientOptions: clientOptions(),
     foreignHost: async (request) => (await foreign()).open(request),
-    exportTo: (path) => exportTo(account, path),
-    importFrom: (path) => importFrom(account, path),
+    exportTo: async (path) => exportTo(intact(), path),
+    importFrom: async (path) => {
+      const count = await importFrom(intact(), path);
+      intact();
+      return count;
+    },
     close: () =>
       (closing ??= (async () => {
         clearInterval(sweeping);

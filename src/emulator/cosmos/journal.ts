@@ -46,12 +46,15 @@ export class Journal {
   readonly #remove: StatementSync;
   readonly #lsn: StatementSync;
   readonly #moved = new Map<PhysicalPartition, string>();
-  #waiting: (() => void)[] = [];
+  #waiting: Answer[] = [];
   #open = false;
+  readonly #folder: string;
+  #failure: UsageError | undefined;
   #nextRid = 0;
   account: Account | undefined;
 
   constructor(folder: string) {
+    this.#folder = folder;
     try {
       privateFolder(folder);
       const file = join(folder, 'cosmos.db');
@@ -78,20 +81,28 @@ export class Journal {
     return Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'boot'").get()!.value);
   }
 
-  /** Calls `send` once everything written before this call is on disk. */
-  release(send: () => void): void {
-    if (this.#open) this.#waiting.push(send);
+  /**
+   * Why the disk took no more. From then on memory is ahead of it, so that nothing may be answered from memory: what was
+   * answered before is on disk, and a restart goes on from there.
+   */
+  get failure(): UsageError | undefined {
+    return this.#failure;
+  }
+
+  /** Calls `send` once everything written before this call is on disk, or `fail` where it can't be. */
+  release(send: () => void, fail: (failure: UsageError) => void): void {
+    if (this.#failure) fail(this.#failure);
+    else if (this.#open) this.#waiting.push({ send, fail });
     else send();
   }
 
   put(container: Container, { item, lsn, at, ttl, etag, open }: Version): void {
-    this.#begin();
-    this.#put.run(rowOf(container, item.seq), item.home.text, item.id, item.seq, lsn, at, ttl ?? null, etag, open);
+    const row = [rowOf(container, item.seq), item.home.text, item.id, item.seq, lsn, at, ttl ?? null, etag, open];
+    this.#change(() => this.#put.run(...row));
   }
 
   remove(container: Container, item: Item): void {
-    this.#begin();
-    this.#remove.run(rowOf(container, item.seq));
+    this.#change(() => this.#remove.run(rowOf(container, item.seq)));
   }
 
   change({ rid }: Container, { lsn, at, kind, home, id, current, previous, previousLsn, expired }: Change): void {
@@ -107,10 +118,9 @@ export class Journal {
 
   /** Gives up what was written and not yet told, as a killed process does. */
   crash(): void {
-    if (this.#open) this.#db.exec('ROLLBACK');
-    this.#open = false;
+    this.#rollBack();
     this.#waiting = [];
-    this.#db.close();
+    if (this.#db.isOpen) this.#db.close();
   }
 
   forgetChanges({ rid }: Container, before: number): void {
@@ -118,8 +128,7 @@ export class Journal {
   }
 
   moved(container: Container, range: PhysicalPartition): void {
-    this.#begin();
-    this.#moved.set(range, container.rid);
+    this.#change(() => this.#moved.set(range, container.rid));
   }
 
   database({ rid, definition }: Database): void {
@@ -216,38 +225,80 @@ export class Journal {
     for (const range of ranges) range.forgottenLsn = (range.changes[0]?.lsn ?? range.lsn + 1) - 1;
   }
 
-  #begin(): void {
-    if (this.#open) return;
-    this.#open = true;
-    this.#db.exec('BEGIN');
-    setImmediate(() => this.flush());
+  /** A step of the open transaction, or of a new one that ends with this turn of the event loop. */
+  #change(work: () => void): void {
+    this.#attempt(() => {
+      if (!this.#open) {
+        this.#db.exec('BEGIN');
+        this.#open = true;
+        setImmediate(() => this.flush());
+      }
+      work();
+    });
+  }
+
+  #attempt(work: () => void): void {
+    if (this.#failure) return;
+    try {
+      work();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Takes note that the disk takes no more: nothing that waits, or comes later, is answered as done. */
+  fail(cause: unknown): UsageError {
+    const message = `The data folder ${this.#folder} can't be written any more: ${messageOf(cause)}.`;
+    this.#failure = new UsageError('emulator-data-not-written', message, {
+      cause,
+      mend: 'Free space on its disk, then restart the server: it goes on from what it had answered.',
+    });
+    this.#rollBack();
+    process.emitWarning(`${message} ${this.#failure.mend ?? ''}`);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { fail } of waiting) fail(this.#failure);
+    return this.#failure;
+  }
+
+  /** SQLite may have done so already, with the error. */
+  #rollBack(): void {
+    this.#open = false;
+    if (this.#db.isOpen && this.#db.isTransaction) this.#db.exec('ROLLBACK');
   }
 
   /** Commits what is open and lets the answers that wait for it go. */
   flush(): void {
     if (!this.#open) return;
-    for (const [range, rid] of this.#moved) this.#lsn.run(range.lsn, rid, range.id);
-    this.#moved.clear();
-    if (this.account && this.account.nextRid !== this.#nextRid) {
-      this.#nextRid = this.account.nextRid;
-      this.#db.prepare("INSERT OR REPLACE INTO meta VALUES ('nextRid', ?)").run(this.#nextRid);
-    }
-    this.#db.exec('COMMIT');
-    this.#open = false;
+    this.#attempt(() => {
+      for (const [range, rid] of this.#moved) this.#lsn.run(range.lsn, rid, range.id);
+      this.#moved.clear();
+      if (this.account && this.account.nextRid !== this.#nextRid) {
+        this.#nextRid = this.account.nextRid;
+        this.#db.prepare("INSERT OR REPLACE INTO meta VALUES ('nextRid', ?)").run(this.#nextRid);
+      }
+      this.#db.exec('COMMIT');
+      this.#open = false;
+    });
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const send of waiting) send();
+    for (const { send } of waiting) send();
   }
 
   close(): void {
     this.flush();
-    this.#db.close();
+    if (this.#db.isOpen) this.#db.close();
   }
 
   #write(sql: string, ...values: (string | number | null)[]): void {
-    this.#begin();
-    this.#db.prepare(sql).run(...values);
+    this.#change(() => this.#db.prepare(sql).run(...values));
   }
+}
+
+/** An answer that waits for the disk. */
+interface Answer {
+  readonly send: () => void;
+  readonly fail: (failure: UsageError) => void;
 }
 
 function changeOf(container: Container, row: Record<string, unknown>): Change {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { messageOf } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
 import type { Account } from './account.ts';
 import { authorize, signer } from './auth.ts';
 import type { Signer } from './auth.ts';
@@ -17,6 +18,9 @@ import type { Call, Reply } from './wire.ts';
 
 /** Where commands to the server itself go; no database may be called so, as those live under `dbs`. */
 export const ADMIN = '_millrace';
+
+/** Commands that need no disk, of which the first is how to get it back. */
+const WITHOUT_DISK = new Set(['crash', 'stats']);
 
 /** The longest a transactional batch may run ("Transactional batch operations"). */
 const TRANSACTION_MS = 5000;
@@ -100,8 +104,11 @@ export class Service {
     try {
       const call = callOf(incoming);
       const identity = this.#identity;
-      if (call.segments[0] === ADMIN) this.#later(caller, this.#admin(caller.address, call));
-      else if (identity && call.segments[0] === identity.tenant) this.#later(caller, identity.answer(call));
+      const failure = this.account.journal?.failure;
+      if (call.segments[0] === ADMIN) {
+        if (failure && !WITHOUT_DISK.has(call.segments[1] ?? '')) throw unwritten(failure);
+        this.#later(caller, this.#admin(caller.address, call));
+      } else if (identity && call.segments[0] === identity.tenant) this.#later(caller, identity.answer(call));
       else this.#admit(call, incoming.body !== undefined, caller);
     } catch (error) {
       this.#answer(caller, 'normal', refusal(error));
@@ -131,7 +138,10 @@ export class Service {
 
   #later(caller: Caller, reply: Promise<Reply>): void {
     reply.then(
-      (made) => this.#send(caller, made),
+      (made) =>
+        this.account.journal?.failure
+          ? this.#send(caller, made)
+          : this.#release(caller, () => this.#send(caller, made)),
       (error: unknown) => this.#send(caller, refusal(error)),
     );
   }
@@ -165,6 +175,8 @@ export class Service {
 
   #run(call: Call): Reply {
     try {
+      const failure = this.account.journal?.failure;
+      if (failure) throw unwritten(failure);
       return this.#route(call);
     } catch (error) {
       return refusal(error);
@@ -187,8 +199,14 @@ export class Service {
       if (fate === 'reset-after') this.#cut(caller);
       else this.#send(caller, reply);
     };
-    if (this.account.journal) this.account.journal.release(send);
-    else send();
+    this.#release(caller, send);
+  }
+
+  /** Sends no answer before what it tells is on disk; where that can't be, another goes out in its place. */
+  #release(caller: Caller, send: () => void): void {
+    const { journal } = this.account;
+    if (!journal) send();
+    else journal.release(send, (failure) => this.#send(caller, unwritten(failure).reply()));
   }
 
   #fate(call: Call, kind: string): Fate {
@@ -250,6 +268,8 @@ function tokenOf({ headers }: Call): string | undefined {
 
 const isTransaction = ({ headers }: Call): boolean =>
   header(headers, 'x-ms-cosmos-batch-atomic')?.toLowerCase() === 'true';
+
+const unwritten = ({ message, mend }: UsageError): WireError => new WireError(503, `${message} ${mend ?? ''}`.trim());
 
 const timedOut = (): WireError =>
   new WireError(408, 'The requested operation exceeded the alloted time. Nothing of the batch was done.');

@@ -209,7 +209,12 @@ export class Broker {
     const entity = namespace.entity(address);
     const log = destination(entity, batch);
     const at = Date.now();
-    store(entity.hub.name, log, batch, at);
+    try {
+      store(entity.hub.name, log, batch, at);
+    } catch (error) {
+      if (!(error instanceof AmqpRefusal)) throw error;
+      return delivery.reject(error.error);
+    }
     log.append(batch, at);
     if (random() < failAfterEffect) return this.#break(receiver, connection);
     delivery.accept();

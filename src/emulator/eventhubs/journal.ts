@@ -1,9 +1,10 @@
-import { closeSync, existsSync, readFileSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, ftruncateSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { openPrivate, privateFolder } from '../private-files.ts';
 import type { Namespace } from './namespace.ts';
 import type { NewEvent, PartitionLog } from './partition-log.ts';
+import { AmqpRefusal } from './refusal.ts';
 
 /** Bytes of a record's two lengths. */
 const LENGTHS = 8;
@@ -39,6 +40,7 @@ export class Journal {
     }
   }
 
+  /** @throws AmqpRefusal where the disk takes no more; then nothing of the batch is there */
   write(hub: string, log: PartitionLog, batch: readonly NewEvent[], at: number): void {
     const path = this.#path(hub, log);
     const file = this.#files.get(path) ?? openPrivate(path);
@@ -52,7 +54,7 @@ export class Journal {
       bodies.reduce((sum, body) => sum + body.length, 0),
       4,
     );
-    writeSync(file, Buffer.concat([lengths, head, ...bodies]));
+    appendWhole(file, Buffer.concat([lengths, head, ...bodies]));
   }
 
   close(): void {
@@ -62,6 +64,20 @@ export class Journal {
 
   #path(hub: string, log: PartitionLog): string {
     return join(this.#folder, `${encodeURIComponent(hub.toLowerCase())}-${log.id}.events`);
+  }
+}
+
+/** All of a record or none of it: what is written behind half of one would be cut off with it. */
+function appendWhole(file: number, record: Buffer): void {
+  const { size } = fstatSync(file);
+  try {
+    for (let at = 0; at < record.length;) at += writeSync(file, record, at);
+  } catch (cause) {
+    ftruncateSync(file, size);
+    throw new AmqpRefusal(
+      'amqp:resource-limit-exceeded',
+      `The events can't be written to the data folder: ${messageOf(cause)}. Free space on its disk, and send them again.`,
+    );
   }
 }
 

@@ -202,3 +202,18 @@ test('a query that takes too much is refused, and others are served', async () =
     .fetchAll();
   expect(resources).toEqual([false]);
 });
+
+test("the time in a query is the server's, and a static one is the same in each row", async () => {
+  const { emulator, container } = await emulate();
+  for (let i = 0; i < 3; i++) await container.items.create({ id: String(i), pk: 'a' });
+  const hour = 3_600_000;
+  const times = async (name: string): Promise<number[]> =>
+    (await container.items.query<number>(`SELECT VALUE ${name}() FROM c`).fetchAll()).resources;
+  emulator.freeze(true);
+  const [before] = await times('GetCurrentTimestamp');
+  emulator.advance(hour);
+  expect(await times('GetCurrentTimestamp')).toEqual(Array.from({ length: 3 }, () => before! + hour));
+  expect(await times('GetCurrentTicks')).toEqual(Array.from({ length: 3 }, () => (before! + hour) * 10_000));
+  emulator.freeze(false);
+  expect(new Set(await times('GetCurrentTicksStatic')).size).toBe(1);
+});

@@ -4,10 +4,10 @@ import { WireError } from './wire.ts';
 import type { Doc } from './wire.ts';
 
 /** Whether a patch's condition (`from c where …`) holds for the document. */
-export function conditionHolds(condition: string, doc: Doc): boolean {
+export function conditionHolds(condition: string, doc: Doc, now: () => number): boolean {
   return asWire(
     () =>
-      !prepare(`SELECT VALUE 1 ${condition}`, new Map())
+      !prepare(`SELECT VALUE 1 ${condition}`, new Map(), now)
         .run([{ doc, text: '' }])
         .next().done,
   );

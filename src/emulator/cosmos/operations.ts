@@ -94,7 +94,10 @@ function remove(tx: Transaction, operation: Operation): Outcome {
 function patch(tx: Transaction, operation: Operation): Outcome {
   const { operations, condition } = parsePatch(operation.body);
   const before = existing(tx, requireId(operation), operation);
-  if (condition !== undefined && !conditionHolds(condition, before.doc)) throw charged(preconditionFailed(), REFUSED);
+  const now = (): number => tx.account.now();
+  if (condition !== undefined && !conditionHolds(condition, before.doc, now)) {
+    throw charged(preconditionFailed(), REFUSED);
+  }
   const doc = JSON.parse(before.text) as Doc;
   applyPatch(doc, operations, tx.container.keys.definition.paths);
   const { etag, text } = tx.put(before.item.id, doc);

@@ -58,7 +58,7 @@ export class Queries {
       body === undefined ? { text: 'SELECT * FROM c', params: new Map<string, unknown>() } : parseBody(body);
     const target = targetOf(call, container);
     const token = header(call.headers, 'x-ms-session-token');
-    const prepared = asWire(() => prepare(text, params));
+    const prepared = asWire(() => prepare(text, params, () => this.#account.now()));
     checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
     const from = readContinuation(call, container.rid, prepared.orderBy.length);
     const size = pageSize(call, CHOSEN_PAGE_SIZE);

@@ -134,15 +134,15 @@ function part(name: unknown, date: unknown): number | undefined {
   return values[found.name];
 }
 
-const now = (): Instant => ({ ms: Date.now(), rest: 0 });
+const instant = (ms: number): Instant => ({ ms: Math.floor(ms), rest: 0 });
 
 export const DATE_FUNCTIONS: Readonly<Record<string, Fn>> = {
-  GETCURRENTDATETIME: fn(0, 0, () => print(now())),
-  GETCURRENTDATETIMESTATIC: fn(0, 0, () => print(now())),
-  GETCURRENTTIMESTAMP: fn(0, 0, () => now().ms),
-  GETCURRENTTIMESTAMPSTATIC: fn(0, 0, () => now().ms),
-  GETCURRENTTICKS: fn(0, 0, () => ticksOf(now())),
-  GETCURRENTTICKSSTATIC: fn(0, 0, () => ticksOf(now())),
+  GETCURRENTDATETIME: fn(0, 0, (_, { now }) => print(instant(now()))),
+  GETCURRENTDATETIMESTATIC: fn(0, 0, (_, { began }) => print(instant(began))),
+  GETCURRENTTIMESTAMP: fn(0, 0, (_, { now }) => instant(now()).ms),
+  GETCURRENTTIMESTAMPSTATIC: fn(0, 0, (_, { began }) => instant(began).ms),
+  GETCURRENTTICKS: fn(0, 0, (_, { now }) => ticksOf(instant(now()))),
+  GETCURRENTTICKSSTATIC: fn(0, 0, (_, { began }) => ticksOf(instant(began))),
   DATETIMEADD: fn(3, 3, ([name, count, date]) => add(name, count, date)),
   DATETIMEDIFF: fn(3, 3, ([name, from, to]) => diff(name, from, to)),
   DATETIMEBIN: fn(2, 4, ([date, name, size = 1, origin = '1970-01-01T00:00:00.0000000Z']) =>

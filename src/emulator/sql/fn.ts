@@ -5,6 +5,10 @@ import type { Patterns } from './regex.ts';
 export interface Tools {
   readonly meter: Meter;
   readonly patterns: Patterns;
+  /** The server's time, in milliseconds since 1970. */
+  readonly now: () => number;
+  /** What it was when the query began. */
+  readonly began: number;
 }
 
 type Call = (args: readonly unknown[], tools: Tools) => unknown;

@@ -55,13 +55,16 @@ function parsed(text: string): Query {
   return query;
 }
 
-/** Parses and compiles; throws SqlError. */
-export function prepare(text: string, params: ReadonlyMap<string, unknown>): Prepared {
+/**
+ * Parses and compiles; throws SqlError.
+ * @param now the server's time, in milliseconds since 1970
+ */
+export function prepare(text: string, params: ReadonlyMap<string, unknown>, now: () => number = Date.now): Prepared {
   const query = parsed(text);
   const whole = isWhole(query);
   const alias = rootAlias(query);
   const meter = new Meter();
-  const tools = { meter, patterns: new Patterns(meter) };
+  const tools = { meter, patterns: new Patterns(meter), now, began: now() };
   const scope: Scope = { slots: new Map(), params, counter: { next: 2 }, tools, select };
   let documents: Iterable<Readable> = [];
   function* rows(): Generator<Row, void> {

@@ -1,7 +1,7 @@
 // The code's projections against the document: what they name must be there, and joins must be point reads.
 import { isObject } from '../base/json.ts';
 import type { Container, DocumentType, Model } from '../model/model.ts';
-import { error, ref } from './declaration.ts';
+import { about, error, ref } from './declaration.ts';
 import type {
   ArchiveSpec,
   Finding,
@@ -21,19 +21,22 @@ import { feedReaders, sourcesOf } from './pipeline.ts';
 export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
   const findings = [...pipeline.findings];
   for (const rules of pipeline.sources) find(model, rules, 'source() names', findings);
-  for (const projection of pipeline.projections) findings.push(...checkProjection(projection, model));
-  for (const archive of pipeline.archives) findings.push(...checkArchive(archive, pipeline, model));
-  for (const { name, from } of pipeline.publishes) find(model, from, `Projection ${name} publishes`, findings);
+  for (const projection of pipeline.projections)
+    findings.push(...about(projection.name, checkProjection(projection, model)));
+  for (const archive of pipeline.archives)
+    findings.push(...about(archive.name, checkArchive(archive, pipeline, model)));
+  for (const { name, from } of pipeline.publishes)
+    findings.push(...about(name, unknown(model, [from], `Projection ${name} publishes`)));
   for (const effect of pipeline.effects)
-    for (const of of sourcesOf(effect)) find(model, of, `Projection ${effect.name} reads`, findings);
+    findings.push(...about(effect.name, unknown(model, sourcesOf(effect), `Projection ${effect.name} reads`)));
   for (const { name, from, into } of pipeline.embeds) {
-    find(model, from, `Projection ${name} reads`, findings);
-    find(model, into, `Projection ${name} embeds into`, findings);
+    findings.push(...about(name, unknown(model, [from], `Projection ${name} reads`)));
+    findings.push(...about(name, unknown(model, [into], `Projection ${name} embeds into`)));
   }
   // Only of what could be worked out at all: a name that isn't there would be told once more.
   if (!findings.some(({ severity }) => severity === 'error')) findings.push(...checkExamples(pipeline, model));
   findings.push(...checkEmbeds(pipeline, model));
-  for (const ingest of pipeline.ingests) findings.push(...checkIngest(ingest, pipeline, model));
+  for (const ingest of pipeline.ingests) findings.push(...about(ingest.name, checkIngest(ingest, pipeline, model)));
   if (feedReaders(pipeline).length + pipeline.ingests.length === 0) {
     findings.push({
       code: 'no-projections',
@@ -52,7 +55,7 @@ function checkProjection(projection: ProjectionSpec, model: Model): Finding[] {
   const findings: Finding[] = [];
   find(model, projection.from, `Projection ${projection.name} reads`, findings);
   const sink = find(model, projection.into, `Projection ${projection.name} writes`, findings);
-  if (sink) findings.push(...checkKey(`Projection ${projection.name}`, sink));
+  if (sink) findings.push(...checkKey(`Projection ${projection.name}`, sink), ...ownDocuments(projection, sink));
   if (projection.kind === 'copy') {
     for (const join of projection.joins) {
       const joined = find(model, join.of, `Projection ${projection.name} joins`, findings);
@@ -119,6 +122,13 @@ function checkIngest({ name, from, into }: IngestSpec, { projections, publishes 
 
 const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;
 
+/** Findings of the names that the model doesn't have. */
+function unknown(model: Model, names: readonly SourceRef[], what: string): Finding[] {
+  const findings: Finding[] = [];
+  for (const of of names) find(model, of, what, findings);
+  return findings;
+}
+
 interface Found {
   readonly container: Container;
   readonly type: DocumentType;
@@ -176,6 +186,18 @@ function checkKey(what: string, { container, type }: Found): Finding[] {
       error('sink-key-missing', message, `Give every ${type.name} the field ${path.slice(1)}, or change the key.`),
     ];
   });
+}
+
+/** Contributions and tombstones lie in the partition of what they belong to, under ids and a type of their own. */
+function ownDocuments({ name, kind }: ProjectionSpec, { container }: Found): Finding[] {
+  const bad = container.partitionKey.find((path) => path === '/type' || (path === '/id' && kind === 'aggregate'));
+  if (bad === undefined) return [];
+  const message = `Projection ${name} can't write into ${place(container)}: ${bad} is part of its partition key`;
+  const mend =
+    bad === '/id'
+      ? 'An aggregate and its contributions share a logical partition: key its container by the group, for example by the tenant.'
+      : 'Millrace marks tombstones by their type: key the container by another property.';
+  return [error('sink-key-unfit', message, mend)];
 }
 
 function has(document: unknown, steps: readonly string[]): boolean {

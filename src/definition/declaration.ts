@@ -21,6 +21,10 @@ export const error = (code: string, message: string, mend: string): Finding => (
   mend,
 });
 
+/** Findings of one declaration, by its name. */
+export const about = (of: string, findings: readonly Finding[]): Finding[] =>
+  findings.map((finding) => ({ ...finding, of }));
+
 /** A name becomes part of document ids, lease prefixes and blob names, hence the narrow alphabet and length. */
 export function nameFindings(name: string, version: number): Finding[] {
   const findings: Finding[] = [];

@@ -1,6 +1,6 @@
 // What is wrong with embeds that can be seen before anything runs.
 import type { Model } from '../model/model.ts';
-import { error, ref } from './declaration.ts';
+import { about, error, ref } from './declaration.ts';
 import { typeRules } from './discriminator.ts';
 import { circles, readBy, writtenBy } from './field-flow.ts';
 import type { EmbedSpec, Finding, Pipeline, SourceRef } from './kinds.ts';
@@ -11,16 +11,14 @@ const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_
 /** Findings of the pipeline's embeds; that what they name is in the model is found elsewhere. */
 export function checkEmbeds(pipeline: Pipeline, model: Model): Finding[] {
   return [
-    ...pipeline.embeds.flatMap((spec) => [
-      ...pointRead(spec, model),
-      ...ownFields(spec, pipeline, model),
-      ...writable(spec, pipeline),
-    ]),
+    ...pipeline.embeds.flatMap((spec) =>
+      about(spec.name, [...pointRead(spec, model), ...ownFields(spec, pipeline, model), ...writable(spec, pipeline)]),
+    ),
     ...ownedTwice(pipeline.embeds),
     ...circles(pipeline, model).map((names) =>
       names.length === 1
         ? error(
-            'reads-what-it-writes',
+            'projection-cycle',
             `Projection ${names[0]} writes fields of its own source, so it would feed itself`,
             'Write into another type or other fields than those it reads.',
           )
@@ -91,7 +89,7 @@ function ownedTwice(embeds: readonly EmbedSpec[]): Finding[] {
         : undefined;
       if (field === undefined) continue;
       const message = `Projections ${other.name} and ${spec.name} both write ${field} of ${ref(spec.into)}`;
-      return [error('field-owned-twice', message, 'Let one of them own the field.')];
+      return about(spec.name, [error('field-owned-twice', message, 'Let one of them own the field.')]);
     }
     return [];
   });

@@ -3,7 +3,7 @@
 import { MillraceError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import type { Model } from '../model/model.ts';
-import { error, ref } from './declaration.ts';
+import { about, error, ref } from './declaration.ts';
 import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from './kinds.ts';
 import { recompute } from './recompute.ts';
 import { recomputeRows } from './recompute-rows.ts';
@@ -15,13 +15,16 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
   const keyPaths = ({ container }: SourceRef): readonly string[] =>
     model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
   const findings = new Map<string, Finding>();
+  const found = (of: string, key: string, finding: Finding): void => {
+    for (const named of about(of, [finding])) findings.set(key, findings.get(key) ?? named);
+  };
   const refused =
     ({ name, from }: { readonly name: string; readonly from: SourceRef }) =>
     (doc: Doc, cause: unknown): void => {
       const code = cause instanceof MillraceError ? cause.code : 'projection-threw';
       const mend = (cause instanceof MillraceError ? cause.mend : undefined) ?? 'Mend the function, or the example.';
       const message = `Projection ${name} can't take the example ${String(doc['id'])} of ${ref(from)}: ${messageOf(cause)}`;
-      findings.set(`${name} ${code}`, findings.get(`${name} ${code}`) ?? error('example-refused', message, mend));
+      found(name, `${name} ${code}`, error('example-refused', message, mend));
     };
   const written = new Map<string, ProjectionSpec>();
   for (const spec of pipeline.projections) {
@@ -31,14 +34,18 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
       const bad = paths.find((path) => !isScalar(at(row, path)));
       if (bad !== undefined) {
         const message = `Projection ${spec.name} makes of an example of ${ref(spec.from)} a document without a string, number or boolean in ${bad}, the key of ${spec.into.container}`;
-        findings.set(`${spec.name} key`, error('sink-key-value', message, `Return ${bad.slice(1)} in every document.`));
+        found(
+          spec.name,
+          `${spec.name} key`,
+          error('sink-key-value', message, `Return ${bad.slice(1)} in every document.`),
+        );
       }
       const place = `${spec.into.container} ${key}`;
       const other = written.get(place);
       if (other && other.name !== spec.name) {
         const message = `Projections ${other.name} and ${spec.name} write one document of ${spec.into.container}: ${key}`;
         const mend = 'Give one of them another type or container: each document has one owner.';
-        findings.set(`${other.name} ${spec.name}`, error('sink-shared', message, mend));
+        found(spec.name, `${other.name} ${spec.name}`, error('sink-shared', message, mend));
       }
       written.set(place, spec);
     }

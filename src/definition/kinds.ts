@@ -267,6 +267,8 @@ export interface SourceRules extends SourceRef {
 
 export interface Finding {
   readonly code: string;
+  /** Name of the declaration that it is about. */
+  readonly of?: string;
   readonly severity: 'error' | 'warning';
   readonly message: string;
   readonly mend?: string;

@@ -1,6 +1,6 @@
 import type { ArchiveSpec, DerivedSpec, Doc, Finding, IngestSpec, Pipeline, SourceRef, SourceRules } from './kinds.ts';
 import { projectionId } from './kinds.ts';
-import { type Declaration, error, plain, ref } from './declaration.ts';
+import { type Declaration, about, error, plain, ref } from './declaration.ts';
 import type { IngestDeclaration } from './ingest.ts';
 import { MODEL_FILE, type ModelFile, type Type } from './types.ts';
 
@@ -49,11 +49,12 @@ const NAME = /^[a-z0-9-]{1,50}$/;
 export function definePipeline(options: PipelineOptions): Pipeline {
   const { name = 'millrace', tenant, sources = [], projections, ingest = [] } = options;
   const findings: Finding[] = [...projections.flatMap(own), ...ingest.flatMap(own)];
-  for (const id of repeated([...projections, ...ingest].map(projectionId))) {
-    findings.push(error('projection-twice', `Two projections are called ${id}`, 'Rename one, or raise its version.'));
+  for (const spec of repeated([...projections, ...ingest], projectionId)) {
+    const message = `Two projections are called ${projectionId(spec)}`;
+    findings.push(...about(spec.name, [error('projection-twice', message, 'Rename one, or raise its version.')]));
   }
-  for (const of of repeated(sources.map(ref))) {
-    findings.push(error('source-twice', `Two source() rules are given for ${of}`, 'Join them into one.'));
+  for (const of of repeated(sources, ref)) {
+    findings.push(error('source-twice', `Two source() rules are given for ${ref(of)}`, 'Join them into one.'));
   }
   findings.push(...unreadSources(sources, projections));
   for (const of of mixedFeeds(sources)) {
@@ -87,13 +88,14 @@ export function definePipeline(options: PipelineOptions): Pipeline {
 
 /** What the builder found; a spec that was made by hand has nothing to say. */
 const own = (declared: DerivedSpec | IngestSpec | Declaration | IngestDeclaration): readonly Finding[] =>
-  'findings' in declared ? (declared as Declaration).findings : [];
+  'findings' in declared ? about(declared.name, (declared as Declaration).findings) : [];
 
 const byTenant = (archive: ArchiveSpec, tenant: string | undefined): ArchiveSpec =>
   tenant === undefined ? archive : { tenantField: tenant, ...archive };
 
-const repeated = (names: readonly string[]): Set<string> =>
-  new Set(names.filter((name, at) => names.indexOf(name) !== at));
+/** One of each group that has the same name. */
+const repeated = <T>(items: readonly T[], name: (item: T) => string): T[] =>
+  [...Map.groupBy(items, name).values()].flatMap(([first, ...others]) => (first && others.length > 0 ? [first] : []));
 
 /** A container has one feed at a time, whichever of its types are read. */
 const mixedFeeds = (sources: readonly SourceRules[]): string[] =>

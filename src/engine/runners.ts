@@ -1,6 +1,6 @@
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { splitPath } from '../cosmos/paths.ts';
-import { type EffectSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import { type EffectSpec, type Pipeline, projectionId } from '../definition/kinds.ts';
 import { ref } from '../definition/declaration.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import type { SourceContainer, TypeRules } from '../feed/change-mapper.ts';
@@ -15,7 +15,6 @@ import { referenceRunner } from '../projections/reference/runner.ts';
 import { publishRunner } from '../projections/publish/runner.ts';
 import type { Runner } from '../projections/runner.ts';
 import { sendRunner } from '../projections/send/runner.ts';
-import type { SinkContainer } from '../projections/sink-container.ts';
 import type { EventHubSink } from '../sinks/event-hub.ts';
 
 export interface RunnerOptions {
@@ -52,7 +51,6 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
   const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
-    assertOwnDocumentsFit(spec, sink);
     if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...options, feeds: read.has(ref(spec.into)) });
     if (spec.kind === 'reference') return referenceRunner(spec, sink, options);
     return copyRunner(spec, sink, { ...options, sources });
@@ -97,21 +95,4 @@ export function sinkContainer(name: string, model: Model): { name: string; keyPa
     });
   }
   return { name, keyPaths: found.partitionKey.map((path) => [...splitPath(path)]) };
-}
-
-/** Contributions and tombstones lie in the partition of what they belong to, under ids and a type of their own. */
-function assertOwnDocumentsFit(spec: ProjectionSpec, sink: SinkContainer): void {
-  const names = sink.keyPaths.map((path) => path.join('/'));
-  const bad = names.find((name) => name === 'type' || (name === 'id' && spec.kind === 'aggregate'));
-  if (bad === undefined) return;
-  throw new UsageError(
-    'sink-key-unfit',
-    `${projectionId(spec)} can't write to ${sink.name}: /${bad} is part of its partition key`,
-    {
-      mend:
-        bad === 'id'
-          ? 'An aggregate and its contributions share a logical partition: key its container by the group, for example by the tenant.'
-          : 'Millrace marks tombstones by their type: key the container by another property.',
-    },
-  );
 }

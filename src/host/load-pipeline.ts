@@ -4,11 +4,10 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
-import type { PipelineSource } from '../definition/contract/declared.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import { modelPath } from '../definition/model-ref.ts';
 import type { Model } from '../model/model.ts';
-import type { LoadedPipeline } from '../operations/workspace.ts';
+import type { DeclaredPipeline, LoadedPipeline } from '../operations/workspace.ts';
 import { readBuilt } from './built-model.ts';
 
 /**
@@ -37,7 +36,7 @@ async function holdContract(folder: string, modelFile: string): Promise<void> {
   const { readDesign } = await import('../model/reader/design.ts');
   const design = await readDesign(modelFile);
   const declared = design.projectionsAt && (await declaredPipeline(folder));
-  if (!declared) return;
+  if (!declared || 'unloadable' in declared) return;
   const { contractRules } = await import('../definition/contract/rules.ts');
   const { checkDocuments } = await import('../model/rules/index.ts');
   const rules = contractRules(declared.pipeline, declared.source).filter(({ id }) => HELD.has(id));
@@ -67,14 +66,17 @@ export async function loadModel(file: string): Promise<Model> {
 export const pipelineFile = (folder: string): string | undefined =>
   ['pipeline.ts', 'pipeline.js'].map((name) => join(folder, name)).find((path) => existsSync(path));
 
-/** The pipeline as it is declared, held against nothing, with its text; undefined where the folder has none. */
-export async function declaredPipeline(
-  folder: string,
-): Promise<{ pipeline: Pipeline; source: PipelineSource } | undefined> {
+/** The pipeline as it is declared, held against nothing, or why it can't be loaded; undefined where the folder has none. */
+export async function declaredPipeline(folder: string): Promise<DeclaredPipeline | undefined> {
   const file = pipelineFile(folder);
-  return file === undefined
-    ? undefined
-    : { pipeline: await importPipeline(folder), source: { file, text: await readFile(file, 'utf8') } };
+  if (file === undefined) return undefined;
+  const source = { file, text: await readFile(file, 'utf8') };
+  try {
+    return { source, pipeline: await importPipeline(folder) };
+  } catch (error) {
+    if (error instanceof UsageError) return { source, unloadable: error };
+    throw error;
+  }
 }
 
 async function importPipeline(folder: string): Promise<Pipeline> {

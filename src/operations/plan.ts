@@ -30,7 +30,8 @@ export const plan = defineOperation({
       .describe('say what this would change of what runs on the account, and what that costs; exit code 1 if refused'),
   }),
   run: async ({ profile, against }, { workspace }): Promise<Planned> => {
-    const { pipeline, documents, folder } = await readPair(workspace, undefined);
+    const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined);
+    if (unloadable) throw unloadable;
     if (!pipeline || !documents.design) {
       throw new UsageError('pipeline-missing', `There is no pipeline in ${folder} to plan`, {
         mend: 'Name its folder with --pipeline.',

@@ -1,5 +1,6 @@
 import type { Container, CosmosClient, Database } from '@azure/cosmos';
 import type { ContainerClient } from '@azure/storage-blob';
+import type { UsageError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
 import type { PipelineSource } from '../definition/contract/declared.ts';
 import type { Pipeline } from '../definition/kinds.ts';
@@ -15,6 +16,12 @@ export interface LoadedPipeline {
   readonly modelFile: string;
   readonly model: Model;
 }
+
+/** A folder's pipeline as it is declared, held against nothing, with its text. */
+export type DeclaredPipeline = { readonly source: PipelineSource } & (
+  | { readonly pipeline: Pipeline }
+  | { readonly unloadable: UsageError }
+);
 
 /** The account of the settings, connected and asked once. */
 export interface Services {
@@ -47,8 +54,8 @@ export interface Workspace {
   /** The folder's data-model document alone, for what needs no pipeline yet. */
   model(): Promise<Model>;
   pipeline(): Promise<LoadedPipeline>;
-  /** A folder's pipeline as it is declared, held against nothing, with its text; undefined where there is none. */
-  declared(folder: string): Promise<{ readonly pipeline: Pipeline; readonly source: PipelineSource } | undefined>;
+  /** Undefined where the folder has no pipeline. */
+  declared(folder: string): Promise<DeclaredPipeline | undefined>;
   services(): Promise<Services>;
   /** The pipeline's background jobs, connected. */
   jobs(): Promise<Jobs>;

@@ -150,6 +150,63 @@ describe('model check', () => {
   });
 });
 
+describe('a pipeline beside the documents', () => {
+  const beside = async (pipeline: string, edits: readonly Edit[] = []): Promise<string> => {
+    const { requirements, design } = edited(edits);
+    return folder({
+      'cosmosdb_requirements.md': requirements,
+      'cosmosdb_data_model.md': design,
+      'pipeline.ts': pipeline,
+    });
+  };
+  const unready = (projections: string, helpers = ''): string =>
+    `${helpers}
+    export default {
+      name: 'shop', modelFile: './cosmosdb_data_model.md', sources: [], embeds: [], effects: [], archives: [],
+      publishes: [], ingests: [], findings: [], projections: [${projections}],
+    };`;
+  const days = (groupBy: string): string => `{
+    kind: 'aggregate', name: 'days', version: 1, onDelete: 'remove', stable: false, maxLag: '30 s',
+    from: { container: 'Orders', type: 'order' }, into: { container: 'Days', type: 'day' },
+    groupBy: ${groupBy}, measures: { orders: { kind: 'count' } },
+  }`;
+
+  it('what a host refuses at its start is a finding', async () => {
+    const path = await beside(unready(days('() => ({ day: null })')));
+    const { code, stdout } = await check(path);
+    expect(stdout).toMatch(/error G13 {2}\d+\/pipeline\.ts:\d+\n.* without a string, number or boolean in \/day/);
+    expect(code).toBe(1);
+    const dev = await cli(['dev', '--once', '--pipeline', path], { directory: root });
+    expect(dev).toMatchObject({ code: 2, stderr: expect.stringContaining('without a string, number or boolean') });
+  });
+
+  it.each([
+    ['throws', '\n\nthrow new Error("no such setting");', 3, 'no such setting'],
+    ['imports what isn’t there', '\nimport "./nowhere.ts";', 1, 'nowhere.ts'],
+    ['is no TypeScript', 'export default {', 1, "can't be loaded"],
+    ['has no pipeline', 'export default 1;', 1, 'no pipeline as its default export'],
+  ])('one that %s is a finding among those of the documents', async (_, text, line, says) => {
+    const { code, stdout } = await check(await beside(text, [WRONG]));
+    expect(stdout).toContain('error A3');
+    expect(stdout).toMatch(new RegExp(`error G13 +\\d+/pipeline\\.ts:${line}\n.*`));
+    expect(stdout).toContain(says);
+    expect(code).toBe(1);
+  });
+
+  it('one that can’t be loaded keeps the verbs from running that need it, and the others not', async () => {
+    const path = await beside('throw new Error("no such setting");');
+    expect((await cli(['model', 'cost', path], { directory: root })).code).toBe(0);
+    for (const verb of [
+      ['model', 'format', path, '--projections'],
+      ['plan', '--pipeline', path],
+    ])
+      expect(await cli(verb, { directory: root })).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('no such setting'),
+      });
+  });
+});
+
 describe('what is no pair of documents', () => {
   it.each([
     ['binary', { 'cosmosdb_data_model.md': Uint8Array.from([1, 0, 2]) }, /binary: there is a NUL byte/],
@@ -197,7 +254,7 @@ describe('model explain, cost and format', () => {
     const one = await cli(['model', 'explain', 'b11']);
     expect(one.stdout).toMatch(/^B11 {2}/);
     for (const part of ['How to mend', 'Source', '70 %']) expect(one.stdout).toContain(part);
-    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(106);
+    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(107);
     expect(await cli(['model', 'explain', 'B111'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean B1'),

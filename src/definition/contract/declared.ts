@@ -9,6 +9,13 @@ export interface PipelineSource {
   readonly text: string;
 }
 
+/** Why a pipeline.ts that is there can't be looked at. */
+export interface Unloadable {
+  readonly message: string;
+  readonly mend?: string;
+  readonly at: Place;
+}
+
 export interface Declared {
   readonly name: string;
   readonly kind: DerivedSpec['kind'];
@@ -28,11 +35,13 @@ export const writing = ({ kind }: Pick<Declared, 'kind'>): string =>
 
 export class Contract {
   readonly pipeline: Pipeline | undefined;
+  readonly unloadable: Unloadable | undefined;
   readonly declared: readonly Declared[];
   readonly #source: PipelineSource | undefined;
 
-  constructor(pipeline: Pipeline | undefined, source: PipelineSource | undefined) {
+  constructor(pipeline: Pipeline | undefined, source: PipelineSource | undefined, unloadable?: Unloadable) {
     this.pipeline = pipeline;
+    this.unloadable = unloadable;
     this.#source = source;
     this.declared = pipeline ? feedReaders(pipeline).map((spec) => this.#declare(spec)) : [];
   }
@@ -70,20 +79,26 @@ export class Contract {
       kind: spec.kind,
       spec,
       from: spec.kind === 'custom' ? spec.sources[0] : spec.from,
-      joins: spec.kind === 'copy' ? spec.joins.map(({ of }) => of) : spec.kind === 'reference' ? [spec.tenants] : [],
+      joins: joinsOf(spec),
       into: 'into' in spec ? spec.into : undefined,
       maxLag: 'maxLag' in spec ? spec.maxLag : undefined,
       onDelete: 'onDelete' in spec ? spec.onDelete : undefined,
-      at: this.#place(spec.name),
+      at: this.placeOf(spec.name),
     };
   }
 
-  /** Where the name stands as a string of its own: names are unique in a pipeline. */
-  #place(name: string): Place {
+  /** Where the name stands as a string of its own, as names are unique in a pipeline; else its first line. */
+  placeOf(name: string): Place {
     const { file = 'pipeline.ts', text = '' } = this.#source ?? {};
     const at =
       [`'${name}'`, `"${name}"`, `\`${name}\``].map((literal) => text.indexOf(literal)).find((index) => index >= 0) ??
       0;
     return { file, line: text.slice(0, at).split('\n').length };
   }
+}
+
+function joinsOf(spec: DerivedSpec): readonly SourceRef[] {
+  if (spec.kind === 'copy') return spec.joins.map(({ of }) => of);
+  if (spec.kind === 'reference') return [spec.tenants];
+  return spec.kind === 'custom' ? spec.sources.slice(1) : [];
 }

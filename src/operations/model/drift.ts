@@ -24,7 +24,8 @@ export const modelDrift = defineOperation({
       .describe('newest documents read of each container and type'),
   }),
   run: async ({ sample: count }, { workspace, signal, screen }) => {
-    const { documents, pipeline } = await readPair(workspace, undefined);
+    const { documents, pipeline, unloadable } = await readPair(workspace, undefined);
+    if (unloadable) throw unloadable;
     const { design } = documents;
     if (!design)
       throw new UsageError('model-missing', 'There is no data model to compare with', {

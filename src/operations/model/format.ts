@@ -22,7 +22,8 @@ export const modelFormat = defineOperation({
   run: async ({ directory, projections, check }, { workspace }) => {
     if (!projections)
       throw new UsageError('nothing-to-format', 'Nothing was asked for', { mend: 'Say --projections.' });
-    const { documents, pipeline } = await readPair(workspace, directory);
+    const { documents, pipeline, unloadable } = await readPair(workspace, directory);
+    if (unloadable) throw unloadable;
     const { design } = documents;
     if (!pipeline || !design) {
       const lacking = pipeline ? 'cosmosdb_data_model.md' : 'pipeline.ts';

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../definition/contract/rules.ts';
-import type { PipelineSource } from '../../definition/contract/declared.ts';
+import type { Unloadable } from '../../definition/contract/declared.ts';
 import type { Pipeline } from '../../definition/kinds.ts';
 import { modelPath } from '../../definition/model-ref.ts';
 import type { Documents } from '../../model/documents.ts';
@@ -12,7 +12,7 @@ import { readRequirements } from '../../model/reader/requirements.ts';
 import { MODEL_RULES } from '../../model/rules/index.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { suggestion } from '../suggest.ts';
-import type { Workspace } from '../workspace.ts';
+import type { DeclaredPipeline, Workspace } from '../workspace.ts';
 
 /** As the modelling prompt names them. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';
@@ -22,6 +22,8 @@ export interface Pair {
   readonly folder: string;
   readonly documents: Documents;
   readonly pipeline: Pipeline | undefined;
+  /** Why the pipeline that is there is undefined: a finding of `rules`, and for all others an error. */
+  readonly unloadable: UsageError | undefined;
   readonly rules: readonly Rule[];
 }
 
@@ -29,8 +31,9 @@ export interface Pair {
 export const everyRule = (): Rule[] => [...MODEL_RULES, ...contractRules()];
 
 /**
- * Reads what is to be checked: `directory`, else the pipeline folder.
- * @throws UsageError `model-missing`, and whatever the readers and the pipeline's import throw
+ * Reads what is to be checked: `directory`, else the pipeline folder. A pipeline that can't be loaded doesn't keep the
+ * documents from being read.
+ * @throws UsageError `model-missing`, and whatever the readers throw
  */
 export async function readPair(workspace: Workspace, directory: string | undefined): Promise<Pair> {
   const named = directory === undefined ? workspace.folder : resolve(workspace.directory, directory);
@@ -42,7 +45,8 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   // One of the documents may be named instead of its folder.
   const folder = kind === 'file' ? dirname(named) : named;
   const declared = await workspace.declared(folder);
-  const design = declared ? modelPath(declared.pipeline, folder) : join(folder, DESIGN);
+  const pipeline = declared && 'pipeline' in declared ? declared.pipeline : undefined;
+  const design = pipeline ? modelPath(pipeline, folder) : join(folder, DESIGN);
   const requirements = join(dirname(design), REQUIREMENTS);
   const [hasDesign, hasRequirements] = [
     (await kindOf(design)) !== undefined,
@@ -64,13 +68,24 @@ export async function readPair(workspace: Workspace, directory: string | undefin
         )
       : undefined,
   };
-  const source: PipelineSource | undefined = declared?.source;
+  const unloadable = declared && 'unloadable' in declared ? declared.unloadable : undefined;
   return {
     folder,
     documents,
-    pipeline: declared?.pipeline,
-    rules: [...MODEL_RULES, ...contractRules(declared?.pipeline, source)],
+    pipeline,
+    unloadable,
+    rules: [...MODEL_RULES, ...contractRules(pipeline, declared?.source, declared && whyNot(declared))],
   };
+}
+
+/** With the line that the error names, where it names one. */
+function whyNot(declared: DeclaredPipeline): Unloadable | undefined {
+  if (!('unloadable' in declared)) return undefined;
+  const { file } = declared.source;
+  const { message, mend, cause } = declared.unloadable;
+  const stack = cause instanceof Error ? (cause.stack ?? '') : '';
+  const line = Number(stack.split(basename(file))[1]?.match(/^:(\d+)/)?.[1] ?? 1);
+  return { message, at: { file, line }, ...(mend !== undefined && { mend }) };
 }
 
 const missing = (what: string): UsageError =>

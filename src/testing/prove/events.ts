@@ -4,6 +4,7 @@ import { EventHubProducerClient } from '@azure/event-hubs';
 import { canonical, isObject } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import type { Doc, Pipeline, PublishSpec } from '../../definition/kinds.ts';
+import { isEmptied } from '../../definition/emptied.ts';
 import { ownFields } from '../../definition/recompute.ts';
 import type { PublishedEvent } from '../../emulator/eventhubs/index.ts';
 import { valueAt } from '../../model/rules/facts.ts';
@@ -51,7 +52,7 @@ export function askEvents(
 ): Asked {
   const rules = typeRules(pipeline.sources, spec.from);
   const paths = model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
-  const said = new Map<string, { readonly sequence: string; readonly data: unknown }>();
+  const said = new Map<string, { readonly sequence: string; readonly op: string; readonly data: unknown }>();
   const asked = (first?: string): Asked => ({
     runs: events.length,
     rows: said.size,
@@ -59,28 +60,38 @@ export function askEvents(
     loaded: 0,
     ...(first !== undefined && { first }),
   });
-  for (const event of events) {
-    const { subject, sequence, data } = contentOf(spec, event);
-    const before = said.get(subject);
-    if (before && sequence < before.sequence)
-      return asked(`${spec.name}: ${subject} says ${sequence} after ${before.sequence}`);
-    said.set(subject, { sequence, data });
-  }
-  for (const raw of stored.get(spec.from.container) ?? []) {
-    if (!isOfType(spec.from.type, rules, raw)) continue;
+  /** What the last event of a document must say; one with its delete mark is told as it is, as a delete. */
+  const due = (raw: Doc): { is: 'due' | 'left out' | 'refused'; op: string; data: unknown } => {
     const own = ownFields(raw);
-    const doc = rules.upcast ? rules.upcast(own) : own;
-    const subject = canonical([...paths.map((path) => valueAt(raw, path)), raw['id']]);
-    const last = said.get(subject);
-    const gone = rules.deleted?.(doc) ?? false;
-    if (!gone && spec.where && !spec.where(doc)) continue;
-    const wanted = gone ? null : (spec.map?.(doc) ?? doc);
-    // What was never published needn't be taken back.
-    if (gone && !last) continue;
-    if (canonical(last?.data ?? null) !== canonical(JSON.parse(JSON.stringify(wanted))))
-      return asked(
-        `${spec.name}: ${subject} says ${canonical(last?.data ?? null)} where ${canonical(wanted)} is right`,
-      );
+    try {
+      const doc = rules.upcast ? rules.upcast(own) : own;
+      const op = isEmptied(raw) || rules.deleted?.(doc) ? 'delete' : 'upsert';
+      const is = spec.where && !spec.where(doc) ? 'left out' : 'due';
+      const data: unknown = is === 'due' && spec.map ? spec.map(doc) : doc;
+      return { is, op, data: JSON.parse(JSON.stringify(data ?? null)) };
+    } catch {
+      return { is: 'refused', op: '', data: null };
+    }
+  };
+  for (const event of events) {
+    const { subject, ...content } = contentOf(spec, event);
+    const before = said.get(subject);
+    if (before && content.sequence < before.sequence)
+      return asked(`${spec.name}: ${subject} says ${content.sequence} after ${before.sequence}`);
+    said.set(subject, content);
+  }
+  const keyOf = (raw: Doc): unknown[] => paths.map((path) => valueAt(raw, path));
+  const documents = (stored.get(spec.from.container) ?? [])
+    .filter((raw) => isOfType(spec.from.type, rules, raw))
+    .map((raw) => ({ key: canonical(keyOf(raw)), subject: canonical([...keyOf(raw), raw['id']]), ...due(raw) }));
+  // What the pipeline's own functions throw on is parked, and so is what waits behind it.
+  const held = new Set(documents.flatMap(({ key, is }) => (is === 'refused' ? [key] : [])));
+  for (const { key, subject, is, op, data } of documents) {
+    if (is !== 'due' || (spec.order === 'partitionKey' && held.has(key))) continue;
+    const last = said.get(subject) ?? { op: 'nothing', data: null };
+    if (last.op === op && canonical(last.data) === canonical(data)) continue;
+    const [wrong, right] = [last, { op, data }].map((of) => `${of.op} ${canonical(of.data)}`);
+    return asked(`${spec.name}: ${subject} says ${wrong} where ${right} is right`);
   }
   return asked();
 }
@@ -90,6 +101,7 @@ function contentOf({ format }: PublishSpec, { body, properties }: PublishedEvent
   return {
     subject: String(about['subject']),
     sequence: String(about['sequence']),
+    op: String(about['op']),
     data: format === 'raw' ? body : about['data'],
   };
 }

@@ -9,21 +9,25 @@ import { runCli } from './run.ts';
 /** A signal sent to the whole group can reach us twice; only a later one means impatience. */
 const IMPATIENT_AFTER_MS = 500;
 
-const controller = new AbortController();
+let controller: AbortController | undefined;
 let interrupted: { readonly code: number; readonly at: number } | undefined;
-for (const [name, code] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const) {
-  process.on(name, () => {
-    // The first asks for a clean stop, a later one doesn't wait for it.
-    if (interrupted) {
-      if (performance.now() - interrupted.at > IMPATIENT_AFTER_MS) process.exit(code);
-      return;
-    }
-    interrupted = { code, at: performance.now() };
-    controller.abort(new DOMException('Interrupted', 'AbortError'));
-  });
+function cleanStop(): AbortController {
+  const stop = new AbortController();
+  for (const [name, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    process.on(name, () => {
+      // The first asks for a clean stop, a later one doesn't wait for it.
+      if (interrupted) {
+        if (performance.now() - interrupted.at > IMPATIENT_AFTER_MS) process.exit(code);
+        return;
+      }
+      interrupted = { code, at: performance.now() };
+      stop.abort(new DOMException('Interrupted', 'AbortError'));
+    });
+  }
+  return stop;
 }
 // `millrace … | head` closes our output: that is nobody's failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -38,8 +42,10 @@ const code = await runCli(new Registry([...registry.all(), modelProve]), version
   stdout: process.stdout,
   stderr: process.stderr,
   directory: process.cwd(),
-  signal: controller.signal,
+  get signal() {
+    return (controller ??= cleanStop()).signal;
+  },
 });
-process.exitCode = controller.signal.aborted ? (interrupted?.code ?? code) : code;
+process.exitCode = interrupted?.code ?? code;
 // A socket that some library keeps open must not hold the terminal.
 setTimeout(() => process.exit(), 2_000).unref();

@@ -13,7 +13,7 @@ export interface Io {
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly directory: string;
-  /** Aborted by Ctrl-C. */
+  /** Aborted by Ctrl-C and SIGTERM, once somebody has asked for it; until then they end the process. */
   readonly signal: AbortSignal;
 }
 
@@ -49,9 +49,13 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
   const context = {
     workspace,
     actor: actor(),
-    signal: io.signal,
+    // A verb that reads leaves nothing half done: until it asks for the signal, it may be ended where it is.
+    get signal() {
+      return io.signal;
+    },
     screen: new TerminalScreen(flags.json ? io.stderr : io.stdout),
   };
+  if (operation.effect !== 'reads') void io.signal;
   const print = (value: unknown, text: string): void => {
     io.stdout.write(flags.json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`);
   };

@@ -217,6 +217,11 @@ describe('what is no pair of documents', () => {
       /20\.7 MB; a modelling document has 1 MB at most/,
     ],
     ['nested', { 'cosmosdb_data_model.md': `# T\n## Container Designs\n${'>'.repeat(40_000)}a` }, /nested too deep/],
+    [
+      'marks without end',
+      { 'cosmosdb_data_model.md': `# T\n## Container Designs\na\n\n${'*a_ '.repeat(40_000)}` },
+      /cosmosdb_data_model\.md, line 5, can't be read: there are too many of \* _ ~/,
+    ],
     ['UTF-16', { 'cosmosdb_data_model.md': Buffer.from(`\uFEFF${DESIGN}`, 'utf16le') }, /UTF-16/],
     [
       'mixed encodings',

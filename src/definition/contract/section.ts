@@ -25,7 +25,7 @@ export function withProjections(document: string, design: Design, pipeline: Pipe
   const text = document.slice(mark.length);
   const newline = text.includes('\r\n') ? '\r\n' : '\n';
   const contract = new Contract(pipeline, undefined);
-  const span = tableSpans(text, 'projections')[0];
+  const span = tableSpans(text, design.file, 'projections')[0];
   return mark + (span ? refreshed(text, span, design, contract, newline) : inserted(text, design, contract, newline));
 }
 

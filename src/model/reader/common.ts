@@ -8,12 +8,12 @@ import { piecesOf } from './prose.ts';
 import { hasColumns, column, plainText, tablesOf } from './tables.ts';
 import { waiversOf } from './waivers.ts';
 
-/** @throws UsageError `document-too-deep` for Markdown or JSON nested so deep that no tree is made of it */
+/** @throws UsageError `document-too-intricate`; `document-too-deep` for Markdown or JSON nested so deep that no tree is made of it */
 export function outlineOf(text: string, file: string): Section {
   const line = tooDeepAt(text);
   if (line !== undefined) throw tooDeep(`${file}, line ${line}, can't be read: it is nested too deep`);
   try {
-    return outline(text);
+    return outline(text, file);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     throw tooDeep(`${file} can't be read: its lists or quotes are nested too deep`, cause);

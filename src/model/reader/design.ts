@@ -9,7 +9,7 @@ import { type Section, within } from './outline.ts';
 import { isProjections, projectionDerivedFrom, projectionFromBullets, projectionOf } from './projections.ts';
 import { type ReadModel, readDrafts } from './read.ts';
 import { sectionNameOf } from './sections.ts';
-import { readDocument } from './source.ts';
+import { parsed, readDocument } from './source.ts';
 import { sectionsNamed } from './prose.ts';
 import { tablesOf } from './tables.ts';
 
@@ -18,7 +18,10 @@ export const readDesign = async (path: string, known: readonly string[] = []): P
   parseDesign(await readDocument(path), path, known);
 
 /** Throws what `parseModel` throws. */
-export function parseDesign(document: string, file: string, known: readonly string[] = []): Design {
+export const parseDesign = (document: string, file: string, known: readonly string[] = []): Design =>
+  parsed(document, file, () => designOf(document, file, known));
+
+function designOf(document: string, file: string, known: readonly string[]): Design {
   const text = document.replace(/^\uFEFF/, '');
   const read = readDrafts(text, file);
   const { root, model, stated, lines } = read;

@@ -1,9 +1,7 @@
 // The document as a tree of sections over the Markdown syntax tree, so that fences hide headings and every fact has a line.
 import type { Heading, Nodes, RootContent } from 'mdast';
-import { fromMarkdown } from 'mdast-util-from-markdown';
-import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { toString } from 'mdast-util-to-string';
-import { gfm } from 'micromark-extension-gfm';
+import { parseMarkdown } from './markdown.ts';
 
 export interface Section {
   readonly depth: number;
@@ -20,10 +18,10 @@ export interface Section {
 }
 
 /** A section of depth 0 that holds what stands before the first heading, and all the others. */
-export function outline(text: string): Section {
+export function outline(text: string, file: string): Section {
   const root: Section = { depth: 0, title: '', struck: false, line: 1, blocks: [], sections: [] };
   const open = [root];
-  for (const node of fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] }).children) {
+  for (const node of parseMarkdown(text, file).children) {
     if (node.type !== 'heading') {
       open.at(-1)?.blocks.push(node);
       continue;

@@ -8,7 +8,7 @@ import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
 import { normalised, sectionName } from './labels.ts';
 import { type Section, within } from './outline.ts';
-import { readDocument } from './source.ts';
+import { parsed, readDocument } from './source.ts';
 import { sectionNameOf } from './sections.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws what `readDocument` and `parseModel` throw. */
@@ -17,11 +17,11 @@ export const readModel = async (path: string): Promise<Model> => parseModel(awai
 /**
  * The text of a data-model document as a Model; `file` is only named in places. What it couldn't read is in `findings`.
  * Throws UsageError `not-a-model-document` where none of the sections occurs, `model-without-containers`, and
- * `document-too-deep`.
+ * `document-too-deep`, `document-too-intricate` or `document-too-slow`.
  */
 // The Markdown parser drops a byte order mark but counts offsets without it: values would be cut one off.
 export const parseModel = (document: string, file: string): Model =>
-  readDrafts(document.replace(/^\uFEFF/, ''), file).model;
+  parsed(document, file, () => readDrafts(document.replace(/^\uFEFF/, ''), file).model);
 
 export interface ReadModel {
   readonly root: Section;

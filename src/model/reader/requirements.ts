@@ -6,7 +6,7 @@ import { type Section, within } from './outline.ts';
 import { patternId } from './pattern-ids.ts';
 import { bytesOf, numberAt, quantities, rate } from './quantity.ts';
 import { requirementsSection, sectionNameOf } from './sections.ts';
-import { readDocument } from './source.ts';
+import { parsed, readDocument } from './source.ts';
 import { type Row, column, hasColumns, tablesOf } from './tables.ts';
 
 /** Reads `cosmosdb_requirements.md`. Throws what `readDocument` and `parseRequirements` throw. */
@@ -17,7 +17,10 @@ const ID = ['pattern', 'id', '模式', '编号', '序号'];
 const RATE = ['rps', 'rate', 'requests', 'qps', 'throughput', 'frequency', '每秒请求数'];
 
 /** Throws UsageError `not-a-requirements-document` where none of its sections occurs. */
-export function parseRequirements(document: string, file: string): Requirements {
+export const parseRequirements = (document: string, file: string): Requirements =>
+  parsed(document, file, () => requirementsOf(document, file));
+
+function requirementsOf(document: string, file: string): Requirements {
   const text = document.replace(/^\uFEFF/, '');
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);

@@ -1,6 +1,7 @@
 // From bytes to text: what can't be a document of ours is refused here with a word about why.
 import { readFile, stat } from 'node:fs/promises';
 import { UsageError, messageOf } from '../../base/errors.ts';
+import { inTime } from '../../base/in-time.ts';
 
 /** Bytes. Real pairs have 20 to 300 KB; a Markdown parser takes seconds for one megabyte of lists. */
 export const LARGEST = 1_000_000;
@@ -22,6 +23,22 @@ export async function readDocument(path: string): Promise<string> {
     );
   }
   return decode(bytes, path);
+}
+
+/**
+ * Milliseconds, at least and for each character. A document of nothing but lists takes a fifth of it for a character;
+ * lists and quotes by the thousand, and numbers by the thousand in one cell, take time with the square of their number.
+ */
+const LONGEST = { least: 15_000, each: 0.03 };
+
+/** What `parse` makes of a document's text. @throws UsageError `document-too-slow` */
+export function parsed<T>(text: string, file: string, parse: () => T): T {
+  const ms = Math.round(LONGEST.least + LONGEST.each * text.length);
+  return inTime(ms, parse, (cause) => {
+    const why = `${file} can't be read: it isn't understood after ${Math.round(ms / 1_000)} s`;
+    const mend = 'Something in it is there by the thousand: lists or quotes of their own, or numbers in one cell.';
+    return new UsageError('document-too-slow', why, { cause, mend });
+  });
 }
 
 const tooLarge = (path: string, size: number): UsageError =>

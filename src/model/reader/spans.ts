@@ -11,8 +11,8 @@ export interface TableSpan {
 }
 
 /** The tables of projections in the sections of that name. */
-export function tableSpans(text: string, section: string): TableSpan[] {
-  return sectionsNamed(outline(text), section).flatMap(({ blocks }) =>
+export function tableSpans(text: string, file: string, section: string): TableSpan[] {
+  return sectionsNamed(outline(text, file), section).flatMap(({ blocks }) =>
     blocks.flatMap((node) => {
       if (node.type !== 'table') return [];
       const [table] = tablesOf([node], text, '');

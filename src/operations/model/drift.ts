@@ -23,7 +23,8 @@ export const modelDrift = defineOperation({
       .default(100)
       .describe('newest documents read of each container and type'),
   }),
-  run: async ({ sample: count }, { workspace, signal, screen }) => {
+  run: async ({ sample: count }, context) => {
+    const { workspace, screen } = context;
     const { documents, pipeline, unloadable } = await readPair(workspace, undefined);
     if (unloadable) throw unloadable;
     const { design } = documents;
@@ -31,6 +32,7 @@ export const modelDrift = defineOperation({
       throw new UsageError('model-missing', 'There is no data model to compare with', {
         mend: 'Write cosmosdb_data_model.md, or let `millrace model import` draft it.',
       });
+    const { signal } = context;
     const services = await workspace.services();
     const live = await liveContainers(services, signal);
     const { model } = design;

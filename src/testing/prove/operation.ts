@@ -22,7 +22,8 @@ export const modelProve = defineOperation({
     seed: z.number().int().nonnegative().default(1).describe('the same seed makes the same changes and mishaps'),
     only: z.string().optional().describe('patterns by number, parted by commas: 3 or 3,5'),
   }),
-  run: async ({ seed, only }, { workspace, signal, screen }): Promise<Proof> => {
+  run: async ({ seed, only }, context): Promise<Proof> => {
+    const { workspace, screen } = context;
     const loaded = await workspace.pipeline();
     const { documents } = await readPair(workspace, undefined);
     const { design, requirements } = documents;
@@ -33,7 +34,7 @@ export const modelProve = defineOperation({
     const known = [
       ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),
     ];
-    return prove(loaded, { design, requirements }, { seed, only: chosen(only, known), signal, screen });
+    return prove(loaded, { design, requirements }, { seed, only: chosen(only, known), signal: context.signal, screen });
   },
   format: formatProof,
   ok: ({ totals, stages, examples }) =>

@@ -22,8 +22,20 @@ export type ModelOf<S> = ModelFile & {
   readonly [C in keyof S]: { readonly [T in keyof S[C]]: S[C][T] extends object ? Type<S[C][T]> : never };
 };
 
-/** Equality join: joined document's field → field of the document being copied. Data, so that both directions can be read. */
-export type On<P, C> = { readonly [K in keyof P]?: { [F in keyof C]-?: C[F] extends P[K] ? F : never }[keyof C] };
+/**
+ * Equality join: joined document's field → field of the document being copied. Data, so that both directions can be read.
+ * A field that is null or absent names no document, so it may be nullable or optional.
+ */
+export type On<P, C> = {
+  readonly [K in keyof P]?: { [F in keyof C]-?: Names<C[F], P[K]> extends true ? F : never }[keyof C];
+};
+
+/** Whether what is there of a field can be a value of another; a field that is never there can't. */
+type Names<Field, Value> = [NonNullable<Field>] extends [never]
+  ? false
+  : NonNullable<Field> extends NonNullable<Value>
+    ? true
+    : false;
 
 export interface JoinOf<P extends object, C> {
   readonly of: Type<P>;

@@ -19,6 +19,8 @@ interface Order {
   placedAt: string;
   lines: Line[];
   totalCents: number;
+  discount?: number | null;
+  former: null;
   deletedAt?: string;
 }
 interface Customer {
@@ -198,6 +200,32 @@ test('what contradicts the model does not compile', () => {
       copy('x', {
         from: m.Orders.order,
         into: m.CustomerOrders.orderSummary,
+        with: {
+          customer: {
+            of: m.Customers.customer,
+            // @ts-expect-error a field that may be null names a document, but one of numbers no string
+            on: { id: 'discount' },
+          },
+        },
+        map: (o, { customer }) => summary(o, customer?.name ?? null),
+      }),
+    () =>
+      copy('x', {
+        from: m.Orders.order,
+        into: m.CustomerOrders.orderSummary,
+        with: {
+          customer: {
+            of: m.Customers.customer,
+            // @ts-expect-error a field that is always null names none
+            on: { id: 'former' },
+          },
+        },
+        map: (o, { customer }) => summary(o, customer?.name ?? null),
+      }),
+    () =>
+      copy('x', {
+        from: m.Orders.order,
+        into: m.CustomerOrders.orderSummary,
         with: { customer: { of: m.Customers.customer, on: { id: 'customerId' } } },
         // @ts-expect-error a joined document may be missing
         map: (o, { customer }) => summary(o, customer.name),
@@ -207,5 +235,5 @@ test('what contradicts the model does not compile', () => {
     // @ts-expect-error the predicate is about the source's own fields
     () => source({ of: m.Customers.customer, deleted: (c) => c.deletedAt !== undefined }),
   ];
-  expect(wrong).toHaveLength(11);
+  expect(wrong).toHaveLength(13);
 });

@@ -1,8 +1,13 @@
-import type { PatchOperation } from '@azure/cosmos';
 import type { Key } from '../feed/change.ts';
 import type { Fence } from '../feed/fence.ts';
 
 export type SinkDocument = { readonly id: string; readonly _etag: string } & Readonly<Record<string, unknown>>;
+
+/** As `@azure/cosmos` has it; told here, so that a pipeline compiles where that isn't installed. */
+type PatchOperation =
+  | { readonly op: 'add' | 'replace' | 'set'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'incr'; readonly path: string; readonly value: number }
+  | { readonly op: 'remove'; readonly path: string };
 
 /**
  * One write of a batch; none is blind: `create` is If-None-Match by nature, the others carry the ETag they were decided

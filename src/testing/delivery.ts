@@ -27,7 +27,10 @@ export interface Adversity {
 const NEVER = new AbortController().signal;
 const PAGE = 5;
 
-/** The change feed of one source container, delivered to an engine page by page with a checkpoint. */
+/**
+ * The change feed of one source container, delivered to an engine page by page with a checkpoint.
+ * @internal
+ */
 export class Delivery {
   readonly #engine: Engine;
   readonly #source: CosmosChangeSource;

@@ -16,6 +16,10 @@ import { type Adversity, Delivery } from './delivery.ts';
 import { Dice } from './dice.ts';
 import { type Documents, comparable } from './documents.ts';
 
+/**
+ * What a scenario takes place on.
+ * @internal
+ */
 export interface Ground {
   readonly loaded: LoadedPipeline;
   readonly services: Services;
@@ -46,6 +50,7 @@ export class Scenario {
   readonly #given: Documents;
   readonly #steps: { readonly changes: Documents; readonly adversity: Adversity }[] = [];
 
+  /** @internal */
   constructor(ground: Ground, given: Documents) {
     this.#ground = ground;
     this.#given = given;

@@ -75,7 +75,10 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
   };
 }
 
-/** The account of an embedded server as operations take it; blobs and event hubs it has none. */
+/**
+ * The account of an embedded server as operations take it; blobs and event hubs it has none.
+ * @internal
+ */
 export const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
   cosmos,
   database,

@@ -21,7 +21,10 @@ export interface ForeignHostRequest extends Omit<ForeignHostOptions, 'source' | 
 /** Finds a container; throws UsageError where there is none. */
 export type Find = (name: string) => Container;
 
-/** The foreign hosts on one server, each a client of it like any other: faults strike them too. */
+/**
+ * The foreign hosts on one server, each a client of it like any other: faults strike them too.
+ * @internal
+ */
 export class ForeignHosts {
   readonly #client: CosmosClient;
   readonly #account: string;

@@ -7,7 +7,10 @@ import { z } from 'zod';
 const STEPS = ['acquire', 'work', 'fail', 'renew', 'stop', 'crash'] as const;
 export type Step = (typeof STEPS)[number];
 
-/** A script for the foreign host of a name; what isn't said of one that is there already is as before. */
+/**
+ * A script for the foreign host of a name; what isn't said of one that is there already is as before.
+ * @internal
+ */
 export const script = z.strictObject({
   name: z.string().default('foreign'),
   /** Whose feed it reads, as `database/container`. */
@@ -20,6 +23,7 @@ export const script = z.strictObject({
   expirationMs: z.number().min(0).optional(),
   steps: z.array(z.enum(STEPS)).min(1),
 });
+/** @internal */
 export type Script = z.output<typeof script>;
 
 /** How a host stands after its steps. */

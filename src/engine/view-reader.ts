@@ -14,7 +14,7 @@ export interface CurrentView {
 export interface ViewReaderOptions {
   /** How long what was read is used, milliseconds. Default 5,000; a version stays readable for ten minutes after it was replaced. */
   readonly refreshMs?: number;
-  /** The pipeline's name, where it was given one. */
+  /** The pipeline's name. Default: the one that has run on this container; needed where several have. */
   readonly pipeline?: string;
 }
 
@@ -22,23 +22,24 @@ export interface ViewReader {
   /**
    * The version of a projection to read now. Ask again for each read and don't keep the answer: it costs one point
    * read every few seconds. Never goes back to a version that was replaced.
-   * @throws UsageError `view-unknown`, `view-not-built`
+   * @throws UsageError `view-unknown`, `view-not-built`, `view-pipeline-unnamed`
    */
   current(projection: string): Promise<CurrentView>;
 }
 
 /** For applications: `const views = openViews(database.container('millrace'))`, then `await views.current('summaries')`. */
-export function openViews(
-  state: Container,
-  { refreshMs = 5_000, pipeline = DEFAULT_PIPELINE }: ViewReaderOptions = {},
-): ViewReader {
-  const views = new Views(state, pipeline);
+export function openViews(state: Container, { refreshMs = 5_000, pipeline }: ViewReaderOptions = {}): ViewReader {
+  let name = pipeline;
+  const stored = async (): Promise<ViewsByName | undefined> => {
+    name ??= theOnly(await Views.pipelinesIn(state));
+    return name === undefined ? undefined : new Views(state, name).read();
+  };
   let known: { readonly at: number; readonly reading: Promise<ViewsByName | undefined> } | undefined;
   const last = new Map<string, ViewVersion & { readonly since: number }>();
   const read = (): Promise<ViewsByName | undefined> => {
     const now = performance.now();
     if (known && now - known.at < refreshMs) return known.reading;
-    const next = { at: now, reading: views.read() };
+    const next = { at: now, reading: stored() };
     known = next;
     next.reading.catch(() => {
       if (known === next) known = undefined;
@@ -63,6 +64,16 @@ export function openViews(
       return pick(view.current);
     },
   };
+}
+
+/** Undefined: none has run yet. */
+function theOnly(pipelines: readonly string[]): string | undefined {
+  const [first] = pipelines;
+  if (pipelines.length < 2) return first;
+  if (pipelines.includes(DEFAULT_PIPELINE)) return DEFAULT_PIPELINE;
+  throw new UsageError('view-pipeline-unnamed', `There are views of the pipelines ${pipelines.toSorted().join(', ')}`, {
+    mend: `Name one: openViews(container, { pipeline: '${first}' }).`,
+  });
 }
 
 const pick = ({ version, container, type }: ViewVersion): CurrentView => ({ version, container, type });

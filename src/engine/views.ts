@@ -55,10 +55,12 @@ export interface View {
 /** All views of a pipeline, by projection name. */
 export type ViewsByName = Readonly<Record<string, View>>;
 
+const TYPE = 'millrace.views';
+
 interface Stored {
   readonly id: string;
   readonly pk: string;
-  readonly type: 'millrace.views';
+  readonly type: typeof TYPE;
   readonly views: ViewsByName;
   readonly _etag?: string;
 }
@@ -86,6 +88,16 @@ export class Views {
   constructor(state: Container, pipeline: string) {
     this.#state = state;
     this.#id = pipeline;
+  }
+
+  /** The names of the pipelines that a state container has views of. */
+  static async pipelinesIn(state: Container): Promise<string[]> {
+    const query = {
+      query: 'SELECT VALUE c.id FROM c WHERE c.type = @type',
+      parameters: [{ name: '@type', value: TYPE }],
+    };
+    const find = () => state.items.query<string>(query, { partitionKey: PARTITION }).fetchAll();
+    return (await withRetry(find, { reads: true })).resources;
   }
 
   /** undefined: nothing was ever recorded. */
@@ -129,7 +141,7 @@ export class Views {
       if (unsure && stored && JSON.stringify(stored.views) === JSON.stringify(unsure)) return unsure;
       const views = next(stored?.views ?? {}, stored !== undefined);
       if (!views) return stored?.views ?? {};
-      const body: Stored = { id: this.#id, pk: PARTITION, type: 'millrace.views', views };
+      const body: Stored = { id: this.#id, pk: PARTITION, type: TYPE, views };
       const condition = stored?._etag;
       try {
         await withRetry(

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
+import { pipelineDirectory } from '../operations/model/settings.ts';
 import { defineOperation } from '../operations/operation.ts';
 import { BUILT_FILE, writeBuilt } from './built-model.ts';
 import { pipelineFile } from './load-pipeline.ts';
@@ -9,15 +10,20 @@ export const modelBuild = defineOperation({
   noun: 'model',
   verb: 'build',
   summary: 'Write what reading and checking the document came to beside a built pipeline, which spares a cold start it',
-  examples: ['millrace model build --pipeline dist/pipeline'],
+  examples: ['millrace model build dist/pipeline'],
   effect: 'changes',
-  input: z.object({}),
-  plan: async (_, { workspace }) => ({ steps: [`write ${relative('.', join(workspace.folder, BUILT_FILE))}`], ru: 0 }),
-  run: async (_, { workspace }) => {
-    const { folder } = workspace;
+  argument: 'directory',
+  input: z.object({ directory: pipelineDirectory }),
+  plan: async ({ directory }, { workspace }) => ({
+    steps: [`write ${relative('.', join(workspace.at(directory).folder, BUILT_FILE))}`],
+    ru: 0,
+  }),
+  run: async ({ directory }, { workspace }) => {
+    const of = workspace.at(directory);
+    const { folder } = of;
     // What an earlier build wrote must not vouch for itself.
     await rm(join(folder, BUILT_FILE), { force: true });
-    const { modelFile, model } = await workspace.pipeline();
+    const { modelFile, model } = await of.pipeline();
     return { file: relative('.', await writeBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) }, model)) };
   },
   format: ({ file }) => `${file} written.`,

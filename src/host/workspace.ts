@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { type Settings, loadSettings, requireJobsUrl } from '../base/settings.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { LoadedPipeline, Services, Workspace } from '../operations/workspace.ts';
@@ -19,19 +20,26 @@ const MODEL_DOCUMENT = 'cosmosdb_data_model.md';
 
 /** A workspace over a pipeline folder and the settings of the process; nothing is read or connected before it is asked for. */
 export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): Workspace {
-  let folder: string | undefined;
   let settings: Settings | undefined;
-  let loaded: Promise<LoadedPipeline> | undefined;
   let services: Promise<OpenServices> | undefined;
   let jobs: Promise<Jobs> | undefined;
-  const workspace: Workspace = {
+  const over = (folderOf: () => string): Workspace => {
+    let folder: string | undefined;
+    let loaded: Promise<LoadedPipeline> | undefined;
+    const of: Workspace = {
+      ...shared,
+      get folder() {
+        return (folder ??= folderOf());
+      },
+      at: (named) => (named === undefined ? of : over(() => folderAt(resolve(directory, named)))),
+      model: () => loadModel(join(of.folder, MODEL_DOCUMENT)),
+      pipeline: () => (loaded ??= loadPipeline(of.folder)),
+    };
+    return of;
+  };
+  const shared = {
     directory,
-    get folder() {
-      return (folder ??= pipelineFolder(directory, pipeline));
-    },
     settings: () => (settings ??= loadSettings({ env, directory })),
-    model: () => loadModel(join(workspace.folder, MODEL_DOCUMENT)),
-    pipeline: () => (loaded ??= loadPipeline(workspace.folder)),
     declared: declaredPipeline,
     services: (): Promise<Services> => {
       services ??= openServices(workspace.settings());
@@ -49,7 +57,8 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
       const open = await services?.catch(() => undefined);
       open?.close();
     },
-  };
+  } satisfies Partial<Workspace>;
+  const workspace = over(() => pipelineFolder(directory, pipeline));
   const openJobs = async (): Promise<Jobs> => {
     const url = requireJobsUrl(workspace.settings());
     // Imported here and not above: BullMQ is large, and a cold start by a trigger has no use for it.
@@ -58,6 +67,8 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
   };
   return workspace;
 }
+
+const folderAt = (path: string): string => (statSync(path, { throwIfNoEntry: false })?.isFile() ? dirname(path) : path);
 
 /** One queue a pipeline. */
 export const jobQueue = ({ name }: Pick<Pipeline, 'name'>): string => `jobs-${name}`;

@@ -50,6 +50,8 @@ export interface Workspace {
   readonly directory: string;
   /** The pipeline folder, whether it holds anything or not. */
   readonly folder: string;
+  /** The same over another pipeline folder, which a file in it may stand for; absent: itself. */
+  at(folder: string | undefined): Workspace;
   settings(): Settings;
   /** The folder's data-model document alone, for what needs no pipeline yet. */
   model(): Promise<Model>;

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { registry } from '../../src/host/registry.ts';
 import { operationName } from '../../src/operations/operation.ts';
+import { modelProve } from '../../src/testing/prove/operation.ts';
 import { SHOP } from '../support/stage.ts';
 import { cli } from './cli.ts';
 
@@ -34,6 +36,17 @@ describe('grammar', () => {
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/^ {4}at /m);
     expect(stdout).toBe('');
+  });
+
+  it('every verb about a model takes its folder as an argument, or a file in it', async () => {
+    const verbs = [...registry.all(), modelProve].filter(({ noun, verb }) => noun === 'model' && verb !== 'explain');
+    expect(verbs.filter(({ argument }) => argument !== 'directory').map(operationName)).toEqual([]);
+    for (const place of [SHOP, join(SHOP, 'cosmosdb_data_model.md')])
+      expect(await cli(['model', 'types', place, '--check'])).toMatchObject({ code: 0 });
+    expect(await cli(['model', 'build', 'nowhere'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is no pipeline.ts in'),
+    });
   });
 
   it('gives one JSON value on standard output, for results and for errors', async () => {

@@ -19,6 +19,7 @@ async function runAs(name: string, startAnew?: string): Promise<unknown> {
   const workspace: Workspace = {
     directory: loaded.folder,
     folder: loaded.folder,
+    at: never,
     settings: () => ({ ...settings, ...(startAnew !== undefined && { startAnew }) }),
     pipeline: async () => ({ ...loaded, pipeline: { ...loaded.pipeline, name } }),
     services: async () => services,

@@ -25,7 +25,7 @@ class Text extends Writable {
 async function run(folder: string, ...flags: string[]) {
   const [stdout, stderr] = [new Text(), new Text()];
   const { signal } = new AbortController();
-  const args = ['model', 'prove', '--pipeline', join(import.meta.dirname, folder), ...flags];
+  const args = ['model', 'prove', join(import.meta.dirname, folder), ...flags];
   const code = await runCli(new Registry([modelProve]), '0.0.0', args, {
     stdout,
     stderr,

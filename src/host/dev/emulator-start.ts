@@ -7,6 +7,7 @@ import { hubFindings } from '../../definition/hub-name.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { embeddedInput, startEmbedded } from './embedded.ts';
+import { exportLine } from './export-line.ts';
 
 export const emulatorStart = defineOperation({
   noun: 'emulator',
@@ -81,14 +82,14 @@ export const emulatorStart = defineOperation({
           mend: 'Name another file for the certificate.',
         });
       });
-      screen.line(`export NODE_EXTRA_CA_CERTS='${file}'`);
+      screen.line(exportLine('NODE_EXTRA_CA_CERTS', file));
       const who = Object.keys(more.principals ?? { reader: true, contributor: true }).join(', ');
       screen.line(`Tokens for ${who} come from ${server.endpoint}${EMULATOR_TENANT}; the secret is the account's key.`);
     }
-    screen.line(`export COSMOS='${server.connectionString}'`);
+    screen.line(exportLine('COSMOS', server.connectionString));
     if (broker) {
       screen.line(`Event Hubs listens at ${host}:${broker.port}: ${Object.keys(wanted ?? {}).join(', ')}.`);
-      screen.line(`export EVENTHUBS='${broker.connectionString}'`);
+      screen.line(exportLine('EVENTHUBS', broker.connectionString));
     }
     screen.line('Ctrl-C stops it.');
     await untilAborted(signal);

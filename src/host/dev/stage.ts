@@ -4,6 +4,7 @@ import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Context } from '../../operations/operation.ts';
 import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
 import { openServices } from '../services.ts';
+import { exportLine } from './export-line.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
 import { startHubs } from './hubs.ts';
 import { type DevJobs, startDevJobs } from './jobs.ts';
@@ -52,11 +53,11 @@ export async function openStage(
   );
   const database = basename(folder);
   if (!options.once) {
-    screen.line(
-      `Cosmos DB listens at ${server.endpoint}; COSMOS_DATABASE=${database} COSMOS='${server.connectionString}'`,
-    );
-    if (storage) screen.line(`Azurite keeps its blobs; STORAGE='${storage.connectionString}'`);
-    if (hubs) screen.line(`A stand-in for Event Hubs listens; EVENTHUBS='${hubs.connectionString}'`);
+    screen.line(`Cosmos DB listens at ${server.endpoint}. For other terminals:`);
+    screen.line(exportLine('COSMOS', server.connectionString));
+    screen.line(exportLine('COSMOS_DATABASE', database));
+    if (storage) screen.line(exportLine('STORAGE', storage.connectionString));
+    if (hubs) screen.line(exportLine('EVENTHUBS', hubs.connectionString));
   }
   const account = { kind: 'key', endpoint: server.endpoint, key: server.key } as const;
   const settings: Settings = {
@@ -81,6 +82,7 @@ export async function openStage(
         workspace: {
           directory: workspace.directory,
           folder,
+          at: (of) => workspace.at(of),
           settings: () => ({ ...settings, jobsUrl: jobs?.url ?? '' }),
           model: async () => loaded.model,
           pipeline: async () => loaded,
@@ -90,7 +92,7 @@ export async function openStage(
           close: async () => undefined,
         },
       });
-  if (jobs) screen.line(`Background jobs are worked on, from the first on; JOBS_URL='${jobs.url}'`);
+  if (jobs) screen.line(exportLine('JOBS_URL', jobs.url));
   return {
     settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
     services,

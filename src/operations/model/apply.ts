@@ -16,6 +16,7 @@ import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { planStorage } from '../archive/open.ts';
+import { pipelineDirectory } from './settings.ts';
 import type { Step } from './step.ts';
 
 /** Leases: keyed and with time to live as the Functions trigger wants them. State: keyed by `pk`, tombstones expire. */
@@ -118,14 +119,15 @@ export const modelApply = defineOperation({
   summary: 'Create or change the database’s containers to be as the model says, and the archive’s blob container',
   examples: ['millrace model apply --dry-run', 'millrace model apply --env production'],
   effect: 'changes',
-  input: z.object({}),
-  plan: async (_, context) => {
-    const steps = await planAll(context);
+  argument: 'directory',
+  input: z.object({ directory: pipelineDirectory }),
+  plan: async ({ directory }, context) => {
+    const steps = await planAll(directory, context);
     return { steps: steps.map(({ say }) => say), ru: 0 };
   },
-  run: async (_, context) => {
+  run: async ({ directory }, context) => {
     const { signal, screen } = context;
-    const steps = await planAll(context);
+    const steps = await planAll(directory, context);
     for (const { say, apply } of steps) {
       signal.throwIfAborted();
       screen.line(`${say} …`);
@@ -137,8 +139,8 @@ export const modelApply = defineOperation({
     done.length === 0 ? 'Everything is as the model says.' : `${plural(done.length, 'change')} made.`,
 });
 
-async function planAll({ workspace, signal }: Context): Promise<Step[]> {
-  const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
+async function planAll(directory: string | undefined, { workspace, signal }: Context): Promise<Step[]> {
+  const [loaded, services] = [await workspace.at(directory).pipeline(), await workspace.services()];
   return [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
 }
 

@@ -7,6 +7,7 @@ import { plural, table } from '../table.ts';
 import { modelContainers } from './apply.ts';
 import { liveContainers, sample } from './live.ts';
 import { readPair } from './pair.ts';
+import { pipelineDirectory } from './settings.ts';
 
 export const modelDrift = defineOperation({
   noun: 'model',
@@ -14,7 +15,9 @@ export const modelDrift = defineOperation({
   summary: 'Compare real documents and containers of the account with the data model',
   examples: ['millrace model drift', 'millrace model drift --sample 500 --env production --json'],
   effect: 'reads',
+  argument: 'directory',
   input: z.object({
+    directory: pipelineDirectory,
     sample: z
       .number()
       .int()
@@ -23,9 +26,9 @@ export const modelDrift = defineOperation({
       .default(100)
       .describe('newest documents read of each container and type'),
   }),
-  run: async ({ sample: count }, context) => {
+  run: async ({ directory, sample: count }, context) => {
     const { workspace, screen } = context;
-    const { documents, pipeline, unloadable } = await readPair(workspace, undefined);
+    const { documents, pipeline, unloadable } = await readPair(workspace, directory);
     if (unloadable) throw unloadable;
     const { design } = documents;
     if (!design)

@@ -8,6 +8,7 @@ import type { LoadedPipeline } from '../workspace.ts';
 import { defineOperation } from '../operation.ts';
 import { processorName } from '../leases/processor-name.ts';
 import { modelContainers, ownContainer } from './apply.ts';
+import { pipelineDirectory } from './settings.ts';
 
 /** What the rest of infra/ must know of a pipeline before anything is deployed: which parts it needs, and their names. */
 export interface PipelineFacts {
@@ -24,7 +25,9 @@ export const modelInfra = defineOperation({
   summary: 'Write the part of infra/ that follows from model and pipeline: its containers, hubs and parts',
   examples: ['millrace model infra', 'millrace model infra --check', 'millrace model infra --out deploy/infra'],
   effect: 'changes',
+  argument: 'directory',
   input: z.object({
+    directory: pipelineDirectory,
     check: z.boolean().default(false).describe('write nothing; exit 1 when a file is stale'),
     out: z.string().default('infra').describe('folder of main.bicep'),
     leases: z.string().default('leases').describe('name of the lease container (LEASES_CONTAINER)'),
@@ -33,16 +36,17 @@ export const modelInfra = defineOperation({
       .default('millrace')
       .describe('name of the container for Millrace’s own documents (STATE_CONTAINER)'),
   }),
-  plan: async ({ out, leases, state }, { workspace }) => {
+  plan: async ({ directory, out, leases, state }, { workspace }) => {
     const stale = await staleFiles(
-      await filesOf(await workspace.pipeline(), { leases, state }),
+      await filesOf(await workspace.at(directory).pipeline(), { leases, state }),
       join(workspace.directory, out),
     );
     return { steps: stale.map(({ file }) => `write ${relative('.', file)}`), ru: 0 };
   },
-  run: async ({ check, out, leases, state }, { workspace }) => {
+  run: async ({ directory, check, out, leases, state }, { workspace }) => {
     const folder = join(workspace.directory, out);
-    const stale = await staleFiles(await filesOf(await workspace.pipeline(), { leases, state }), folder);
+    const loaded = await workspace.at(directory).pipeline();
+    const stale = await staleFiles(await filesOf(loaded, { leases, state }), folder);
     if (!check) for (const { file, text } of stale) await write(file, text);
     return { stale: stale.map(({ file }) => relative('.', file)), written: !check };
   },

@@ -9,9 +9,15 @@ import { suggestion } from '../suggest.ts';
 const profile = z.enum(['microsoft', 'seed']);
 const price = z.number().positive();
 
+/** What the verbs about a model take as their argument, for want of which `--pipeline` counts. */
+export const pipelineDirectory = z
+  .string()
+  .optional()
+  .describe('folder of the two documents (default: the pipeline folder)');
+
 /** Flags that the verbs about rules share. */
 export const ruleFlags = {
-  directory: z.string().optional().describe('folder of the two documents (default: the pipeline folder)'),
+  directory: pipelineDirectory,
   profile: profile.default('microsoft').describe('whose RU figures are used'),
   price: price.optional().describe('price of 100 RU/s for one hour, in any currency'),
 };

@@ -4,17 +4,23 @@ import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { generateTypes } from '../../model/types/generate.ts';
 import { defineOperation } from '../operation.ts';
+import { pipelineDirectory } from './settings.ts';
 
 export const modelTypes = defineOperation({
   noun: 'model',
   verb: 'types',
   summary: 'Write model.types.ts, the TypeScript types of the model’s documents',
-  examples: ['millrace model types', 'millrace model types --check --pipeline examples/flights'],
+  examples: ['millrace model types', 'millrace model types examples/flights --check'],
   effect: 'changes',
-  input: z.object({ check: z.boolean().default(false).describe('write nothing; exit 1 when the file is stale') }),
-  run: async ({ check }, { workspace }) => {
-    const file = join(workspace.folder, 'model.types.ts');
-    const wanted = generateTypes(await workspace.model());
+  argument: 'directory',
+  input: z.object({
+    directory: pipelineDirectory,
+    check: z.boolean().default(false).describe('write nothing; exit 1 when the file is stale'),
+  }),
+  run: async ({ directory, check }, { workspace }) => {
+    const of = workspace.at(directory);
+    const file = join(of.folder, 'model.types.ts');
+    const wanted = generateTypes(await of.model());
     const stale = (await readFile(file, 'utf8').catch(() => '')) !== wanted;
     if (stale && !check) {
       await writeFile(file, wanted).catch((error: unknown) => {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { readPair } from '../../operations/model/pair.ts';
+import { ruleFlags } from '../../operations/model/settings.ts';
 import { suggestion } from '../../operations/suggest.ts';
 import type { PatternProof } from './asking.ts';
 import { type Proof, prove } from './prove.ts';
@@ -14,18 +15,20 @@ export const modelProve = defineOperation({
   summary: 'Run the pipeline and every access pattern on the examples, and compare with what the sources give',
   examples: [
     'millrace model prove',
-    'millrace model prove --pipeline examples/flights --seed 7',
+    'millrace model prove examples/flights --seed 7',
     'millrace model prove --only 3 --json',
   ],
   effect: 'reads',
+  argument: 'directory',
   input: z.object({
+    directory: ruleFlags.directory,
     seed: z.number().int().nonnegative().default(1).describe('the same seed makes the same changes and mishaps'),
     only: z.string().optional().describe('patterns by number, parted by commas: 3 or 3,5'),
   }),
-  run: async ({ seed, only }, context): Promise<Proof> => {
+  run: async ({ directory, seed, only }, context): Promise<Proof> => {
     const { workspace, screen } = context;
-    const loaded = await workspace.pipeline();
-    const { documents } = await readPair(workspace, undefined);
+    const loaded = await workspace.at(directory).pipeline();
+    const { documents } = await readPair(workspace, directory);
     const { design, requirements } = documents;
     if (!design)
       throw new UsageError('model-missing', 'There is no data model to be proved', {

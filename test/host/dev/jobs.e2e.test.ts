@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,12 +11,15 @@ it('a development run works on jobs that another terminal leaves to it, and star
   const directory = mkdtempSync(join(tmpdir(), 'millrace-dev-jobs-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   await using dev = millrace(['dev', '--pipeline', VERSIONS, '--data', directory]);
-  const [, database = '', account = ''] = await dev.until(/COSMOS_DATABASE=(\S+) COSMOS='([^']+)'/);
-  const [, url = ''] = await dev.until(/JOBS_URL='([^']+)'/);
   await dev.until(/nothing to load/);
   expect(existsSync(join(directory, 'jobs'))).toBe(false);
-  for (const [name, value] of Object.entries({ COSMOS: account, COSMOS_DATABASE: database, JOBS_URL: url }))
-    vi.stubEnv(name, value);
+  // What it prints, pasted into a shell.
+  const lines = dev.stdout.split('\n').filter((line) => line.startsWith('export '));
+  const names = ['COSMOS', 'COSMOS_DATABASE', 'JOBS_URL'];
+  const shell = ['-c', [...lines, `printenv ${names.join(' ')}`].join('\n')];
+  const values = spawnSync('sh', shell, { encoding: 'utf8', env: { PATH: process.env['PATH'] } }).stdout.split('\n');
+  expect(values).toEqual([expect.stringMatching(/^AccountEndpoint=http/), 'versions', expect.any(String), '']);
+  for (const [at, name] of names.entries()) vi.stubEnv(name, values[at]);
   onTestFinished(() => void vi.unstubAllEnvs());
   const asked = await cli(['projections', 'rebuild', 'summaries@2', '--background', '--pipeline', VERSIONS]);
   expect(asked).toMatchObject({ code: 0, stderr: '' });

@@ -1,6 +1,7 @@
 // The code's projections against the document: what they name must be there, and joins must be point reads.
 import { isObject } from '../base/json.ts';
 import type { Container, DocumentType, Model } from '../model/model.ts';
+import { allVersionsFindings } from './all-versions.ts';
 import { about, error, ref } from './declaration.ts';
 import type {
   ArchiveSpec,
@@ -25,6 +26,7 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
     findings.push(...about(projection.name, checkProjection(projection, model)));
   for (const archive of pipeline.archives)
     findings.push(...about(archive.name, checkArchive(archive, pipeline, model)));
+  findings.push(...allVersionsFindings(pipeline));
   for (const { name, from } of pipeline.publishes)
     findings.push(...about(name, unknown(model, [from], `Projection ${name} publishes`)));
   for (const effect of pipeline.effects)

@@ -3,6 +3,7 @@ import type { ContainerDetail } from '../model/documents.ts';
 import type { Model } from '../model/model.ts';
 import { type Facts, sum } from '../model/rules/facts.ts';
 import { type FanOut, fanOuts } from './contract/load.ts';
+import { allVersionsSource } from './all-versions.ts';
 import { ref } from './declaration.ts';
 import { circles } from './field-flow.ts';
 import { indexNeeds } from './index-needs.ts';
@@ -232,6 +233,11 @@ function notesOf(spec: DerivedSpec, pipeline: Pipeline): string[] {
       'Contributions share the aggregate’s logical partition and its 20 GB: some 0.4 KB for each document of the group.',
     );
   if (spec.kind === 'embed') notes.push(...embedNotes(spec, pipeline));
+  const container = allVersionsSource(spec, pipeline.sources);
+  if (container !== undefined)
+    notes.push(
+      `${container} is read by its all-versions feed, from when it is first read on: by \`millrace run\` alone, and without rebuild, replay or archive.`,
+    );
   const feeds = pipeline.projections.filter(
     (other) => 'into' in spec && sourcesOf(other).some((of) => ref(of) === ref(spec.into)),
   );

@@ -97,6 +97,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
           leases,
           host: options.host,
           prefix: leasePrefix(processorName(loaded.pipeline), settings.cosmos.endpoint, databaseRid, rid),
+          mode,
         }),
         mode,
         // The all-versions feed has no beginning (A7).

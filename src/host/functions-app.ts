@@ -1,5 +1,6 @@
 import { app } from '@azure/functions';
 import { messageOf } from '../base/errors.ts';
+import { refuseTriggers } from '../definition/all-versions.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import type { Workspace } from '../operations/workspace.ts';
@@ -75,7 +76,9 @@ async function triggersOf(workspace: Workspace): Promise<Triggers> {
   try {
     const { pipeline } = await workspace.pipeline();
     const prefix = processorName(pipeline);
-    return { pipeline, triggers: feedContainers(pipeline).map((container) => ({ container, prefix })) };
+    const containers = feedContainers(pipeline);
+    refuseTriggers(pipeline, containers);
+    return { pipeline, triggers: containers.map((container) => ({ container, prefix })) };
   } catch (error) {
     console.error(`millrace: no trigger was registered: ${messageOf(error)}`);
     return { triggers: [], error: error instanceof Error ? error : new Error(messageOf(error)) };

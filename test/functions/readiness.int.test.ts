@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { leasePrefix } from '../../src/feed/cosmos-lease-store.ts';
-import { SHOP, type Stage, openStage } from '../support/stage.ts';
+import { ALL_VERSIONS, SHOP, type Stage, openStage } from '../support/stage.ts';
 import { type FunctionsHost, indexApp } from './host.ts';
 
 const order = (id: string) => ({ id, type: 'order', storeId: 's1', customerId: 'c1', placedAt: 'today', cents: 5 });
@@ -73,6 +73,16 @@ describe('readiness', () => {
     expect((await ready()).body).toMatchObject({
       ready: false,
       differences: [{ container: 'leases', what: 'does not exist', holds: true }],
+    });
+  });
+
+  it('refuses a pipeline with an all-versions source: no trigger, and the reason', async () => {
+    app = await start({ MILLRACE_PIPELINE: ALL_VERSIONS });
+    expect(app.functions.map(({ name }) => name).filter((name) => !name.startsWith('millrace-'))).toEqual([]);
+    expect(console.error).toHaveBeenCalledWith(expect.stringContaining('Orders by its all-versions feed'));
+    expect(await app.request('millrace-health', { params: { probe: 'ready' } })).toMatchObject({
+      status: 503,
+      body: { problems: [{ code: 'trigger-all-versions', mend: expect.stringContaining('millrace run') }] },
     });
   });
 

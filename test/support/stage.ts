@@ -13,6 +13,9 @@ export const SHOP = join(import.meta.dirname, '../fixtures/shop');
 /** The same containers with an archive. */
 export const COLD = join(import.meta.dirname, '../fixtures/cold');
 
+/** The shop, its orders read by the all-versions feed. */
+export const ALL_VERSIONS = join(import.meta.dirname, '../fixtures/all-versions');
+
 /** An embedded server with a pipeline's containers on it. */
 export interface Stage extends AsyncDisposable {
   readonly emulator: Emulator;

@@ -36,7 +36,7 @@ export const cosmosTrigger = ({ bindings }: FunctionMetadata) =>
 
 /**
  * The triggers of an app, ready to be run.
- * @throws UsageError `setting-missing`, `setting-invalid`, `binding-outdated`, `lease-prefix-twice`
+ * @throws UsageError `setting-missing`, `setting-invalid`, `binding-outdated`, `binding-unsupported`, `lease-prefix-twice`
  */
 export function cosmosTriggers(
   functions: readonly FunctionMetadata[],
@@ -72,6 +72,16 @@ function read(
     throw new UsageError('binding-outdated', `Function ${name} uses ${old}, which the extension no longer knows`, {
       mend: 'Use connection, containerName and leaseContainerName (extension 4.x).',
     });
+  }
+  const mode = binding['changeFeedMode'];
+  if (mode !== undefined && mode !== 'LatestVersion') {
+    throw new UsageError(
+      'binding-unsupported',
+      `Function ${name} has changeFeedMode ${JSON.stringify(mode)}, and this host reads latest versions`,
+      {
+        mend: 'Run it by Core Tools (`func start`).',
+      },
+    );
   }
   const text = (field: string, fallback = ''): string => {
     const value = binding[field];

@@ -6,6 +6,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { readWriters } from '../../engine/write-gate.ts';
 import { audited } from '../audit/record.ts';
 import { explain } from '../fetch-all.ts';
+import { allVersionsContainers } from '../../definition/all-versions.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
@@ -66,6 +67,26 @@ async function withContainers<R>(
   }
 }
 
+/**
+ * Of the target the all-versions feed begins when it is first read: what writers write there before, hard deletes
+ * included, would never be derived.
+ * @throws UsageError `migrate-all-versions`
+ */
+async function refuseAllVersions({ name, into, rollback }: MigrateInput, { workspace }: Context): Promise<void> {
+  const declared = rollback ? undefined : await workspace.declared(workspace.folder);
+  if (!declared) return;
+  const containers = allVersionsContainers(declared.pipeline.sources);
+  const read = [name, into].find((of) => containers.has(of));
+  if (read === undefined) return;
+  throw new UsageError(
+    'migrate-all-versions',
+    `The pipeline reads ${read} by its all-versions feed, which begins when it is first read: what is written to ${into} before would never be derived`,
+    {
+      mend: "Take feed: 'all-versions' out of source() and mark deleted documents, or migrate without the pipeline and derive everything again.",
+    },
+  );
+}
+
 async function missing(error: unknown, container: MigrateOptions['source']): Promise<unknown> {
   const explained = explain(error, container);
   if (!(explained instanceof UsageError)) return error;
@@ -98,8 +119,9 @@ export const containersMigrate = defineOperation({
   effect: 'changes',
   argument: 'name',
   input,
-  plan: (asked, context) =>
-    withContainers(asked, context, async ({ state, source, target }) => {
+  plan: async (asked, context) => {
+    await refuseAllVersions(asked, context);
+    return withContainers(asked, context, async ({ state, source, target }) => {
       const [from, into] = asked.rollback ? [target, source] : [source, target];
       const { resources } = await withRetry(() => from.items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll(), {
         reads: true,
@@ -116,8 +138,10 @@ export const containersMigrate = defineOperation({
         ru: documents * RU_A_DOCUMENT,
         seconds: secondsToWrite(documents, 0),
       };
-    }),
+    });
+  },
   run: async (asked, context): Promise<Migrated | Enqueued | { readonly givenUp: true }> => {
+    if (!asked.giveUp) await refuseAllVersions(asked, context);
     if (asked.background) return enqueue('containers migrate', asked, context);
     const { workspace, signal, screen } = context;
     if (asked.giveUp) {

@@ -13,7 +13,7 @@ export interface Counterparts {
 
 /**
  * @throws UsageError `prefix-unknown`, `prefix-own`, `monitored-unknown`, `source-unknown`, `lease-unexplained`,
- * `lease-mode-mismatch`
+ * `lease-mode-mismatch`, `lease-all-versions`
  */
 export function counterparts(room: LeaseRoom, prefix: string): Counterparts {
   const [theirs] = chooseGroups(room, prefix);
@@ -32,6 +32,15 @@ export function counterparts(room: LeaseRoom, prefix: string): Counterparts {
       `The leases ${prefix} are about ${monitored.container.id}, which the pipeline doesn't read`,
       {
         mend: names.length === 0 ? 'Name a pipeline by --pipeline.' : `The pipeline reads: ${names.join(', ')}.`,
+      },
+    );
+  }
+  if (source.mode === 'all-versions') {
+    throw new UsageError(
+      'lease-all-versions',
+      `The pipeline reads ${monitored.container.id} by its all-versions feed, whose positions no other processor shares`,
+      {
+        mend: 'Stop the other one, start the pipeline, which begins at now, and then put right what lies between by `millrace projections verify --repair`.',
       },
     );
   }

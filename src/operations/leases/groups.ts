@@ -3,13 +3,15 @@ import { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
-import { sourcesOf } from '../../definition/pipeline.ts';
+import { feedModeOf } from '../../definition/all-versions.ts';
+import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
 import type { Pipeline } from '../../definition/kinds.ts';
 import type { LeaseContent, LeaseDocument } from '../../feed/dialects/dialect.ts';
 import { readDocument } from '../../feed/dialects/read.ts';
 import { parseTimestamp } from '../../feed/dialects/timestamp.ts';
 import { LeaseContainer } from '../../feed/lease-container.ts';
 import { leasePrefix } from '../../feed/cosmos-lease-store.ts';
+import type { FeedMode } from '../../feed/source.ts';
 import { Partitions } from '../../feed/partitions.ts';
 import { explain } from '../fetch-all.ts';
 import { suggestion } from '../suggest.ts';
@@ -54,12 +56,19 @@ export interface LeaseGroup {
   readonly unexplained: readonly { readonly id: string; readonly why: string }[];
 }
 
+/** A container that the pipeline reads, and the prefix of its own leases of it. */
+export interface LeasedSource {
+  readonly prefix: string;
+  readonly monitored: Monitored;
+  readonly mode: FeedMode;
+}
+
 /** The lease container with everything in it. */
 export interface LeaseRoom {
   readonly leases: LeaseContainer;
   readonly groups: readonly LeaseGroup[];
   /** The pipeline's sources, whether they have leases yet or not; empty where there is no pipeline. */
-  readonly sources: ReadonlyMap<string, { readonly prefix: string; readonly monitored: Monitored }>;
+  readonly sources: ReadonlyMap<string, LeasedSource>;
   /** The container that leases of a prefix are or would be about; undefined where it is not in this database. */
   readonly about: (
     prefix: string,
@@ -102,12 +111,12 @@ export async function openLeases({ workspace, signal }: Pick<Context, 'workspace
     return found;
   };
   const read = pipeline ? sourceNames(pipeline) : [];
-  const sources = new Map<string, { prefix: string; monitored: Monitored }>();
+  const sources = new Map<string, LeasedSource>();
   for (const name of read) {
     const definition = known.find((of) => of.name === name);
     if (!pipeline || !definition) continue;
     const prefix = leasePrefix(processorName(pipeline), endpoint, rid, definition.rid);
-    sources.set(name, { prefix, monitored: await open(definition) });
+    sources.set(name, { prefix, monitored: await open(definition), mode: feedModeOf(pipeline, name) });
   }
 
   const ends = known.flatMap((of) => [
@@ -146,7 +155,11 @@ async function pipelineIfAny(workspace: Context['workspace']): Promise<Pipeline 
 }
 
 const sourceNames = (pipeline: Pipeline): string[] => [
-  ...new Set([...pipeline.projections, ...pipeline.archives].flatMap(sourcesOf).map(({ container }) => container)),
+  ...new Set(
+    feedReaders(pipeline)
+      .flatMap(sourcesOf)
+      .map(({ container }) => container),
+  ),
 ];
 
 /** A lease's prefix ends before the last `..`; a marker's or lock's before its suffix. */

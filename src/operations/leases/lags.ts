@@ -15,7 +15,8 @@ async function lagOf({ monitored, own }: LeaseGroup, { range, position, mode }: 
   if (!monitored) return { known: false, why: 'its container is not in this database' };
   if (!range) return { known: false, why: 'its range is not known' };
   const { container, rid } = monitored;
-  const start = own ? { start: 'beginning' as const } : {};
+  // The all-versions feed has no beginning.
+  const start = own && mode !== 'all-versions' ? { start: 'beginning' as const } : {};
   return new LagEstimator({ container, rid, mode, ...start }).lagOf({ range, position });
 }
 

@@ -61,6 +61,7 @@ export async function movesBack(
   for (const { group, lease } of chosen) {
     const monitored = monitoredOf(group);
     if (lease.position === undefined) continue;
+    if (lease.mode === 'all-versions' && (target.kind === 'beginning' || target.kind === 'time')) throw begins(lease);
     if (target.kind === 'beginning') {
       moves.push({ group, lease, to: 'beginning' });
       continue;
@@ -107,6 +108,16 @@ export function savedFor(
     { mend: 'Rewind to a time or to the beginning.' },
   );
 }
+
+/** Its host would begin at now, and all that lies between would be lost; a time is looked up where deletions don't show. */
+const begins = ({ id }: StoredLease): UsageError =>
+  new UsageError(
+    'lease-all-versions',
+    `Lease ${id} is of the all-versions feed, which has no beginning and can't be entered by a time`,
+    {
+      mend: 'Say checkpoint:NAME or a token: the feed keeps them for as long as its retention.',
+    },
+  );
 
 export const notCovered = (name: string, { token }: StoredLease): UsageError =>
   new UsageError('checkpoint-incomplete', `Checkpoint ${name} holds no position for the whole of lease ${token}`, {

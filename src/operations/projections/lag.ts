@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { feedModeOf } from '../../definition/all-versions.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/cosmos-lease-store.ts';
 import { lsnOf, overlaps } from '../../feed/position.ts';
 import { CosmosChangeSource } from '../../feed/source.ts';
@@ -35,9 +36,10 @@ export async function untilPassed(options: PassedOptions): Promise<boolean> {
   for (const name of containers) {
     const monitored = database.container(name);
     const rid = (await withRetry(() => monitored.read(), { reads: true, signal })).resource?._rid ?? '';
+    const mode = feedModeOf(loaded.pipeline, name);
     const prefix = leasePrefix(processorName(loaded.pipeline), settings.cosmos.endpoint, databaseRid, rid);
-    const leases = new CosmosLeaseStore({ monitored, leases: services.leases, host: 'verify', prefix });
-    const source = new CosmosChangeSource(monitored, rid, { name, keyPaths: [], types: new Map() }, { epoch: 0 });
+    const leases = new CosmosLeaseStore({ monitored, leases: services.leases, host: 'verify', prefix, mode });
+    const source = new CosmosChangeSource(monitored, rid, { name, keyPaths: [], types: new Map() }, { epoch: 0, mode });
     const ends = await Promise.all(
       (await leases.ranges()).map(async (range) => ({ range, end: lsnOf(await source.resolve(range, 'now', signal)) })),
     );

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
+import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/view-control.ts';
@@ -44,7 +45,7 @@ export interface PromoteOptions extends RebuildOptions {
  * Makes a filled version current (R12): catch up, freeze, read every range of the new version to an empty page once all
  * hosts have seen the freeze, flip by one conditional write. The live hosts' leases stand still meanwhile and carry the new
  * version from there on. May be stopped at any point and run again.
- * @throws UsageError `not-staged`, `not-caught-up`, `parked-in-new`
+ * @throws UsageError `not-staged`, `not-caught-up`, `parked-in-new`, `history-all-versions`
  */
 export async function promote(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
@@ -54,6 +55,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   const done = view?.current?.version === spec.version && !view.staged;
   assertFilled(view, spec.name, spec.version);
   if (done) return promoted(view, spec.name, 0);
+  refuseHistory(spec, loaded.pipeline, 'caught up');
   if (!options.evenParked) await assertNothingNewParked(view, spec.name, new DeadLetters(services.state));
   await using staged = await openStaged({ ...options, purpose: rebuildPurpose(spec) });
   await staged.drained(signal);
@@ -191,6 +193,8 @@ export const projectionsPromote = defineOperation({
     const view = (await new Views(state, pipeline.name).read())?.[told.name];
     const version = told.version ?? view?.staged?.version ?? chooseProjection(pipeline, name).version;
     assertFilled(view, told.name, version);
+    const spec = pipeline.projections.find((of) => of.name === told.name && of.version === version);
+    if (spec) refuseHistory(spec, pipeline, 'caught up');
     const reads = [
       ...new Set([...(view.current?.reads ?? []), ...(view.staged?.reads ?? [])].map(({ container }) => container)),
     ];

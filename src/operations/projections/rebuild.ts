@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { refuseHistory } from '../../definition/all-versions.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views.ts';
@@ -41,10 +42,12 @@ export const rebuildPurpose = (spec: ProjectionSpec): string => projectionId(spe
 /**
  * Fills a version that isn't current from history, hot and cold, into its own sink, beside the live hosts and without
  * side effects. May be stopped at any point and run again. Promoting it is another step.
- * @throws UsageError `version-current`, `rebuild-under-way`, `sink-shared`, `version-exists`, `container-missing`
+ * @throws UsageError `history-all-versions`, `version-current`, `rebuild-under-way`, `sink-shared`, `version-exists`,
+ * `container-missing`
  */
 export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
+  refuseHistory(spec, loaded.pipeline, 'rebuilt');
   const views = new Views(services.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
   const known = (await views.read())?.[spec.name];
@@ -185,6 +188,7 @@ export const projectionsRebuild = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
     const spec = chooseRebuilt(pipeline, name);
+    refuseHistory(spec, pipeline, 'rebuilt');
     if (spec.kind === 'embed') return planInPlace(spec, await estimate(spec, services, pipeline.sources), ruPerSecond);
     const view = (await new Views(services.state, pipeline.name).read())?.[spec.name];
     if (view) refuseVersion(view, spec);
@@ -204,6 +208,7 @@ export const projectionsRebuild = defineOperation({
     const { workspace, signal, screen } = context;
     const loaded = await workspace.pipeline();
     const spec = chooseRebuilt(loaded.pipeline, asked.name);
+    refuseHistory(spec, loaded.pipeline, 'rebuilt');
     if (asked.background) return enqueue('projections rebuild', asked, context);
     const services = await workspace.services();
     return audited(context, 'projections rebuild', asked, async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
+import { refuseHistory } from '../../definition/all-versions.ts';
 import { parseDate } from '../../definition/date.ts';
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
 import { Views } from '../../engine/views.ts';
@@ -46,7 +47,8 @@ export type ReplayOptions = Omit<StagedOptions, 'purpose'> & {
  * Versions decide what takes effect, so what is right stays as it is. May be stopped and run again.
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { spec, from, cold, signal, progress } = options;
+  const { spec, from, cold, signal, progress, loaded } = options;
+  refuseHistory(spec, loaded.pipeline, 'replayed');
   const purpose = `${projectionId(spec)}.replay-${digest([from, spec.into]).slice(0, 8)}`;
   await using staged = await openStaged({ ...options, purpose });
   const telling = setInterval(() => progress?.(staged.progress().changes), 250);
@@ -128,6 +130,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const { projections } = loaded.pipeline;
   const live =
     currentOf(projections, views).find(({ name }) => name === asked.name) ?? chooseRebuilt(loaded.pipeline, asked.name);
+  refuseHistory(live, loaded.pipeline, 'replayed');
   const side = asked.into === undefined ? undefined : sideSpec(live, asked.into, loaded.model);
   const spec = side ?? live;
   const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;

@@ -52,6 +52,11 @@ it.each([
     /a and b read Orders with the same leases/,
   ],
   [
+    'a trigger of the all-versions feed',
+    () => cosmosTriggers([trigger('a', { changeFeedMode: 'AllVersionsAndDeletes' })], env),
+    /a has changeFeedMode "AllVersionsAndDeletes", and this host reads latest versions/,
+  ],
+  [
     'a name without its setting',
     () => cosmosTriggers([trigger('a')], { MAIN: ACCOUNT }),
     /setting DB is missing; function a/,

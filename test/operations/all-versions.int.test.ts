@@ -1,0 +1,163 @@
+// What is refused, and what works, of a pipeline that reads a container by its all-versions feed.
+import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Views } from '../../src/engine/views.ts';
+import { type App, compose } from '../../src/host/compose.ts';
+import { promote } from '../../src/operations/projections/promote.ts';
+import { rebuild } from '../../src/operations/projections/rebuild.ts';
+import { replay } from '../../src/operations/projections/replay.ts';
+import { verify } from '../../src/operations/projections/verify.ts';
+import { cli } from '../cli/cli.ts';
+import { ALL_VERSIONS, type Stage, openStage } from '../support/stage.ts';
+import { options } from './projections/versions.ts';
+
+const { signal } = new AbortController();
+const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01T10:00:00Z', cents: 5 };
+
+let stage: Stage;
+beforeEach(async () => {
+  stage = await openStage({}, ALL_VERSIONS);
+  const orders = stage.container('Orders');
+  const { resource } = await orders.read();
+  await orders.delete();
+  const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10));
+  await stage.services.database.containers.create({ ...resource, changeFeedPolicy });
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await stage[Symbol.asyncDispose]();
+});
+
+const millrace = (...args: string[]) => cli([...args, '--pipeline', ALL_VERSIONS]);
+
+async function live(): Promise<App> {
+  const app = await compose({ ...stage, host: 'all', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });
+  await app.start();
+  await app.drained(signal);
+  return app;
+}
+
+const views = async () => new Views(stage.services.state, stage.loaded.pipeline.name).read();
+
+it.each([
+  ['projections', 'rebuild', 'days'],
+  ['projections', 'replay', 'days'],
+])('%s %s %s is refused before anything is written, its dry run and the background as well', async (...verb) => {
+  for (const more of [[], ['--dry-run'], ['--background']]) {
+    const { code, stderr } = await millrace(...verb, ...more);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining('it reads Orders by its all-versions feed, which has no beginning'),
+    });
+    expect(stderr).toContain('millrace projections verify days --repair');
+  }
+  expect(await views()).toBeUndefined();
+});
+
+it('rebuild, replay and promote refuse it also where they are called as functions', async () => {
+  const of = options(stage, 'days@1', signal);
+  const refused = { code: 'history-all-versions' };
+  await expect(rebuild(of)).rejects.toMatchObject(refused);
+  await expect(replay({ ...of, from: 'beginning', cold: true })).rejects.toMatchObject(refused);
+  // As an earlier build has left it.
+  const { pipeline } = stage.loaded;
+  const kept = new Views(stage.services.state, pipeline.name);
+  await kept.adopt(pipeline.projections);
+  await kept.change('days', (view) => ({
+    ...view,
+    current: null,
+    staged: { container: 'Days', type: 'day', reads: [], version: 1, phase: 'filled', since: '2026-01-01T00:00:00Z' },
+  }));
+  await expect(promote(of)).rejects.toMatchObject(refused);
+  const { code, stderr } = await millrace('projections', 'promote', 'days', '--dry-run');
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('all-versions feed') });
+});
+
+it('a container that is read so is not migrated, nor is another migrated into it', async () => {
+  await stage.services.database.containers.create({ id: 'Others', partitionKey: { paths: ['/customerId'] } });
+  for (const [from, into] of [
+    ['Orders', 'Others'],
+    ['Others', 'Orders'],
+  ] as const) {
+    for (const more of [[], ['--dry-run'], ['--background']]) {
+      const { code, stderr } = await millrace('containers', 'migrate', from, '--into', into, ...more);
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining('The pipeline reads Orders by its all-versions feed'),
+      });
+    }
+  }
+  expect((await millrace('containers', 'migrate', 'Customers', '--into', 'Others', '--dry-run')).code).toBe(0);
+});
+
+it('its leases are not rewound to the beginning or a time, which would pass over what lies between', async () => {
+  const app = await live();
+  await stage.container('Orders').items.create({ ...ORDER, id: 'o1' });
+  await app.drained(signal);
+  await app.stop();
+  for (const to of ['beginning', '2026-06-03T12:00:00Z']) {
+    const { code, stderr } = await millrace('leases', 'rewind', '--to', to, '--dry-run');
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('is of the all-versions feed') });
+  }
+});
+
+it('it takes over no other processor’s leases', async () => {
+  const { pipeline, model } = stage.loaded;
+  const other = { ...stage, loaded: { pipeline: { ...pipeline, name: 'other', sources: [] }, model } };
+  const app = await compose({ ...other, host: 'other', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });
+  await app.start();
+  await app.drained(signal);
+  await app.stop();
+  const { resources } = await stage.services.leases.items.readAll().fetchAll();
+  const marker = resources.map(({ id }) => String(id)).find((id) => /^other\..*\.info$/.test(id));
+  const { code, stderr } = await millrace('leases', 'adopt', marker?.slice(0, -'.info'.length) ?? '', '--dry-run');
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining('whose positions no other processor shares'),
+  });
+});
+
+it('verify --repair puts right what differs, and brings no deleted document back', async () => {
+  const app = await live();
+  const orders = stage.container('Orders');
+  try {
+    for (const id of ['kept', 'lost', 'late']) await orders.items.create({ ...ORDER, id });
+    await app.drained(signal);
+    await orders.item('lost', 's1').delete();
+    await app.drained(signal);
+    const summaries = stage.container('Summaries');
+    const { resource } = await summaries.item('kept', 's1').read<{ id: string; cents: number }>();
+    await summaries.item('kept', 's1').replace({ ...resource, id: 'kept', cents: 77 });
+    await stage.container('Days').item('day|2026-01-01|s1', 's1').delete();
+    const repairing = verify(stage.loaded, stage.services, {
+      signal,
+      settings: stage.settings,
+      repair: true,
+      readLagMs: 0,
+      screen: { progress: () => undefined },
+    });
+    // Meanwhile.
+    await orders.item('late', 's1').delete();
+    const { repaired } = await repairing;
+    expect(repaired).not.toBeNull();
+    await app.drained(signal);
+    expect(
+      await verify(stage.loaded, stage.services, {
+        signal,
+        settings: stage.settings,
+        readLagMs: 0,
+        screen: { progress: () => undefined },
+      }),
+    ).toMatchObject({ different: 0 });
+    const sql = `SELECT VALUE c.id FROM c WHERE NOT STARTSWITH(c.type, 'millrace.')`;
+    expect((await summaries.items.query<string>(sql).fetchAll()).resources).toEqual(['kept']);
+  } finally {
+    await app.stop();
+  }
+});
+
+it('plan says so of each projection', async () => {
+  const { stdout } = await millrace('plan');
+  expect(stdout.match(/Orders is read by its all-versions feed/g)).toHaveLength(2);
+});

@@ -1,3 +1,5 @@
+import { withoutSecrets } from './secrets.ts';
+
 /** What every error of Millrace says: a literal code, whether trying again can help, and how to mend it. */
 export interface ErrorDetail {
   readonly cause?: unknown;
@@ -15,7 +17,8 @@ export class MillraceError<Code extends string = string> extends Error {
   readonly mend: string | undefined;
 
   constructor(code: Code, message: string, detail: ErrorDetail = {}) {
-    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    // An address in it may hold a password: errors are printed, logged and answered.
+    super(withoutSecrets(message), detail.cause === undefined ? undefined : { cause: detail.cause });
     this.code = code;
     this.retryable = detail.retryable ?? false;
     this.mend = detail.mend;
@@ -30,8 +33,9 @@ export class UsageError extends MillraceError {
 /** Some clients give an error a code and no message. */
 const wordless = (error: Error): string => ('code' in error ? String(error.code) : error.name);
 
+/** What an error says, of whatever library, without what signs somebody in. */
 export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message || wordless(error) : String(error);
+  withoutSecrets(error instanceof Error ? error.message || wordless(error) : String(error));
 
 /** An aborted signal's reason as an Error, whatever was passed to `abort()`. */
 export const abortReason = (signal: AbortSignal): Error =>

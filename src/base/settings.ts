@@ -55,15 +55,22 @@ export interface SettingsSource {
   readonly directory?: string;
 }
 
-const name = (what: string) =>
+/** Of a database or a container, as the service takes it. */
+export const resourceName = (what: string) =>
   z
     .string()
     .regex(/^[^/\\#?]{1,255}$/, `${what} has 1 to 255 characters, none of / \\ # ?`)
     .refine((value) => value.trim() === value, `${what} must not begin or end with a blank`);
-const endpoint = z.url({
-  protocol: /^https?$/,
-  error: 'must be an address such as https://NAME.documents.azure.com:443/',
-});
+/** No part of it may sign anybody in: an endpoint is printed and stored. */
+const address = (example: string) =>
+  z
+    .url({ protocol: /^https?$/, error: `must be an address such as ${example}` })
+    .refine(isBare, `must be an address alone, without user, password, query or fragment, such as ${example}`);
+const isBare = (text: string): boolean => {
+  const url = URL.parse(text);
+  return url === null || url.username + url.password + url.search + url.hash === '';
+};
+const endpoint = address('https://NAME.documents.azure.com:443/');
 
 const blobContainerName = z
   .string()
@@ -76,18 +83,16 @@ const blobContainerName = z
 const schema = z.object({
   COSMOS: z.string().optional(),
   COSMOS__accountEndpoint: endpoint.optional(),
-  COSMOS_DATABASE: name('A database name').optional(),
+  COSMOS_DATABASE: resourceName('A database name').optional(),
   COSMOS_PREFERRED_REGIONS: z.string().optional(),
   LEASES: z.string().optional(),
   LEASES__accountEndpoint: endpoint.optional(),
-  LEASES_DATABASE: name('A database name').optional(),
-  LEASES_CONTAINER: name('A container name').default('leases'),
+  LEASES_DATABASE: resourceName('A database name').optional(),
+  LEASES_CONTAINER: resourceName('A container name').default('leases'),
   LEASES_START_ANEW: z.string().optional(),
-  STATE_CONTAINER: name('A container name').default('millrace'),
+  STATE_CONTAINER: resourceName('A container name').default('millrace'),
   STORAGE: z.string().optional(),
-  STORAGE__blobServiceUri: z
-    .url({ protocol: /^https?$/, error: 'must be an address such as https://NAME.blob.core.windows.net' })
-    .optional(),
+  STORAGE__blobServiceUri: address('https://NAME.blob.core.windows.net').optional(),
   STORAGE_CONTAINER: blobContainerName.default('archive'),
   EVENTHUBS: z.string().optional(),
   EVENTHUBS__fullyQualifiedNamespace: z
@@ -143,7 +148,7 @@ const HOW: Readonly<Record<keyof Variables, string>> = {
 
 /**
  * Reads and checks the settings. Called when they are first needed, never at import.
- * @throws UsageError `setting-missing`, `setting-invalid`, `env-file-unreadable`, naming the setting and how to get it
+ * @throws UsageError `setting-missing`, `setting-invalid`, `env-invalid`, `env-file-unreadable`, naming the setting and how to get it
  */
 export function loadSettings(source: SettingsSource = {}): Settings {
   const variables = readVariables(source);
@@ -190,6 +195,11 @@ export function requireJobsUrl({ jobsUrl }: Settings, processEnv: NodeJS.Dict<st
 }
 
 function readVariables({ env, processEnv = process.env, directory = '.' }: SettingsSource): Variables {
+  if (env !== undefined && !ENV_NAME.test(env)) {
+    throw new UsageError('env-invalid', `--env ${JSON.stringify(env)} is no name of settings`, {
+      mend: 'It has letters, digits, - and _ alone: `--env production` reads millrace.production.env.',
+    });
+  }
   const fromFile = env === undefined ? {} : readEnvFile(resolve(directory, `millrace.${env}.env`), env);
   const merged: Record<string, string | undefined> = { ...fromFile };
   // An empty variable counts as not set: that is what shells and CI systems mean by it.
@@ -201,6 +211,9 @@ function readVariables({ env, processEnv = process.env, directory = '.' }: Setti
   const setting = String(issue?.path[0]) as keyof Variables;
   throw invalid(setting, issue?.message ?? 'is wrong');
 }
+
+/** It becomes part of a file's name. */
+const ENV_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
   let text: string;
@@ -219,16 +232,13 @@ function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
 function account(variables: Variables, prefix: 'COSMOS' | 'LEASES'): AccountSettings | undefined {
   const text = variables[prefix];
   if (text !== undefined) return parseConnectionString(text, prefix);
-  const address = variables[`${prefix}__accountEndpoint`];
-  return address === undefined ? undefined : { kind: 'identity', endpoint: address };
+  const at = variables[`${prefix}__accountEndpoint`];
+  return at === undefined ? undefined : { kind: 'identity', endpoint: at };
 }
 
 /** Never repeats the value in its message: it holds a key. */
-function storageAccount({
-  STORAGE,
-  STORAGE__blobServiceUri: address,
-}: Variables): StorageSettings['account'] | undefined {
-  if (STORAGE === undefined) return address === undefined ? undefined : { kind: 'identity', endpoint: address };
+function storageAccount({ STORAGE, STORAGE__blobServiceUri: at }: Variables): StorageSettings['account'] | undefined {
+  if (STORAGE === undefined) return at === undefined ? undefined : { kind: 'identity', endpoint: at };
   const known = /(^|;)\s*(UseDevelopmentStorage=true|AccountKey=.|SharedAccessSignature=.)/i;
   if (known.test(STORAGE)) return { kind: 'key', connectionString: STORAGE };
   const form = 'DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net';
@@ -257,12 +267,13 @@ function parseConnectionString(text: string, setting: 'COSMOS' | 'LEASES'): Acco
     const at = part.indexOf('=');
     if (at > 0) parts.set(part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim());
   }
-  const address = parts.get('accountendpoint');
+  const at = parts.get('accountendpoint');
   const key = parts.get('accountkey');
-  if (!address || !key)
+  if (!at || !key)
     throw invalid(setting, 'is no connection string: it has the form AccountEndpoint=https://…;AccountKey=…;');
-  if (!endpoint.safeParse(address).success) throw invalid(setting, 'has an AccountEndpoint that is no http(s) address');
-  return { kind: 'key', endpoint: address, key };
+  const [wrong] = endpoint.safeParse(at).error?.issues ?? [];
+  if (wrong) throw invalid(setting, `has an AccountEndpoint that ${wrong.message}`);
+  return { kind: 'key', endpoint: at, key };
 }
 
 const invalid = (setting: keyof Variables, why: string) =>

@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { CommanderError } from 'commander';
 import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
+import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../host/workspace.ts';
 import { operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
@@ -114,7 +115,7 @@ function errorText(error: unknown, debug: boolean): string {
   if (mend !== undefined) lines.push(`  ${mend}`);
   if (debug && error instanceof Error) {
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
-      lines.push(cause.stack ?? cause.message);
+      lines.push(withoutSecrets(cause.stack ?? cause.message));
   } else if (!(error instanceof MillraceError))
     lines.push('  This was not expected; --debug shows where it came from.');
   return `${lines.join('\n')}\n`;

@@ -15,7 +15,7 @@ export const run = defineOperation({
   input: z.object({
     host: z
       .string()
-      .min(1)
+      .regex(/^[^/\\#?]{1,200}$/, 'must have 1 to 200 characters, none of / \\ # ?')
       .optional()
       .describe('this host’s name in the leases; a stable one goes on at once after a restart (default: made up)'),
     once: z

@@ -52,6 +52,22 @@ describe('settings', () => {
     expect(settings.preferredRegions).toEqual(['West Europe', 'North Europe']);
   });
 
+  it.each([
+    ['COSMOS', { COSMOS: 'AccountEndpoint=https://me:S3CRET@shop/;AccountKey=c2VjcmV0;' }],
+    ['COSMOS', { COSMOS: 'AccountEndpoint=https://shop/?sig=S3CRET;AccountKey=c2VjcmV0;' }],
+    ['COSMOS__accountEndpoint', { COSMOS__accountEndpoint: 'https://me:S3CRET@shop/' }],
+    ['LEASES__accountEndpoint', { COSMOS, LEASES__accountEndpoint: 'https://shop/#S3CRET' }],
+    ['LEASES', { COSMOS, LEASES: 'AccountEndpoint=https://S3CRET@shop/;AccountKey=c2VjcmV0;' }],
+    ['STORAGE__blobServiceUri', { COSMOS, STORAGE__blobServiceUri: 'https://a.blob.core.windows.net/?sig=S3CRET' }],
+  ])('takes no endpoint that signs somebody in, and does not repeat it: %s', (setting, processEnv) => {
+    const { code, message, mend } = failure(() =>
+      loadSettings({ processEnv: { COSMOS_DATABASE: 'shop', ...processEnv } }),
+    );
+    expect(code).toBe('setting-invalid');
+    expect(message).toMatch(new RegExp(`The setting ${setting}: .*without user, password, query or fragment`));
+    expect(`${message}${mend}`).not.toContain('S3CRET');
+  });
+
   it('reads what a process may spend', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     expect(loadSettings({ processEnv: { ...cosmos, RU_BUDGET: '4000' } }).ruBudget).toBe(4_000);
@@ -149,6 +165,15 @@ describe('--env', () => {
     expect(settings.database).toBe('other');
     expect(settings.stateContainer).toBe('a');
     expect(settings.cosmos.endpoint).toContain('shop');
+  });
+
+  it.each(['x/../../s1', '../s1', '..', 'a.b', 'a b', ''])('takes no path for a name: %j', (env) => {
+    expect(
+      failure(() => loadSettings({ env, directory, processEnv: { COSMOS, COSMOS_DATABASE: 'shop' } })),
+    ).toMatchObject({
+      code: 'env-invalid',
+      mend: expect.stringContaining('letters, digits, - and _'),
+    });
   });
 
   it('says which file it wanted', () => {

@@ -26,6 +26,9 @@ const post = (noun: string, verb: string, body = '{}', headers: Record<string, s
     headers: { 'content-type': 'application/json', ...headers },
     ...bytes(body),
   });
+const query = (noun: string, verb: string, asked: Record<string, string>) =>
+  app.request('millrace-operate', { method: 'POST', params: { noun, verb }, query: asked });
+type Refused = [string, () => Promise<unknown>, number, string];
 const principal = (...roles: string[]) => ({
   'x-ms-client-principal': Buffer.from(
     JSON.stringify({
@@ -86,6 +89,39 @@ describe('operations over HTTP', () => {
       'not understood',
     ],
     ['a body too large', () => post('status', '', `{"x":"${'y'.repeat(70_000)}"}`), 413, '70,008 bytes'],
+    ['a mistyped dry run', () => post('archive', 'sweep', '{"dryrun":true}'), 400, 'did you mean dryRun?'],
+    ['input of a POST in the query', () => query('checkpoints', 'delete', { dryRun: 'true' }), 400, 'there is dryRun'],
+    ['a query of the list', () => get('', '', { only: 'x' }), 400, 'there is only'],
+    [
+      'a file of settings on its own machine',
+      () => post('containers', 'migrate', '{"name":"Orders","into":"Days","intoEnv":"x/../../s1"}'),
+      400,
+      'no field intoEnv',
+    ],
+    ...(['delete', 'restore', 'save'] as const).map((verb): Refused => [
+      `a checkpoint's name with a path in it: ${verb}`,
+      () => post('checkpoints', verb, '{"name":"../../x","yes":true}'),
+      400,
+      'none of / \\ # ?',
+    ]),
+    [
+      'the same in a place to rewind to',
+      () => post('leases', 'rewind', '{"to":"checkpoint:../../x"}'),
+      400,
+      'No checkpoint can be called "../../x"',
+    ],
+    [
+      'the same in a replay',
+      () => post('projections', 'replay', '{"name":"days","checkpoint":"../../x"}'),
+      400,
+      'No checkpoint can be called "../../x"',
+    ],
+    [
+      'a container’s name with a path in it',
+      () => post('containers', 'migrate', '{"name":"../../x","into":"Days"}'),
+      400,
+      'none of / \\ # ?',
+    ],
     ['a dry run of what only reads', () => post('status', '', '{"dryRun":true}'), 400, 'no dry run'],
   ])('refuses %s, and says how to mend it', async (_, ask, status, message) => {
     const answer = await ask();

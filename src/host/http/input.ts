@@ -57,19 +57,31 @@ export const tooLarge = (bytes: number): BadRequest =>
 export function queryInput(operation: Operation, query: URLSearchParams): Asked {
   const types = fieldTypes(operation);
   const body: Record<string, unknown> = {};
-  for (const [field, text] of query) {
-    // The key may come so, as the host allows.
-    if (field === 'code' || field === 'clientId') continue;
+  for (const [field, text] of parametersOf(query)) {
     body[field] = coerce(text, types.get(field));
   }
   return asked(operation, body);
 }
 
+/**
+ * Where nothing is taken from the query: a `dryRun` that was given there would be passed over, and done for good.
+ * @throws BadRequest 400
+ */
+export function refuseQuery(what: string, query: URLSearchParams, mend: string): void {
+  const [first] = parametersOf(query);
+  if (first)
+    throw new BadRequest(400, 'query-unknown', `${what} takes nothing from the query, and there is ${first[0]}`, mend);
+}
+
+/** The host takes its key so, which is no input. */
+const parametersOf = (query: URLSearchParams): [string, string][] =>
+  [...query].filter(([field]) => field !== 'code' && field !== 'clientId');
+
 function asked(operation: Operation, { dryRun = false, yes = false, ...input }: Record<string, unknown>): Asked {
   const known = [...fieldTypes(operation).keys()];
   const unknown = Object.keys(input).find((field) => !known.includes(field));
   if (unknown !== undefined) {
-    const best = near(unknown, known);
+    const best = near(unknown, [...known, 'dryRun', 'yes']);
     const hint = best === undefined ? '' : `: did you mean ${best}?`;
     const mend = known.length === 0 ? 'It takes none.' : `It takes: ${known.join(', ')}.`;
     throw new BadRequest(400, 'field-unknown', `${operationName(operation)} has no field ${unknown}${hint}`, mend);

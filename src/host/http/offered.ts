@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { near } from '../../definition/near.ts';
 import { type Operation, operationName } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
@@ -19,13 +20,28 @@ const BARE = new Set(['status', 'doctor', 'plan']);
 const NEVER = new Set(['jobs work']);
 const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$/i;
 
-/** Operations that go over HTTP: of these nouns, and touching no file of the machine they run on. */
+/** Settings of the machine it runs on, which a caller has no business with; the operation goes without. */
+const NAMES_SETTINGS = /(^env|Env)$/;
+
+/**
+ * Operations that go over HTTP: of these nouns, touching no file of the machine they run on, and without fields that
+ * name settings of that machine.
+ */
 export const offered = (registry: Registry): Operation[] =>
-  registry.all().filter((operation) => {
-    const known = operation.noun === undefined ? BARE.has(operation.verb) : NOUNS.has(operation.noun);
-    const files = Object.keys(operation.input.shape).some((field) => NAMES_A_FILE.test(field));
-    return known && !files && !NEVER.has(operationName(operation));
-  });
+  registry
+    .all()
+    .filter((operation) => {
+      const known = operation.noun === undefined ? BARE.has(operation.verb) : NOUNS.has(operation.noun);
+      const files = Object.keys(operation.input.shape).some((field) => NAMES_A_FILE.test(field));
+      return known && !files && !NEVER.has(operationName(operation));
+    })
+    .map(withoutSettings);
+
+function withoutSettings(operation: Operation): Operation {
+  const fields = Object.entries(operation.input.shape);
+  const asked = fields.filter(([field]) => !NAMES_SETTINGS.test(field));
+  return asked.length === fields.length ? operation : { ...operation, input: z.object(Object.fromEntries(asked)) };
+}
 
 /** The operation at `noun/verb`, or the name nearest to it. */
 export function find(

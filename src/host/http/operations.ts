@@ -5,7 +5,7 @@ import type { Registry } from '../../operations/registry.ts';
 import type { Workspace } from '../../operations/workspace.ts';
 import { type Answer, answer, failed } from './answer.ts';
 import { record } from './audit.ts';
-import { type Asked, BadRequest, MAX_BODY, bodyInput, queryInput, tooLarge } from './input.ts';
+import { type Asked, BadRequest, MAX_BODY, bodyInput, queryInput, refuseQuery, tooLarge } from './input.ts';
 import { logScreen } from './log-screen.ts';
 import { find, offered } from './offered.ts';
 import { type Role, admit } from './roles.ts';
@@ -43,6 +43,8 @@ export async function serveOperation(
       const operations = offered(await registry());
       const path = [request.params['noun'], request.params['verb']].filter((part) => part !== undefined && part !== '');
       name = path.join(' ');
+      if (path.length === 0)
+        refuseQuery('The list of operations', request.query, 'Leave it out, or name an operation.');
       outcome =
         path.length === 0
           ? answer(200, { operations: operations.map(describe) })
@@ -105,6 +107,7 @@ const dedupeKey = (name: string, input: unknown): string => `${name} ${JSON.stri
 
 async function askedBy(operation: Operation, request: HttpRequest): Promise<Asked> {
   if (request.method === 'GET') return queryInput(operation, request.query);
+  refuseQuery(`A POST of ${operationName(operation)}`, request.query, 'Put it into the body: one JSON object.');
   const announced = Number(request.headers.get('content-length') ?? 0);
   if (announced > MAX_BODY) throw tooLarge(announced);
   return bodyInput(operation, new Uint8Array(await request.arrayBuffer()), request.headers.get('content-type'));

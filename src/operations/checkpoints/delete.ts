@@ -3,7 +3,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { audited } from '../audit/record.ts';
 import { type Plan, defineOperation } from '../operation.ts';
-import { readCheckpoint } from './store.ts';
+import { checkpointName, readCheckpoint } from './store.ts';
 
 export const checkpointsDelete = defineOperation({
   noun: 'checkpoints',
@@ -12,7 +12,7 @@ export const checkpointsDelete = defineOperation({
   examples: ['millrace checkpoints delete before-release --yes'],
   effect: 'destroys',
   argument: 'name',
-  input: z.object({ name: z.string().min(1).describe('which') }),
+  input: z.object({ name: checkpointName.describe('which') }),
   plan: async ({ name }, { workspace, signal }): Promise<Plan> => {
     const { at } = await readCheckpoint(await workspace.services(), name, signal);
     return { steps: [`forget checkpoint ${name} of ${at}`], ru: 6 };

@@ -7,10 +7,10 @@ import { type Move, costOf, goesBack, moveLeases, moveText, raiseEpochs, whileSt
 import { chooseLeases, notCovered, rangeOf, savedFor } from '../leases/targets.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { readCheckpoint } from './store.ts';
+import { checkpointName, readCheckpoint } from './store.ts';
 
 const input = z.object({
-  name: z.string().min(1).describe('which'),
+  name: checkpointName.describe('which'),
   prefix: z
     .string()
     .min(1)

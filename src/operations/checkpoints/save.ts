@@ -8,13 +8,10 @@ import { type LeaseGroup, chooseGroups, monitoredOf, openLeases } from '../lease
 import { positionsOf } from '../leases/counterpart.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import type { Checkpoint, SavedSet } from './store.ts';
+import { type Checkpoint, type SavedSet, checkpointName } from './store.ts';
 
 const input = z.object({
-  name: z
-    .string()
-    .regex(/^[^/\\#?\s]{1,100}$/, 'has 1 to 100 characters, no blanks and none of / \\ # ?')
-    .describe('what it is called from now on'),
+  name: checkpointName.describe('what it is called from now on'),
   prefix: z
     .string()
     .min(1)

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -5,6 +6,19 @@ import type { RangePosition } from '../../feed/position.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
 import { suggestion } from '../suggest.ts';
 import type { Services } from '../workspace.ts';
+
+const NAME = /^[^/\\#?\s]{1,100}$/;
+
+/** A name becomes the id of a document. */
+export const checkpointName = z.string().regex(NAME, 'has 1 to 100 characters, no blanks and none of / \\ # ?');
+
+/** @throws UsageError `input-invalid` for what can be no name */
+export function assertCheckpointName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new UsageError('input-invalid', `No checkpoint can be called ${JSON.stringify(name)}`, {
+    mend: '`millrace checkpoints list` lists those that there are.',
+  });
+}
 
 /** Positions of one prefix's leases at one time. */
 export interface SavedSet {
@@ -33,8 +47,9 @@ export async function listCheckpoints({ state }: Services, signal: AbortSignal):
   return found.toSorted((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** @throws UsageError `checkpoint-unknown`, with a name that is near */
+/** @throws UsageError `checkpoint-unknown`, with a name that is near; `input-invalid` for what can be no name */
 export async function readCheckpoint(services: Services, name: string, signal: AbortSignal): Promise<Checkpoint> {
+  assertCheckpointName(name);
   const item = services.state.item(name, 'checkpoints');
   const { resource } = await withRetry(() => item.read<Checkpoint>(), { reads: true, signal }).catch(
     (error: unknown) => {

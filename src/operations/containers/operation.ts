@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { type Settings, loadSettings } from '../../base/settings.ts';
+import { type Settings, loadSettings, resourceName } from '../../base/settings.ts';
 import { checkAccount, connect } from '../../cosmos/connect.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { readWriters } from '../../engine/write-gate.ts';
@@ -16,9 +16,9 @@ import { type MigrateOptions, type Migrated, migrate } from './migrate.ts';
 import { Migrations } from './record.ts';
 
 const input = z.object({
-  name: z.string().describe('the container that is migrated'),
-  into: z.string().describe('the container it goes to; it must exist'),
-  intoDatabase: z.string().optional().describe('its database (default: the same)'),
+  name: resourceName('A container name').describe('the container that is migrated'),
+  into: resourceName('A container name').describe('the container it goes to; it must exist'),
+  intoDatabase: resourceName('A database name').optional().describe('its database (default: the same)'),
   intoEnv: z.string().optional().describe('its account and database, by the settings of millrace.NAME.env'),
   rollback: z.boolean().default(false).describe('go back: bring what was written since to where it came from'),
   patience: z

@@ -4,7 +4,7 @@ import { parseDate } from '../../definition/date.ts';
 import { LagEstimator } from '../../feed/estimator.ts';
 import { intersection, lsnOf, positionAt, positionIn } from '../../feed/position.ts';
 import { CosmosChangeSource } from '../../feed/source.ts';
-import { readCheckpoint } from '../checkpoints/store.ts';
+import { assertCheckpointName, readCheckpoint } from '../checkpoints/store.ts';
 import type { Services } from '../workspace.ts';
 import { type LeaseGroup, type Monitored, type StoredLease, monitoredOf } from './groups.ts';
 import type { Move } from './move.ts';
@@ -20,7 +20,10 @@ export type Target =
 export function parseTarget(text: string): Target {
   if (text === 'beginning') return { kind: 'beginning' };
   const name = /^checkpoint:(.+)$/.exec(text)?.[1];
-  if (name !== undefined) return { kind: 'checkpoint', name };
+  if (name !== undefined) {
+    assertCheckpointName(name);
+    return { kind: 'checkpoint', name };
+  }
   const lsn = /^(?:token:)?"?(\d{1,15})"?$/.exec(text)?.[1];
   if (lsn !== undefined) return { kind: 'position', lsn: Number(lsn) };
   const at = parseDate(text);

@@ -2,22 +2,39 @@ import { buffer } from 'node:stream/consumers';
 import type { ContainerClient } from '@azure/storage-blob';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
-import { systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
 
+export interface AzureBlobStoreOptions {
+  readonly signal?: AbortSignal;
+  /** Hears that an answer takes long. */
+  readonly say?: ((text: string) => void) | undefined;
+  readonly clock?: Clock;
+}
+
 const WITHIN_MS = 60_000;
+/** Somebody waits for it: after this long an answer is late, and is told of again at each later one. */
+const LATE_MS = [3_000, 10_000, 30_000, 60_000];
+/** For a first answer to a small question. */
+const FIRST_MS = 15_000;
 
 /**
  * A container of Azure Blob Storage. Every call may be sent again whatever became of it, for all writes are conditional;
- * so the retries are here, and the client needs none (`retryOptions: { maxTries: 1 }`).
+ * so the retries are here, and the client needs none (`retryOptions: { maxTries: 1 }`). An address that has never
+ * answered and refuses the connection is taken for wrong, not for busy.
  */
 export class AzureBlobStore implements BlobStore {
   readonly #container: ContainerClient;
   readonly #signal: AbortSignal | undefined;
+  readonly #say: (text: string) => void;
+  readonly #clock: Clock;
+  #answered = false;
 
-  constructor(container: ContainerClient, options: { readonly signal?: AbortSignal } = {}) {
+  constructor(container: ContainerClient, options: AzureBlobStoreOptions = {}) {
     this.#container = container;
     this.#signal = options.signal;
+    this.#say = options.say ?? (() => undefined);
+    this.#clock = options.clock ?? systemClock;
   }
 
   async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
@@ -50,7 +67,8 @@ export class AzureBlobStore implements BlobStore {
     do {
       const page = await this.#ask(async () => {
         const settings = continuationToken ? { continuationToken } : {};
-        const options = { ...(prefix === '' ? {} : { prefix }), ...this.#aborted() };
+        using asking = this.#briefly();
+        const options = { ...(prefix === '' ? {} : { prefix }), abortSignal: asking.signal };
         return (await this.#container.listBlobsFlat(options).byPage(settings).next()).value;
       });
       for (const { name } of page?.segment.blobItems ?? []) yield name;
@@ -62,25 +80,63 @@ export class AzureBlobStore implements BlobStore {
     return this.#signal ? { abortSignal: this.#signal } : {};
   }
 
+  /** Until it has answered once, a question to which the answer is short ends by itself. */
+  #briefly(): Disposable & { readonly signal: AbortSignal } {
+    const ended = new AbortController();
+    const over = new AbortController();
+    if (!this.#answered)
+      void this.#clock.sleep(FIRST_MS, ended.signal).then(
+        () => over.abort(new DOMException(`No answer within ${FIRST_MS / 1_000} s`, 'TimeoutError')),
+        () => undefined,
+      );
+    return {
+      signal: this.#signal ? AbortSignal.any([this.#signal, over.signal]) : over.signal,
+      [Symbol.dispose]: () => ended.abort(),
+    };
+  }
+
   /** Undefined: there is no such blob, or the condition failed. */
   async #ask<T>(call: () => Promise<T>): Promise<T | undefined> {
-    const start = systemClock.monotonic();
+    using _telling = this.#tellIfLate();
+    const start = this.#clock.monotonic();
     for (let attempt = 1; ; attempt++) {
       try {
-        return await call();
+        const answer = await call();
+        this.#answered = true;
+        return answer;
       } catch (error) {
         this.#signal?.throwIfAborted();
         const { status, code } = answerOf(error);
+        this.#answered ||= status !== undefined;
         if (code === 'BlobNotFound' || code === 'BlobAlreadyExists' || status === 412) return undefined;
-        if (!isTransient(status, code) || systemClock.monotonic() - start > WITHIN_MS) throw this.#explained(error);
-        await systemClock.sleep(Math.min(2_000, 20 * 2 ** attempt) * (0.5 + Math.random()), this.#signal);
+        const final = !isTransient(status, code) || (!this.#answered && isRefused(error));
+        if (final || this.#clock.monotonic() - start > WITHIN_MS) throw this.#explained(error);
+        await this.#clock.sleep(Math.min(2_000, 20 * 2 ** attempt) * (0.5 + Math.random()), this.#signal);
       }
     }
   }
 
+  #tellIfLate(): Disposable {
+    const ended = new AbortController();
+    const tell = async (): Promise<void> => {
+      let passed = 0;
+      for (const at of LATE_MS) {
+        await this.#clock.sleep(at - passed, ended.signal);
+        passed = at;
+        this.#say(`The blob container ${this.#where()} has not answered for ${at / 1_000} s`);
+      }
+    };
+    tell().catch(() => undefined);
+    return { [Symbol.dispose]: () => ended.abort() };
+  }
+
+  #where(): string {
+    return `${this.#container.containerName} at ${new URL(this.#container.url).origin}`;
+  }
+
   #explained(error: unknown): unknown {
     const { status, code } = answerOf(error);
-    const where = `${this.#container.containerName} at ${new URL(this.#container.url).origin}`;
+    const where = this.#where();
     const usage = (name: string, what: string, mend: string) =>
       new UsageError(name, `${what}. Nothing has left its container.`, { cause: error, mend });
     if (code === 'ContainerNotFound') {
@@ -97,7 +153,9 @@ export class AzureBlobStore implements BlobStore {
     }
     if (status === undefined) {
       const mend = 'Check the address in STORAGE and the network.';
-      return usage('storage-unreachable', `The blob container ${where} can't be reached: ${messageOf(error)}`, mend);
+      const why =
+        code === 'AbortError' || code === 'TimeoutError' ? `no answer within ${FIRST_MS / 1_000} s` : messageOf(error);
+      return usage('storage-unreachable', `The blob container ${where} can't be reached: ${why}`, mend);
     }
     return error;
   }
@@ -113,6 +171,9 @@ function answerOf(error: unknown): { readonly status: number | undefined; readon
 }
 
 const CONNECTION = new Set(['REQUEST_SEND_ERROR', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNREFUSED', 'PARSE_ERROR']);
+
+/** Nothing listens there, or there is no such host. */
+const isRefused = (error: unknown): boolean => /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH/.test(messageOf(error));
 
 /** 409 while another writes the same blob (`BlobBeingWritten…`) passes as well. */
 const isTransient = (status: number | undefined, code: string): boolean =>

@@ -113,13 +113,22 @@ const invalid = (why: string): UsageError =>
     mend: 'Write it as redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE; in Azure a user without a password signs in by identity.',
   });
 
+/** Nothing listens there, or there is no such host: the address is wrong, or whoever starts it has to come first. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof Error && /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH/.test(wordsOf(error));
+const wordsOf = (error: Error): string => ('code' in error ? `${error.message} ${String(error.code)}` : error.message);
+
 /** @throws UsageError `jobs-unreachable` */
 async function answered<T>(ask: (trouble: (error: unknown) => void) => Promise<T>): Promise<T> {
   let last: unknown;
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS / 1000} s`)), ANSWER_MS);
+  const trouble = (error: unknown): void => {
+    last = error;
+    if (isRefused(error)) reject(error);
+  };
   try {
-    return await Promise.race([ask((error) => (last = error)), late]);
+    return await Promise.race([ask(trouble), late]);
   } catch (error) {
     throw new UsageError('jobs-unreachable', `The jobs' datastore can't be used: ${messageOf(last ?? error)}`, {
       cause: error,

@@ -1,9 +1,14 @@
+import { once } from 'node:events';
+import { type Server as HttpServer, createServer as createHttp } from 'node:http';
+import { type AddressInfo, type Server, createServer } from 'node:net';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
+import { freePort } from '../jobs/datastores.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
+import { ManualClock } from '../support/clock.ts';
 import { SIGNAL, archiveStage, collect, order } from './stage.ts';
 
 let azurite: Azurite;
@@ -71,4 +76,69 @@ test('without a blob container, rights or an address nothing leaves, and one err
     await expect(stage.sweep()).rejects.toMatchObject({ name: 'UsageError', code, mend: expect.any(String) as string });
     expect(await stage.hot()).toEqual(['a']);
   }
+});
+
+/** A container of an account that may or may not be at a port of this machine. */
+const containerAt = (port: number): ContainerClient =>
+  BlobServiceClient.fromConnectionString(
+    azurite.connectionString.replace(/BlobEndpoint=[^;]*/, `BlobEndpoint=http://127.0.0.1:${port}/devstoreaccount1`),
+    { retryOptions: { maxTries: 1 } },
+  ).getContainerClient('c');
+
+async function listening<S extends Server | HttpServer>(server: S): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+const UNREACHABLE = { name: 'UsageError', code: 'storage-unreachable', mend: expect.any(String) as string };
+
+test('an address that has never answered and refuses the connection is not waited for', async () => {
+  // Time stands: a second attempt would never come.
+  const store = new AzureBlobStore(containerAt(await freePort()), { clock: new ManualClock() });
+  await expect(collect(store.list(''))).rejects.toMatchObject(UNREACHABLE);
+  await expect(store.read('a')).rejects.toMatchObject(UNREACHABLE);
+});
+
+test('one that takes the connection and says nothing is told of, and given up', async () => {
+  const silent = createServer();
+  const clock = new ManualClock();
+  const said: string[] = [];
+  const store = new AzureBlobStore(containerAt(await listening(silent)), { clock, say: (text) => said.push(text) });
+  const connected = once(silent, 'connection');
+  const listed = collect(store.list(''));
+  listed.catch(() => undefined);
+  await connected;
+  clock.advance(3_000);
+  await expect
+    .poll(() => said)
+    .toEqual([expect.stringMatching(/^The blob container c at http.* has not answered for 3 s$/)]);
+  clock.advance(12_000);
+  await expect(listed).rejects.toMatchObject({
+    ...UNREACHABLE,
+    message: expect.stringContaining('no answer within 15 s'),
+  });
+  silent.close();
+});
+
+test('one that has answered and is away for a while is waited for', async () => {
+  const server = createHttp((_, response) => {
+    response.writeHead(404, { 'content-type': 'application/xml', connection: 'close' });
+    response.end('<?xml version="1.0"?><Error><Code>BlobNotFound</Code><Message>gone</Message></Error>');
+  });
+  const port = await listening(server);
+  const clock = new ManualClock();
+  const store = new AzureBlobStore(containerAt(port), { clock });
+  expect(await store.read('a')).toBeUndefined();
+  server.close();
+  await once(server, 'close');
+  const before = clock.slept.length;
+  const read = store.read('a');
+  // The wait for a late answer, and the pause before the next attempt.
+  await expect.poll(() => clock.slept.length).toBe(before + 2);
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  clock.advance(100);
+  expect(await read).toBeUndefined();
+  server.close();
 });

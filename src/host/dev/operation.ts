@@ -122,7 +122,14 @@ async function play(
   };
   const sweeping = async (): Promise<void> => {
     const draw = ([line = state]: readonly string[]): void => void (state = line);
-    const last = await sweep({ settings, services, loaded, signal, screen: { draw }, now: source?.now });
+    const last = await sweep({
+      settings,
+      services,
+      loaded,
+      signal,
+      screen: { draw, line: (text) => screen.line(text) },
+      now: source?.now,
+    });
     archived = withSweep(archived ?? [], last);
     state = archived
       .map(({ projection, archived: of }) => `${projection}: ${plural(of, 'document')} archived`)

@@ -37,7 +37,13 @@ export const functionsStart = defineOperation({
       // What the process has set already wins over the file, as with Core Tools.
       const child = startWorker(input, { ...files.values, ...process.env }, screen);
       using change = changeOf(root, signal);
-      const answer = await child.answer;
+      const answer = await Promise.race([child.answer, change.aborted]);
+      if (answer === undefined) {
+        // An account that doesn't answer may keep it from being up for minutes.
+        child.answer.catch(() => undefined);
+        await child.stop();
+        return { app: root, starts };
+      }
       if ('refused' in answer) {
         const { code, message, mend } = answer.refused;
         if (starts === 0) throw new UsageError(code, message, mend === undefined ? {} : { mend });
@@ -57,16 +63,24 @@ export const functionsStart = defineOperation({
 });
 
 /** Resolves with the file that changed, or with nothing much at Ctrl-C. */
-function changeOf(root: string, signal: AbortSignal): Disposable & { readonly seen: Promise<string> } {
+function changeOf(
+  root: string,
+  signal: AbortSignal,
+): Disposable & { readonly seen: Promise<string>; readonly aborted: Promise<undefined> } {
   const { promise: seen, resolve: see } = Promise.withResolvers<string>();
+  const { promise: aborted, resolve: abort } = Promise.withResolvers<undefined>();
   const watcher = watchFiles(root, see);
-  const end = (): void => see('');
+  const end = (): void => {
+    see('');
+    abort(undefined);
+  };
   if (signal.aborted) end();
   signal.addEventListener('abort', end);
   // Keeps this process alive while the app is down and waits for a change.
   const alive = setInterval(() => {}, 2 ** 30);
   return {
     seen,
+    aborted,
     [Symbol.dispose]: () => {
       watcher[Symbol.dispose]();
       clearInterval(alive);

@@ -1,10 +1,11 @@
 // The process that an app runs in: started anew at every change, as the host restarts its worker.
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { missingSettings } from '../functions-app-settings.ts';
 import { indexApp, readAppFiles } from './app-files.ts';
 import { type FunctionMetadata, type FunctionsCore, type Invocation, installCore } from './core.ts';
-import { type RunningTrigger, cosmosTriggers, runCosmosTrigger } from './cosmos-triggers.ts';
+import { cosmosTriggers, runCosmosTrigger } from './cosmos-triggers.ts';
 import { eventHubTriggers, runEventHubTrigger } from './event-hub-triggers.ts';
 import { rewriteDates } from './host-json.ts';
 import { type HttpServer, serveHttp } from './http-server.ts';
@@ -43,10 +44,16 @@ async function close(): Promise<void> {
   for (const end of open.splice(0).toReversed()) await end();
 }
 
+/** What the host leaves a worker that it ends; with an account that is gone, giving leases back would take minutes. */
+const END_MS = 10_000;
+
 // Asked to stop, or the one who could ask is gone. The signals of a terminal reach the whole group, and aren't for us.
 let stopping: Promise<void> | undefined;
 const stop = (): void => {
-  stopping ??= close()
+  const late = delay(END_MS).then(() =>
+    say(`What was in hand did not end within ${END_MS / 1_000} s; its leases expire, and it is taken up again there.`),
+  );
+  stopping ??= Promise.race([close(), late])
     .catch((error: unknown) => say(messageOf(error)))
     .then(() => process.exit());
 };
@@ -91,22 +98,25 @@ async function start(input: WorkerInput): Promise<WorkerAnswer> {
     fire: (name) => timers.fire(name),
   });
   open.push(async () => server[Symbol.asyncDispose]());
+  // They end side by side: one that can't reach its account must not take the time of the others.
+  const running: AsyncDisposable[] = [];
+  open.push(async () => void (await Promise.all(running.map((trigger) => trigger[Symbol.asyncDispose]()))));
   for (const trigger of triggers) {
-    const running: RunningTrigger = await runCosmosTrigger(trigger, {
+    const one = await runCosmosTrigger(trigger, {
       deliver: (name, documents, retryCount) => deliver(core, name, documents, retryCount),
       say,
       signal: ending.signal,
     });
-    open.push(async () => running[Symbol.asyncDispose]());
+    running.push(one);
   }
   for (const trigger of hubTriggers) {
-    const running = await runEventHubTrigger(trigger, {
+    const one = await runEventHubTrigger(trigger, {
       host: eventHubs,
       deliver: (name, invocation, count) => deliverEvents(core, name, invocation, count),
       say,
       signal: ending.signal,
     });
-    open.push(async () => running[Symbol.asyncDispose]());
+    running.push(one);
   }
   const names = functions.map(({ name }) => name);
   return {

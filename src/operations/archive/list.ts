@@ -23,11 +23,12 @@ export const archiveList = defineOperation({
   effect: 'reads',
   argument: 'name',
   input: z.object({ name: z.string().optional().describe('one archive; all of them if absent') }),
-  run: async ({ name: only }, { workspace, signal }) => {
+  run: async ({ name: only }, { workspace, signal, screen }) => {
     const periods: ArchivePeriod[] = [];
     for (const archive of await openArchives(await workspace.pipeline(), await workspace.services(), {
       only,
       signal,
+      screen,
     })) {
       for await (const { projection, tenant, period, blobs } of listArchive(archive)) {
         periods.push({

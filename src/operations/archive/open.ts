@@ -15,6 +15,7 @@ import { explain, fetchAll } from '../fetch-all.ts';
 import type { Step } from '../model/step.ts';
 import { processorName } from '../leases/processor-name.ts';
 import { Migrations } from '../containers/record.ts';
+import type { Screen } from '../screen.ts';
 import { suggestion } from '../suggest.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 
@@ -27,10 +28,10 @@ type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 export async function openArchives(
   { pipeline, model }: Loaded,
   services: Services,
-  { only, signal }: { only?: string | undefined; signal: AbortSignal },
+  { only, signal, screen }: { only?: string | undefined; signal: AbortSignal; screen: Pick<Screen, 'line'> },
 ): Promise<Archive[]> {
   const chosen = choose(pipeline, only);
-  const store = await openStore(services, signal);
+  const store = await openStore(services, signal, screen);
   const { database, state } = services;
   return Promise.all(
     chosen.map((spec) =>
@@ -81,8 +82,8 @@ async function isAnythingArchived({ state }: Services, signal: AbortSignal): Pro
   return false;
 }
 
-const openStore = async (services: Services, signal: AbortSignal): Promise<BlobStore> =>
-  new AzureBlobStore(await services.blobs(), { signal });
+const openStore = async (services: Services, signal: AbortSignal, screen?: Pick<Screen, 'line'>): Promise<BlobStore> =>
+  new AzureBlobStore(await services.blobs(), { signal, say: screen && ((text) => screen.line(text)) });
 
 /** What has to be done for the archives of a pipeline to have a place: nothing without one, or with it there. */
 export async function planStorage({ pipeline }: Loaded, services: Services, signal: AbortSignal): Promise<Step[]> {

@@ -29,8 +29,8 @@ const input = z.object({
 type RestoreInput = z.output<typeof input>;
 
 /** @throws UsageError `tenant-unknown`, and what `openArchives` throws */
-async function open({ name: only, tenant }: RestoreInput, { workspace, signal }: Context): Promise<Archive[]> {
-  const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal });
+async function open({ name: only, tenant }: RestoreInput, { workspace, signal, screen }: Context): Promise<Archive[]> {
+  const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
   if (tenant === undefined) return archives;
   const known = new Set<string>();
   for (const archive of archives) for await (const manifest of listArchive(archive)) known.add(manifest.tenant);

@@ -16,7 +16,7 @@ export interface Sweeping {
   readonly services: Services;
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly signal: AbortSignal;
-  readonly screen: Pick<Screen, 'draw'>;
+  readonly screen: Pick<Screen, 'draw' | 'line'>;
   /** One archive by its name; all of them if absent. */
   readonly only?: string | undefined;
   /** Milliseconds; default the time it is. */
@@ -26,9 +26,9 @@ export interface Sweeping {
 
 /** Runs the archives' rules over their source containers, one archive after the other. */
 export async function sweep(options: Sweeping): Promise<SweepResult[]> {
-  const { services, loaded, signal, only, now = Date.now(), dryRun = false } = options;
+  const { services, loaded, signal, screen, only, now = Date.now(), dryRun = false } = options;
   const results: SweepResult[] = [];
-  for (const archive of await openArchives(loaded, services, { only, signal }))
+  for (const archive of await openArchives(loaded, services, { only, signal, screen }))
     results.push(await sweepOne(archive, loaded.pipeline, { ...options, now, dryRun }));
   return results;
 }

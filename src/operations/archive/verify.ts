@@ -20,6 +20,7 @@ export const archiveVerify = defineOperation({
     for (const archive of await openArchives(await workspace.pipeline(), await workspace.services(), {
       only,
       signal,
+      screen,
     })) {
       const progress = (blobs: number): void => screen.progress(`${archive.spec.name}: blobs read`, blobs);
       results.push(await verifyArchive(archive, { signal, progress }));

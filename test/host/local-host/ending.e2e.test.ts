@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Millrace, millrace } from '../../support/process.ts';
+import { SHOP, openStage } from '../../support/stage.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+let app: string;
+
+beforeAll(() => {
+  app = mkdtempSync(join(tmpdir(), 'millrace-app-'));
+  writeFileSync(join(app, 'host.json'), '{ "version": "2.0" }');
+  const main = relative(app, join(ROOT, 'functions/index.ts'));
+  writeFileSync(join(app, 'package.json'), JSON.stringify({ type: 'module', main }));
+});
+afterAll(() => rmSync(app, { recursive: true }));
+
+const start = (env: Readonly<Record<string, string>>): Millrace =>
+  millrace(['functions', 'start', '--app', app, '--port', '0'], {
+    env: { ...env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '', STORAGE: '' },
+  });
+
+// Half of what it took: leases can't be given back to an account that is gone, and each was waited for in turn.
+it('ends when it is asked to, though its account is gone', { timeout: 34_000 }, async () => {
+  const stage = await openStage();
+  await using host = start(stage.env);
+  await host.until(/feed-Orders: cosmosDBTrigger/);
+  await stage
+    .container('Orders')
+    .items.create({ id: 'o1', type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01', cents: 1 });
+  await host.until(/feed-Orders: 1 documents/);
+  await stage[Symbol.asyncDispose]();
+  host.kill('SIGTERM');
+  expect(await host.ended).toEqual({ code: 143, signal: null });
+});
+
+it('ends when it is asked to, though its account has never answered', { timeout: 34_000 }, async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const asked = once(silent, 'connection');
+  const { port } = silent.address() as AddressInfo;
+  const account = `AccountEndpoint=http://127.0.0.1:${port}/;AccountKey=a2V5;`;
+  await using host = start({
+    COSMOS: account,
+    COSMOS_DATABASE: 'shop',
+    LEASES: account,
+    LEASES_DATABASE: 'shop',
+    LEASES_CONTAINER: 'leases',
+  });
+  await asked;
+  host.kill('SIGTERM');
+  expect(await host.ended).toEqual({ code: 143, signal: null });
+  silent.close();
+});

@@ -14,7 +14,7 @@ export class ArchiveDamaged extends MillraceError<'archive-damaged'> {
   readonly fault: ArchiveFault;
   constructor(fault: ArchiveFault) {
     super('archive-damaged', fault.what, {
-      mend: 'Restore the blob from a backup or from soft delete; `millrace archive verify` lists everything concerned.',
+      mend: `Restore ${fault.blob} from a backup or from soft delete. \`millrace archive verify\` lists everything concerned; \`millrace archive restore --skip-damaged\` restores the rest.`,
     });
     this.fault = fault;
   }
@@ -40,20 +40,22 @@ export function pack(lines: readonly string[]): { readonly bytes: Uint8Array; re
  */
 export async function readBlob(store: BlobStore, name: string): Promise<ArchivedDocument[]> {
   const blob = await store.read(name);
-  if (!blob) throw new ArchiveDamaged({ code: 'blob-missing', what: `Blob ${name} is gone` });
+  if (!blob) throw new ArchiveDamaged({ code: 'blob-missing', what: `Blob ${name} is gone`, blob: name });
   return unpack(name, blob.bytes);
 }
 
 /** @throws ArchiveDamaged */
 export function unpack(name: string, bytes: Uint8Array): ArchivedDocument[] {
   if (sha256(bytes) !== promised(name)) {
-    throw new ArchiveDamaged({ code: 'blob-changed', what: `Blob ${name} isn't what was written: its hash differs` });
+    const what = `Blob ${name} isn't what was written: its hash differs`;
+    throw new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
   }
   try {
     const text = gunzipSync(bytes, { maxOutputLength: LARGEST }).toString();
     return text.trimEnd().split('\n').map(parse);
   } catch {
-    throw new ArchiveDamaged({ code: 'blob-changed', what: `Blob ${name} can't be read: it is no archive of ours` });
+    const what = `Blob ${name} can't be read: it is no archive of ours`;
+    throw new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
   }
 }
 

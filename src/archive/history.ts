@@ -100,7 +100,8 @@ async function settle(
     const document = (await readBlob(store, entry.blob.name))[entry.blob.line];
     if (!document || document.id !== identity.id) {
       const what = `Line ${entry.blob.line} of ${entry.blob.name} isn't ${identity.container}/${identity.id}`;
-      throw new ArchiveDamaged({ code: 'line-missing', what });
+      const { container, key, id } = identity;
+      throw new ArchiveDamaged({ code: 'line-missing', what, blob: entry.blob.name, container, key, id });
     }
     return asChange(source, document) ?? 'gone';
   }

@@ -30,6 +30,15 @@ export const manifestBeside = (name: string): string => `${name.slice(0, name.la
 export const isManifest = (name: string): boolean => name.endsWith(MANIFEST);
 export const isBlob = (name: string): boolean => name.endsWith(BLOB);
 
+/** The folder that a blob or a manifest lies in, by its name alone; the tenant's digest where its name is too long. */
+export function placeOf(name: string): Period {
+  const [projection = '', step = '', year = '', month = ''] = name.split('/');
+  return { projection, tenant: tenantOf(step), period: `${year}-${month}` };
+}
+
+/** Whether a folder's tenant, as `placeOf` tells it, is this one. */
+export const isTenant = (place: Period, tenant: string): boolean => place.tenant === tenantOf(segment(tenant));
+
 /** The SHA-256 that a blob's name promises of its content. */
 export const promised = (name: string): string => name.slice(name.lastIndexOf('/') + 1, -BLOB.length);
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -47,4 +56,12 @@ function segment(tenant: string): string {
     .join('');
   if (escaped === '') return '~';
   return escaped.length <= 200 ? escaped : `~~${digest(tenant)}`;
+}
+
+/** The tenant of such a step. */
+function tenantOf(step: string): string {
+  if (step === '~') return '';
+  if (step.startsWith('~~')) return step;
+  const bytes = step.replaceAll(/~([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString();
 }

@@ -4,12 +4,12 @@ import { type Change, compareVersions } from '../feed/change.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
 import type { SinkSession } from '../sinks/session.ts';
-import { pack, unpack } from './blob.ts';
+import { ArchiveDamaged, pack, unpack } from './blob.ts';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
 import { type Period, blobName, folderOf } from './layout.ts';
 import { enlist } from './manifests.ts';
 import { RESTORING } from './placeholder.ts';
-import type { Archive, BlobRecord } from './types.ts';
+import type { Archive, ArchiveFault, BlobRecord } from './types.ts';
 
 /** A document on its way out, with its line. */
 export interface Leaving {
@@ -24,6 +24,9 @@ export interface Left {
   removed: number;
   superseded: number;
   bytes: number;
+  /** They stay, since the manifest of their folder can't be read. */
+  blocked: number;
+  readonly faults: ArchiveFault[];
 }
 
 /**
@@ -31,7 +34,7 @@ export interface Left {
  * ETag of what was archived.
  */
 export async function leave(archive: Archive, batch: readonly Leaving[], session: SinkSession): Promise<Left> {
-  const left: Left = { archived: 0, removed: 0, superseded: 0, bytes: 0 };
+  const left: Left = { archived: 0, removed: 0, superseded: 0, bytes: 0, blocked: 0, faults: [] };
   const entries = new Entries(archive.stateContainer);
   const known = await entries.read(
     batch.map(({ change }) => change),
@@ -62,7 +65,15 @@ async function leaveTogether(
   const ordered = leaving.toSorted((a, b) => (a.line < b.line ? -1 : 1));
   const record = await writeBlob(archive.store, first.period, ordered);
   left.bytes += record.bytes;
-  await enlist(archive.store, first.period, archive.spec.from, record);
+  try {
+    await enlist(archive.store, first.period, archive.spec.from, record);
+  } catch (error) {
+    if (!(error instanceof ArchiveDamaged)) throw error;
+    // One folder's manifest keeps no other folder's documents: these stay, and a blob that no entry names does no harm.
+    left.blocked += leaving.length;
+    left.faults.push(error.fault);
+    return;
+  }
   const gone: Leaving[] = [];
   await forEach([...ordered.entries()], async ([line, one]) => {
     const blob = { name: record.name, line };

@@ -4,8 +4,8 @@ import type { SourceRef } from '../definition/kinds.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { ArchiveDamaged } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { type Period, isManifest, manifestName } from './layout.ts';
-import type { BlobRecord, Manifest } from './types.ts';
+import { type Period, isManifest, manifestName, placeOf } from './layout.ts';
+import type { ArchiveFault, BlobRecord, Manifest } from './types.ts';
 
 const schema = z.object({
   format: z.literal(1),
@@ -48,21 +48,45 @@ export async function readManifest(store: BlobStore, name: string): Promise<Mani
   return stored && parseManifest(name, stored.bytes);
 }
 
-/** Every manifest below a prefix. */
-export async function* manifests(store: BlobStore, prefix: string): AsyncGenerator<Manifest> {
+/** A manifest that is there, or why it can't be read; where it lies is told by its name. */
+export type Listed = { readonly place: Period } & ({ readonly manifest: Manifest } | { readonly fault: ArchiveFault });
+
+/**
+ * Every manifest below a prefix that is wanted by its place; one that can't be read hides no other, and those that
+ * aren't wanted are not read.
+ */
+export async function* manifests(
+  store: BlobStore,
+  prefix: string,
+  wanted: (place: Period) => boolean = () => true,
+): AsyncGenerator<Listed> {
   for await (const name of store.list(prefix)) {
-    const manifest = isManifest(name) ? await readManifest(store, name) : undefined;
-    if (manifest) yield manifest;
+    const place = placeOf(name);
+    if (!isManifest(name) || !wanted(place)) continue;
+    try {
+      const manifest = await readManifest(store, name);
+      if (manifest) yield { place, manifest };
+    } catch (error) {
+      if (!(error instanceof ArchiveDamaged)) throw error;
+      yield { place, fault: error.fault };
+    }
   }
+}
+
+/** Where manifests lie below a prefix, without reading any. */
+export async function* manifestPlaces(store: BlobStore, prefix: string): AsyncGenerator<Period> {
+  for await (const name of store.list(prefix)) if (isManifest(name)) yield placeOf(name);
 }
 
 function parseManifest(name: string, bytes: Uint8Array): Manifest {
   try {
     return schema.parse(JSON.parse(Buffer.from(bytes).toString()));
   } catch (error) {
+    const why = error instanceof z.ZodError ? 'it is no manifest of ours' : messageOf(error);
     throw new ArchiveDamaged({
       code: 'manifest-unreadable',
-      what: `Manifest ${name} can't be read: ${messageOf(error)}`,
+      what: `Manifest ${name} can't be read: ${why}`,
+      blob: name,
     });
   }
 }

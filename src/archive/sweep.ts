@@ -7,7 +7,7 @@ import { PageTooOld } from '../feed/lease-session.ts';
 import { lineOf } from './blob.ts';
 import { FeedReader } from './feed-reader.ts';
 import { type Leaving, leave } from './leave.ts';
-import type { Archive, Gate, SweepOptions, SweepResult } from './types.ts';
+import type { Archive, ArchiveFault, Gate, SweepOptions, SweepResult } from './types.ts';
 import { judge } from './verdict.ts';
 
 /** A batch is archived when it has this many documents, this many bytes, or was begun this long ago. */
@@ -16,7 +16,10 @@ const BYTES = 32 * 1024 * 1024;
 const AGE_MS = WRITE_BOUND_MS / 4;
 const NAMED = 100;
 
-type Tally = { -readonly [K in keyof SweepResult]: SweepResult[K] } & { readonly stayed: string[] };
+type Tally = { -readonly [K in keyof SweepResult]: SweepResult[K] } & {
+  readonly stayed: string[];
+  readonly faults: ArchiveFault[];
+};
 type Candidate = Leaving & { readonly range: FeedRange; readonly readAt: number };
 
 /**
@@ -33,6 +36,8 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     archived: 0,
     removed: 0,
     bytes: 0,
+    blocked: 0,
+    faults: [],
     held: 0,
     superseded: 0,
     undated: 0,
@@ -113,7 +118,9 @@ async function archiveBatch(
     },
   });
   const left = await leave(archive, due, session);
-  for (const name of ['archived', 'removed', 'superseded', 'bytes'] as const) tally[name] += left[name];
+  for (const name of ['archived', 'removed', 'superseded', 'bytes', 'blocked'] as const) tally[name] += left[name];
+  const known = new Set(tally.faults.map(({ blob }) => blob));
+  tally.faults.push(...left.faults.filter(({ blob }) => !known.has(blob)));
 }
 
 /** Acknowledged by every projection in this version, and parked by none. */

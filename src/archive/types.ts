@@ -87,6 +87,10 @@ export interface SweepResult {
   readonly removed: number;
   /** Stored bytes of the blobs this sweep wrote. */
   readonly bytes: number;
+  /** Eligible, and the manifest of their month can't be read: they stay. */
+  readonly blocked: number;
+  /** Those manifests. */
+  readonly faults: readonly ArchiveFault[];
   /** Eligible but held: not yet acknowledged by every projection, or parked. */
   readonly held: number;
   /** Changed between reading and removing: they stay, their entry is superseded. */
@@ -106,9 +110,16 @@ export interface ArchiveFault {
     | 'blob-unlisted'
     | 'line-missing'
     | 'line-differs'
-    | 'manifest-unreadable';
-  /** Blob, manifest or document, in words. */
+    | 'manifest-unreadable'
+    | 'manifest-wrong';
+  /** In words. */
   readonly what: string;
+  /** The blob or the manifest, by its name. */
+  readonly blob: string;
+  /** The document, where the fault is of one. */
+  readonly container?: string;
+  readonly key?: Identity['key'];
+  readonly id?: string;
 }
 
 export interface ArchiveVerification {
@@ -138,6 +149,8 @@ export interface RestoreResult {
   readonly restored: number;
   /** Already in the container, or void: nothing to do. */
   readonly skipped: number;
+  /** What was gone on without; none unless that was asked for. */
+  readonly faults: readonly ArchiveFault[];
 }
 
 /** A document of the history with its version, hot or cold, as a change that nothing retracts. */

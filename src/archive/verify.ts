@@ -4,10 +4,10 @@ import type { Identity, Version } from '../feed/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { isBlob, isManifest, prefixOf } from './layout.ts';
-import { manifests, readManifest } from './manifests.ts';
+import { isBlob, isManifest, manifestBeside, prefixOf, promised } from './layout.ts';
+import { type Listed, manifests, readManifest } from './manifests.ts';
 import { untilStopped } from './reading.ts';
-import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord, Manifest } from './types.ts';
+import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 
 /**
  * Reads every blob of an archive and holds it to its name, its manifest and the entries. What is wrong comes back as
@@ -29,12 +29,19 @@ export async function verifyArchive(
     visited.add(name);
     options.signal.throwIfAborted();
     const record = listed.get(name);
-    const blob = await inspect(store, name, record);
+    const blob = await inspect(store, name);
     const wanted = (await entries.ofBlob(name, session)).filter(({ state }) => state === 'archived');
     total.archived += wanted.length;
     faults.push(...compare(name, blob, wanted));
     if ('fault' in blob) return;
-    if (!record && wanted.length > 0) faults.push({ code: 'blob-unlisted', what: `Blob ${name} is in no manifest` });
+    if (!record && wanted.length > 0)
+      faults.push({ code: 'blob-unlisted', what: `Blob ${name} is in no manifest`, blob: name });
+    const wrong = record && misstated(record, blob);
+    if (wrong) {
+      const manifest = manifestBeside(name);
+      const what = `Manifest ${manifest} says of blob ${name}: ${wrong}. The blob is as it was written`;
+      faults.push({ code: 'manifest-wrong', what, blob: manifest });
+    }
     total.superfluous += !record && wanted.length === 0 ? 1 : 0;
     total.blobs += 1;
     total.documents += blob.documents.length;
@@ -48,7 +55,7 @@ export async function verifyArchive(
 }
 
 /** The manifests of a projection, for `archive list`: one a tenant and period. */
-export const listArchive = ({ spec, store }: Pick<Archive, 'spec' | 'store'>): AsyncIterable<Manifest> =>
+export const listArchive = ({ spec, store }: Pick<Archive, 'spec' | 'store'>): AsyncIterable<Listed> =>
   manifests(store, prefixOf(spec));
 
 /** Every blob that is there or that a manifest lists, with what the manifest says of it. */
@@ -77,16 +84,22 @@ async function listedBlobs(
 
 /** Each entry against the line it names. */
 function compare(name: string, blob: Inspected, wanted: readonly StoredEntry[]): ArchiveFault[] {
-  if ('fault' in blob) {
-    const what = (entry: StoredEntry): string => `${nameOf(entry)} lies in ${name}, which is damaged`;
-    return [blob.fault, ...wanted.map((entry) => ({ code: 'line-missing' as const, what: what(entry) }))];
-  }
+  const fault = (code: ArchiveFault['code'], { container, key, id }: StoredEntry, why: string): ArchiveFault => ({
+    code,
+    what: `${container}/${JSON.stringify(key)}/${id}${why}`,
+    blob: name,
+    container,
+    key,
+    id,
+  });
+  if ('fault' in blob)
+    return [blob.fault, ...wanted.map((entry) => fault('line-missing', entry, ` lies in ${name}, which is damaged`))];
   return wanted.flatMap((entry): ArchiveFault[] => {
     const line = entry.blob?.line ?? -1;
     const document = blob.documents[line];
-    if (!document) return [{ code: 'line-missing', what: `${nameOf(entry)}: ${name} has no line ${line}` }];
+    if (!document) return [fault('line-missing', entry, `: ${name} has no line ${line}`)];
     if (markOf(document) === markOf(entry)) return [];
-    return [{ code: 'line-differs', what: `${nameOf(entry)}: line ${line} of ${name} is another document or version` }];
+    return [fault('line-differs', entry, `: line ${line} of ${name} is another document or version`)];
   });
 }
 
@@ -94,22 +107,36 @@ type Inspected =
   | { readonly documents: readonly ArchivedDocument[]; readonly bytes: number }
   | { readonly fault: ArchiveFault };
 
-async function inspect(store: BlobStore, name: string, record: BlobRecord | undefined): Promise<Inspected> {
+async function inspect(store: BlobStore, name: string): Promise<Inspected> {
   const stored = await store.read(name);
-  if (!stored) return { fault: { code: 'blob-missing', what: `Blob ${name} is gone` } };
-  const bytes = stored.bytes.length;
+  if (!stored) return { fault: { code: 'blob-missing', what: `Blob ${name} is gone`, blob: name } };
   try {
-    const documents = unpack(name, stored.bytes);
-    if (!record || (record.bytes === bytes && record.documents === documents.length)) return { documents, bytes };
-    const what = `Blob ${name} has ${documents.length} documents in ${bytes} bytes, its manifest says ${record.documents} in ${record.bytes}`;
-    return { fault: { code: 'blob-changed', what } };
+    return { documents: unpack(name, stored.bytes), bytes: stored.bytes.length };
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error;
     return { fault: error.fault };
   }
 }
 
+/** What a manifest says of a blob whose content is proven by its name, where that isn't so. */
+function misstated(
+  { name, ...record }: BlobRecord,
+  { documents, bytes }: Exclude<Inspected, { fault: unknown }>,
+): string | undefined {
+  const times = documents.map(({ at }) => at);
+  const found: Omit<BlobRecord, 'name'> = {
+    sha256: promised(name),
+    bytes,
+    documents: documents.length,
+    from: times.reduce((least, at) => Math.min(least, at), Infinity),
+    to: times.reduce((most, at) => Math.max(most, at), 0),
+  };
+  const fields = Object.keys(found) as (keyof typeof found)[];
+  const wrong = fields.filter((field) => record[field] !== found[field]);
+  return wrong.length === 0
+    ? undefined
+    : wrong.map((field) => `${field} ${record[field]}, and it has ${found[field]}`).join('; ');
+}
+
 const markOf = ({ container, key, id, version: { epoch, lsn, etag } }: Identity & { version: Version }): string =>
   canonical([container, key, id, epoch, lsn, etag]);
-
-const nameOf = ({ container, key, id }: Identity): string => `${container}/${JSON.stringify(key)}/${id}`;

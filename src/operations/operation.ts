@@ -57,7 +57,7 @@ export interface OperationSpec<S extends z.ZodObject, R> extends Description {
   readonly plan?: (input: z.output<S>, context: Context) => Promise<Plan>;
   readonly run: (input: z.output<S>, context: Context) => Promise<R>;
   /** The result for people, without a final newline. */
-  readonly format: (result: R) => string;
+  readonly format: (result: R, input: z.output<S>) => string;
   /** False: findings or differences. Default: always true. */
   readonly ok?: (result: R) => boolean;
 }
@@ -78,8 +78,9 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     input: schema,
     ...(plan ? { plan: (input: unknown, context: Context) => plan(accept(input), context).catch(told(context)) } : {}),
     run: async (input, context) => {
-      const value = await run(accept(input), context).catch(told(context));
-      return { value, text: format(value), ok: ok?.(value) ?? true };
+      const accepted = accept(input);
+      const value = await run(accepted, context).catch(told(context));
+      return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
     },
   };
 }

@@ -3,9 +3,9 @@ import { pack } from '../../src/archive/blob.ts';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { ArchiveFault } from '../../src/archive/types.ts';
-import { verifyArchive } from '../../src/archive/verify.ts';
+import { listArchive, verifyArchive } from '../../src/archive/verify.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
-import { SIGNAL, archiveStage, order } from './stage.ts';
+import { SIGNAL, archiveStage, collect, order } from './stage.ts';
 
 const MANIFEST = 'cold@1/t/2000/05/manifest.json';
 
@@ -108,6 +108,110 @@ test('a lost manifest is found, and history reads the blob all the same', async 
 test('an unreadable manifest is found', async () => {
   const { codes } = await damaged((store) => store.blobs.set(MANIFEST, { bytes: Buffer.from('{'), etag: 'x' }));
   expect(codes).toEqual(['blob-unlisted', 'manifest-unreadable']);
+});
+
+test.each([
+  ['bytes', 'bytes 1, and it has'],
+  ['documents', 'documents 1, and it has 2'],
+  ['sha256', 'sha256 1, and it has'],
+  ['from', 'from 1, and it has'],
+])('a manifest that says wrong %s is to blame, not the blob', async (field, why) => {
+  const { stage, blob, faults } = await damaged((store) => {
+    const { blobs, ...rest } = JSON.parse(Buffer.from(store.blobs.get(MANIFEST)?.bytes ?? []).toString()) as {
+      blobs: object[];
+    };
+    const bytes = Buffer.from(
+      JSON.stringify({ ...rest, blobs: [{ ...blobs[0], [field]: field === 'sha256' ? '1' : 1 }] }),
+    );
+    store.blobs.set(MANIFEST, { bytes, etag: 'x' });
+  });
+  expect(faults).toEqual([
+    { code: 'manifest-wrong', blob: MANIFEST, what: expect.stringContaining(`${blob}: ${why}`) },
+  ]);
+  expect(await restoreArchive(stage.archive, {}, { signal: SIGNAL })).toMatchObject({ restored: 2, faults: [] });
+});
+
+test('a fault names its blob, and a document’s its key and id', async () => {
+  const { blob, faults } = await damaged((store, name) => store.blobs.delete(name));
+  const what = expect.any(String) as string;
+  expect(faults).toEqual([
+    { code: 'blob-missing', blob, what },
+    { code: 'line-missing', blob, container: 'Orders', key: ['t'], id: 'a', what },
+    { code: 'line-missing', blob, container: 'Orders', key: ['t'], id: 'b', what },
+  ]);
+});
+
+/** Documents of three tenants and two months each, and the manifest of one of them unreadable. */
+async function partlyUnreadable() {
+  const store = new MemoryBlobStore();
+  const stage = await archiveStage(store);
+  const months = ['2000-05-06', '2000-06-06'];
+  for (const tenant of ['t', 'u/v', 'x'])
+    for (const [n, date] of months.entries())
+      await stage.orders.items.create(order(`${tenant[0]}${n}`, { tenant, date }));
+  await stage.sweep();
+  store.blobs.set(MANIFEST, { bytes: Buffer.from('{}'), etag: 'x' });
+  return { store, stage };
+}
+
+test('an unreadable manifest hides no other one of the list', async () => {
+  const { stage } = await partlyUnreadable();
+  const listed = await collect(listArchive(stage.archive));
+  expect(listed.map(({ place: { tenant, period } }) => `${tenant} ${period}`).toSorted()).toEqual(
+    ['t', 'u/v', 'x'].flatMap((tenant) => [`${tenant} 2000-05`, `${tenant} 2000-06`]),
+  );
+  expect(listed.flatMap((one) => ('fault' in one ? one.fault : []))).toEqual([
+    { code: 'manifest-unreadable', blob: MANIFEST, what: expect.stringContaining('it is no manifest of ours') },
+  ]);
+});
+
+test('what lies elsewhere is restored without a look at it, and the rest where damage is to be skipped', async () => {
+  const { stage } = await partlyUnreadable();
+  const { archive } = stage;
+  expect(await restoreArchive(archive, { tenant: 'u/v' }, { signal: SIGNAL })).toMatchObject({ restored: 2 });
+  expect(await restoreArchive(archive, { tenant: 't', from: '2000-06' }, { signal: SIGNAL })).toMatchObject({
+    restored: 1,
+  });
+  await expect(restoreArchive(archive, { tenant: 't' }, { signal: SIGNAL })).rejects.toMatchObject({
+    code: 'archive-damaged',
+    mend: expect.stringContaining('--skip-damaged'),
+  });
+  expect(await restoreArchive(archive, {}, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
+    restored: 2,
+    faults: [{ code: 'manifest-unreadable', blob: MANIFEST }],
+  });
+  expect(await stage.hot()).toEqual(['t1', 'u0', 'u1', 'x0', 'x1']);
+});
+
+test('a damaged blob is gone on without, and named, where that is asked for', async () => {
+  const store = new MemoryBlobStore();
+  const stage = await archiveStage(store);
+  for (const date of ['2000-05-06', '2000-06-06', '2000-07-06']) await stage.orders.items.create(order(date, { date }));
+  await stage.sweep();
+  const blob = [...store.blobs.keys()].find((name) => name.includes('/06/') && name.endsWith('.gz')) ?? '';
+  store.blobs.delete(blob);
+  expect(await restoreArchive(stage.archive, {}, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
+    restored: 2,
+    faults: [{ code: 'blob-missing', blob }],
+  });
+  expect(await stage.hot()).toEqual(['2000-05-06', '2000-07-06']);
+  const document = { key: ['t'], id: '2000-06-06' };
+  expect(await restoreArchive(stage.archive, { document }, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
+    restored: 0,
+    faults: [{ code: 'blob-missing', blob }],
+  });
+});
+
+test('an unreadable manifest keeps the documents of its month and no others from leaving', async () => {
+  const { stage, store } = await partlyUnreadable();
+  for (const date of ['2000-05-07', '2000-06-07']) await stage.orders.items.create(order(date, { date }));
+  const swept = await stage.sweep();
+  expect(swept).toMatchObject({ archived: 1, blocked: 1, faults: [{ code: 'manifest-unreadable', blob: MANIFEST }] });
+  expect(await stage.hot()).toEqual(['2000-05-07']);
+  // Mended, here by leaving it out, it all goes.
+  store.blobs.delete(MANIFEST);
+  expect(await stage.sweep()).toMatchObject({ archived: 1, blocked: 0, faults: [] });
+  expect(await stage.hot()).toEqual([]);
 });
 
 test('blob and manifest gone: their entries tell', async () => {

@@ -175,6 +175,8 @@ describe('bad input is one clear message, exit code 2, and hot data stay', () =>
     [['sweep', '--now', 'soon'], '--now "soon" is no date'],
     [['sweep', 'orders-cool'], 'did you mean orders-cold?'],
     [['restore', '--from', '2026-13'], '--from: must be a month'],
+    [['restore', '--id', '../o1', '--key', '["s1"]'], 'Nothing was ever archived of ["s1"] ../o1'],
+    [['restore', '--id', 'o1', '--key', '["s1"]', '--dry-run'], 'Nothing was ever archived of ["s1"] o1'],
     [['restore', '--id', 'o1'], 'One document is told by --key and --id together'],
     [['restore', '--id', 'o1', '--key', 's1'], '--key s1 is no partition key of Orders'],
     [['restore', '--id', 'o1', '--key', '["s1","o1"]'], 'a value for each of /storeId'],
@@ -219,7 +221,17 @@ describe('what was done to a blob by hand', () => {
       const [{ faults } = { faults: [] }] = value as ArchiveVerification[];
       expect(faults.map((of) => of.code)).toEqual([fault, 'line-missing', 'line-missing', 'line-missing']);
       expect(faults[0]?.what).toContain(name);
-      expect((await cli(['archive', 'verify'])).stdout).toMatch(new RegExp(`4 faults:\\n {2}${fault}: .*${name}`));
+      const lines = (await cli(['archive', 'verify'])).stdout.trimEnd().split('\n');
+      const said = lines.slice(lines.indexOf('4 faults:'));
+      expect(said).toEqual([
+        '4 faults:',
+        expect.stringMatching(new RegExp(`^ {2}${fault}: .*${name}.*; 3 documents in it$`)),
+      ]);
+      const named = (await cli(['archive', 'verify', '--documents'])).stdout.match(/^ {4}Orders\/\["s\d"\]\/o\d /gm);
+      expect(named).toHaveLength(3);
+      const skipping = await json('archive', 'restore', '--skip-damaged');
+      expect(skipping).toMatchObject({ code: 1, value: [{ restored: 3, faults: [{ code: fault, blob: name }] }] });
+      await json('archive', 'sweep');
       for (const verb of [
         ['archive', 'restore'],
         ['projections', 'verify'],
@@ -234,6 +246,22 @@ describe('what was done to a blob by hand', () => {
       expect((await json('archive', 'sweep')).value).toMatchObject([{ removed: 1 }]);
     },
   );
+
+  it('a manifest that is no manifest hides nothing else', async () => {
+    const manifest = `${name.slice(0, name.lastIndexOf('/'))}/manifest.json`;
+    await blobs.getBlockBlobClient(manifest).upload('{', 1);
+    const listed = await json('archive', 'list');
+    expect(listed.code).toBe(1);
+    expect(listed.value).toMatchObject([
+      { tenant: 's0', period: '2026-01', blobs: null, documents: null, bytes: null, fault: { blob: manifest } },
+      { tenant: 's1', period: '2026-01', documents: 3 },
+    ]);
+    expect((await cli(['archive', 'list'])).stdout).toMatch(/s0 +2026-01 +unknown[^]*manifest-unreadable: Manifest /);
+    expect(await json('archive', 'restore', '--tenant', 's1')).toMatchObject({ code: 0, value: [{ restored: 3 }] });
+    const skipping = await json('archive', 'restore', '--skip-damaged', '--dry-run');
+    expect(JSON.stringify(skipping.value)).toContain(`go on without ${manifest}`);
+    expect((await json('archive', 'restore', '--dry-run')).value).toMatchObject({ error: { code: 'archive-damaged' } });
+  });
 
   it('a manifest that is no manifest, or gone: named', async () => {
     const manifest = `${name.slice(0, name.lastIndexOf('/'))}/manifest.json`;

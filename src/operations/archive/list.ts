@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import type { Listed } from '../../archive/manifests.ts';
+import type { ArchiveFault } from '../../archive/types.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
+import { faultLines } from './faults.ts';
 import { openArchives } from './open.ts';
 
 export interface ArchivePeriod {
@@ -9,10 +12,12 @@ export interface ArchivePeriod {
   readonly tenant: string;
   /** `yyyy-mm` of the documents' dates. */
   readonly period: string;
-  readonly blobs: number;
+  /** null: its manifest can't be read, so nobody knows. */
+  readonly blobs: number | null;
   /** Lines of the blobs: a document that was archived again has several, one that was restored still has its own. */
-  readonly documents: number;
-  readonly bytes: number;
+  readonly documents: number | null;
+  readonly bytes: number | null;
+  readonly fault?: ArchiveFault;
 }
 
 export const archiveList = defineOperation({
@@ -29,27 +34,43 @@ export const archiveList = defineOperation({
       only,
       signal,
       screen,
-    })) {
-      for await (const { projection, tenant, period, blobs } of listArchive(archive)) {
-        periods.push({
-          projection,
-          tenant,
-          period,
-          blobs: blobs.length,
-          documents: sum(blobs.map(({ documents }) => documents)),
-          bytes: sum(blobs.map(({ bytes }) => bytes)),
-        });
-      }
-    }
+    }))
+      for await (const listed of listArchive(archive)) periods.push({ ...listed.place, ...contentOf(listed) });
     return periods;
   },
   format: (periods) =>
     periods.length === 0
       ? 'The archive is empty.'
-      : `${table(
-          ['archive', 'tenant', 'month', 'blobs', 'documents', 'size'],
-          periods.map((of) => [of.projection, of.tenant, of.period, of.blobs, of.documents, size(of.bytes)]),
-        )}\n${plural(sum(periods.map(({ documents }) => documents)), 'document')}, ${size(sum(periods.map(({ bytes }) => bytes)))}`,
+      : [
+          table(
+            ['archive', 'tenant', 'month', 'blobs', 'documents', 'size'],
+            periods.map(({ projection, tenant, period, blobs, documents, bytes }) => [
+              projection,
+              tenant,
+              period,
+              blobs ?? 'unknown',
+              documents ?? 'unknown',
+              bytes === null ? 'unknown' : size(bytes),
+            ]),
+          ),
+          `${plural(sum(periods.map(({ documents }) => documents ?? 0)), 'document')}, ${size(sum(periods.map(({ bytes }) => bytes ?? 0)))}`,
+          ...faultLines(periods.flatMap(({ fault }) => fault ?? [])),
+        ].join('\n'),
+  ok: (periods) => periods.every(({ fault }) => fault === undefined),
 });
+
+function contentOf(
+  listed: Listed,
+): Omit<ArchivePeriod, 'projection' | 'period' | 'tenant'> & { readonly tenant?: string } {
+  if ('fault' in listed) return { blobs: null, documents: null, bytes: null, fault: listed.fault };
+  const { tenant, blobs } = listed.manifest;
+  return {
+    // Of a long name the place has the digest alone.
+    tenant,
+    blobs: blobs.length,
+    documents: sum(blobs.map(({ documents }) => documents)),
+    bytes: sum(blobs.map(({ bytes }) => bytes)),
+  };
+}
 
 export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -1,12 +1,15 @@
 import { z } from 'zod';
-import { restoreArchive } from '../../archive/restore.ts';
-import type { Archive, BlobRecord, Manifest, RestoreResult, Selection } from '../../archive/types.ts';
-import { listArchive } from '../../archive/verify.ts';
+import { ArchiveDamaged } from '../../archive/blob.ts';
+import { isTenant, prefixOf } from '../../archive/layout.ts';
+import { manifestPlaces } from '../../archive/manifests.ts';
+import { isKnown, restoreArchive, selected } from '../../archive/restore.ts';
+import type { Archive, BlobRecord, RestoreResult, Selection } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { suggestion } from '../suggest.ts';
 import { plural, size, table } from '../table.ts';
+import { faultLines } from './faults.ts';
 import { sum } from './list.ts';
 import { openArchives } from './open.ts';
 
@@ -25,18 +28,51 @@ const input = z.object({
     .optional()
     .describe('only one document: its partition key as JSON, such as \'["store-1","order-7"]\'; with --id'),
   id: z.string().min(1).optional().describe('only one document: its id; with --key'),
+  skipDamaged: z
+    .boolean()
+    .default(false)
+    .describe('go on without blobs and manifests that are missing or changed, and name them; exit code 1 then'),
 });
 type RestoreInput = z.output<typeof input>;
 
-/** @throws UsageError `tenant-unknown`, and what `openArchives` throws */
-async function open({ name: only, tenant }: RestoreInput, { workspace, signal, screen }: Context): Promise<Archive[]> {
+interface Chosen {
+  readonly archive: Archive;
+  readonly selection: Selection;
+}
+
+/** @throws UsageError `tenant-unknown`, `document-unknown`, `input-invalid`, and what `openArchives` throws */
+async function choose(given: RestoreInput, { workspace, signal, screen }: Context): Promise<Chosen[]> {
+  const { name: only, tenant } = given;
   const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
-  if (tenant === undefined) return archives;
+  const chosen = archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
+  await assertTenant(archives, tenant);
+  await assertDocument(chosen, signal);
+  return chosen;
+}
+
+/** By where manifests lie: one that can't be read hides no tenant. */
+async function assertTenant(archives: readonly Archive[], tenant: string | undefined): Promise<void> {
+  if (tenant === undefined) return;
   const known = new Set<string>();
-  for (const archive of archives) for await (const manifest of listArchive(archive)) known.add(manifest.tenant);
-  if (known.has(tenant)) return archives;
+  for (const { store, spec } of archives) {
+    for await (const place of manifestPlaces(store, prefixOf(spec))) {
+      if (isTenant(place, tenant)) return;
+      known.add(place.tenant);
+    }
+  }
   throw new UsageError('tenant-unknown', `Nothing is archived of tenant ${tenant}${suggestion(tenant, [...known])}`, {
     mend: '`millrace archive list` shows whose documents there are.',
+  });
+}
+
+async function assertDocument(chosen: readonly Chosen[], signal: AbortSignal): Promise<void> {
+  const asked = chosen.flatMap(({ archive, selection: { document } }) => (document ? [{ archive, document }] : []));
+  const [first] = asked;
+  if (!first) return;
+  for (const { archive, document } of asked) if (await isKnown(archive, document, signal)) return;
+  const { key, id } = first.document;
+  throw new UsageError('document-unknown', `Nothing was ever archived of ${JSON.stringify(key)} ${id}`, {
+    mend: 'Key and id are those of the document in its container; `millrace archive list` shows what there is, by month.',
   });
 }
 
@@ -47,6 +83,7 @@ export const archiveRestore = defineOperation({
   examples: [
     'millrace archive restore flights-cold --from 2001-01 --to 2001-01',
     'millrace archive restore orders-cold --tenant store-1 --dry-run',
+    'millrace archive restore orders-cold --from 2025 --skip-damaged',
     'millrace archive restore orders-cold --key \'["store-1","order-7"]\' --id order-7',
   ],
   effect: 'changes',
@@ -54,15 +91,18 @@ export const archiveRestore = defineOperation({
   input,
   plan: async (given, context): Promise<Plan> => {
     const steps: string[] = [];
-    for (const archive of await open(given, context)) {
-      const selection = selectionOf(given, archive);
+    for (const { archive, selection } of await choose(given, context)) {
       const { name, from } = archive.spec;
       if (selection.document) {
         steps.push(`${name}: write ${selection.document.id} back to ${from.container}, if it is archived`);
         continue;
       }
       const blobs: BlobRecord[] = [];
-      for await (const manifest of listArchive(archive)) if (within(manifest, selection)) blobs.push(...manifest.blobs);
+      for await (const listed of selected(archive, selection)) {
+        if ('manifest' in listed) blobs.push(...listed.manifest.blobs);
+        else if (given.skipDamaged) steps.push(`${name}: go on without ${listed.fault.blob}, which can't be read`);
+        else throw new ArchiveDamaged(listed.fault);
+      }
       if (blobs.length === 0) continue;
       const documents = plural(sum(blobs.map((blob) => blob.documents)), 'document');
       const bytes = size(sum(blobs.map((blob) => blob.bytes)));
@@ -74,23 +114,29 @@ export const archiveRestore = defineOperation({
   },
   run: async (given, context) => {
     const { signal, screen } = context;
-    const archives = await open(given, context);
-    const selections = archives.map((archive) => selectionOf(given, archive));
+    const chosen = await choose(given, context);
     return audited(context, 'archive restore', given, async () => {
       const results: RestoreResult[] = [];
-      for (const [index, archive] of archives.entries()) {
+      for (const { archive, selection } of chosen) {
         const progress = ({ restored }: RestoreResult): void =>
           screen.progress(`${archive.spec.name}: restored`, restored);
-        results.push(await restoreArchive(archive, selections[index] ?? {}, { signal, progress }));
+        const { skipDamaged } = given;
+        results.push(await restoreArchive(archive, selection, { signal, skipDamaged, progress }));
       }
       return results;
     });
   },
   format: (results) =>
-    table(
-      ['archive', 'restored', 'skipped'],
-      results.map(({ projection, restored, skipped }) => [projection, restored, skipped]),
-    ),
+    [
+      table(
+        ['archive', 'restored', 'skipped'],
+        results.map(({ projection, restored, skipped }) => [projection, restored, skipped]),
+      ),
+      ...results.flatMap(({ projection, faults }) =>
+        faults.length === 0 ? [] : [`${projection} was gone on with without:`, ...faultLines(faults)],
+      ),
+    ].join('\n'),
+  ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
 
 function selectionOf({ tenant, from, to, key, id }: RestoreInput, { source }: Archive): Selection {
@@ -126,9 +172,3 @@ function parseJson(text: string): unknown {
     return undefined;
   }
 }
-
-/** Months compare as text, and a year's text stands before its months'. */
-const within = ({ tenant, period: month }: Manifest, selection: Selection): boolean =>
-  (selection.tenant === undefined || selection.tenant === tenant) &&
-  (selection.from === undefined || month >= selection.from) &&
-  (selection.to === undefined || month.slice(0, selection.to.length) <= selection.to);

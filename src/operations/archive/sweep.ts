@@ -9,6 +9,7 @@ import { type Context, type Plan, defineOperation } from '../operation.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
+import { faultLines } from './faults.ts';
 import { gateOf, openArchives } from './open.ts';
 
 export interface Sweeping {
@@ -91,6 +92,7 @@ export const archiveSweep = defineOperation({
   },
   run: (input, context) => run(input, context, false),
   format: formatSweep,
+  ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
 
 /** What a dry run counts as archived is what would be. */
@@ -126,7 +128,12 @@ export function formatSweep(results: readonly SweepResult[]): string {
       ]),
     ),
   ];
-  for (const { projection, held, stayed, undated, refused } of results) {
+  for (const { projection, held, stayed, undated, refused, blocked, faults } of results) {
+    if (blocked > 0)
+      lines.push(
+        `${projection}: ${plural(blocked, 'document')} stayed, because the manifest of their month can't be read:`,
+      );
+    lines.push(...faultLines(faults));
     if (held > 0) lines.push(`${projection}: ${plural(held, 'document')} held until every projection has them`);
     lines.push(...stayed.map((line) => `${projection}: stayed: ${line}`));
     const more = undated + refused - stayed.length;

@@ -12,6 +12,8 @@ const swept = (projection: string, read: number, archived: number, held: number)
   undated: 0,
   refused: 0,
   stayed: [],
+  blocked: 0,
+  faults: [],
 });
 
 it('a run’s sweeps add up what they moved, and leave what stays to the last', () => {

@@ -85,7 +85,7 @@ const containerAt = (port: number): ContainerClient =>
     { retryOptions: { maxTries: 1 } },
   ).getContainerClient('c');
 
-async function listening<S extends Server | HttpServer>(server: S): Promise<number> {
+async function listening(server: Server | HttpServer): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;

@@ -102,7 +102,7 @@ it('its leases are not rewound to the beginning or a time, which would pass over
   }
 });
 
-it('it takes over no other processor’s leases', async () => {
+it('takes over no other processor’s leases', async () => {
   const { pipeline, model } = stage.loaded;
   const other = { ...stage, loaded: { pipeline: { ...pipeline, name: 'other', sources: [] }, model } };
   const app = await compose({ ...other, host: 'other', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });

@@ -31,6 +31,9 @@ export interface BullJob {
   readonly name: string;
   readonly data: unknown;
   readonly attemptsMade: number;
+  /** How often its worker was lost. */
+  readonly stalledCounter: number;
+  readonly opts: { readonly attempts?: number };
   updateProgress(progress: object): Promise<void>;
   moveToWait(token: string): Promise<unknown>;
 }

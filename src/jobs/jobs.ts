@@ -10,7 +10,11 @@ export interface EnqueueOptions {
   readonly lane?: 'live' | 'bulk';
   /** Not before this many milliseconds have passed. */
   readonly delayMs?: number;
-  /** How often it is tried before it counts as failed. Default 10. */
+  /**
+   * How often it is tried before it counts as failed. Default 10. A job that is tried several times is run again where its
+   * worker was lost, or was without the datastore for longer than `lostAfterMs`: that counts as no try, and the first run
+   * may still go on. With 1 it is begun once at most: there it has failed, since nobody knows how far it came.
+   */
   readonly attempts?: number;
   /** The first pause between two tries, milliseconds; doubled at each, with up to half of it taken off at random. Default 1,000. */
   readonly backoffMs?: number;
@@ -56,7 +60,7 @@ const OTHERS = 40;
 const LANES = { live: 1, bulk: 100 } as const;
 const STATES = ['waiting', 'prioritized', 'active', 'delayed', 'completed', 'failed'] as const;
 const KEPT = { completed: { count: 1_000 }, failed: { count: 1_000 } };
-/** A job that lost its worker is run again however often that happens: handlers are resumable. */
+/** A job that lost its worker is given to another however often that happens: `perform` says which are run again. */
 const LOST_AT_MOST = 1_000_000;
 
 /** Background work that outlives its process. Knows names and payloads alone. */
@@ -209,6 +213,10 @@ async function perform(handlers: Handlers<Kinds>, job: BullJob, token: string, s
   };
   // A fetch under way when the worker was told to stop may still bring a job, one just given back at that.
   if (signal.aborted) return giveBack();
+  if (job.stalledCounter > 0 && job.opts.attempts === 1) {
+    const why = 'Its worker was lost, or lost the datastore, while it ran; it is to be begun once at most';
+    throw new UnrecoverableError(why);
+  }
   const handler = handlers[job.name];
   if (!handler) {
     const why = `This worker knows no job called ${job.name}: it was enqueued by another version`;

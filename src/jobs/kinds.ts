@@ -30,6 +30,6 @@ export interface JobRun {
   readonly progress: (done: number, of?: number) => void;
 }
 
-/** Must be resumable: it is run again after a crash, and may once in a while run twice at once. */
+/** Must be resumable: unless its job has one attempt, it is run again after a crash, and may once in a while run twice at once. */
 export type Handler<P> = (payload: P, run: JobRun) => Promise<unknown>;
 export type Handlers<K extends object> = { readonly [N in keyof K]?: Handler<K[N]> };

@@ -164,21 +164,35 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
 
     it('jobs of a worker that died are done by another, more than once if need be', async () => {
       const jobs = await connect('dead');
-      await jobs.enqueue('add', { n: 7 }, { dedupe: 'a', attempts: 1 });
-      for (let deaths = 0; deaths < 2; deaths++) {
-        const child = spawn(
-          process.execPath,
-          ['--conditions=millrace-source', join(import.meta.dirname, 'dying-worker.ts'), store.url, 'dead'],
-          { stdio: ['ignore', 'inherit', 'inherit'] },
-        );
-        await once(child, 'exit');
-        expect(child.signalCode).toBe('SIGKILL');
-      }
+      await jobs.enqueue('add', { n: 7 }, { dedupe: 'a', attempts: 2 });
+      for (let deaths = 0; deaths < 2; deaths++) await dieAtWork('dead');
       const seen: number[] = [];
       const working = jobs.work({ add: async ({ n }) => seen.push(n) }, { lostAfterMs: 1_000 });
       await vi.waitFor(() => expect(seen).toEqual([7]), 30_000);
       await working.stop();
     });
+
+    it('a job with one attempt whose worker died has failed, and is not begun again', async () => {
+      const jobs = await connect('once');
+      await jobs.enqueue('add', { n: 7 }, { dedupe: 'a', attempts: 1 });
+      await dieAtWork('once');
+      const seen: number[] = [];
+      const working = jobs.work({ add: async ({ n }) => seen.push(n) }, { lostAfterMs: 1_000 });
+      await vi.waitFor(async () => expect(await jobs.counts()).toMatchObject({ failed: 1 }), 30_000);
+      await working.stop();
+      expect(seen).toEqual([]);
+      expect(await jobs.list()).toMatchObject([{ failure: expect.stringContaining('begun once at most') }]);
+    });
+
+    async function dieAtWork(queue: string): Promise<void> {
+      const child = spawn(
+        process.execPath,
+        ['--conditions=millrace-source', join(import.meta.dirname, 'dying-worker.ts'), store.url, queue],
+        { stdio: ['ignore', 'inherit', 'inherit'] },
+      );
+      await once(child, 'exit');
+      expect(child.signalCode).toBe('SIGKILL');
+    }
   });
 });
 

@@ -19,7 +19,7 @@ async function startRedis(): Promise<Datastore> {
   const port = await freePort();
   const child: ChildProcess = spawn(
     'redis-server',
-    ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''],
+    ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--enable-debug-command', 'yes'],
     {
       stdio: ['ignore', 'pipe', 'ignore'],
     },

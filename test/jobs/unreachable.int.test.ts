@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { expect, it, vi } from 'vitest';
 import { Jobs } from '../../src/jobs/jobs.ts';
-import { freePort } from './datastores.ts';
+import { DATASTORES, freePort } from './datastores.ts';
 
 // Long before half a minute, which a datastore that is slow to start is given.
 it.each(['redis', 'rediss', 'postgres'])(
@@ -13,3 +14,34 @@ it.each(['redis', 'rediss', 'postgres'])(
     expect(String(error)).not.toContain('S3CRET');
   },
 );
+
+const [, [, available, startRedis]] = DATASTORES;
+
+it.skipIf(!available)('an outage of Redis runs a job with one attempt once', async () => {
+  await using store = await startRedis();
+  const jobs = await Jobs.open<{ add: object }>(store.url, 'outage');
+  await jobs.enqueue('add', {}, { dedupe: 'a', attempts: 1 });
+  let runs = 0;
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  const working = jobs.work(
+    {
+      add: async () => {
+        runs += 1;
+        begin();
+        await over;
+      },
+    },
+    { lostAfterMs: 500 },
+  );
+  await begun;
+  // The server answers nobody while locks end, and goes on with what it held.
+  const redis = new Redis(store.url);
+  await redis.call('DEBUG', 'SLEEP', '2');
+  redis.disconnect();
+  await vi.waitFor(async () => expect(await jobs.counts()).toMatchObject({ failed: 1 }), 30_000);
+  end();
+  await working.stop();
+  expect(runs).toBe(1);
+  await jobs.close();
+});

@@ -26,8 +26,8 @@ export interface ProjectionStats {
   changes: number;
   parked: number;
   readonly meter: Meter;
-  /** `_ts` of the newest change applied, milliseconds since 1970. */
-  latest: number;
+  /** A version that isn't current, as of the last page: it is given no changes. */
+  idle: boolean;
 }
 
 export interface EngineOptions {
@@ -55,7 +55,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#stats = new Map(
-      options.runners.map(({ id }) => [id, { id, changes: 0, parked: 0, meter: new Meter(), latest: 0 }]),
+      options.runners.map(({ id }) => [id, { id, changes: 0, parked: 0, meter: new Meter(), idle: false }]),
     );
   }
 
@@ -66,6 +66,7 @@ export class Engine {
   /** Resolves when every change of the page is durable or parked in every projection; rejects for infrastructure alone. */
   async consume(page: Page, fence: Fence, { only }: ConsumeOptions = {}): Promise<Outcome> {
     const idle = only === undefined ? await this.#options.control?.admit(page, fence) : undefined;
+    if (only === undefined) for (const stats of this.#stats.values()) stats.idle = idle?.has(stats.id) ?? false;
     if (!this.#tenures.has(fence.signal)) {
       this.#tenures.add(fence.signal);
       // Another host may have parked or settled changes of this range since.
@@ -122,7 +123,6 @@ export class Engine {
     await deadLetters.settle(runner.id, applied);
     stats.changes += changes.length;
     stats.parked += refusals.length + held.length;
-    stats.latest = changes.reduce((latest, { at }) => Math.max(latest, at), stats.latest);
     return { applied: applied.length, parked: refusals.length + held.length };
   }
 

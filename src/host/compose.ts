@@ -9,7 +9,9 @@ import type { Engine, ProjectionStats } from '../engine/engine.ts';
 import { sinkContainer, sourceContainers } from '../engine/runners.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/cosmos-lease-store.ts';
 import { confirmedEpoch, currentEpoch, raiseEpoch } from '../feed/epochs.ts';
-import { FeedHost, type LeaseStatus, type Timings } from '../feed/feed-host.ts';
+import { projectionId } from '../definition/kinds.ts';
+import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
+import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus, type Timings } from '../feed/feed-host.ts';
 import { CosmosChangeSource, type FeedMode, type Start } from '../feed/source.ts';
 import { Ingestor } from '../ingest/ingestor.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
@@ -26,10 +28,21 @@ export interface ComposeOptions extends DerivationOptions {
   readonly pageSize?: number;
 }
 
+/** A lease of this host. */
+export interface ReadLease extends LeaseStatus {
+  /** When the newest change was written that was handled in this tenure, milliseconds since 1970; undefined before the first. */
+  readonly reached: number | undefined;
+}
+
 /** One source container's reading, for status and screens. */
 export interface SourceStatus {
   readonly container: string;
-  readonly leases: readonly LeaseStatus[];
+  readonly mode: FeedMode;
+  readonly leases: readonly ReadLease[];
+  /** Ids of those that are derived from it. */
+  readonly readers: readonly string[];
+  /** Between two reads that find nothing. */
+  readonly pollMs: number;
   /** Leases of all hosts together. */
   readonly known: number;
   /** Requests and RU of reading the feed. */
@@ -67,6 +80,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
   const { engine, control, deadLetters, budget } = derivation(options);
   const databaseRid = (await withRetry(() => database.read(), { reads: true })).resource?._rid ?? '';
 
+  const readers = feedReaders(loaded.pipeline);
   const processors = await Promise.all(
     [...sourceContainers(loaded.pipeline, loaded.model).values()].map(async (source) => {
       const container = database.container(source.name);
@@ -80,6 +94,8 @@ export async function compose(options: ComposeOptions): Promise<App> {
       const epoch = await currentEpoch(state, source.name, rid);
       const mode: FeedMode = source.feed === 'all-versions' ? 'all-versions' : 'latest-version';
       const meter = new Meter();
+      const reached = new Map<string, number>();
+      const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
       const pageSize = options.pageSize ?? 1_000;
       const processor = new FeedHost({
         container: source.name,
@@ -102,13 +118,32 @@ export async function compose(options: ComposeOptions): Promise<App> {
         mode,
         // The all-versions feed has no beginning (A7).
         start: mode === 'all-versions' ? 'now' : (options.start ?? 'beginning'),
-        handle: async (page, fence) => {
+        handle: async (page, fence, { token }) => {
           await engine.consume(page, fence);
+          const newest = page.changes.reduce((latest, { at }) => Math.max(latest, at), reached.get(token) ?? 0);
+          if (newest > 0) reached.set(token, newest);
         },
         budget: budget && readsFrom(budget, source.name),
-        timings: { checkpointMs: CHECKPOINT_MS, ...options.timings },
+        timings,
       });
-      return { container: source.name, processor, meter };
+      const status = (): SourceStatus => {
+        const { known, leases } = processor.status();
+        const held = leases.map((lease) => ({ ...lease, token: lease.id.slice(lease.id.lastIndexOf('..') + 2) }));
+        // Of another tenure: how far that one was says nothing of this one.
+        for (const token of reached.keys()) if (!held.some((lease) => lease.token === token)) reached.delete(token);
+        return {
+          container: source.name,
+          mode,
+          meter,
+          known,
+          readers: readers.flatMap((spec) =>
+            sourcesOf(spec).some(({ container: read }) => read === source.name) ? projectionId(spec) : [],
+          ),
+          pollMs: timings.pollMs ?? DEFAULT_TIMINGS.pollMs,
+          leases: held.map(({ token, ...lease }) => ({ ...lease, reached: reached.get(token) })),
+        };
+      };
+      return { processor, status };
     }),
   );
 
@@ -126,8 +161,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
       }),
   );
 
-  const sources = (): SourceStatus[] =>
-    processors.map(({ container, processor, meter }) => ({ container, meter, ...processor.status() }));
+  const sources = (): SourceStatus[] => processors.map(({ status }) => status());
 
   const goingOn = new GoingOn(engine);
 

@@ -16,11 +16,13 @@ export function ownLags(app: Pick<App, 'sources'>, database: Database): () => Pr
     return known;
   };
   return async () => {
-    const lags = app.sources().map(async ({ container: name, leases }) => {
+    const lags = app.sources().map(async ({ container: name, mode, leases }) => {
       const estimator = new LagEstimator({
         container: database.container(name),
         rid: await ridOf(name),
-        start: 'beginning',
+        mode,
+        // The all-versions feed has no beginning.
+        ...(mode === 'all-versions' ? {} : { start: 'beginning' }),
       });
       return Promise.all(
         leases.map(async ({ id, range, position }) => ({

@@ -34,30 +34,32 @@ export async function runSession(
 ): Promise<ProjectionProgress[]> {
   const { screen, head = () => [], ...composition } = options;
   const app = await compose(composition).catch(explain);
-  const draw = (): void => {
-    const rows = progressOf(app);
+  const show = (rows: readonly ProjectionProgress[]): void =>
     screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
-  };
   const endWatch = watchTroubles((line) => screen.line(line));
   const endTelemetry = startTelemetry({ lags: ownLags(app, composition.services.database) });
   const projections = app.stats().map(({ id }) => id);
   const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
-  const redraw = setInterval(draw, REDRAW_MS);
+  const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);
   let endStatus = async (): Promise<void> => {};
+  let lags = new Map<string, number | null>();
   try {
     await app.start().catch(explain);
     endStatus = startStatusWriter({ services: composition.services, host: composition.host, app });
     await work(app);
   } finally {
     clearInterval(redraw);
+    // Without leases nothing would be known any more.
+    lags = new Map(progressOf(app).map(({ projection, lag }) => [projection, lag]));
     await app.stop();
     await endStatus();
     endTelemetry();
     endLetterMetrics();
     endWatch();
   }
-  draw();
-  return progressOf(app);
+  const ended = progressOf(app).map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));
+  show(ended);
+  return ended;
 }
 
 /** What `model apply` would have made is the operator's to mend, whichever part noticed it first. */

@@ -41,7 +41,7 @@ export class Ingestor {
   constructor(options: IngestorOptions) {
     const { spec, hubs, host, clock } = options;
     this.#options = options;
-    this.stats = { id: projectionId(spec), changes: 0, parked: 0, meter: new Meter(), latest: 0 };
+    this.stats = { id: projectionId(spec), changes: 0, parked: 0, meter: new Meter(), idle: false };
     this.#reader = new HubReader({
       hubs,
       hub: spec.from,
@@ -85,7 +85,6 @@ export class Ingestor {
       emit('engine:parked', { projection: this.stats.id, container: spec.from, id: change.id, error });
     this.stats.changes += events.length;
     this.stats.parked += refusals.length;
-    this.stats.latest = Math.max(this.stats.latest, events.at(-1)?.enqueuedTimeUtc.getTime() ?? 0);
   }
 }
 

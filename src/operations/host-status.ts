@@ -15,7 +15,8 @@ const schema = z.object({
       projection: z.string(),
       changes: z.number(),
       ruPerChange: z.number(),
-      lag: z.number(),
+      /** Seconds; null: not known. */
+      lag: z.number().nullable(),
       parked: z.number(),
     }),
   ),

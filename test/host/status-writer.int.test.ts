@@ -23,8 +23,17 @@ it('a host says every half minute what it is doing, and takes it back when it st
     checkedAt: undefined,
   };
   const app = {
-    stats: () => [{ id: 'days@1', changes: (changes += 1), parked: 0, latest: 0, meter: new Meter() }],
-    sources: () => [{ container: 'Orders', known: 1, meter: new Meter(), leases: [{ ...lease, failure }] }],
+    stats: () => [{ id: 'days@1', changes: (changes += 1), parked: 0, idle: false, meter: new Meter() }],
+    sources: () => [
+      {
+        container: 'Orders',
+        known: 1,
+        meter: new Meter(),
+        leases: [{ ...lease, failure }],
+        readers: ['days@1'],
+        pollMs: 5_000,
+      },
+    ],
   };
   const stop = startStatusWriter({ services, host: 'worker-1', app: app as never, clock });
   const said = () => readHostStatuses(services, signal);
@@ -32,7 +41,10 @@ it('a host says every half minute what it is doing, and takes it back when it st
     expect(await said()).toMatchObject([{ id: 'worker-1', projections: [{ projection: 'days@1', changes: 1 }] }]),
   );
   expect(await said()).toMatchObject([
-    { sources: [{ container: 'Orders', leases: 1, known: 1, failure: 'the sink is full' }] },
+    {
+      projections: [{ lag: null }],
+      sources: [{ container: 'Orders', leases: 1, known: 1, failure: 'the sink is full' }],
+    },
   ]);
   await vi.waitFor(() => expect(clock.slept).toEqual([30_000]));
   clock.advance(30_000);

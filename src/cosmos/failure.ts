@@ -87,3 +87,7 @@ const numeric = (value: unknown): number | undefined => {
   const number = Number(value);
   return Number.isFinite(number) ? number : undefined;
 };
+
+/** What lets an identity read and write documents. */
+export const GIVE_DATA_ROLE =
+  'Give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.';

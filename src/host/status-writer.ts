@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
-import { messageOf } from '../base/errors.ts';
+import { MillraceError, messageOf } from '../base/errors.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { type HostStatus, STATUS_KEY, STATUS_TTL } from '../operations/host-status.ts';
 import type { Services } from '../operations/workspace.ts';
@@ -68,7 +68,12 @@ function statusOf(app: Pick<App, 'stats' | 'sources'>, host: string, startedAt: 
     })),
     sources: app.sources().map(({ container, leases, known }) => {
       const failed = leases.find(({ failure }) => failure !== undefined);
-      return { container, leases: leases.length, known, ...(failed && { failure: messageOf(failed.failure) }) };
+      return { container, leases: leases.length, known, ...(failed && { failure: sayFailure(failed.failure) }) };
     }),
   };
 }
+
+const sayFailure = (error: unknown): string =>
+  error instanceof MillraceError && error.mend !== undefined
+    ? `${messageOf(error)}. ${error.mend}`
+    : (messageOf(error).split('\n')[0] ?? '');

@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
-import { failureOf } from '../cosmos/failure.ts';
+import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { projectionId } from '../definition/kinds.ts';
 import { type View, Views } from '../engine/views.ts';
 import { planStorage } from './archive/open.ts';
 import { readDeadLetters } from './dead-letters/read.ts';
+import { containerRights } from './doctor-rights.ts';
+import { type Finding, bad, doubtful, failed, good } from './finding.ts';
+import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { expiration } from './leases/inputs.ts';
 import { STUCK_MS, leaseRows } from './leases/list.ts';
@@ -16,29 +19,11 @@ import { type Context, defineOperation } from './operation.ts';
 import { plural } from './table.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
-export interface Finding {
-  /** What was looked at. */
-  readonly check: string;
-  /** `bad`: something doesn't work, or won't; `doubtful`: somebody should look. */
-  readonly verdict: 'good' | 'doubtful' | 'bad';
-  readonly what: string;
-  readonly mend?: string;
-}
-
 const NODE = { major: 22, minor: 18 };
 /** A version that is built for longer than this was probably forgotten. */
 const FORGOTTEN_MS = 86_400_000;
-
-const good = (check: string, what: string): Finding => ({ check, verdict: 'good', what });
-const doubtful = (check: string, what: string, mend: string): Finding => ({ check, verdict: 'doubtful', what, mend });
-const bad = (check: string, what: string, mend?: string): Finding => ({
-  check,
-  verdict: 'bad',
-  what,
-  ...(mend === undefined ? {} : { mend }),
-});
-const failed = (check: string, error: unknown): Finding =>
-  bad(check, messageOf(error).split('\n')[0] ?? '', error instanceof MillraceError ? error.mend : undefined);
+/** Four times as long as between two words of a host. */
+const SILENT_MS = 120_000;
 
 /** Looks at everything that has to be right for a pipeline to run, in the order in which one thing needs the other. */
 export async function examine(context: Context, expirationMs: number): Promise<Finding[]> {
@@ -78,9 +63,11 @@ export async function examine(context: Context, expirationMs: number): Promise<F
   const parts: readonly (readonly [check: string, look: () => Promise<Finding[]>])[] = [
     ['containers', () => containers(loaded, services)],
     ['rights', () => rightsAndClock(services)],
+    ['rights', () => containerRights(loaded, services)],
     ['storage', () => storage(loaded, services, context)],
     ['views', () => views(loaded, services)],
     ['leases', () => leases(context, expirationMs)],
+    ['hosts', () => hosts(services, context)],
     ['dead letters', () => letters(services)],
     ['jobs', () => jobs(context)],
   ];
@@ -141,13 +128,7 @@ async function rightsAndClock(services: Services): Promise<Finding[]> {
       const { kind } = failureOf(error);
       if (kind === 'not-found') continue;
       findings.push(
-        kind === 'denied'
-          ? bad(
-              'rights',
-              `may not write in ${container.id}`,
-              'Give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
-            )
-          : failed('rights', error),
+        kind === 'denied' ? bad('rights', `may not write in ${container.id}`, GIVE_DATA_ROLE) : failed('rights', error),
       );
     }
   }
@@ -252,6 +233,19 @@ async function leases(context: Context, expirationMs: number): Promise<Finding[]
       ),
     );
   return findings.length > 0 ? findings : [good('leases', `${plural(rows.length, 'lease')}, all held`)];
+}
+
+/** What running hosts say of themselves. */
+async function hosts(services: Services, { signal }: Context): Promise<Finding[]> {
+  const findings = (await readHostStatuses(services, signal)).flatMap(({ id, at, sources }) =>
+    sources.flatMap(({ container, failure }) => {
+      if (failure === undefined) return [];
+      const what = `${id} can't go on with ${container}: ${failure}`;
+      if (Date.now() - Date.parse(at) < SILENT_MS) return [bad('hosts', what)];
+      return [doubtful('hosts', `silent since ${at}: ${what}`, 'Start a host, if none is running.')];
+    }),
+  );
+  return findings;
 }
 
 async function letters(services: Services): Promise<Finding[]> {

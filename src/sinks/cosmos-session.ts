@@ -1,7 +1,7 @@
 import type { Container, Database, OperationInput, PartitionKey, QueryIterator, SqlQuerySpec } from '@azure/cosmos';
 import { MillraceError } from '../base/errors.ts';
 import { landingSignal } from '../cosmos/connect.ts';
-import { failureOf, kindOfStatus } from '../cosmos/failure.ts';
+import { GIVE_DATA_ROLE, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import type { Spending } from '../cosmos/spending.ts';
@@ -45,17 +45,14 @@ export class CosmosSession implements SinkSession {
 
   async #readOne(container: string, key: Key, id: string): Promise<SinkDocument | undefined> {
     for (;;) {
-      const result = await this.#lane(container, 'read').submit({
-        operationType: 'Read',
-        id,
-        partitionKey: partitionKey(key),
-      });
+      const result = await this.#lane(container, 'read')
+        .submit({ operationType: 'Read', id, partitionKey: partitionKey(key) })
+        .catch(explained(container, 'read'));
       if (result === 'lost') continue;
       if (result.statusCode === 200) return result.resourceBody as unknown as SinkDocument;
       if (result.statusCode === 404) return undefined;
-      throw Object.assign(new Error(`Reading ${container}/${id} was answered ${result.statusCode}`), {
-        code: result.statusCode,
-      });
+      const why = new Error(`Reading ${container}/${id} was answered ${result.statusCode}`);
+      return explained(container, 'read')(Object.assign(why, { code: result.statusCode }));
     }
   }
 
@@ -77,7 +74,7 @@ export class CosmosSession implements SinkSession {
     const answer = await withRetry(
       () => (key ? this.#spend(container, key, ask, ({ requestCharge }) => requestCharge) : ask()),
       this.#options(true),
-    );
+    ).catch(explained(container, 'read'));
     this.#meter.count(answer.requestCharge);
     return answer.resources;
   }
@@ -98,16 +95,15 @@ export class CosmosSession implements SinkSession {
       if (failure.kind === 'refused' || failure.kind === 'too-large')
         return { kind: 'refused', index: 0, why: failure.message };
       if (failure.kind === 'not-found') throw missing(container, error);
-      throw error;
+      return explained(container, 'write')(error);
     }
     return failed(container, results, writes);
   }
 
   async #commitOne(container: string, key: Key, write: Write): Promise<CommitResult> {
-    const result = await this.#lane(container, 'write').submit({
-      ...operation(write),
-      partitionKey: partitionKey(key),
-    });
+    const result = await this.#lane(container, 'write')
+      .submit({ ...operation(write), partitionKey: partitionKey(key) })
+      .catch(explained(container, 'write'));
     if (result === 'lost') return { kind: 'conflict' };
     if (result.statusCode < 300) {
       this.#meter.writes += 1;
@@ -189,6 +185,7 @@ function failed(container: string, results: readonly { statusCode: number }[], w
       why: `${container} answered ${status} to ${writes[index]?.op} of ${writes[index]?.id}`,
     };
   }
+  if (status === 403) throw denied(container, 'write', new Error('An operation was answered 403'));
   throw new MillraceError('batch-failed', `A batch on ${container} failed with ${status}`, { retryable: true });
 }
 
@@ -212,6 +209,24 @@ function operation(write: Write): OperationInput {
   const conditional: OperationInput & { ifMatch: string } = { operationType: 'Delete', id, ifMatch };
   return conditional;
 }
+
+/** An error as it is thrown on: with the container and the role where this identity may not do that. */
+const explained =
+  (container: string, doing: 'read' | 'write') =>
+  (error: unknown): never => {
+    const { status, substatus = 0 } = failureOf(error);
+    throw status === 403 && !OTHERWISE_REFUSED.has(substatus) ? denied(container, doing, error) : error;
+  };
+
+/** 403s that no role would mend: a region that takes no writes, an account that is gone, a logical partition that is full. */
+const OTHERWISE_REFUSED: ReadonlySet<number> = new Set([3, 1008, 1014]);
+
+/** Infrastructure: once the role is there, the page goes on. */
+const denied = (container: string, doing: 'read' | 'write', cause: unknown): MillraceError => {
+  const why = failureOf(cause).message.split('\n')[0] ?? '';
+  const what = `This identity may not ${doing} in container ${container}: ${why.replace(/\.$/, '')}`;
+  return new MillraceError('container-denied', what, { cause, retryable: true, mend: GIVE_DATA_ROLE });
+};
 
 const missing = (container: string, cause: unknown): MillraceError =>
   new MillraceError('container-missing', `Container ${container} does not exist`, {

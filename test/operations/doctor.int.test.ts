@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Views } from '../../src/engine/views.ts';
 import { cli } from '../cli/cli.ts';
 import { type Stage, openStage } from '../support/stage.ts';
+import { startStatusWriter } from '../../src/host/status-writer.ts';
 import { VERSIONS, live, writeAny } from './projections/versions.ts';
 import { Random } from '../support/random.ts';
 
@@ -100,6 +101,56 @@ describe('doctor', () => {
     const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
     expect(code).toBe(1);
     expect(stdout).toContain('may not write in millrace');
+  });
+
+  it('names the sink that an identity may not write, and so does status, by what its host says', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    stage.emulator.faults({
+      rules: [{ container: 'Days', operation: ['create', 'upsert', 'replace', 'delete', 'batch'], status: 403 }],
+    });
+    const ROLE = 'role "Cosmos DB Built-in Data Contributor"';
+    expect((await doctor()).of('rights')).toContainEqual({
+      check: 'rights',
+      verdict: 'bad',
+      what: 'may not write in Days, as days@1 must',
+      mend: expect.stringContaining(ROLE),
+    });
+    // A host that meets it says it in its next words.
+    await stage
+      .container('Orders')
+      .items.create({ id: 'new', type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01', cents: 1 });
+    await vi.waitFor(
+      () =>
+        expect(app.sources().flatMap(({ leases }) => leases.map(({ failure }) => failure))).toContainEqual(
+          expect.objectContaining({ code: 'container-denied' }),
+        ),
+      30_000,
+    );
+    const end = startStatusWriter({ services: stage.services, host: 'live', app });
+    const said = new RegExp(
+      `This identity may not (read|write) in container Days: Failed by rule with 403. Give the identity the ${ROLE}`,
+    );
+    await vi.waitFor(
+      async () =>
+        expect((await doctor()).of('hosts')).toMatchObject([
+          { verdict: 'bad', what: expect.stringMatching(new RegExp(`^live can't go on with Orders: ${said.source}`)) },
+        ]),
+      30_000,
+    );
+    expect((await cli(['status', '--pipeline', VERSIONS])).stdout).toMatch(said);
+    await end();
+    stage.emulator.faults({});
+    await app.drained(signal);
+    await app.stop();
+  });
+
+  it('names the source that an identity may not read', async () => {
+    stage.emulator.faults({ rules: [{ container: 'Customers', operation: 'read', status: 403 }] });
+    expect((await doctor()).of('rights')).toContainEqual(
+      expect.objectContaining({ verdict: 'bad', what: 'may not read in Customers, as summaries@1, summaries@2 must' }),
+    );
   });
 
   it('sees what somebody left half done', async () => {

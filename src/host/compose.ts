@@ -127,8 +127,8 @@ export async function compose(options: ComposeOptions): Promise<App> {
         timings,
       });
       const status = (): SourceStatus => {
-        const { known, leases } = processor.status();
-        const held = leases.map((lease) => ({ ...lease, token: lease.id.slice(lease.id.lastIndexOf('..') + 2) }));
+        const { known, leases: ours } = processor.status();
+        const held = ours.map((lease) => ({ ...lease, token: lease.id.slice(lease.id.lastIndexOf('..') + 2) }));
         // Of another tenure: how far that one was says nothing of this one.
         for (const token of reached.keys()) if (!held.some((lease) => lease.token === token)) reached.delete(token);
         return {

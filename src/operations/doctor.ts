@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { CLOCK_SKEW_MS } from '../base/bounds.ts';
-import { MillraceError, messageOf } from '../base/errors.ts';
+import { MillraceError } from '../base/errors.ts';
 import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { projectionId } from '../definition/kinds.ts';

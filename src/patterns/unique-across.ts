@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Container, PartitionKey, PatchOperation } from '@azure/cosmos';
+import type { Container, Item, PartitionKey, PatchOperation } from '@azure/cosmos';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { answered, batchOf, patchWhere } from './conditional.ts';
 import {
   FIELD,
   type Mark,
@@ -10,8 +11,8 @@ import {
   type UniqueDocument,
   UniqueDocuments,
   type UniqueRule,
-  answered,
   changing,
+  refusedBatch,
 } from './unique-document.ts';
 
 export interface UniqueAcrossRule extends UniqueRule {
@@ -44,6 +45,8 @@ interface Reservation {
 
 /** As often as somebody else's unfinished work is finished before a value counts as taken. */
 const HELPS = 3;
+/** Races for a document that are lost one after the other before the caller is asked to come again. */
+const ATTEMPTS = 20;
 
 /**
  * A value that at most one document of a container has, whatever their keys: docs/SPEC-reservations.md. A document with
@@ -76,46 +79,58 @@ class Across implements UniqueAcross {
     const key = await documents.keyOf(document);
     const token = randomUUID();
     await this.#reserve(value, token, { id: document.id, key });
-    const marked = documents.marked(document, { token, pending: { kind: 'create' } });
-    const created = await answered(() => documents.container.items.create(marked), ['conflict']);
-    // Ours, where the answer to our own request was lost.
-    const other = 'refused' in created && !(await this.#has(document.id, key, token));
-    if (other) await this.#abandon(value, token);
-    if (await this.#settle(document.id, key, value, { token, pending: { kind: 'create' } })) return;
-    if (!other) throw documents.taken(value, 'was given to another document meanwhile', true);
-    throw new MillraceError('document-exists', `${documents.container.id} has a document ${document.id} already`);
+    const pending: Pending = { kind: 'create' };
+    if (!(await this.#place(documents.marked(document, { token, pending }), key, token))) {
+      await this.#abandon(value, token);
+      throw new MillraceError('document-exists', `${documents.container.id} has a document ${document.id} already`);
+    }
+    if (await this.#settle(document.id, key, value, { token, pending })) return;
+    throw documents.taken(value, 'was given to another document meanwhile', true);
   }
 
   async change(id: string, key: PartitionKey, to: string): Promise<void> {
     const documents = this.#documents;
     documents.checked(to);
-    const { mark, value } = await this.#settled(id, key);
-    if (documents.sameValue(value, to)) {
-      if (value !== to) await this.#patch(id, key, mark.token, false, to, mark);
-      return;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const { mark, value } = await this.#settled(id, key, attempt > 0);
+      if (documents.sameValue(value, to)) {
+        if (await this.#patch(id, key, documents.isSettled(mark.token), { token: mark.token }, to)) return;
+        continue;
+      }
+      const next: Mark = { token: randomUUID(), pending: { kind: 'change', value, token: mark.token } };
+      await this.#reserve(to, next.token, { id, key });
+      const as = `${documents.isSettled(mark.token)} AND ${documents.says(value)}`;
+      const begun = (await this.#patch(id, key, as, next, to)) || 'done' in (await documents.ask(id, key, next.token));
+      if (!begun) {
+        await this.#abandon(to, next.token);
+        continue;
+      }
+      if (await this.#settle(id, key, to, next)) return;
+      throw documents.taken(to, 'was given to another document meanwhile', true);
     }
-    const token = randomUUID();
-    await this.#reserve(to, token, { id, key });
-    const pending: Pending = { kind: 'change', value, token: mark.token };
-    const patched = await this.#patch(id, key, mark.token, false, to, { token, pending });
-    const other = !patched && !(await this.#has(id, key, token));
-    if (other) await this.#abandon(to, token);
-    if (await this.#settle(id, key, to, { token, pending })) return;
-    throw other ? changing(id) : documents.taken(to, 'was given to another document meanwhile', true);
+    throw changing(id);
   }
 
   async delete(id: string, key: PartitionKey): Promise<void> {
-    const { mark, value } = await this.#settled(id, key);
-    const pending: Pending = { kind: 'delete' };
-    const marked = await this.#patch(id, key, mark.token, false, undefined, { token: mark.token, pending });
-    // Whoever else deletes it, or we before an answer was lost: it is being deleted.
-    if (!marked && (await this.#now(id, key, mark.token)) !== 'delete') throw changing(id);
-    await this.#settle(id, key, value, { token: mark.token, pending });
+    const documents = this.#documents;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const { mark, value } = await this.#settled(id, key, attempt > 0);
+      const next: Mark = { token: mark.token, pending: { kind: 'delete' } };
+      if (!(await this.#patch(id, key, documents.isSettled(mark.token), next))) {
+        const now = await documents.ask(id, key, mark.token, 'delete');
+        // Where it isn't there any more, another has come to the end of deleting it.
+        if ('refused' in now && now.refused === 'precondition') continue;
+      }
+      await this.#settle(id, key, value, next);
+      return;
+    }
+    throw changing(id);
   }
 
   async ownerOf(value: string): Promise<Reservation['owner'] | undefined> {
-    const reservation = await this.#read(this.#documents.checked(value));
-    return reservation?.state === 'confirmed' ? reservation.owner : undefined;
+    const reservation = this.#reservation(this.#documents.checked(value));
+    const { resource } = await withRetry(() => reservation.read<Reservation>(), { reads: true });
+    return resource?.state === 'confirmed' ? resource.owner : undefined;
   }
 
   async settleAll(): Promise<number> {
@@ -129,9 +144,9 @@ class Across implements UniqueAcross {
   }
 
   /** The document, with nothing pending. What somebody left behind is finished first. */
-  async #settled(id: string, key: PartitionKey) {
+  async #settled(id: string, key: PartitionKey, present: boolean) {
     for (let helps = 0; ; helps++) {
-      const read = await this.#documents.readMarked(id, key);
+      const read = await this.#documents.readMarked(id, key, present || helps > 0);
       if (!read.mark.pending) return read;
       if (helps === HELPS) throw changing(id);
       await this.#help(read.document, key);
@@ -160,20 +175,38 @@ class Across implements UniqueAcross {
     for (let helps = 0; ; helps++) {
       const created = await answered(() => this.#reservations.items.create(reservation), ['conflict']);
       if ('done' in created) return;
-      const there = await this.#read(value);
-      if (there?.token === token) return;
-      const held = there?.state === 'confirmed';
-      if (helps === HELPS || (there && !held))
-        throw this.#documents.taken(value, held ? undefined : 'is held for another document', !held);
-      // It went meanwhile, or this read is older than that: the next attempt tells.
-      if (!there) continue;
+      const ours = `c.token = "${token}"`;
+      const now = await this.#patchReservation(value, `${ours} OR c.state = "confirmed"`, [
+        { op: 'set', path: '/constraint', value: name },
+      ]);
+      // Gone meanwhile, or held for a document that may never come.
+      if ('refused' in now) {
+        if (now.refused === 'not-found' && helps < HELPS) continue;
+        throw this.#documents.taken(value, 'is held for another document', true);
+      }
+      const there = now.done;
+      // The answer to our own request was lost.
+      if (there.token === token) return;
       const document = await this.#documents.read(there.owner.id, there.owner.key);
       const mark = this.#documents.markOf(document);
       const before = mark?.pending?.kind === 'change' ? mark.pending.token : undefined;
-      if (!document || !mark?.pending || (mark.token !== there.token && before !== there.token))
-        throw this.#documents.taken(value);
+      const unfinished = mark?.pending !== undefined && (mark.token === there.token || before === there.token);
+      if (helps === HELPS || !document || !unfinished) throw this.#documents.taken(value);
       await this.#help(document, there.owner.key);
     }
+  }
+
+  /** True where the document is there with our token; false where another one has its id. */
+  async #place(document: UniqueDocument, key: PartitionKey, token: string): Promise<boolean> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const created = await answered(() => this.#documents.container.items.create(document), ['conflict']);
+      if ('done' in created) return true;
+      // Ours, where the answer to our own request was lost.
+      const now = await this.#documents.ask(document.id, key, token);
+      if ('done' in now) return true;
+      if (now.refused === 'precondition') return false;
+    }
+    throw changing(document.id);
   }
 
   /**
@@ -189,11 +222,11 @@ class Across implements UniqueAcross {
     }
     if (await this.#confirm(value, token)) {
       if (pending.kind === 'change') await this.#release(pending.value, pending.token);
-      await this.#patch(id, key, token, true, undefined, { token });
+      await this.#patch(id, key, this.#documents.isPending(token), { token });
       return true;
     }
     if (pending.kind === 'create') await this.#remove(id, key, token);
-    else await this.#patch(id, key, token, true, pending.value, { token: pending.token });
+    else await this.#patch(id, key, this.#documents.isPending(token), { token: pending.token }, pending.value);
     return false;
   }
 
@@ -203,17 +236,13 @@ class Across implements UniqueAcross {
       { op: 'set', path: '/state', value: 'confirmed' },
       { op: 'set', path: '/ttl', value: -1 },
     ];
-    return (
-      (await this.#patchReservation(value, `c.token = "${token}" AND c.state != "released"`, operations)) !== undefined
-    );
+    const where = `c.token = "${token}" AND c.state != "released"`;
+    return 'done' in (await this.#patchReservation(value, where, operations));
   }
 
-  /**
-   * Gives up what is only held. A document that says otherwise was read too late; where somebody has confirmed it
-   * meanwhile, nothing happens.
-   */
+  /** Gives up what is only held; where somebody has confirmed it meanwhile, nothing happens. */
   #abandon(value: string, token: string): Promise<void> {
-    return this.#free(value, `c.token = "${token}" AND c.state = "reserved"`);
+    return this.#free(value, `c.token = "${token}" AND c.state != "confirmed"`);
   }
 
   #release(value: string, token: string): Promise<void> {
@@ -226,71 +255,41 @@ class Across implements UniqueAcross {
       { op: 'set', path: '/state', value: 'released' },
       { op: 'set', path: '/ttl', value: 1 },
     ];
-    const etag = await this.#patchReservation(value, where, operations);
-    if (etag === undefined) return;
-    const id = this.#documents.reservationId(value);
-    const accessCondition = { type: 'IfMatch', condition: etag };
-    await answered(() => this.#reservations.item(id, id).delete({ accessCondition }), ['precondition', 'not-found']);
+    const patched = await this.#patchReservation(value, where, operations);
+    if ('refused' in patched) return;
+    const accessCondition = { type: 'IfMatch', condition: patched.done._etag };
+    await answered(() => this.#reservation(value).delete({ accessCondition }), ['precondition', 'not-found']);
   }
 
-  /** The new etag, or undefined where the condition doesn't hold. */
-  async #patchReservation(value: string, where: string, operations: PatchOperation[]): Promise<string | undefined> {
+  #reservation(value: string): Item {
     const id = this.#documents.reservationId(value);
-    const patch = { condition: `FROM c WHERE ${where}`, operations };
-    const patched = await answered(() => this.#reservations.item(id, id).patch(patch), ['precondition', 'not-found']);
-    return 'done' in patched ? patched.done.etag : undefined;
+    return this.#reservations.item(id, id);
   }
 
-  async #read(value: string): Promise<Reservation | undefined> {
-    const id = this.#documents.reservationId(value);
-    const { resource } = await withRetry(() => this.#reservations.item(id, id).read<Reservation>(), { reads: true });
-    return resource;
+  #patchReservation(value: string, where: string, operations: PatchOperation[]) {
+    return patchWhere<Reservation>(this.#reservation(value), where, operations);
   }
 
-  /** False where the document no longer has the token, or is pending where it shouldn't be, or the other way round. */
-  async #patch(
-    id: string,
-    key: PartitionKey,
-    token: string,
-    pending: boolean,
-    value: string | undefined,
-    mark: Mark,
-  ): Promise<boolean> {
+  /** Gives the document another mark, and a value with it; false where the condition doesn't hold. */
+  async #patch(id: string, key: PartitionKey, where: string, mark: Mark, value?: string): Promise<boolean> {
     const { container, name, path } = this.#documents;
     const operations: PatchOperation[] = [
       { op: 'set', path: `/${FIELD}/${name}`, value: mark },
       ...(value === undefined ? [] : [{ op: 'set' as const, path, value }]),
     ];
-    const patch = { condition: this.#documents.hasToken(token, pending), operations };
-    return 'done' in (await answered(() => container.item(id, key).patch(patch), ['precondition', 'not-found']));
+    return 'done' in (await patchWhere(container.item(id, key), where, operations));
   }
 
-  /** Deletes a document that is pending with this token. */
+  /** Deletes a document that is pending with this token. A deletion takes no such condition, a patch before it does. */
   async #remove(id: string, key: PartitionKey, token: string): Promise<void> {
-    for (;;) {
-      const document = await this.#documents.read(id, key);
-      const mark = this.#documents.markOf(document);
-      if (!document || mark?.token !== token || !mark.pending) return;
-      const accessCondition = { type: 'IfMatch', condition: document._etag };
-      const { container } = this.#documents;
-      const deleted = await answered(
-        () => container.item(id, key).delete({ accessCondition }),
-        ['precondition', 'not-found'],
-      );
-      if (!('refused' in deleted) || deleted.refused === 'not-found') return;
-    }
-  }
-
-  async #now(id: string, key: PartitionKey, token: string): Promise<Pending['kind'] | undefined> {
-    const document = await this.#documents.read(id, key);
-    // Gone: another has come to the end of deleting it.
-    if (!document) return 'delete';
-    const mark = this.#documents.markOf(document);
-    return mark?.token === token ? mark.pending?.kind : undefined;
-  }
-
-  async #has(id: string, key: PartitionKey, token: string): Promise<boolean> {
-    return this.#documents.markOf(await this.#documents.read(id, key))?.token === token;
+    const { container, name } = this.#documents;
+    const condition = `FROM c WHERE ${this.#documents.isPending(token)}`;
+    const operations = [{ op: 'set' as const, path: `/${FIELD}/${name}/token`, value: token }];
+    const failed = await batchOf(container, key, [
+      { operationType: 'Patch', id, resourceBody: { operations, condition } },
+      { operationType: 'Delete', id },
+    ]);
+    if (failed && failed.kind !== 'precondition' && failed.kind !== 'not-found') throw refusedBatch(failed.status);
   }
 
   /** Without a default time to live nothing would ever expire. */

@@ -1,9 +1,9 @@
 import type { Container, PartitionKey } from '@azure/cosmos';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
-import { type Failure, failureOf } from '../cosmos/failure.ts';
 import { type KeyPath, fullKey, splitPath, valueAt } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { type Patched, patchWhere } from './conditional.ts';
 
 /** A document as the application has it; of an interface, `{ ...document }`. */
 export interface UniqueDocument {
@@ -133,23 +133,43 @@ export class UniqueDocuments {
     return this.#keyPaths;
   }
 
-  async read(id: string, key: PartitionKey): Promise<(UniqueDocument & { readonly _etag: string }) | undefined> {
-    const { resource } = await withRetry(
-      () => this.container.item(id, key).read<UniqueDocument & { readonly _etag: string }>(),
-      { reads: true },
-    );
+  async read(id: string, key: PartitionKey): Promise<UniqueDocument | undefined> {
+    const { resource } = await withRetry(() => this.container.item(id, key).read<UniqueDocument>(), { reads: true });
     return resource;
   }
 
-  /** @throws MillraceError `document-missing`; `document-unmarked` where this constraint never made it */
-  async readMarked(id: string, key: PartitionKey) {
-    const document = await this.read(id, key);
-    if (!document) throw new MillraceError('document-missing', `${this.container.id} has no document ${id}`);
+  /**
+   * A document with its mark, as old as a read may be; with `present` as it is now, which costs a write. That it isn't
+   * there, or has no mark, is said by a write alone.
+   * @throws MillraceError `document-missing`; `document-unmarked` where this constraint never made it
+   */
+  async readMarked(id: string, key: PartitionKey, present: boolean) {
+    const read = present ? undefined : await this.read(id, key);
+    const document = this.markOf(read) ? read : await this.#present(id, key);
     const mark = this.markOf(document);
-    if (mark) return { document, mark, value: this.valueOf(document) };
+    if (document && mark) return { document, mark, value: this.valueOf(document) };
     throw new MillraceError('document-unmarked', `${this.container.id}/${id} has no ${FIELD}.${this.name}`, {
       mend: `Create documents by the constraint ${this.name}, and keep their field ${FIELD} when you replace them.`,
     });
+  }
+
+  /** Whether a document has a token now, and is pending as given: asked by a patch that changes nothing. */
+  ask(id: string, key: PartitionKey, token: string, pending?: Pending['kind']): Promise<Patched<UniqueDocument>> {
+    const operation = { op: 'set' as const, path: `/${FIELD}/${this.name}/token`, value: token };
+    const where = pending
+      ? `${this.isPending(token)} AND ${this.#mark}["pending"]["kind"] = "${pending}"`
+      : this.hasToken(token);
+    return patchWhere(this.container.item(id, key), where, [operation]);
+  }
+
+  /** The document as it is now; undefined where it has no mark. The trace that this leaves goes with the next mark. */
+  async #present(id: string, key: PartitionKey): Promise<UniqueDocument | undefined> {
+    const operation = { op: 'set' as const, path: `/${FIELD}/${this.name}/asked`, value: true };
+    const where = `IS_DEFINED(${this.#mark}["token"])`;
+    const patched = await patchWhere<UniqueDocument>(this.container.item(id, key), where, [operation]);
+    if ('done' in patched) return patched.done;
+    if (patched.refused === 'precondition') return undefined;
+    throw new MillraceError('document-missing', `${this.container.id} has no document ${id}`);
   }
 
   taken(value: string, why = 'belongs to another document', retryable = false): MillraceError {
@@ -158,31 +178,37 @@ export class UniqueDocuments {
   }
 
   /** A patch condition; tokens are UUIDs, so nothing needs to be quoted. */
-  hasToken(token: string, pending: boolean): string {
-    const mark = `c["${FIELD}"]["${this.name}"]`;
-    return `FROM c WHERE ${mark}["token"] = "${token}" AND ${pending ? '' : 'NOT '}IS_DEFINED(${mark}["pending"])`;
+  hasToken(token: string): string {
+    return `${this.#mark}["token"] = "${token}"`;
+  }
+
+  isPending(token: string): string {
+    return `${this.hasToken(token)} AND IS_DEFINED(${this.#mark}["pending"])`;
+  }
+
+  isSettled(token: string): string {
+    return `${this.hasToken(token)} AND NOT IS_DEFINED(${this.#mark}["pending"])`;
+  }
+
+  /** Text as it is, not normalised. */
+  says(value: string): string {
+    return `c${this.#steps.map((step) => `["${step}"]`).join('')} = ${JSON.stringify(value)}`;
+  }
+
+  get #mark(): string {
+    return `c["${FIELD}"]["${this.name}"]`;
   }
 }
 
 const invalid = (message: string, mend: string): UsageError => new UsageError('unique-rule-invalid', message, { mend });
 
-/** Awaits a request whose refusals of some kinds are answers; they are returned by kind. */
-export async function answered<T>(
-  call: () => Promise<T>,
-  kinds: readonly Failure['kind'][],
-): Promise<{ readonly done: T } | { readonly refused: Failure['kind'] }> {
-  try {
-    // Each of these is decided by its condition alone, so what is repeated after a lost answer does no harm.
-    return { done: await withRetry(call, { reads: true }) };
-  } catch (error) {
-    const { kind } = failureOf(error);
-    if (kinds.includes(kind)) return { refused: kind };
-    throw error;
-  }
-}
-
 export const changing = (id: string): MillraceError =>
   new MillraceError('document-changing', `Somebody else is changing or deleting ${id}`, {
     retryable: true,
     mend: 'Read it again and decide anew.',
+  });
+
+export const refusedBatch = (status: number): MillraceError =>
+  new MillraceError('document-refused', `Cosmos DB refused the transaction with ${status}`, {
+    mend: 'Check the size of the document, its id, and the rights of the identity.',
   });

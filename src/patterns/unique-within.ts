@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OperationInput, PartitionKey } from '@azure/cosmos';
 import { MillraceError, UsageError } from '../base/errors.ts';
-import { kindOfStatus } from '../cosmos/failure.ts';
-import { withRetry } from '../cosmos/retry.ts';
+import { batchOf } from './conditional.ts';
 import {
   FIELD,
   type Mark,
@@ -11,6 +10,7 @@ import {
   UniqueDocuments,
   type UniqueRule,
   changing,
+  refusedBatch,
 } from './unique-document.ts';
 
 /** Races that are lost one after the other before the caller is told to come again. */
@@ -46,18 +46,19 @@ class Within implements Unique {
     const value = documents.valueOf(document);
     const key = await documents.keyOf(document);
     const mark: Mark = { token: randomUUID() };
-    const reserve = this.#create(await this.#reservation(document, value, mark));
     const write = this.#create(documents.marked(document, mark));
+    const reserve = this.#create(await this.#reservation(document, value, mark));
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const failed = await this.#batch(key, [reserve, write]);
+      const failed = await batchOf(documents.container, key, [write, reserve]);
       if (failed === undefined) return;
-      const there = await documents.read(document.id, key);
-      // Ours, where the answer to our own request was lost.
-      if (documents.markOf(there)?.token === mark.token) return;
       if (failed.kind !== 'conflict') throw refusedBatch(failed.status);
-      if (there)
+      // Its id was free, so nothing of ours was there: the two come together.
+      if (failed.at === 1) throw documents.taken(value);
+      const there = await documents.ask(document.id, key, mark.token);
+      // Ours, where the answer to our own request was lost.
+      if ('done' in there) return;
+      if (there.refused === 'precondition')
         throw new MillraceError('document-exists', `${documents.container.id} has a document ${document.id} already`);
-      if (await this.#held(value, key)) throw documents.taken(value);
     }
     throw changing(document.id);
   }
@@ -67,38 +68,35 @@ class Within implements Unique {
     documents.checked(to);
     const mark: Mark = { token: randomUUID() };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const { document, mark: now, value } = await documents.readMarked(id, key);
-      if (now.token === mark.token || value === to) return;
+      const { document, mark: now, value } = await documents.readMarked(id, key, attempt > 0);
+      // A moment ago our own request may have succeeded.
+      if (now.token === mark.token) return;
       const same = documents.sameValue(value, to);
       const patch = this.#patch(id, now.token, to, same ? now : mark);
       const move: OperationInput[] = [
         { operationType: 'Delete', id: this.#id(value) },
         this.#create(await this.#reservation(document, to, mark)),
       ];
-      const failed = await this.#batch(key, [patch, ...(same ? [] : move)]);
+      const failed = await batchOf(documents.container, key, [patch, ...(same ? [] : move)]);
       if (failed === undefined) return;
-      if (failed.kind === 'conflict' && (await this.#held(to, key))) {
-        // A moment ago our own request may have succeeded.
-        if ((await documents.readMarked(id, key)).mark.token === mark.token) return;
-        throw documents.taken(to);
-      }
+      // The document was as it was read, so nothing of ours had succeeded.
+      if (failed.kind === 'conflict' && failed.at === 2) throw documents.taken(to);
       if (!RACES.has(failed.kind)) throw refusedBatch(failed.status);
     }
     throw changing(id);
   }
 
   async delete(id: string, key: PartitionKey): Promise<void> {
-    let read = await this.#documents.readMarked(id, key);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const failed = await this.#batch(key, [
-        this.#patch(id, read.mark.token, read.value, read.mark),
+      const { mark, value } = await this.#documents.readMarked(id, key, attempt > 0);
+      const failed = await batchOf(this.#documents.container, key, [
+        this.#patch(id, mark.token, value, mark),
         { operationType: 'Delete', id },
-        { operationType: 'Delete', id: this.#id(read.value) },
+        { operationType: 'Delete', id: this.#id(value) },
       ]);
       // Gone since it was read: by us, before the answer was lost, or by somebody else.
-      if (failed === undefined || !(await this.#documents.read(id, key))) return;
+      if (failed === undefined || (failed.at === 0 && failed.kind === 'not-found')) return;
       if (!RACES.has(failed.kind)) throw refusedBatch(failed.status);
-      read = await this.#documents.readMarked(id, key);
     }
     throw changing(id);
   }
@@ -115,16 +113,16 @@ class Within implements Unique {
     };
   }
 
-  #patch(id: string, token: string, value: string, mark: Mark): OperationInput {
+  #patch(id: string, token: string, value: string, { token: next }: Mark): OperationInput {
     const { name, path } = this.#documents;
     const operations = [
-      { op: 'set' as const, path: `/${FIELD}/${name}`, value: { ...mark } },
+      { op: 'set' as const, path: `/${FIELD}/${name}`, value: { token: next } },
       { op: 'set' as const, path, value },
     ];
     return {
       operationType: 'Patch',
       id,
-      resourceBody: { operations, condition: this.#documents.hasToken(token, false) },
+      resourceBody: { operations, condition: `FROM c WHERE ${this.#documents.isSettled(token)}` },
     };
   }
 
@@ -142,34 +140,7 @@ class Within implements Unique {
     const reservation = { id: this.#id(value), type: 'uniqueness' as const, token, owner: document.id };
     return { ...keyed, ...(ttl === undefined ? {} : { ttl }), ...reservation };
   }
-
-  async #held(value: string, key: PartitionKey): Promise<boolean> {
-    return (await this.#documents.read(this.#id(value), key)) !== undefined;
-  }
-
-  /** undefined: done. */
-  async #batch(key: PartitionKey, operations: OperationInput[]) {
-    const { container } = this.#documents;
-    const { result, code } = await withRetry(
-      async () => {
-        const answer = await container.items.batch(operations, key);
-        const status = answer.result?.find(({ statusCode }) => statusCode >= 400 && statusCode !== 424)?.statusCode;
-        // A batch is throttled by what its operations say.
-        if (status === 429 || status === 449) throw Object.assign(new Error('Throttled'), { code: status });
-        return answer;
-      },
-      // Every operation is conditional, so what is repeated after a lost answer does no harm.
-      { reads: true },
-    );
-    const status = result?.find(({ statusCode }) => statusCode >= 400 && statusCode !== 424)?.statusCode ?? code ?? 200;
-    return status < 400 ? undefined : { kind: kindOfStatus(status), status };
-  }
 }
 
 /** Somebody else was faster, or our own request has been answered before: read again. */
 const RACES: ReadonlySet<string> = new Set(['conflict', 'precondition', 'not-found']);
-
-const refusedBatch = (status: number): MillraceError =>
-  new MillraceError('document-refused', `Cosmos DB refused the transaction with ${status}`, {
-    mend: 'Check the size of the document, its id, and the rights of the identity.',
-  });

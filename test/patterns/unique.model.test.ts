@@ -89,7 +89,7 @@ async function history(seed: number, totals: Totals, across: boolean): Promise<v
   };
 
   for (let step = 0; step < STEPS; step++) {
-    emulator.faults({ failAfterEffect: 0.06, failBefore: 0.04, throttle: 0.02, replicaLagMs: 5 });
+    emulator.faults({ failAfterEffect: 0.06, failBefore: 0.04, throttle: 0.02, replicaLagMs: 60_000 });
     await Promise.all(Array.from({ length: 1 + random.int(3) }, one));
     emulator.faults({});
     unambiguous(await all(users), seed);

@@ -24,6 +24,26 @@ export interface RecomputeOptions {
    * contributes nothing, as if it had been parked. Without it the error is thrown.
    */
   readonly refused?: (doc: Doc, cause: unknown) => void;
+  /** Called for each row: what it was worked out from, and what is known of a group beside its document. */
+  readonly derived?: (key: string, from: Derivation) => void;
+  /** Called for a copy that waits for a joined document, by the key it will have, and its source as it is stored. */
+  readonly waiting?: (key: string, source: Doc) => void;
+}
+
+export interface Derivation {
+  /** The source document as it is stored; of a group, the first of them. */
+  readonly source: Doc;
+  /** The tenant of reference data, as it is stored. */
+  readonly tenant?: Doc;
+  readonly group?: GroupFacts;
+}
+
+export interface GroupFacts {
+  readonly rows: number;
+  /** The sums behind averages. */
+  readonly sums: Readonly<Record<string, number>>;
+  /** By how much sums, and averages, may differ from those of the same numbers added in another order. */
+  readonly rounding: Readonly<Record<string, number>>;
 }
 
 /**
@@ -42,6 +62,7 @@ export function recompute(
     ((_doc: Doc, cause: unknown): never => {
       throw cause;
     });
+  const raws = new Map<Doc, Doc>();
   const live = (of: SourceRef, keepDeleted: boolean): Doc[] => {
     const rule = rules.find((candidate) => candidate.container === of.container && candidate.type === of.type);
     const docs: Doc[] = [];
@@ -51,6 +72,7 @@ export function recompute(
         const stored = visible(raw);
         const doc = rule?.upcast ? rule.upcast(stored) : stored;
         if (keepDeleted || !rule?.deleted?.(doc)) docs.push(doc);
+        raws.set(doc, raw);
       } catch (cause) {
         refuse(raw, cause);
       }
@@ -61,18 +83,27 @@ export function recompute(
   const documents = (of: SourceRef): Doc[] => live(of, false);
   const rows =
     spec.kind === 'copy'
-      ? copies(spec, docs, documents, refuse)
+      ? copies(spec, docs, documents, refuse, options.waiting !== undefined)
       : spec.kind === 'reference'
         ? perTenant(spec, docs, documents(spec.tenants), refuse)
         : groups(spec, docs, refuse);
   const result = new Map<string, Doc>();
-  for (const [row, origin] of rows) {
+  for (const { row, of: origin, tenant, group, waits } of rows) {
     const key = rowKey(row, options.keyPaths ?? []);
-    if (result.has(key)) {
+    if (waits) options.waiting?.(key, raws.get(origin) ?? origin);
+    else if (result.has(key)) {
       const mend = "Let map's id hold the source document's id and key.";
       const why = `Two documents are copied to ${key} in ${spec.into.container}`;
       refuse(origin, new MillraceError('sink-identity-collision', why, { mend }));
-    } else result.set(key, row);
+    } else {
+      result.set(key, row);
+      const stored = tenant && raws.get(tenant);
+      options.derived?.(key, {
+        source: raws.get(origin) ?? origin,
+        ...(stored && { tenant: stored }),
+        ...(group && { group }),
+      });
+    }
   }
   return result;
 }
@@ -100,13 +131,20 @@ export const ownFields = (doc: Doc): Doc =>
   Object.fromEntries(Object.entries(doc).filter(([name]) => !SYSTEM.has(name)));
 
 type Refuse = (doc: Doc, cause: unknown) => void;
-type Origin = readonly [row: Doc, of: Doc];
+interface Origin {
+  readonly row: Doc;
+  readonly of: Doc;
+  readonly tenant?: Doc;
+  readonly group?: GroupFacts;
+  readonly waits?: boolean;
+}
 
 function* copies(
   spec: CopySpec,
   docs: readonly Doc[],
   documents: (of: SourceRef) => Doc[],
   refuse: Refuse,
+  tellsWaiting: boolean,
 ): Iterable<Origin> {
   const indexes = spec.joins.map((join) => ({ join, index: indexOf(join, documents(join.of)) }));
   for (const doc of docs) {
@@ -119,10 +157,10 @@ function* copies(
         joined[join.name] = found;
         if (found === null && join.missing === 'wait') waiting = true;
       }
-      if (waiting) continue;
+      if (waiting && !tellsWaiting) continue;
       const mapped = spec.map(doc, joined);
       const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id'], spec.badIds) : mapped['id'];
-      yield [visible({ ...mapped, id, type: spec.into.type }), doc];
+      yield { row: visible({ ...mapped, id, type: spec.into.type }), of: doc, waits: waiting };
     } catch (cause) {
       refuse(doc, cause);
     }
@@ -142,7 +180,7 @@ function* perTenant(
       const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id'], spec.badIds) : mapped['id'];
       for (const tenant of tenants) {
         const key = Object.fromEntries(Object.entries(spec.key).map(([field, of]) => [field, tenant[of]]));
-        yield [visible({ ...mapped, ...key, id, type: spec.into.type }), doc];
+        yield { row: visible({ ...mapped, ...key, id, type: spec.into.type }), of: doc, tenant };
       }
     } catch (cause) {
       refuse(doc, cause);
@@ -161,7 +199,7 @@ function indexOf(join: Join, documents: readonly Doc[]): Map<string, Doc> {
 }
 
 function groups(spec: AggregateSpec, docs: readonly Doc[], refuse: Refuse): Iterable<Origin> {
-  const members = new Map<string, { group: Doc; first: Doc; values: Record<string, Taken[]> }>();
+  const members = new Map<string, { group: Doc; first: Doc; rows: number; values: Record<string, Taken[]> }>();
   for (const doc of docs) {
     try {
       if (spec.where && !spec.where(doc)) continue;
@@ -174,22 +212,47 @@ function groups(spec: AggregateSpec, docs: readonly Doc[], refuse: Refuse): Iter
         return { id: aggregateId(spec.into.type, group), group, values };
       });
       for (const { id, group, values } of rows) {
-        const member = members.get(id) ?? { group, first: doc, values: {} };
+        const member = members.get(id) ?? { group, first: doc, rows: 0, values: {} };
         members.set(id, member);
+        member.rows += 1;
         for (const [field, value] of values) (member.values[field] ??= []).push(value);
       }
     } catch (cause) {
       refuse(doc, cause);
     }
   }
-  return [...members].map(([id, { group, first, values }]) => {
+  return [...members].map(([id, { group, first, rows, values }]) => {
     const measures = Object.entries(spec.measures).map(([field, measure]) => [
       field,
       fold(measure, values[field] ?? []),
     ]);
-    return [visible({ ...group, ...Object.fromEntries(measures), id, type: spec.into.type }), first];
+    const row = visible({ ...group, ...Object.fromEntries(measures), id, type: spec.into.type });
+    return { row, of: first, group: factsOf(spec, rows, values) };
   });
 }
+
+function factsOf(spec: AggregateSpec, rows: number, values: Readonly<Record<string, readonly Taken[]>>): GroupFacts {
+  const sums: Record<string, number> = {};
+  const rounding: Record<string, number> = {};
+  for (const [field, { kind }] of Object.entries(spec.measures)) {
+    if (kind !== 'sum' && kind !== 'avg') continue;
+    const numbers = (values[field] ?? []).map(({ number }) => number);
+    const sum = numbers.reduce((total, number) => total + number, 0);
+    if (kind === 'avg') sums[field] = sum;
+    rounding[field] = roundingOf(numbers);
+  }
+  return { rows, sums, rounding };
+}
+
+/**
+ * A sum of n numbers x, added in any order, is off by at most (n − 1)·u·Σ|x|, u = 2^-53, to first order (Higham, Accuracy
+ * and Stability of Numerical Algorithms, 2nd ed., (4.4)). Two such sums differ by twice that; a document's rows are added
+ * before the documents are, and each is added to a page's before that is added, which at most doubles the additions.
+ */
+const roundingOf = (numbers: readonly number[]): number =>
+  numbers.every(Number.isInteger)
+    ? 0
+    : 4 * numbers.length * (Number.EPSILON / 2) * numbers.reduce((total, number) => total + Math.abs(number), 0);
 
 /** What one row gives to a measure. */
 interface Taken {

@@ -10,6 +10,7 @@ import {
 import { recompute, rowKey } from '../../definition/recompute.ts';
 import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
 import { fetchAll } from '../fetch-all.ts';
+import type { Parked } from './parked.ts';
 import type { Candidate } from './pass.ts';
 
 export interface ContributionsContext {
@@ -19,7 +20,12 @@ export interface ContributionsContext {
   readonly sourceKeys: readonly string[];
   readonly keyPaths: readonly string[];
   readonly signal: AbortSignal;
+  /** What is parked of the projection. */
+  readonly letters: Parked;
 }
+
+/** `unsure`: a group that holds an older version of what is parked now, so that nobody can say what it must be. */
+export type ContributionPart = Candidate | { readonly unsure: string };
 
 /** What one source document adds to a group, as it shows: a group of it alone. */
 type Parts = Map<string, string>;
@@ -32,8 +38,8 @@ type Parts = Map<string, string>;
 export async function* checkContributions(
   spec: AggregateSpec,
   docs: readonly Doc[],
-  { database, rules, sourceKeys, keyPaths, signal }: ContributionsContext,
-): AsyncGenerator<Candidate> {
+  { database, rules, sourceKeys, keyPaths, signal, letters }: ContributionsContext,
+): AsyncGenerator<ContributionPart> {
   const expected = new Map<string, Parts>();
   const found = new Map<string, Parts>();
   const etags = new Map<string, string[]>();
@@ -50,6 +56,10 @@ export async function* checkContributions(
   for await (const { of, source, values, _etag, ...rest } of stored) {
     if (values === null) continue;
     const group = rowKey({ ...rest, id: of }, keyPaths);
+    if (letters.has(source)) {
+      yield { unsure: group };
+      continue;
+    }
     const shown = measured(spec, (field, measure) => shownBy(measure, values.m[field], values.rows));
     partsOf(found, group).set(canonical([...source.key, source.id]), canonical(shown));
     etags.set(group, [...(etags.get(group) ?? []), String(_etag)]);
@@ -63,6 +73,7 @@ export async function* checkContributions(
       container: spec.into.container,
       document: group,
       kind: must.size === 0 ? 'unexpected' : 'different',
+      derived: { by: projectionId(spec) },
       fields: ['contributions'],
       expected: { contributions: some(must, wrong) },
       found: { contributions: some(is, wrong) },

@@ -1,9 +1,8 @@
 import type { Database } from '@azure/cosmos';
-import { isDeepStrictEqual } from 'node:util';
 import pMap from 'p-map';
-import { canonical, digest } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import {
+  type CopySpec,
   type Doc,
   type Pipeline,
   type ProjectionSpec,
@@ -13,13 +12,17 @@ import {
 } from '../../definition/kinds.ts';
 import { isEmptied } from '../../definition/emptied.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { ownFields, recompute, rowKey } from '../../definition/recompute.ts';
+import { rowKey } from '../../definition/recompute.ts';
+import { PENDING } from '../../projections/copy/documents.ts';
 import type { History } from '../../archive/types.ts';
 import { openPipelineHistory } from '../archive/open.ts';
 import { fetchAll } from '../fetch-all.ts';
 import type { Screen } from '../screen.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { checkContributions } from './contributions.ts';
+import type { Derived } from './own-part.ts';
+import { type Parked, type ParkedDocument, parkedOf } from './parked.ts';
+import { SinkLook } from './sink-look.ts';
 import { type OtherSpec, checkOthers } from './verify-others.ts';
 
 export interface Difference {
@@ -35,12 +38,18 @@ export interface Difference {
 }
 
 /** A difference with what it was seen by: the same again later, it isn't on its way. */
-export type Candidate = Difference & { readonly evidence: string };
+export type Candidate = Difference & {
+  readonly evidence: string;
+  /** What must be there, and by whom; absent where nothing must. */
+  readonly derived?: Derived;
+};
 
 export interface Pass {
   readonly projections: readonly { id: string; expected: number; refused: number }[];
   readonly documents: { readonly sources: number; readonly expected: number; readonly found: number };
   readonly differences: readonly Candidate[];
+  /** Source documents whose newest version is parked: nothing is expected of them. */
+  readonly parked: readonly ParkedDocument[];
 }
 
 export interface PassOptions {
@@ -75,45 +84,50 @@ export async function comparePass(
     screen,
   );
   const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(name(of)) ?? [];
+  const keyPathsOf = (container: string): readonly string[] =>
+    model.containers.find((one) => one.name === container)?.partitionKey ?? [];
+  const held = async (spec: ProjectionSpec): Promise<Parked> => {
+    const of = [...new Map(sourcesOf(spec).map((source) => [name(source), source])).values()];
+    const sources = of.map((one) => ({ of: one, docs: documentsOf(one), keyPaths: keyPathsOf(one.container) }));
+    return parkedOf(services.state, projectionId(spec), sources);
+  };
   const differences: Candidate[] = [];
+  const parked: ParkedDocument[] = [];
   const projections: { id: string; expected: number; refused: number }[] = [];
   let found = 0;
   for (const [sink] of sinks) {
     const specs = together.filter(({ into }) => name(into) === sink);
     const [{ into } = { into: undefined }] = specs;
     if (!into) continue;
-    const keyPaths = model.containers.find((container) => container.name === into.container)?.partitionKey ?? [];
-    const expected = new Map<string, Doc>();
+    const keyPaths = keyPathsOf(into.container);
+    const looked = new SinkLook(into.container, keyPaths);
     for (const spec of specs) {
-      let refused = 0;
-      const rows = recompute(spec, documentsOf, pipeline.sources, { keyPaths, refused: () => (refused += 1) });
-      for (const [key, row] of rows) expected.set(key, row);
-      projections.push({ id: projectionId(spec), expected: rows.size, refused });
+      const letters = await held(spec);
+      const own = (of: SourceRef): readonly Doc[] => letters.without(of, documentsOf(of));
+      parked.push(...letters.documents);
+      const { expected, refused } = looked.expect(spec, own, { letters, rules: pipeline.sources, keyPathsOf });
+      projections.push({ id: projectionId(spec), expected, refused });
+      const within = { database: services.database, signal, keyPaths };
+      if (spec.kind === 'aggregate') {
+        const context = { ...within, letters, rules: pipeline.sources, sourceKeys: keyPathsOf(spec.from.container) };
+        for await (const part of checkContributions(spec, own(spec.from), context)) looked.contribution(part);
+      } else if (spec.kind === 'copy' && spec.joins.some(({ missing }) => missing === 'wait'))
+        looked.waiting(spec, await pendingOf(spec, within));
     }
     const actual = documentsOf(into);
     found += actual.length;
-    const told = new Set<string>();
-    for (const difference of compare(expected, actual, keyPaths)) {
-      told.add(difference.document);
-      differences.push({ projections: specs.map(projectionId), container: into.container, ...difference });
-    }
-    for (const spec of specs) {
-      if (spec.kind !== 'aggregate') continue;
-      const sourceKeys =
-        model.containers.find((container) => container.name === spec.from.container)?.partitionKey ?? [];
-      const context = { database: services.database, rules: pipeline.sources, sourceKeys, keyPaths, signal };
-      for await (const difference of checkContributions(spec, documentsOf(spec.from), context))
-        if (!told.has(difference.document)) differences.push(difference);
-    }
+    differences.push(...looked.differences(actual, specs.map(projectionId)));
   }
   for await (const checked of checkOthers(others, {
     pipeline,
     model,
     documentsOf,
+    state: services.state,
     database: services.database,
     signal,
   })) {
     projections.push({ id: checked.id, expected: checked.expected, refused: checked.refused });
+    parked.push(...checked.parked);
     found += checked.found;
     differences.push(...checked.differences);
   }
@@ -126,6 +140,7 @@ export async function comparePass(
       found,
     },
     differences,
+    parked,
   };
 }
 
@@ -151,7 +166,8 @@ async function readTypes(
   const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {
     const isArchived = of.map((type) => archived.has(name(type)));
     if (isArchived.includes(true))
-      for await (const { doc = {} } of history.documents(container, signal)) keep(of, doc, true);
+      for await (const { doc = {}, version } of history.documents(container, signal))
+        keep(of, { ...doc, _etag: version.etag }, true);
     if (isArchived.includes(false))
       for await (const doc of fetchAll<Doc>(database.container(container), 'SELECT * FROM c', signal))
         keep(of, doc, false);
@@ -164,28 +180,17 @@ async function readTypes(
   return documents;
 }
 
-type Compared = Omit<Difference, 'projections' | 'container'> & { readonly evidence: string };
-
-function* compare(
-  expected: ReadonlyMap<string, Doc>,
-  actual: readonly Doc[],
-  keyPaths: readonly string[],
-): Generator<Compared> {
-  const left = new Map(expected);
-  for (const stored of actual) {
-    const document = rowKey(stored, keyPaths);
-    const found = ownFields(stored);
-    const row = left.get(document);
-    left.delete(document);
-    const evidence = (): string => digest([row, stored['_etag']]);
-    if (!row) yield { kind: 'unexpected', document, fields: [], found, evidence: evidence() };
-    else if (!isDeepStrictEqual(row, found)) {
-      const fields = [...new Set([...Object.keys(row), ...Object.keys(found)])].filter(
-        (field) => canonical(row[field]) !== canonical(found[field]),
-      );
-      yield { kind: 'different', document, fields, expected: row, found, evidence: evidence() };
-    }
-  }
-  for (const [document, row] of left)
-    yield { kind: 'missing', document, fields: [], expected: row, evidence: digest([row]) };
+/** The documents that wait for a joined one, by their places. */
+async function pendingOf(
+  spec: CopySpec,
+  { database, keyPaths, signal }: { database: Database; keyPaths: readonly string[]; signal: AbortSignal },
+): Promise<Map<string, Doc>> {
+  const query = {
+    query: `SELECT * FROM c WHERE c.type = '${PENDING}' AND c._mr["by"] = @by`,
+    parameters: [{ name: '@by', value: projectionId(spec) }],
+  };
+  const found = new Map<string, Doc>();
+  for await (const doc of fetchAll<Doc>(database.container(spec.into.container), query, signal))
+    found.set(rowKey(doc, keyPaths), doc);
+  return found;
 }

@@ -3,17 +3,27 @@ import { untilStopped } from '../../archive/reading.ts';
 import type { Settings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
-import { isObject } from '../../base/json.ts';
-import { type AggregateSpec, type Doc, type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import { canonical, isObject } from '../../base/json.ts';
+import {
+  type AggregateSpec,
+  type CopySpec,
+  type Doc,
+  type ProjectionSpec,
+  type ReferenceSpec,
+  projectionId,
+} from '../../definition/kinds.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import { aggregateId, sinkDocumentId } from '../../definition/sink-id.ts';
+import { OWN_TYPE } from '../../feed/change-mapper.ts';
 import type { Change, Key } from '../../feed/change.ts';
+import { List } from '../../projections/reference/lists.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { MAX_BATCH, type SinkDocument, type SinkSession, type Write } from '../../sinks/session.ts';
 import { openPipelineHistory } from '../archive/open.ts';
 import type { LoadedPipeline, Services } from '../workspace.ts';
 import { engineOf } from './engine-of.ts';
-import type { Difference } from './pass.ts';
+import { tenantRef } from './own-part.ts';
+import type { Candidate, Difference } from './pass.ts';
 import { repairEmbed } from './repair-embed.ts';
 import { asSeen, sourcesFor } from './staged.ts';
 import type { OtherSpec } from './verify-others.ts';
@@ -29,6 +39,14 @@ export interface Repaired {
   /** Request units. */
   readonly charge: number;
 }
+
+/** What one round did, and why some of it could not be done, by container and document. */
+export interface Round extends Repaired {
+  readonly obstacles: ReadonlyMap<string, string>;
+}
+
+export const placeText = ({ container, document }: Pick<Difference, 'container' | 'document'>): string =>
+  `${container} ${document}`;
 
 export interface RepairOptions {
   readonly settings: Settings;
@@ -50,29 +68,33 @@ const PAGE = 500;
  * is built up again. Whatever a host does meanwhile is newer than what is applied here; should they still cross each other, another look
  * finds it.
  */
-export async function repair(options: RepairOptions, differences: readonly Difference[]): Promise<Repaired> {
-  const { services, loaded, chosen, signal, readLagMs = 5_000 } = options;
+export async function repair(options: RepairOptions, differences: readonly Candidate[]): Promise<Round> {
+  const { services, loaded, settings, chosen, signal, readLagMs = 5_000 } = options;
   const meter = new Meter();
   const session = new CosmosSession(services.database, untilStopped(signal), meter);
   const total = { removed: 0, reset: 0, applied: 0, charge: 0 };
+  const obstacles = new Map<string, string>();
   for (const spec of chosen) {
     const mine = differences.filter(({ projections }) => projections.includes(projectionId(spec)));
     if (mine.length === 0) continue;
     const sink = loaded.model.containers.find(({ name }) => name === spec.into.container);
     const keyPaths = sink?.partitionKey ?? [];
     for (const difference of mine) {
-      const key = (JSON.parse(difference.document) as unknown[]).slice(0, -1) as unknown as Key;
       const done =
         spec.kind === 'aggregate'
-          ? await removeGroup(spec, key, difference, session)
-          : await setBack(spec, key, difference, session);
-      total.removed += done.removed;
-      total.reset += done.reset;
+          ? await removeGroup(spec, difference, session)
+          : await setBack(spec, difference, session);
+      total.removed += done.removed ?? 0;
+      total.reset += done.reset ?? 0;
+      if (done.obstacle !== undefined) obstacles.set(placeText(difference), done.obstacle);
     }
-    const wanted = new Set(mine.map(({ document }) => document));
+    const wanted = mine.filter((one) => !obstacles.has(placeText(one)));
+    if (wanted.length === 0) continue;
+    const met = new Set<string>();
+    const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
+    const reopen = spec.kind === 'reference' ? listsOf(spec, settings.stateContainer, session) : undefined;
     const engine = engineOf({ ...options, readLagMs }, spec);
     const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
-    const source = sourcesFor({ loaded, spec }).get(spec.from.container);
     let page: Change[] = [];
     const flush = async (): Promise<void> => {
       const changes = page;
@@ -81,87 +103,158 @@ export async function repair(options: RepairOptions, differences: readonly Diffe
       await engine.consume({ changes, charge: 0, readAt: systemClock.monotonic() }, untilStopped(signal));
       total.applied += changes.length;
     };
-    if (source)
-      for await (const document of history.documents(spec.from.container, signal)) {
+    const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
+    for (const [name, source] of sourcesFor({ loaded, spec })) {
+      if (!read.has(name)) continue;
+      for await (const document of history.documents(name, signal)) {
         const change = asSeen(source, document);
-        if (!change || change.type !== spec.from.type || !concerns(spec, keyPaths, change, wanted)) continue;
+        if (!change || !concerned(change)) continue;
+        await reopen?.(change);
         page.push(change);
         if (page.length === PAGE) await flush();
       }
+    }
     await flush();
     total.charge += engine.stats[0]?.meter.charge ?? 0;
+    for (const one of wanted)
+      if (one.derived && !met.has(one.document))
+        obstacles.set(placeText(one), 'no source document gives it any more: verify again');
   }
   for (const spec of options.others ?? []) {
     const mine = differences.filter(({ projections }) => projections.includes(projectionId(spec)));
-    if (spec.kind !== 'embed' || mine.length === 0) continue;
+    if (mine.length === 0) continue;
+    if (spec.kind !== 'embed') {
+      for (const one of mine)
+        obstacles.set(placeText(one), 'its sink takes a version once: empty it, or send to another');
+      continue;
+    }
     const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), options);
     total.applied += done.applied;
     total.charge += done.charge;
   }
-  return { ...total, charge: total.charge + meter.charge };
+  return { ...total, charge: total.charge + meter.charge, obstacles };
 }
 
-/** Whether a change may have to do with one of the sink documents; where the user's code throws, it is left to the engine. */
-function concerns(
+/**
+ * Whether a change may have to do with one of the sink documents; where the user's code throws, it is left to the engine.
+ * `met` takes the sink documents that a change accounts for.
+ */
+function concernedBy(
   spec: ProjectionSpec,
   keyPaths: readonly string[],
-  change: Change,
   wanted: ReadonlySet<string>,
-): boolean {
-  const doc = change.doc ?? {};
-  try {
-    if (spec.kind === 'aggregate') {
-      const rows = spec.each ? spec.each(doc) : [doc];
-      return rows.some((row) => {
-        const group = spec.groupBy(row, doc);
-        return wanted.has(rowKey({ ...group, id: aggregateId(spec.into.type, group) }, keyPaths));
-      });
+  met: Set<string>,
+): (change: Change) => boolean {
+  const meets = (document: string): boolean => wanted.has(document) && Boolean(met.add(document));
+  const places = [...wanted].map((document) => ({ document, parts: JSON.parse(document) as unknown[] }));
+  return ({ container, type, doc = {} }) => {
+    const isFrom = container === spec.from.container && type === spec.from.type;
+    try {
+      if (spec.kind === 'reference') {
+        const id = isFrom ? sinkDocumentId(String(spec.map(doc)['id']), spec.badIds) : undefined;
+        const ofData = places.filter(({ parts }) => id !== undefined && parts.at(-1) === id);
+        const isTenant = container === spec.tenants.container && type === spec.tenants.type;
+        const ofTenant = isTenant ? places.filter(({ parts }) => isUnder(spec, keyPaths, parts, doc)) : [];
+        for (const { document } of ofData) met.add(document);
+        return ofData.length + ofTenant.length > 0;
+      }
+      if (!isFrom) return false;
+      if (spec.kind === 'aggregate') {
+        const groups = (spec.each ? spec.each(doc) : [doc]).map((row) => spec.groupBy(row, doc));
+        return groups
+          .map((group) => meets(rowKey({ ...group, id: aggregateId(spec.into.type, group) }, keyPaths)))
+          .includes(true);
+      }
+      const mapped = spec.map(doc, Object.fromEntries(spec.joins.map(({ name }) => [name, null])));
+      return meets(rowKey({ ...mapped, id: sinkDocumentId(String(mapped['id']), spec.badIds) }, keyPaths));
+    } catch {
+      return isFrom;
     }
-    if (spec.kind === 'reference') return true;
-    const mapped = spec.map(doc, Object.fromEntries(spec.joins.map(({ name }) => [name, null])));
-    return wanted.has(rowKey({ ...mapped, id: sinkDocumentId(String(mapped['id'])) }, keyPaths));
-  } catch {
-    return true;
-  }
+  };
 }
 
-/** A copy that differs is older than everything from now on; one that nothing accounts for goes. */
-async function setBack(
-  spec: ProjectionSpec,
-  key: Key,
-  { kind, document }: Difference,
-  session: SinkSession,
-): Promise<{ removed: number; reset: number }> {
-  const id = String((JSON.parse(document) as unknown[]).at(-1));
-  const nothing = { removed: 0, reset: 0 };
-  const [found] = await session.read(spec.into.container, key, [id]);
-  // Missing: it may be there as a tombstone, or as another's; the projection's own code decides.
-  if (!found) return nothing;
-  const src = found['_src'];
-  if (kind === 'unexpected' || !isObject(src)) {
-    const gone = await session.commit(spec.into.container, key, [{ op: 'delete', id, ifMatch: found._etag }]);
-    return gone.kind === 'done' ? { removed: 1, reset: 0 } : nothing;
+/** Whether a place lies under the key that a tenant gives. */
+const isUnder = (
+  { key }: ReferenceSpec,
+  keyPaths: readonly string[],
+  parts: readonly unknown[],
+  tenant: Doc,
+): boolean =>
+  keyPaths.every((path, level) => {
+    const field = key[path.slice(1)];
+    return field === undefined || canonical(tenant[field]) === canonical(parts[level]);
+  });
+
+/** Data and tenants write their pairs once for a version: what is applied again has to be let in again. */
+function listsOf(spec: ReferenceSpec, stateContainer: string, session: SinkSession): (change: Change) => Promise<void> {
+  const id = projectionId(spec);
+  const [data, tenants] = [new List(stateContainer, id, 'data'), new List(stateContainer, id, 'tenants')];
+  return async (change) => {
+    const isData = change.container === spec.from.container && change.type === spec.from.type;
+    await (isData ? data : tenants).reopen(change, session);
+  };
+}
+
+interface Done {
+  readonly removed?: number;
+  readonly reset?: number;
+  readonly obstacle?: string;
+}
+
+const placeOf = ({ document }: Difference): { key: Key; id: string } => {
+  const parts = JSON.parse(document) as Key;
+  return { key: parts.slice(0, -1), id: String(parts.at(-1)) };
+};
+
+/**
+ * A copy that differs is older than everything from now on, and its projection's, whatever its own part says: what must
+ * be there is worked out, and nothing else of its type has a right to the place. One that nothing accounts for goes.
+ */
+async function setBack(spec: CopySpec | ReferenceSpec, difference: Candidate, session: SinkSession): Promise<Done> {
+  const { container, type } = spec.into;
+  const { key, id } = placeOf(difference);
+  const [found] = await session.read(container, key, [id]);
+  // Missing: the projection's own code decides.
+  if (!found) return {};
+  const obstacle = occupantOf(found, type, projectionId(spec));
+  if (obstacle !== undefined) return { obstacle };
+  const { derived } = difference;
+  if (difference.kind === 'unexpected' || !derived) {
+    const gone = await session.commit(container, key, [{ op: 'delete', id, ifMatch: found._etag }]);
+    return gone.kind === 'done' ? { removed: 1 } : {};
   }
-  const body = { ...withoutSystem(found), _src: { ...src, epoch: 0, lsn: -1, etag: 'repair' } };
-  const reset = await session.commit(spec.into.container, key, [{ op: 'replace', id, body, ifMatch: found._etag }]);
-  return reset.kind === 'done' ? { removed: 0, reset: 1 } : nothing;
+  const oldest = { epoch: 0, lsn: -1, etag: 'repair' };
+  const src = derived.source ? { pk: derived.source.key, id: derived.source.id } : found['_src'];
+  const tenant = derived.tenant && { tenant: { ref: tenantRef(derived.tenant), ...oldest } };
+  const own = { _src: { ...(isObject(src) && src), ...oldest }, _mr: { by: derived.by, ...tenant } };
+  const body = { ...withoutSystem(found), ...own };
+  const reset = await session.commit(container, key, [{ op: 'replace', id, body, ifMatch: found._etag }]);
+  if (reset.kind === 'refused') return { obstacle: `it can't be written: ${reset.why}` };
+  return reset.kind === 'done' ? { reset: 1 } : {};
+}
+
+/** What lies in a place and isn't a repair's to touch: a document of another type, or of another projection. */
+function occupantOf(found: SinkDocument, type: string, projection: string): string | undefined {
+  const [own, is] = [found['_mr'], String(found['type'])];
+  const by = isObject(own) && typeof own['by'] === 'string' ? own['by'] : undefined;
+  if (is !== type && !is.startsWith(OWN_TYPE))
+    return `a document of type ${is} that Millrace did not write is in its place`;
+  return by === undefined || by === projection ? undefined : `what is in its place belongs to ${by}`;
 }
 
 /** The aggregate and the first of its contributions go in one batch: nobody finds the one without the others. */
-async function removeGroup(
-  spec: AggregateSpec,
-  key: Key,
-  { document }: Difference,
-  session: SinkSession,
-): Promise<{ removed: number; reset: number }> {
-  const id = String((JSON.parse(document) as unknown[]).at(-1));
-  const { container } = spec.into;
+async function removeGroup(spec: AggregateSpec, difference: Candidate, session: SinkSession): Promise<Done> {
+  const { key, id } = placeOf(difference);
+  const { container, type } = spec.into;
   const parts = await session.query<SinkDocument>(
     container,
     'SELECT * FROM c WHERE c.id = @id OR (c["by"] = @by AND c["of"] = @id)',
     { id, by: projectionId(spec) },
     key,
   );
+  const there = parts.find((part) => part.id === id);
+  const obstacle = there && occupantOf(there, type, projectionId(spec));
+  if (obstacle !== undefined) return { obstacle };
   const ordered = parts.toSorted((a, b) => Number(b.id === id) - Number(a.id === id));
   let removed = 0;
   for (let from = 0; from < ordered.length; from += MAX_BATCH) {
@@ -180,7 +273,7 @@ async function removeGroup(
         { concurrency: 16 },
       );
   }
-  return { removed, reset: 0 };
+  return { removed };
 }
 
 const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts']);

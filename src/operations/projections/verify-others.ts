@@ -1,5 +1,5 @@
 // What `projections verify` does for kinds that don't write whole documents of a container: embeds, and sinks outside.
-import type { Database } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
 import { canonical, digest } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import {
@@ -13,8 +13,10 @@ import {
 import { recomputeEmbeds } from '../../definition/recompute-embeds.ts';
 import { recomputeRows } from '../../definition/recompute-rows.ts';
 import { rowKey } from '../../definition/recompute.ts';
+import { entryId } from '../../definition/sink-id.ts';
 import type { Model } from '../../model/model.ts';
 import { fetchAll } from '../fetch-all.ts';
+import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './pass.ts';
 
 export type OtherSpec = EmbedSpec | SendSpec;
@@ -24,6 +26,8 @@ export interface OthersContext {
   readonly model: Model;
   /** Present documents of a source type. */
   readonly documentsOf: (of: SourceRef) => readonly Doc[];
+  /** Where the letters of what is parked are. */
+  readonly state: Container;
   readonly database: Database;
   readonly signal: AbortSignal;
 }
@@ -34,6 +38,7 @@ export interface Checked {
   readonly refused: number;
   readonly found: number;
   readonly differences: readonly Candidate[];
+  readonly parked: readonly ParkedDocument[];
 }
 
 /** What of a pipeline can be verified so: embeds, and outside sinks that say what they hold. */
@@ -51,33 +56,46 @@ export async function* checkOthers(specs: readonly OtherSpec[], context: OthersC
 
 /** The children's embedded fields, each embed by itself: what another one writes counts as it is found. */
 async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<Checked> {
-  const { pipeline, model, documentsOf, database, signal } = context;
+  const { pipeline, model, documentsOf, state, database, signal } = context;
   const [{ into } = { into: undefined }] = specs;
   if (!into) return;
   const rules = typeRules(pipeline.sources, into);
   const children: Doc[] = [];
   for await (const doc of fetchAll<Doc>(database.container(into.container), 'SELECT * FROM c', signal))
     if (isOfType(into.type, rules, doc)) children.push(doc);
-  const keyPaths = model.containers.find(({ name }) => name === into.container)?.partitionKey ?? [];
+  const keyPathsOf = (container: string): readonly string[] =>
+    model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+  const keyPaths = keyPathsOf(into.container);
   for (const spec of specs) {
     let refused = 0;
-    const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : documentsOf(ref));
+    const all = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : documentsOf(ref));
+    const sources = [spec.from, into].map((ref) => ({ docs: all(ref), of: ref, keyPaths: keyPathsOf(ref.container) }));
+    const letters = await parkedOf(state, projectionId(spec), sources);
+    // What a parked parent gives isn't known; it is expected as it is found.
+    const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : letters.without(ref, all(ref)));
     const differences: Candidate[] = [];
     for (const { raw, found, expected } of recomputeEmbeds([spec], of, pipeline.sources, () => (refused += 1))) {
       const fields = differing(expected, found);
-      if (fields.length === 0) continue;
+      if (fields.length === 0 || letters.has(identityOf(into.container, keyPaths, raw))) continue;
       const at = { projections: [projectionId(spec)], container: into.container, document: rowKey(found, keyPaths) };
       const evidence = digest([expected, raw['_etag']]);
       differences.push({ ...at, kind: 'different', fields, expected, found, evidence });
     }
-    yield { id: projectionId(spec), expected: children.length, refused, found: children.length, differences };
+    const counted = { expected: children.length, refused, found: children.length };
+    yield { id: projectionId(spec), ...counted, differences, parked: letters.documents };
   }
 }
 
-async function checkSend({ pipeline, model, documentsOf, signal }: OthersContext, spec: SendSpec): Promise<Checked> {
+async function checkSend(
+  { pipeline, model, documentsOf, state, signal }: OthersContext,
+  spec: SendSpec,
+): Promise<Checked> {
   let refused = 0;
   const keyPaths = model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
-  const expected = recomputeRows(spec, documentsOf(spec.from), pipeline.sources, {
+  const docs = documentsOf(spec.from);
+  const letters = await parkedOf(state, projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
+  const parked = new Set(letters.documents.map(({ key, id }) => entryId(key, id)));
+  const expected = recomputeRows(spec, letters.without(spec.from, docs), pipeline.sources, {
     keyPaths,
     refused: () => (refused += 1),
   });
@@ -100,12 +118,14 @@ async function checkSend({ pipeline, model, documentsOf, signal }: OthersContext
     found += 1;
     const wanted = left.get(id);
     left.delete(id);
+    if (parked.has(id)) continue;
     if (wanted === undefined) tell(id, 'unexpected', [], { found: { row } });
     else if (canonical(wanted) !== canonical(row))
       tell(id, 'different', ['row'], { expected: { row: wanted }, found: { row } });
   }
   for (const [id, row] of left) tell(id, 'missing', [], { expected: { row } });
-  return { id: projectionId(spec), expected: expected.size, refused, found, differences };
+  const counted = { expected: expected.size, refused, found };
+  return { id: projectionId(spec), ...counted, differences, parked: letters.documents };
 }
 
 const differing = (a: Doc, b: Doc): string[] =>

@@ -9,11 +9,26 @@ import type { LoadedPipeline, Services } from '../workspace.ts';
 import { chooseProjection } from './choose.ts';
 import { untilPassed } from './lag.ts';
 import { type Candidate, type Difference, type Pass, type PassOptions, comparePass } from './pass.ts';
-import { type Repaired, repair } from './repair.ts';
+import { type Repaired, placeText, repair } from './repair.ts';
 import { type Beyond, beyondOf, notVerifiable } from './verify-beyond.ts';
 import { type OtherSpec, othersOf } from './verify-others.ts';
 
 export type { Difference } from './pass.ts';
+
+/** A difference that a repair could not put right. */
+export interface Unrepaired {
+  readonly container: string;
+  readonly document: string;
+  readonly why: string;
+}
+
+/** What a repair came to, judged by another look. */
+export interface RepairOutcome extends Repaired {
+  /** Differences that are gone since. */
+  readonly repaired: number;
+  /** Those that are left; the first thousand. */
+  readonly unrepaired: readonly Unrepaired[];
+}
 
 export interface Verification extends Omit<Pass, 'differences'> {
   /** All of them counted, the first thousand shown. */
@@ -22,7 +37,7 @@ export interface Verification extends Omit<Pass, 'differences'> {
   /** Differences that changed each time they were looked at: live hosts were at work on them. */
   readonly moving: number;
   /** What `--repair` did; null without it. `different` is what was left after it. */
-  readonly repaired: Repaired | null;
+  readonly repaired: RepairOutcome | null;
   /** What was asked for with the others and can't be compared, or not be repaired. */
   readonly beyond: readonly Beyond[];
 }
@@ -44,6 +59,8 @@ export interface VerifyOptions {
 
 const SHOWN = 1_000;
 const PRINTED = 20;
+const NO_OBSTACLE =
+  'its changes were applied again, and it still differs: what the projection keeps about it may be wrong';
 /** How often what differs is looked at again while it changes. */
 const ROUNDS = 5;
 
@@ -75,16 +92,28 @@ export async function verify(
   const first = await settled(loaded, services, { chosen, kept: all, others: other }, options);
   if (!options.repair || first.differences.length === 0 || !options.settings) return summary(first, null, beyond);
   let left = first;
-  const repaired = { removed: 0, reset: 0, applied: 0, charge: 0 };
+  const done = { removed: 0, reset: 0, applied: 0, charge: 0 };
+  let obstacles: ReadonlyMap<string, string> = new Map();
   for (let round = 0; round < ROUNDS && left.differences.length > 0; round++) {
-    const done = await repair(
+    const before = new Set(left.differences.map(placeText));
+    const { obstacles: met, ...more } = await repair(
       { ...options, settings: options.settings, services, loaded, chosen: all, others: other },
       left.differences,
     );
-    for (const name of ['removed', 'reset', 'applied', 'charge'] as const) repaired[name] += done[name];
+    obstacles = met;
+    for (const name of ['removed', 'reset', 'applied', 'charge'] as const) done[name] += more[name];
     left = await settled(loaded, services, { chosen, kept: all, others: other }, options);
+    // Another round would find the same in its way.
+    if (left.differences.map(placeText).every((place) => before.has(place) && obstacles.has(place))) break;
   }
-  return summary(left, repaired, beyond);
+  const unrepaired = left.differences.map(({ container, document }) => ({
+    container,
+    document,
+    why: obstacles.get(placeText({ container, document })) ?? NO_OBSTACLE,
+  }));
+  const still = new Set(unrepaired.map(placeText));
+  const repaired = new Set(first.differences.map(placeText).filter((place) => !still.has(place))).size;
+  return summary(left, { ...done, repaired, unrepaired: unrepaired.slice(0, SHOWN) }, beyond);
 }
 
 interface Settled extends Pass {
@@ -136,8 +165,8 @@ async function settled(
 }
 
 const summary = (
-  { projections, documents, differences, moving }: Settled,
-  repaired: Repaired | null,
+  { projections, documents, differences, moving, parked }: Settled,
+  repaired: RepairOutcome | null,
   beyond: readonly Beyond[],
 ): Verification => ({
   projections,
@@ -145,6 +174,7 @@ const summary = (
   different: differences.length,
   differences: differences.slice(0, SHOWN).map(shown),
   moving,
+  parked: parked.slice(0, SHOWN),
   repaired,
   beyond,
 });
@@ -176,6 +206,7 @@ export function formatVerification({
   different,
   differences,
   moving,
+  parked,
   repaired,
   beyond,
 }: Verification): string {
@@ -198,12 +229,23 @@ export function formatVerification({
     lines.push(
       `  ${plural(moving, 'document')} changed each time ${moving === 1 ? 'it was' : 'they were'} looked at: verify again when less is written.`,
     );
-  if (repaired)
-    lines.push(
-      `  Repaired: ${plural(repaired.removed, 'document')} removed, ${repaired.reset} set back, ${plural(repaired.applied, 'change')} applied again.`,
-    );
   if (different > PRINTED)
     lines.push(`  … and ${plural(different - PRINTED, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`);
+  for (const { projection, container, key, id, code, message } of parked.slice(0, PRINTED))
+    lines.push(`  parked, not compared: ${container} ${canonical([...key, id])} in ${projection}, ${code}: ${message}`);
+  if (parked.length > PRINTED)
+    lines.push(`  … and ${plural(parked.length - PRINTED, 'other')}: \`millrace dead-letters list\`.`);
+  if (repaired) lines.push(...repairLines(repaired));
   for (const { name, version, why } of beyond) lines.push(`  ${projectionId({ name, version })}: ${why}`);
   return lines.join('\n');
+}
+
+function repairLines({ repaired, unrepaired, removed, reset, applied }: RepairOutcome): string[] {
+  const of = repaired + unrepaired.length;
+  return [
+    `  Repaired ${repaired.toLocaleString('en-US')} of ${plural(of, 'difference')}: ${plural(removed, 'document')} removed, ${reset} set back, ${plural(applied, 'change')} applied again.`,
+    ...unrepaired
+      .slice(0, PRINTED)
+      .map(({ container, document, why }) => `  not repaired: ${container} ${document}: ${why}`),
+  ];
 }

@@ -27,15 +27,18 @@ export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next)
   const rows = (own?.rows ?? 0) + delta(fold, (values) => values.rows);
   const fields: Record<string, unknown> = {};
   const sums: Record<string, number> = {};
+  const rounding: Record<string, number> = {};
   const kept: Record<string, Kept> = {};
   const writes: Write[] = [];
   for (const [field, measure] of Object.entries(spec.measures)) {
     const before = aggregate?.[field];
     if (measure.kind === 'count') fields[field] = rows;
-    else if (measure.kind === 'sum') fields[field] = safe(field, Number(before ?? 0) + added(field, fold));
-    else if (measure.kind === 'avg') {
-      sums[field] = safe(field, (own?.sums[field] ?? 0) + added(field, fold));
-      fields[field] = rows === 0 ? null : sums[field] / rows;
+    else if (measure.kind === 'sum' || measure.kind === 'avg') {
+      const sum = safe(field, Number((measure.kind === 'sum' ? before : own?.sums[field]) ?? 0) + added(field, fold));
+      const off = (own?.rounding?.[field] ?? 0) + roundedBy(field, sum, fold);
+      if (off > 0) rounding[field] = off;
+      if (measure.kind === 'avg') sums[field] = sum;
+      fields[field] = measure.kind === 'sum' ? sum : rows === 0 ? null : sum / rows;
     } else if (measure.kind === 'min' || measure.kind === 'max') {
       fields[field] = await mergeExtremes(measure.kind, field, fold);
     } else if (measure.kind === 'histogram') fields[field] = addBuckets(field, measure, fold);
@@ -57,7 +60,13 @@ export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next)
     id,
     type: spec.into.type,
     ...(rows === 0 ? { ttl: EMPTIED_TTL_S } : {}),
-    _mr: { by: fold.projection, rows, sums, ...(Object.keys(kept).length > 0 ? { kept } : {}) } satisfies Own,
+    _mr: {
+      by: fold.projection,
+      rows,
+      sums,
+      ...(Object.keys(rounding).length > 0 ? { rounding } : {}),
+      ...(Object.keys(kept).length > 0 ? { kept } : {}),
+    } satisfies Own,
   };
   if (aggregate) return [{ op: 'replace', id, body, ifMatch: aggregate._etag }, ...writes];
   // Nothing came in, so there is nothing to tell those who derive from it.
@@ -69,6 +78,18 @@ const delta = ({ replaced }: Fold, of: (values: Values) => number): number =>
 
 const added = (field: string, fold: Fold): number => delta(fold, ({ m }) => numberOf(m[field]));
 const numberOf = (part: Part | undefined): number => (typeof part === 'number' ? part : 0);
+
+/**
+ * What one step adds to a sum's rounding at most, to first order: each of k additions is off by u = 2^-53 of what it gives
+ * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., (2.4) and 3.3), which is no more than all of its parts
+ * together, and the last one by u of the sum.
+ */
+function roundedBy(field: string, sum: number, { replaced }: Fold): number {
+  const parts = replaced.flatMap(({ before, after }) => [numberOf(before?.m[field]), numberOf(after?.m[field])]);
+  if (Number.isInteger(sum) && parts.every(Number.isInteger)) return 0;
+  const all = parts.reduce((total, part) => total + Math.abs(part), 0);
+  return (Number.EPSILON / 2) * (parts.length * all + Math.abs(sum));
+}
 
 /** Beyond 2^53 integers are rounded, and what is taken back later is no longer what was added. */
 function safe(field: string, sum: number): number {

@@ -17,6 +17,8 @@ export interface Own {
   readonly rows: number;
   /** Sums behind the averages. */
   readonly sums: Readonly<Record<string, number>>;
+  /** By how much sums may be off by now, for having been added to and taken from; integers are exact. */
+  readonly rounding?: Readonly<Record<string, number>>;
   /** Rows kept behind the tops, more than are shown. */
   readonly kept?: Readonly<Record<string, Kept>>;
 }

@@ -64,14 +64,13 @@ export class List {
       const order = stored ? await standing(change, stored.version, session) : 'newer';
       due = undefined;
       if (order === 'older') return true;
-      if (stored && order === 'same') {
+      if (stored && order === 'same' && (stored.settled || isSame(stored, part))) {
         if (!stored.settled) due = { change, listed: stored, etag: stored._etag };
         return true;
       }
       if (stored?.part && part) assertSame(stored.part, part);
       const known = part ?? stored?.part ?? null;
-      const unchanged =
-        stored !== undefined && stored.present === (part !== null) && canonical(stored.part) === canonical(known);
+      const unchanged = stored !== undefined && isSame(stored, part);
       const listed: Listed = {
         id,
         pk: this.#pk,
@@ -106,12 +105,30 @@ export class List {
     return session.query<Listed>(this.#container, sql, {}, [this.#pk]);
   }
 
+  /** Lets the version that is listed write its pairs again once its change comes again: what a repair needs. */
+  async reopen(of: Identity, session: SinkSession): Promise<void> {
+    const id = digest([of.container, of.key, of.id]);
+    await untilDone(`The list entry of ${of.id}`, async () => {
+      const [found] = await session.read(this.#container, [this.#pk], [id]);
+      const stored = found as (SinkDocument & Listed) | undefined;
+      if (!stored?.settled) return true;
+      const { pk, type, projection, version, part, present } = stored;
+      const body: Listed = { id, pk, type, projection, of: stored.of, version, part, present, settled: false };
+      const write = { op: 'replace', id, body, ifMatch: stored._etag } as const;
+      return (await session.commit(this.#container, [this.#pk], [write])).kind === 'done';
+    });
+  }
+
   /** Notes that all pairs are written; where the entry has moved on since, that is the newer change's business. */
   async settle({ listed, etag }: Due, session: SinkSession): Promise<void> {
     const body = settledForm({ ...listed, settled: true });
     await session.commit(this.#container, [this.#pk], [{ op: 'replace', id: listed.id, body, ifMatch: etag }]);
   }
 }
+
+/** Whether an entry says of its document what is to be said now; of what isn't there, what it was is kept. */
+const isSame = (stored: Listed, part: Doc | null): boolean =>
+  stored.present === (part !== null) && canonical(stored.part) === canonical(part ?? stored.part);
 
 /** What is gone is forgotten once no late writer can bring it back; before its copies are gone it must be known. */
 const settledForm = (listed: Listed): Listed =>

@@ -36,6 +36,8 @@ export interface Events {
   'engine:resume-failed': { error: unknown };
   /** A declaration changed under its version: its changes are parked, the other projections go on. */
   'projection:refused': { projection: string; error: unknown };
+  /** A document was stored that isn't of its sink's type, as the model says it: at a path, and why. */
+  'projection:misfit': { projection: string; container: string; id: string; path: string; why: string };
   'engine:parked': { projection: string; container: string; id: string; error: unknown };
 }
 

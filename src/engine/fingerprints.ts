@@ -13,6 +13,8 @@ interface Stored extends Fingerprint {
   readonly id: string;
   readonly pk: 'fingerprints';
   readonly type: 'millrace.fingerprint';
+  /** What is of another type than the model says is parked; absent: the version is older than that. */
+  readonly strict?: true;
   readonly _etag?: string;
 }
 
@@ -64,6 +66,12 @@ export class Fingerprints {
     return (await this.#read(projectionId(spec))) !== undefined;
   }
 
+  /** Whether what a version makes is held to its sink's type: always, but of versions that are older than that. */
+  readonly isStrict = async (id: string): Promise<boolean> => {
+    const stored = await this.#read(id);
+    return stored === undefined || stored.strict === true;
+  };
+
   /** Why a version can't go on as it is declared now; undefined where it can, which is noted. */
   async check(spec: ProjectionSpec | EmbedSpec): Promise<MillraceError | undefined> {
     const id = projectionId(spec);
@@ -79,7 +87,8 @@ export class Fingerprints {
       // Examples come and go; what they were known to make stays known.
       const next = { ...now, places: { ...stored?.places, ...now.places } };
       if (stored && canonical([stored.parts, stored.places]) === canonical([next.parts, next.places])) return undefined;
-      if (await this.#store({ id, pk: 'fingerprints', type: 'millrace.fingerprint', ...next }, stored))
+      const strict = !stored || stored.strict ? { strict: true as const } : {};
+      if (await this.#store({ id, pk: 'fingerprints', type: 'millrace.fingerprint', ...next, ...strict }, stored))
         return undefined;
     }
   }

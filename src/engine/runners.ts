@@ -10,17 +10,21 @@ import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { archiveRunner } from '../projections/archive/runner.ts';
 import { copyRunner } from '../projections/copy/runner.ts';
 import { embedRunner } from '../projections/embed/runner.ts';
+import { storableSession } from '../projections/custom/storable-session.ts';
 import { reactRunner } from '../projections/react/runner.ts';
 import { referenceRunner } from '../projections/reference/runner.ts';
 import { publishRunner } from '../projections/publish/runner.ts';
 import type { Runner } from '../projections/runner.ts';
 import { sendRunner } from '../projections/send/runner.ts';
+import { shapeOf } from '../projections/sink-type.ts';
 import type { EventHubSink } from '../sinks/event-hub.ts';
 
 export interface RunnerOptions {
   readonly stateContainer: string;
   /** How old a read may be, milliseconds (A3). */
   readonly readLagMs: number;
+  /** Whether what a version makes is held to its sink's type; absent: it is. */
+  readonly strict?: (projection: string) => Promise<boolean>;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
   /** The sink of an event hub; a pipeline that publishes needs it. */
@@ -51,9 +55,10 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
   const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
-    if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...options, feeds: read.has(ref(spec.into)) });
-    if (spec.kind === 'reference') return referenceRunner(spec, sink, options);
-    return copyRunner(spec, sink, { ...options, sources });
+    const typed = { ...options, strict: remembered(options.strict), shape: shapeOf(model, spec.into) };
+    if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...typed, feeds: read.has(ref(spec.into)) });
+    if (spec.kind === 'reference') return referenceRunner(spec, sink, typed);
+    return copyRunner(spec, sink, { ...typed, sources });
   });
   return [
     ...runners,
@@ -73,8 +78,21 @@ function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }
     const own = embeds.filter(({ into }) => ref(into) === ref(spec.from));
     return reactRunner(spec, { stateContainer, embeds: own });
   }
-  const apply: Runner['apply'] = (changes, session) => spec.apply(changes, session);
+  const apply: Runner['apply'] = (changes, session) => spec.apply(changes, storableSession(session));
   return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
+}
+
+/** A version is strict, or isn't, for all its life. */
+function remembered(strict: RunnerOptions['strict']): RunnerOptions['strict'] {
+  let known: Promise<boolean> | undefined;
+  return (
+    strict &&
+    ((projection) => {
+      known ??= strict(projection);
+      known.catch(() => (known = undefined));
+      return known;
+    })
+  );
 }
 
 function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateContainer }: RunnerOptions): Runner[] {

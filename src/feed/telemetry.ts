@@ -46,6 +46,10 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
     unit: '{change}',
     description: 'Changes set aside as poison',
   });
+  const misfits = meter.createCounter('millrace.documents.misfit', {
+    unit: '{document}',
+    description: 'Documents that were stored though they are not of their sink’s type',
+  });
   const pages = meter.createCounter('millrace.feed.pages', {
     unit: '{page}',
     description: 'Pages read that held changes',
@@ -101,6 +105,7 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
     'feed:failed': ({ container, error }) => failures.add(1, { container, part: 'feed', 'error.type': codeOf(error) }),
     'balancer:failed': ({ container, error }) =>
       failures.add(1, { container, part: 'leases', 'error.type': codeOf(error) }),
+    'projection:misfit': ({ container, projection }) => misfits.add(1, { container, projection }),
     'engine:parked': ({ container, projection }) => parked.add(1, { container, projection }),
   };
   const endSpans = around(async ({ container, lease, changes }, work) => {

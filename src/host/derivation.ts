@@ -47,10 +47,12 @@ export function derivation({
 }: DerivationOptions): Derivation {
   const { stateContainer } = settings;
   const cold = coldReader(async () => new AzureBlobStore(await services.blobs()), stateContainer);
+  const fingerprints = new Fingerprints(services.state, loaded);
   const declared = runnersOf(loaded.pipeline, loaded.model, {
     stateContainer,
     readLagMs,
     cold,
+    strict: fingerprints.isStrict,
     hub: (hub) => new EventHubSink(hub, (instead) => services.hubs.producer(hub, instead)),
   });
   const { jobsUrl } = settings;
@@ -64,7 +66,6 @@ export function derivation({
   };
   const retried = (runner: Runner): Runner =>
     jobsUrl !== undefined && reactions.has(runner.id) ? retriedByJob(runner, openJobs) : runner;
-  const fingerprints = new Fingerprints(services.state, loaded);
   const runners = declared.map((runner) => fingerprints.guard(retried(adapt ? adapt(runner) : runner)));
   const deadLetters = new DeadLetters(services.state, letterBodies(services));
   const { name, projections } = loaded.pipeline;

@@ -7,11 +7,11 @@ const QUIET_MS = 5_000;
 /** Says what goes wrong while a pipeline runs, each thing once in a while; the returned function ends that. */
 export function watchTroubles(say: (line: string) => void): () => void {
   const last = new Map<string, number>();
-  const once = (line: string): void => {
+  const once = (line: string, example?: string): void => {
     const now = performance.now();
     if (now - (last.get(line) ?? -Infinity) < QUIET_MS) return;
     last.set(line, now);
-    say(line);
+    say(example === undefined ? line : `${line} (${example})`);
   };
   const failed = (event: unknown): void => {
     const { container, error } = event as Events['feed:failed'];
@@ -30,6 +30,10 @@ export function watchTroubles(say: (line: string) => void): () => void {
     const mend = error instanceof MillraceError && error.mend !== undefined ? `. ${error.mend}` : '';
     once(`refused: ${messageOf(error)}${mend}`);
   };
+  const misfit = (event: unknown): void => {
+    const { projection, container, id, path, why } = event as Events['projection:misfit'];
+    once(`stored against its type, by ${projection}: ${path} ${why}`, `e.g. of ${container}/${id}`);
+  };
   const stuck = (event: unknown): void => {
     const { error } = event as Events['engine:resume-failed'];
     once(`fan-outs: ${messageOf(error)}; they will be gone on with`);
@@ -37,6 +41,7 @@ export function watchTroubles(say: (line: string) => void): () => void {
   const channels = [
     ['millrace:projection:refused', refused],
     ['millrace:engine:resume-failed', stuck],
+    ['millrace:projection:misfit', misfit],
     ['millrace:feed:failed', failed],
     ['millrace:engine:parked', parked],
     ['millrace:balancer:failed', balancer],

@@ -57,7 +57,10 @@ describe('the shop', () => {
 
   test('tells what was parked, and why', async () => {
     const { parked } = await shop.given({ Orders: [order('bad', 1, { cents: 'many' })] }).run();
-    expect(parked).toEqual([expect.stringMatching(/^days@1: Orders\/bad: .*cents.*not a finite number/)]);
+    expect(parked.toSorted()).toEqual([
+      expect.stringMatching(/^days@1: Orders\/bad: .*cents.*not a finite number/),
+      expect.stringMatching(/^summaries@1: Orders\/bad: .*\/cents is "many", not a number/),
+    ]);
   });
 
   test('names a container that isn’t there', async () => {

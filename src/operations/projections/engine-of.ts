@@ -5,6 +5,7 @@ import type { EmbedSpec, ProjectionSpec } from '../../definition/kinds.ts';
 import { projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
 import { letterBodies } from '../../engine/letter-bodies.ts';
+import { Fingerprints } from '../../engine/fingerprints.ts';
 import { Engine } from '../../engine/engine.ts';
 import { runnersOf } from '../../engine/runners.ts';
 import type { ColdRead } from '../../projections/archive/cold-read.ts';
@@ -26,7 +27,8 @@ export const coldReadOf = ({ settings, services }: Pick<EngineParts, 'settings' 
 export function engineOf(parts: EngineParts, only?: ProjectionSpec | EmbedSpec): Engine {
   const { settings, services, loaded, readLagMs } = parts;
   const { stateContainer } = settings;
-  const options = { stateContainer, readLagMs, cold: coldReadOf(parts) };
+  const strict = new Fingerprints(services.state, loaded).isStrict;
+  const options = { stateContainer, readLagMs, strict, cold: coldReadOf(parts) };
   // What takes effect outside must not even be opened while a version is built.
   const pipeline = only
     ? { ...loaded.pipeline, archives: [], publishes: [], effects: [], embeds: only.kind === 'embed' ? [only] : [] }

@@ -1,6 +1,7 @@
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
 import type { AggregateSpec, Doc, HistogramSpec, MeasureSpec, TopSpec } from '../../definition/kinds.ts';
+import { assertStorable } from '../sink-type.ts';
 
 /** What one document adds to one group: its rows there, and its part of each measure. */
 export interface Values {
@@ -98,6 +99,7 @@ function bestRows(field: string, top: TopSpec, rows: readonly unknown[]): TopPar
 
 /** As it will be stored: plain JSON, so that it equals what is read back. */
 function kept(field: string, value: unknown): Doc {
+  assertStorable(value, `Measure ${field}`);
   const text = JSON.stringify(value) ?? '';
   const plain: unknown = text === '' ? undefined : JSON.parse(text);
   if (isObject(plain) && Buffer.byteLength(text) <= MOST_KEPT_BYTES) return plain;

@@ -3,6 +3,7 @@ import { type AggregateSpec, projectionId } from '../../definition/kinds.ts';
 import { aggregateId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
+import { type FitOptions, fitOf } from '../fit.ts';
 import { Guess } from '../guess.ts';
 import { type Located, Locators, placeId } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';
@@ -13,7 +14,7 @@ import { type Values, valuesOf } from './measures.ts';
 /** A group a document is in, with what it adds there. */
 type Contribution = Group & { readonly values: Values | null };
 
-export interface AggregateRunnerOptions {
+export interface AggregateRunnerOptions extends FitOptions {
   readonly stateContainer: string;
   /** Whether other projections derive from the aggregate; default false. */
   readonly feeds?: boolean;
@@ -23,15 +24,23 @@ export interface AggregateRunnerOptions {
 export function aggregateRunner(
   spec: AggregateSpec,
   sink: SinkContainer,
-  { stateContainer, feeds = false }: AggregateRunnerOptions,
+  { stateContainer, feeds = false, ...fitting }: AggregateRunnerOptions,
 ): Runner {
   const id = projectionId(spec);
   const locators = new Locators(stateContainer, id);
   const target = { spec, projection: id, sink, guess: new Guess(), feeds };
 
+  /** What isn't the group's. */
+  const later = new Set([...Object.keys(spec.measures), 'id', 'type']);
+
   const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
     const wanted = wantedChanges(changes, spec);
-    const targeted = evaluate(wanted, (change) => ({ change, places: contributionsOf(spec, sink, change) }));
+    const fit = await fitOf(id, fitting);
+    const targeted = evaluate(wanted, (change) => {
+      const places = contributionsOf(spec, sink, change);
+      for (const { fields, values } of places) if (fields && values) fit(change, fields, later);
+      return { change, places };
+    });
     const located: Located<Contribution>[] = spec.stable
       ? targeted.map((one) => ({ ...one, departed: [], locator: { pk: '', id: '', etag: '' } }))
       : await locators.advance(targeted, session);

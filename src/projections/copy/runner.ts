@@ -5,6 +5,7 @@ import type { Change } from '../../feed/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
 import { untilDone } from '../conflict.ts';
+import { type FitOptions, fitOf } from '../fit.ts';
 import { Guess } from '../guess.ts';
 import { Locators } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';
@@ -14,7 +15,7 @@ import { type JoinState, JoinStates } from './joins.ts';
 import { type Placed, place } from './place.ts';
 import { writeCopies } from './write.ts';
 
-export interface CopyOptions {
+export interface CopyOptions extends FitOptions {
   readonly stateContainer: string;
   /** Containers of the copied and the joined types, by name. */
   readonly sources: ReadonlyMap<string, SourceContainer>;
@@ -62,7 +63,12 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
 
   const applyOnce = async (changes: readonly Change[], session: SinkSession): Promise<Change[]> => {
     const joined = await joinedStates(joins, changes, session);
-    const placed = evaluate(changes, (change) => ({ change, at: place(spec, sink, change, joined.get(change) ?? {}) }));
+    const fit = await fitOf(id, options);
+    const placed = evaluate(changes, (change) => {
+      const at = place(spec, sink, change, joined.get(change) ?? {});
+      if (at?.body && !at.waits) fit(change, at.body);
+      return { change, at };
+    });
     if (spec.stable) {
       const { settled, staleJoins } = await writeCopies(
         target,

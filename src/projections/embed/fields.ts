@@ -1,7 +1,8 @@
 import { canonical, digest, isObject } from '../../base/json.ts';
-import type { Doc, EmbedSpec } from '../../definition/kinds.ts';
+import { type Doc, type EmbedSpec, projectionId } from '../../definition/kinds.ts';
 import type { Identity, Key, Version } from '../../feed/change.ts';
 import type { SourceContainer } from '../../feed/change-mapper.ts';
+import { assertStorable } from '../sink-type.ts';
 
 /** What is known of a parent. */
 export interface ParentState {
@@ -75,7 +76,7 @@ export function fieldsDue(
     if (!state || isOlder(orderOf(state.version), guard?.parents[ref])) continue;
     const changed: Doc = {};
     for (const [field, value] of Object.entries(spec.set)) {
-      const now = state.doc === null ? undefined : stored(value(state.doc, item));
+      const now = state.doc === null ? undefined : given(spec, field, value(state.doc, item));
       if (canonical(now) !== canonical(item[field]) || (now === undefined) !== (item[field] === undefined))
         changed[field] = now;
     }
@@ -85,6 +86,11 @@ export function fieldsDue(
     due[spec.each.field] = list;
   }
   return due;
+}
+
+function given(spec: EmbedSpec, field: string, value: unknown): unknown {
+  assertStorable(value, projectionId(spec), `/${spec.each ? `${spec.each.field}/*/` : ''}${field}`);
+  return stored(value);
 }
 
 /** As it comes back from where it is stored. */

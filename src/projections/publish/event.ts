@@ -3,6 +3,7 @@ import { canonical, digest } from '../../base/json.ts';
 import { type Doc, type PublishSpec, projectionId } from '../../definition/kinds.ts';
 import { withoutSystemFields } from '../../feed/change-mapper.ts';
 import type { Change, Identity } from '../../feed/change.ts';
+import { assertStorable } from '../sink-type.ts';
 import type { HubMessage } from '../../sinks/event-hub.ts';
 
 /** Characters a partition key may have in Event Hubs (quotas: partition key length); a longer one is hashed. */
@@ -76,7 +77,12 @@ function sequenceOf({ epoch, lsn }: Change['version']): string {
 
 /** What the event says: the document, or what was before and after. */
 function data(spec: PublishSpec, doc: Doc | undefined, before: Doc | undefined): unknown {
-  const shaped = (of: Doc): unknown => (spec.map ? spec.map(of) : of);
+  const shaped = (of: Doc): unknown => {
+    if (!spec.map) return of;
+    const made = spec.map(of);
+    assertStorable(made, projectionId(spec));
+    return made;
+  };
   const after = doc ? shaped(doc) : null;
   return spec.images ? { ...(before && { before: shaped(before) }), after } : after;
 }

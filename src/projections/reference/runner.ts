@@ -6,11 +6,12 @@ import { sinkDocumentId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
+import { type FitOptions, fitOf } from '../fit.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { type Due, List } from './lists.ts';
 import { spreadPairs } from './spread.ts';
 
-export interface ReferenceOptions {
+export interface ReferenceOptions extends FitOptions {
   readonly stateContainer: string;
   /** How old a read may be, milliseconds (A3). */
   readonly readLagMs: number;
@@ -24,11 +25,16 @@ export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, option
     tenants: new List(options.stateContainer, id, 'tenants'),
   };
 
+  /** What the tenants give, and we. */
+  const later = new Set([...Object.keys(spec.key), 'type']);
+
   const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
-    const data = evaluate(wantedChanges(changesOf(spec.from, changes), spec), (change) => ({
-      change,
-      part: dataPart(spec, change),
-    }));
+    const fit = await fitOf(id, options);
+    const data = evaluate(wantedChanges(changesOf(spec.from, changes), spec), (change) => {
+      const part = dataPart(spec, change);
+      if (part) fit(change, part, later);
+      return { change, part };
+    });
     const tenants = evaluate(wantedChanges(changesOf(spec.tenants, changes), { onDelete: 'remove' }), (change) => ({
       change,
       part: tenantPart(spec, change),

@@ -5,6 +5,7 @@ import { entryId } from '../../definition/sink-id.ts';
 import { MillraceError } from '../../base/errors.ts';
 import type { Change } from '../../feed/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
+import { assertStorable } from '../sink-type.ts';
 import { Poison, type Runner, evaluate, wantedChanges } from '../runner.ts';
 
 /** Rows of a sink outside of Cosmos DB; that it never goes backwards is the sink's promise, by the entries' versions. */
@@ -36,7 +37,9 @@ export function sendRunner(spec: SendSpec): Runner {
 function entryOf(spec: SendSpec, change: Change): Entry {
   const { op, doc = {}, key, id } = change;
   const counts = op === 'upsert' && (spec.where?.(doc) ?? true);
-  return { id: entryId(key, id), version: sortable(change), row: counts ? plain(spec.map(doc)) : null };
+  const row = counts ? spec.map(doc) : null;
+  assertStorable(row, projectionId(spec));
+  return { id: entryId(key, id), version: sortable(change), row: plain(row) };
 }
 
 /** As it would be read back. */

@@ -8,6 +8,8 @@ export { react } from './definition/react.ts';
 export { SinkRefusal, send } from './definition/send.ts';
 export { custom } from './projections/custom/custom.ts';
 export { Poison } from './projections/runner.ts';
+export { untilDone } from './projections/conflict.ts';
+export { compareVersions } from './feed/change.ts';
 export { MillraceError } from './base/errors.ts';
 export { archive } from './definition/archive.ts';
 export { publish } from './definition/publish.ts';

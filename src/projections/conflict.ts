@@ -7,6 +7,7 @@ const PATIENCE = 50;
 /**
  * Repeats `attempt` until it says it is done: every repetition reads and decides anew, for a condition of its write
  * failed. Waits a little from the third time on, so that hosts working on one group don't starve each other.
+ * @throws MillraceError retryable `contended`
  */
 export async function untilDone(what: string, attempt: (first: boolean) => Promise<boolean>): Promise<void> {
   for (let tries = 1; tries <= PATIENCE; tries++) {

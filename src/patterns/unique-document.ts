@@ -36,7 +36,8 @@ export interface Unique {
    */
   change(id: string, key: PartitionKey, value: string): Promise<void>;
   /**
-   * Deletes a document and frees its value. Documents must not be deleted in any other way, nor expire.
+   * Deletes a document and frees its value. Documents must not be deleted in any other way, nor expire. Resolves too where
+   * another has deleted it since it was read.
    * @throws MillraceError `document-missing`, retryable `document-changing`
    */
   delete(id: string, key: PartitionKey): Promise<void>;

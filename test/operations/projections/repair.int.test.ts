@@ -72,6 +72,21 @@ describe(`repairing (seed ${SEED})`, () => {
     await app.drained(signal);
     expect(await read('StoreCountries', 'AT', 's4')).toMatchObject({ name: 'Austria' });
     expect(await look()).toMatchObject({ different: 0 });
+    // Its lists are wrong: one entry is gone with its copies, one says what is not so.
+    const { resources } = await stage.services.state.items
+      .query<Stored & { of: { id: string }; pk: string }>("SELECT * FROM c WHERE c.type = 'millrace.listed'")
+      .fetchAll();
+    const entry = (id: string) => resources.find(({ of }) => of.id === id)!;
+    await stage.services.state.item(entry('s2').id, entry('s2').pk).delete();
+    for (const id of ['AT', 'CH', 'DE']) await stage.container('StoreCountries').item(id, 's2').delete();
+    await stage.services.state.items.upsert({ ...entry('DE'), part: { id: 'DE', name: 'Wrong' } });
+    await write('Stores', { id: 's5', type: 'store', storeId: 's5', name: 's5' });
+    await app.drained(signal);
+    expect(await look()).toMatchObject({ different: 4 });
+    expect(await look({ repair: true })).toMatchObject({ different: 0, repaired: { repaired: 4, unrepaired: [] } });
+    await write('Stores', { id: 's6', type: 'store', storeId: 's6', name: 's6' });
+    await app.drained(signal);
+    expect(await look()).toMatchObject({ different: 0 });
   });
 
   it.each([
@@ -176,19 +191,23 @@ describe(`repairing (seed ${SEED})`, () => {
     const random = new Random(SEED);
     await customer('c1');
     const amount = (): number => random.pick([0.1, 0.7, 1e-3, 1234.56, 1e9 / 3, -0.3, 5]) * (1 + random.unit());
-    for (let n = 0; n < 300; n++) await order(`o${random.int(40)}`, { amount: amount() });
-    await app.drained(signal);
-    // What was added and taken away over all changes is another number than what is added up now.
-    for (let n = 0; n < 40; n++) await order(`o${n}`, { amount: 0.1 * (n + 1) });
-    await app.drained(signal);
-    const day = (await read('Days', 'day|2026-01-01|s1'))!;
-    const fresh = Array.from({ length: 40 }, (_, n) => 0.1 * (n + 1)).reduce((sum, one) => sum + one, 0);
+    const fresh = Array.from({ length: 20 }, (_, n) => 0.1 * (n + 1)).reduce((sum, one) => sum + one, 0);
+    let day: Stored | undefined;
+    // What was added and taken away over all changes is, sooner or later, another number than what is added up now.
+    for (let round = 0; round < 20 && (!day || day['amount'] === fresh); round++) {
+      for (const given of [amount, (n: number) => 0.1 * (n + 1)]) {
+        await Promise.all(Array.from({ length: 20 }, (_, n) => order(`o${n}`, { amount: given(n) })));
+        await app.drained(signal);
+      }
+      day = (await read('Days', 'day|2026-01-01|s1'))!;
+    }
+    if (!day) throw new Error('There is no day');
     expect(day['amount']).not.toBe(fresh);
     expect(await look()).toMatchObject({ different: 0 });
     for (const [field, wrong] of [
       ['amount', Number(day['amount']) + 0.001],
       ['average', Number(day['average']) + 0.001],
-      ['orders', 41],
+      ['orders', 21],
     ] as const) {
       await write('Days', { ...day, [field]: wrong });
       expect((await look()).differences).toMatchObject([{ fields: [field] }]);

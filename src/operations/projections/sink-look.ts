@@ -97,7 +97,7 @@ export class SinkLook {
   }
 
   differences(actual: readonly Doc[], ids: readonly string[]): Candidate[] {
-    const found = [...this.#compare(actual, ids)].filter(({ document }) => !this.#unsure.has(document));
+    const found = [...this.#compare(actual, ids)];
     const told = new Set(found.map(({ document }) => document));
     return [...found, ...this.#parts.filter(({ document }) => !told.has(document)), ...this.#pending];
   }
@@ -112,7 +112,7 @@ export class SinkLook {
       const evidence = (): string => digest([wanted?.row, stored['_etag']]);
       const at = { container: this.#container, document };
       if (!wanted) {
-        if (this.#isParked(stored)) continue;
+        if (this.#unsure.has(document) || this.#isParked(stored)) continue;
         const by = isObject(stored['_mr']) ? stored['_mr']['by'] : undefined;
         const projections = ids.filter((id) => id === by);
         const whose = projections.length > 0 ? projections : ids;
@@ -122,14 +122,16 @@ export class SinkLook {
       const { row, derived, held } = wanted;
       const wrong = wrongOwnFields(derived, stored);
       const fields = [...differing(wanted, stored, found), ...wrong];
-      if (fields.length === 0 || (held && wrong.length === 0)) continue;
+      // Whose it is can be said of what is parked, too; what it must hold can't.
+      const lost = wrongOwnFields({ ...derived, group: undefined }, stored);
+      if (fields.length === 0 || (lost.length === 0 && (held || this.#unsure.has(document)))) continue;
       const expected = wrong.length === 0 ? row : { ...row, ...ownPart(derived, wrong) };
       const is = { ...found, ...Object.fromEntries(wrong.map((field) => [field, stored[field]])) };
       const projections = [derived.by];
       yield { ...at, projections, kind: 'different', fields, expected, found: is, evidence: evidence(), derived };
     }
     for (const [document, { row, derived, held }] of left) {
-      if (held) continue;
+      if (held || this.#unsure.has(document)) continue;
       const at = { container: this.#container, document, projections: [derived.by] };
       yield { ...at, kind: 'missing', fields: [], expected: row, evidence: digest([row]), derived };
     }

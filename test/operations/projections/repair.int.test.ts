@@ -136,7 +136,14 @@ describe(`repairing (seed ${SEED})`, () => {
       ['["s1","day|2026-01-01|s1"]', ['_mr']],
       ['["s1","day|2026-01-02|s1"]', ['_mr']],
     ]);
+    // What is parked for it meanwhile hides nothing.
+    await order('o1', { amount: 5 });
+    await app.drained(signal);
+    expect(await letters()).toMatchObject([{ projection: 'days@1', code: 'sink-occupied' }]);
+    expect((await look()).differences).toHaveLength(2);
     expect(await look({ repair: true })).toMatchObject({ different: 0, repaired: { repaired: 2, unrepaired: [] } });
+    expect(await letters()).toEqual([]);
+    expect(await read('Days', 'day|2026-01-01|s1')).toMatchObject({ orders: 1, amount: 5 });
   });
 
   it('sees that what waits for a joined document is gone, and lets it wait again', async () => {
@@ -172,6 +179,8 @@ describe(`repairing (seed ${SEED})`, () => {
     expect(await look()).toMatchObject({ different: 1 });
     expect(await look({ repair: true })).toMatchObject({ different: 0, parked: [{}, {}] });
     // An older version of what is parked now is still counted: nobody can say what the group must be.
+    await order('o2');
+    await app.drained(signal);
     await order('o1', { amount: -1e21 });
     await app.drained(signal);
     expect(await look()).toMatchObject({ different: 0, parked: [{}, {}, {}] });

@@ -96,9 +96,13 @@ describe('redriving', () => {
     const orders = stage.container('Orders');
     await orders.items.upsert({ ...order('later-bad', 8), placedAt: 7 });
     await derive();
-    expect(await letters()).toMatchObject([{ id: 'later-bad', projection: 'days@1' }]);
+    // The copy would hold a number where its type has text.
+    expect((await letters()).map(({ id, projection }) => `${projection} ${id}`).toSorted()).toEqual([
+      'days@1 later-bad',
+      'summaries@1 later-bad',
+    ]);
     await orders.item('later-bad', 's1').delete();
-    expect(await again()).toMatchObject([{ outcome: 'deleted' }]);
+    expect(await again()).toMatchObject([{ outcome: 'deleted' }, { outcome: 'deleted' }]);
     expect(await day()).toBeUndefined();
     // A zombie with the version before finds what makes it late.
     expect(await letters()).toEqual([]);

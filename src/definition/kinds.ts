@@ -29,6 +29,8 @@ interface Common {
   readonly maxLag?: string;
   /** What becomes of an id that Cosmos DB wouldn't take. Absent: it is hashed. */
   readonly badIds?: 'hash' | 'park';
+  /** Whose type its documents have; absent: its sink's. A replay into another container makes what the live sink has. */
+  readonly typedAs?: SourceRef;
 }
 
 export interface CopySpec extends Common {

@@ -55,7 +55,7 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
   const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
-    const typed = { ...options, strict: remembered(options.strict), shape: shapeOf(model, spec.into) };
+    const typed = { ...options, strict: remembered(options.strict), shape: shapeOf(model, spec.typedAs ?? spec.into) };
     if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...typed, feeds: read.has(ref(spec.into)) });
     if (spec.kind === 'reference') return referenceRunner(spec, sink, typed);
     return copyRunner(spec, sink, { ...typed, sources });

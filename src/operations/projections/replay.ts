@@ -178,7 +178,7 @@ function sideSpec(spec: ProjectionSpec | EmbedSpec, container: string, { contain
       },
     );
   }
-  return { ...spec, name: `${spec.name}-side`, into: { ...spec.into, container } };
+  return { ...spec, name: `${spec.name}-side`, into: { ...spec.into, container }, typedAs: spec.into };
 }
 
 async function startsOf(

@@ -72,6 +72,7 @@ async function withPolicy(
         for (const half of [changes.slice(0, middle), changes.slice(middle)]) {
           try {
             await call(half, attempt + 1);
+            tenure.progress();
           } catch (again) {
             fence.signal.throwIfAborted();
             await isolate(half, again);

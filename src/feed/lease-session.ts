@@ -46,7 +46,7 @@ export class LeaseSession {
   readonly #options: SessionOptions;
   readonly #ended = new AbortController();
   /** What is under way, and until when it must have ended for the lease to be kept (L8). */
-  readonly #watched = new Map<object, { readonly what: string; readonly since: number; readonly withinMs: number }>();
+  readonly #watched = new Set<{ readonly what: string; since: number; readonly withinMs: number }>();
   #lease: Lease;
   #pending: string | undefined;
   #writing: Promise<void> | undefined;
@@ -78,11 +78,15 @@ export class LeaseSession {
     return this.#ended.signal;
   }
 
-  /** Gives the lease up unless `done` is called in time: renewing alone doesn't show that anything is being done (L8). */
-  watch(what: string, withinMs: number): { done(): void } {
-    const key = {};
-    this.#watched.set(key, { what, since: this.#options.clock.monotonic(), withinMs });
-    return { done: () => void this.#watched.delete(key) };
+  /**
+   * Gives the lease up unless `done`, or `progress` again and again, is called in time: renewing alone doesn't show that
+   * anything is being done (L8).
+   */
+  watch(what: string, withinMs: number): { done(): void; progress(): void } {
+    const { clock } = this.#options;
+    const watch = { what, since: clock.monotonic(), withinMs };
+    this.#watched.add(watch);
+    return { done: () => void this.#watched.delete(watch), progress: () => void (watch.since = clock.monotonic()) };
   }
 
   /** The caller's promise: everything up to `position` is durable or parked (L2). Written within `checkpointMs`. */
@@ -193,7 +197,7 @@ export class LeaseSession {
     if (now - this.#timerAt > renewMs) this.#graceUntil = now + renewMs;
     if (now > this.#graceUntil) {
       if (this.#inDoubt()) return this.#lose('it could not be renewed in time');
-      for (const { what, since, withinMs } of this.#watched.values())
+      for (const { what, since, withinMs } of this.#watched)
         if (now - since > withinMs) return this.#lose(`${what} has taken more than ${withinMs / 1000} s`);
     }
     // What is in hand has its checkpoint soon, which renews too: pages of a renewal's length then cost one write, not two.

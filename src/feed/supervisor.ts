@@ -23,15 +23,20 @@ import { type Batch, Window } from './window.ts';
  */
 export type Handle = (page: Page, fence: Fence, tenure: Tenure) => Promise<void>;
 
-/** What a handler may ask of the tenure that its changes came in. */
 /** A budget's leave to read a page of a range. */
 export type TakeForReading = (range: FeedRange, signal: AbortSignal) => Promise<Grant>;
 
+/** What a handler may ask of the tenure that its changes came in. */
 export interface Tenure {
   /** The lease's token. */
   readonly token: string;
   /** These are durable or parked (L2); a tenure that is over takes no notice. */
   acknowledge(changes: readonly Change[]): void;
+  /**
+   * Part of this call's work is durable: `stallMs` counts from now (L8). To be called only where a repetition of the call
+   * has less to do by it. Acknowledging says the same.
+   */
+  progress(): void;
   /** Resolves when the low watermark is stored as it is now. @throws LeaseLost */
   settled(): Promise<void>;
 }
@@ -332,20 +337,29 @@ export class Supervisor {
   }
 
   async #handle({ changes, page }: Batch, acknowledge: Acknowledge): Promise<void> {
-    const { handle, manual, clock, unacknowledgedMs } = this.#options;
+    const { handle, manual, clock, stallMs, unacknowledgedMs } = this.#options;
     // Asked just before the handler begins: each of several that compute takes its time.
     for (let renewal; (renewal = this.#session.fresh());) await renewal;
     const since = clock.monotonic();
     const acknowledged = manual ? this.#aged(changes, acknowledge, unacknowledgedMs) : acknowledge;
     const about = { container: this.#options.container, lease: this.#session.lease.id, changes: changes.length };
-    const work = within(about, () =>
-      handle({ ...page, changes }, this.#session.fence(page), {
-        token: this.#session.lease.token,
-        acknowledge: acknowledged,
-        settled: () => this.#session.settled(),
-      }),
-    );
-    await this.#told(changes.length, since, this.#watched('a handler', work));
+    const watch = this.#session.watch('a handler', stallMs);
+    try {
+      const work = within(about, () =>
+        handle({ ...page, changes }, this.#session.fence(page), {
+          token: this.#session.lease.token,
+          acknowledge: (some) => {
+            watch.progress();
+            acknowledged(some);
+          },
+          progress: () => watch.progress(),
+          settled: () => this.#session.settled(),
+        }),
+      );
+      await this.#told(changes.length, since, work);
+    } finally {
+      watch.done();
+    }
     this.#measure(page, changes.length, since);
   }
 

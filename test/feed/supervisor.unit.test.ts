@@ -5,15 +5,21 @@ import type { Lease } from '../../src/feed/lease.ts';
 import { LeaseSession } from '../../src/feed/lease-session.ts';
 import { lsnOf } from '../../src/feed/position.ts';
 import type { ChangeSource } from '../../src/feed/source.ts';
-import { Supervisor } from '../../src/feed/supervisor.ts';
+import { type Handle, Supervisor, type SupervisorOptions } from '../../src/feed/supervisor.ts';
 import { ManualClock } from '../support/clock.ts';
 
 const LEASE: Lease = { id: 'P..0', token: '0', range: { min: '', max: 'FF' }, owner: 'me', etag: '"0"' };
 const POLL_MS = 100;
 
+interface Supervising extends Partial<Pick<SupervisorOptions, 'stallMs'>> {
+  readonly clock?: ManualClock;
+  /** Instead of taking `handlerMs`. */
+  readonly handle?: Handle;
+}
+
 /** A lease whose feed begins with one change; a read takes `readMs` and a handler `handlerMs`. */
-function supervise(readMs: number, handlerMs: number) {
-  const clock = new ManualClock();
+function supervise(readMs: number, handlerMs: number, options: Supervising = {}) {
+  const { clock = new ManualClock(), handle = () => clock.sleep(handlerMs), stallMs = 60_000 } = options;
   const store = { renew: (lease: Lease) => Promise.resolve(lease), release: () => Promise.resolve() };
   const begun: number[] = [];
   const version = { epoch: 1, lsn: 1, etag: '"1"' };
@@ -27,7 +33,7 @@ function supervise(readMs: number, handlerMs: number) {
     },
     resolve: () => Promise.resolve(''),
   };
-  const times = { renewMs: 60_000, expirationMs: 240_000 };
+  const times = { renewMs: 1_000, expirationMs: 240_000 };
   const session = new LeaseSession(LEASE, clock.monotonic(), { container: 'c', store, clock, ...times });
   const stop = new AbortController();
   const supervisor = new Supervisor(
@@ -35,13 +41,13 @@ function supervise(readMs: number, handlerMs: number) {
     {
       container: 'c',
       source,
-      handle: () => clock.sleep(handlerMs),
+      handle,
       start: 'beginning',
       concurrency: 1,
       mostUnacknowledged: 100,
       manual: false,
       pollMs: POLL_MS,
-      stallMs: 60_000,
+      stallMs,
       unacknowledgedMs: 60_000,
       storedFirst: false,
       clock,
@@ -60,7 +66,7 @@ function supervise(readMs: number, handlerMs: number) {
     await done;
     await session.end(false);
   };
-  return { begun, supervisor, pass, end };
+  return { begun, supervisor, session, pass, end };
 }
 
 /** From the read that found nothing first to the next, and so on. */
@@ -82,5 +88,22 @@ it('asks one question after the other where one takes longer than the poll delay
   const { begun, pass, end } = supervise(150, 0);
   await pass(700);
   expect(intervals(begun).every((ms) => ms >= 150 && ms < 160)).toBe(true);
+  await end();
+});
+
+it.each([
+  ['progress', true],
+  ['nothing', false],
+])('a handler that says %s within the stall limit keeps its lease: %s', async (says, keeps) => {
+  const clock = new ManualClock();
+  const handle: Handle = async (_page, _fence, tenure) => {
+    for (let parked = 0; parked < 40; parked++) {
+      await clock.sleep(100);
+      if (says === 'progress') tenure.progress();
+    }
+  };
+  const { session, pass, end } = supervise(5, 0, { clock, handle, stallMs: 1_500 });
+  await pass(4_200);
+  expect(session.signal.aborted).toBe(!keeps);
   await end();
 });

@@ -4,6 +4,8 @@ import { channel } from 'node:diagnostics_channel';
 export interface Events {
   'lease:acquired': { container: string; lease: string; host: string };
   'lease:released': { container: string; lease: string; host: string; reason: string };
+  /** A lease was taken from an owner who wrote it: that one has answered, or can't act any longer, after so long. */
+  'lease:handover': { container: string; lease: string; from: string; answered: boolean; waitedMs: number };
   'lease:checkpoint': { container: string; lease: string; position: string };
   /** A supervisor moved by its table (feed/states.ts). */
   'lease:state': { container: string; lease: string; from: string; event: string; to: string };

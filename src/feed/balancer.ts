@@ -7,6 +7,8 @@ export interface Balance {
   readonly supervised: ReadonlySet<string>;
   /** Leases nobody wrote for longer than the expiration, as this host saw them (L11: by observation, not by clocks). */
   readonly expired: ReadonlySet<string>;
+  /** Leases whose former owner may still act: they are taken from nobody until that is over. */
+  readonly handedOver?: ReadonlySet<string>;
   /** True in the first balance of a host: what is in its name is its own. */
   readonly starting?: boolean;
   /** A host's least and most leases, whatever its share; 0 or absent: no such limit. */
@@ -27,7 +29,7 @@ export interface Verdict {
  * ones up to its share at once, else one from the largest owner. The rule is that of .NET's EqualPartitionsBalancingStrategy.
  */
 export function balance(leases: readonly Lease[], options: Balance): Verdict[] {
-  const { host, supervised, expired, starting = false, least = 0, most = 0 } = options;
+  const { host, supervised, expired, handedOver, starting = false, least = 0, most = 0 } = options;
   const sightings = new Map(leases.map((lease) => [lease, sightingOf(lease, options)]));
   const held = new Map<string, number>([[host, 0]]);
   for (const lease of leases) {
@@ -46,7 +48,9 @@ export function balance(leases: readonly Lease[], options: Balance): Verdict[] {
     ? 0
     : Number(count > target - (mayTake > 1 ? 1 : 0));
   // The last listed of the largest owner's goes first: it is the one that its owner took last.
-  const victim = leases.findLast((lease) => lease.owner === largest && sightings.get(lease) === 'live');
+  const victim = leases.findLast(
+    (lease) => lease.owner === largest && sightings.get(lease) === 'live' && !handedOver?.has(lease.id),
+  );
   return leases.map((lease): Verdict => {
     const sighting = sightings.get(lease) ?? 'live';
     const own = sighting === 'lapsed' || (sighting === 'own' && starting);

@@ -1,12 +1,14 @@
-import type { Container, PatchRequestBody } from '@azure/cosmos';
+import { randomUUID } from 'node:crypto';
+import type { Container, PatchOperation } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { readDocument } from './dialects/read.ts';
 import { parseTimestamp } from './dialects/timestamp.ts';
 import { LeaseContainer, type LeaseId, explainLeases } from './lease-container.ts';
-import { type LeaseDocument, inOurDialect, newLeaseDocument } from './lease-document.ts';
+import { type LeaseDocument, inOurDialect, newLeaseDocument, tenureFields } from './lease-document.ts';
 import { type KnownLease, readLeases } from './lease-listing.ts';
 import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
 import { Partitions } from './partitions.ts';
@@ -28,6 +30,7 @@ export interface CosmosLeaseStoreOptions {
 
 const LOCK_SECONDS = 30;
 const LOCK_POLL_MS = 500;
+const READ_AGAIN_MS = 200;
 /** Of a write whose outcome stays unknown; then the caller decides. */
 const MOST_ATTEMPTS = 5;
 
@@ -102,7 +105,10 @@ export class CosmosLeaseStore implements LeaseStore {
   async acquire(lease: Lease, from: 'nobody' | 'owner' = 'nobody'): Promise<Lease | undefined> {
     if (from === 'owner') return this.#steal(lease);
     try {
-      return await this.#write(lease, { Owner: this.#options.host });
+      return await this.#write(lease, {
+        Owner: this.#options.host,
+        ...tenureFields(randomUUID(), lease.takenFrom),
+      });
     } catch (error) {
       if (error instanceof LeaseLost) return undefined;
       throw error;
@@ -120,14 +126,52 @@ export class CosmosLeaseStore implements LeaseStore {
     return this.#partitions.ranges;
   }
 
-  async create(range: FeedRange, position: string | undefined): Promise<void> {
+  async create(range: FeedRange, position: string | undefined, from?: Lease): Promise<boolean> {
     const { prefix } = this.#options;
-    await this.#create(newLeaseDocument(prefix, this.#partitions.idOf(range), range, position ?? null, this.#mode));
+    const former = from && this.#documents.get(from);
+    const document = newLeaseDocument(
+      prefix,
+      this.#partitions.idOf(range),
+      range,
+      position ?? null,
+      this.#mode,
+      former,
+    );
+    if (await this.#create(document)) return true;
+    const stored = await this.#read(document);
+    const reading = stored && readDocument(stored);
+    if (reading && reading.kind !== 'lease')
+      throw unreadable(document.id, 'why' in reading ? reading.why : reading.kind);
+    return false;
   }
 
-  async assertOwned(lease: Lease): Promise<void> {
+  async read(lease: Lease): Promise<Lease | undefined> {
     const stored = await this.#read(this.#idOf(lease));
-    if (stored?._etag !== lease.etag) throw new LeaseLost(lease.id, 'another host wrote it');
+    return stored && this.#written(lease, stored);
+  }
+
+  takeOver(lease: Lease): Promise<Lease> {
+    return this.#write(lease, tenureFields(lease.tenure));
+  }
+
+  async handOver(lease: Lease, position?: string): Promise<void> {
+    const condition = `from c where c.millrace.takenFrom.tenure = ${JSON.stringify(lease.tenure)}`;
+    const operations: PatchOperation[] = [
+      { op: 'remove', path: '/millrace/takenFrom' },
+      { op: 'set', path: '/timestamp', value: new Date().toISOString() },
+    ];
+    if (position !== undefined) operations.push({ op: 'set', path: '/ContinuationToken', value: position });
+    const item = (await this.#open()).item(this.#idOf(lease));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await withRetry(() => item.patch({ condition, operations }), { reads: false });
+        return;
+      } catch (error) {
+        // What happened already meets its own condition no more.
+        if (error instanceof AmbiguousOutcome && attempt < MOST_ATTEMPTS) continue;
+        return ignore(error, 'precondition', 'not-found');
+      }
+    }
   }
 
   async remove(lease: Lease): Promise<void> {
@@ -142,11 +186,7 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   async release(lease: Lease): Promise<void> {
-    try {
-      await this.#write(lease, { Owner: null });
-    } catch (error) {
-      if (!(error instanceof LeaseLost)) throw error;
-    }
+    await this.#write(lease, { Owner: null });
   }
 
   /** Replaces the lease under its ETag. An unknown outcome is settled by reading what is stored now. */
@@ -199,33 +239,59 @@ export class CosmosLeaseStore implements LeaseStore {
    */
   async #steal(lease: Lease): Promise<Lease | undefined> {
     const { host } = this.#options;
-    const timestamp = new Date().toISOString();
-    const patch: PatchRequestBody = {
-      condition: `from c where c.Owner = ${JSON.stringify(lease.owner)}`,
-      operations: [
-        { op: 'set', path: '/Owner', value: host },
-        { op: 'set', path: '/timestamp', value: timestamp },
-      ],
-    };
-    const known = this.#documentOf(lease);
-    try {
-      const item = (await this.#open()).item(known);
-      const { resource } = await withRetry(() => item.patch<LeaseDocument>(patch), { reads: false });
-      return resource && this.#written(lease, resource);
-    } catch (error) {
-      if (error instanceof AmbiguousOutcome) {
-        const stored = await this.#read(known);
-        return stored?.Owner === host && stored.timestamp === timestamp ? this.#written(lease, stored) : undefined;
+    const { owner, tenure, takenFrom } = lease;
+    const own = randomUUID();
+    const from = { owner: owner ?? '', tenure: tenure ?? randomUUID() };
+    const asListed = [
+      `c.Owner = ${JSON.stringify(owner)}`,
+      isStored('c.millrace.tenure', tenure),
+      isStored('c.millrace.takenFrom.tenure', takenFrom?.tenure),
+    ];
+    const condition = `from c where ${asListed.join(' AND ')}`;
+    const operations: PatchOperation[] = [
+      { op: 'set', path: '/Owner', value: host },
+      { op: 'set', path: '/timestamp', value: new Date().toISOString() },
+      { op: 'set', path: '/millrace', value: tenureFields(own, from).millrace },
+    ];
+    const item = (await this.#open()).item(this.#documentOf(lease));
+    for (let attempt = 1, unsure = false; ; attempt++) {
+      try {
+        const { resource } = await withRetry(() => item.patch<LeaseDocument>({ condition, operations }), {
+          reads: false,
+        });
+        // A client may ask for answers without documents.
+        return resource ? this.#written(lease, resource) : await this.#taken(lease, own);
+      } catch (error) {
+        if (error instanceof AmbiguousOutcome) {
+          const stored = await this.#read(this.#documentOf(lease));
+          if (stored?.millrace?.tenure === own) return this.#written(lease, stored);
+          if (attempt === MOST_ATTEMPTS) throw error;
+          // What was read may be older than our write; the condition of the next try is not.
+          unsure = true;
+          continue;
+        }
+        const { kind } = failureOf(error);
+        if (kind === 'precondition' && unsure) return this.#taken(lease, own);
+        if (kind === 'precondition' || kind === 'not-found') return undefined;
+        throw error;
       }
-      const { kind } = failureOf(error);
-      if (kind === 'precondition' || kind === 'not-found') return undefined;
-      throw error;
     }
+  }
+
+  /** The lease as it was taken for a tenure, unless somebody else did. What is read may be older than that. */
+  async #taken(lease: Lease, tenure: string): Promise<Lease | undefined> {
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+      const stored = await this.#read(this.#documentOf(lease));
+      if (stored?.millrace?.tenure === tenure) return this.#written(lease, stored);
+      if (stored?.millrace?.tenure !== lease.tenure) return undefined;
+      await this.#clock.sleep(READ_AGAIN_MS);
+    }
+    return undefined;
   }
 
   #written(lease: Lease, document: LeaseDocument): Lease {
     const [known] = readLeases([document], this.#partitions, this.#mode);
-    if (!known) throw new MillraceError('lease-unreadable', `Lease ${lease.id} can't be read back`);
+    if (!known) throw unreadable(lease.id, 'its range is unknown');
     // Where only its partition told the range, the partition may be gone by now.
     return this.#remember(known);
   }
@@ -258,7 +324,13 @@ export class CosmosLeaseStore implements LeaseStore {
         (left, { range }) => left.flatMap((one) => without(one, range)),
         [physical],
       );
-      for (const gap of gaps) await this.create(gap, await begin?.(gap));
+      for (const gap of gaps) {
+        const position = await begin?.(gap);
+        // A host that finds one it can't read says so each time it looks, and reads the others.
+        await this.create(gap, position).catch((error: unknown) => {
+          if (!isUnreadable(error)) throw error;
+        });
+      }
     }
   }
 
@@ -305,3 +377,13 @@ export class CosmosLeaseStore implements LeaseStore {
 function ignore(error: unknown, ...kinds: readonly string[]): void {
   if (!kinds.includes(failureOf(error).kind)) throw error;
 }
+
+const isStored = (path: string, value: string | undefined): string =>
+  value === undefined ? `NOT IS_DEFINED(${path})` : `${path} = ${JSON.stringify(value)}`;
+
+const isUnreadable = (error: unknown): boolean => error instanceof MillraceError && error.code === 'lease-unreadable';
+
+const unreadable = (id: string, why: string): MillraceError =>
+  new MillraceError('lease-unreadable', `Lease ${id} can't be read: ${why}`, {
+    mend: 'Mend the document, or delete it: its range is then read on from where this host saw it last, or from its start.',
+  });

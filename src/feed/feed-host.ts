@@ -4,7 +4,7 @@ import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
 import type { Change } from './change.ts';
-import type { Lease, LeaseStore } from './lease.ts';
+import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
 import { LeaseSession } from './lease-session.ts';
 import { intersection } from './position.ts';
 import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from './source.ts';
@@ -229,7 +229,9 @@ export class FeedHost {
     const supervised = new Set(this.#running.keys());
     const now = this.#clock.monotonic();
     const expired = this.#sightings.observe(listed, now);
-    const verdicts = balance(listed, { host, supervised, expired, starting, least, most });
+    const handedOver = new Set(listed.filter((lease) => this.#sightings.aloneAt(lease, now) > now).map(({ id }) => id));
+    for (const lease of listed) this.#noteTaken(lease);
+    const verdicts = balance(listed, { host, supervised, expired, handedOver, starting, least, most });
     const gaps = gapsOf(listed);
     const restless = gaps.length > 0 || verdicts.some(({ decision }) => decision === 'take' || decision === 'steal');
     this.#nextListing = this.#sightings.next(listed, supervised, now, restless);
@@ -242,11 +244,18 @@ export class FeedHost {
       const sentAt = this.#clock.monotonic();
       const taken = await within(leases.acquire(lease, decision === 'steal' ? 'owner' : 'nobody'));
       if (!taken) continue;
-      if (!isHalfSplit(taken, listed)) this.#run(taken, sentAt);
+      // What may have another owner still is split when that is over.
+      if (taken.takenFrom || !isHalfSplit(taken, listed)) this.#run(taken, sentAt);
       // The parts may be had by the next balance, which needn't wait for its time.
       else if (await within(this.#split(taken))) void this.#balance(false).catch(() => undefined);
     }
     await within(this.#fillGaps(gaps));
+  }
+
+  /** A listing may know it before this host's next write does. */
+  #noteTaken(lease: Lease): void {
+    const session = this.#running.get(lease.id)?.session;
+    if (session && lease.takenFrom && lease.takenFrom.tenure === session.lease.tenure) session.noteTaken(lease);
   }
 
   /** Says what is decided of a lease when it is another than before (L12). */
@@ -272,9 +281,10 @@ export class FeedHost {
       for (const range of physical) {
         const slice = intersection(range, gap);
         if (!slice) continue;
-        const position = lastSeen(slice, this.#sightings.leases);
-        await leases.create(slice, position);
-        emit('lease:recreated', { container, range: slice, position });
+        const former = lastSeen(slice, this.#sightings.leases);
+        const position = former?.position;
+        if (await leases.create(slice, position, former))
+          emit('lease:recreated', { container, range: slice, position });
       }
   }
 
@@ -301,6 +311,7 @@ export class FeedHost {
         pageSize,
         budget,
         pollMs,
+        aloneAt: this.#sightings.aloneAt(lease, clock.monotonic()),
         stallMs,
         unacknowledgedMs,
         storedFirst: checkpointMs === 0 && order === undefined && !manual,
@@ -349,11 +360,23 @@ export class FeedHost {
   async #split(lease: Lease): Promise<boolean> {
     const { leases } = this.#options;
     const sentAt = this.#clock.monotonic();
-    const kept = await this.#bounded('splitting a lease', () => splitLease(leases, lease));
+    const kept = await this.#bounded('splitting a lease', async () => {
+      try {
+        return await splitLease(leases, lease);
+      } catch (error) {
+        // Whoever took it needn't wait.
+        if (error instanceof LeaseLost) await leases.handOver(lease);
+        throw error;
+      }
+    });
     if (!kept) return true;
     this.#running.delete(kept.id);
-    if (this.#stop.signal.aborted) await leases.release(kept);
+    if (this.#stop.signal.aborted) await leases.release(kept).catch(ignoreLost);
     else this.#run(kept, sentAt);
     return false;
   }
+}
+
+function ignoreLost(error: unknown): void {
+  if (!(error instanceof LeaseLost)) throw error;
 }

@@ -1,6 +1,7 @@
 // A thread that runs a user's handler (handler-threads.ts), so that what it computes takes no turn from renewals.
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MillraceError, messageOf } from '../base/errors.ts';
+import { assertOwnedBy } from './assert-owned.ts';
 import type { Change } from './change.ts';
 import type { ChangeContext, ChangeHandler } from './processor-options.ts';
 
@@ -27,7 +28,7 @@ export type ToThread =
       readonly port: MessagePort;
     }
   | { readonly kind: 'abort'; readonly call: number; readonly why: Refusal }
-  | { readonly kind: 'checkpointed'; readonly asked: number; readonly refused?: Refusal };
+  | { readonly kind: 'answered'; readonly asked: number; readonly refused?: Refusal };
 
 export type FromThread =
   | { readonly kind: 'ready' }
@@ -35,6 +36,7 @@ export type FromThread =
   | { readonly kind: 'assert'; readonly call: number }
   /** Changes by their place in what was handed over. */
   | { readonly kind: 'checkpoint'; readonly call: number; readonly asked: number; readonly places: readonly number[] }
+  | { readonly kind: 'confirm'; readonly call: number; readonly asked: number }
   | { readonly kind: 'ended'; readonly call: number; readonly failed?: { readonly error: unknown } };
 
 /** The longest that an answer to `assertOwned` may take, milliseconds: the other thread renews and reads, and computes nothing. */
@@ -43,15 +45,15 @@ const ANSWER_MS = 30_000;
 const say = (message: FromThread): void => parentPort?.postMessage(message);
 const errorOf = ({ code, message }: Refusal): Error => new MillraceError(code, message, { retryable: true });
 const signals = new Map<number, AbortController>();
-const checkpoints = new Map<number, PromiseWithResolvers<void>>();
+const answers = new Map<number, PromiseWithResolvers<void>>();
 let asked = 0;
 
 const handler = await load(workerData as ThreadData);
 parentPort?.on('message', (message: ToThread) => {
   if (message.kind === 'handle') void run(message);
   else if (message.kind === 'abort') signals.get(message.call)?.abort(errorOf(message.why));
-  else if (message.refused) checkpoints.get(message.asked)?.reject(errorOf(message.refused));
-  else checkpoints.get(message.asked)?.resolve();
+  else if (message.refused) answers.get(message.asked)?.reject(errorOf(message.refused));
+  else answers.get(message.asked)?.resolve();
 });
 say(typeof handler === 'function' ? { kind: 'ready' } : { kind: 'unusable', why: handler });
 
@@ -87,26 +89,34 @@ function contextOf(
   return {
     ...told,
     signal,
-    assertOwned: () => {
-      signal.throwIfAborted();
-      Atomics.store(flag, 0, 0);
-      say({ kind: 'assert', call });
-      const answered = Atomics.wait(flag, 0, 0, ANSWER_MS) !== 'timed-out';
-      const refused: { readonly message: Refusal } | undefined = receiveMessageOnPort(port);
-      if (refused) throw errorOf(refused.message);
-      if (!answered) throw errorOf({ code: 'lease-lost', message: 'These changes are another host’s by now' });
-    },
+    assertOwned: assertOwnedBy(
+      () => {
+        signal.throwIfAborted();
+        Atomics.store(flag, 0, 0);
+        say({ kind: 'assert', call });
+        const answered = Atomics.wait(flag, 0, 0, ANSWER_MS) !== 'timed-out';
+        const refused: { readonly message: Refusal } | undefined = receiveMessageOnPort(port);
+        if (refused) throw errorOf(refused.message);
+        if (!answered) throw errorOf({ code: 'lease-lost', message: 'These changes are another host’s by now' });
+      },
+      () => ask((number) => ({ kind: 'confirm', call, asked: number })),
+    ),
     checkpoint: async (some = changes) => {
-      asked += 1;
-      const number = asked;
-      const stored = Promise.withResolvers<void>();
-      checkpoints.set(number, stored);
       const given = 'id' in some ? [some] : some;
       const found = given.map((change) => places.get(change)).filter((place) => place !== undefined);
-      say({ kind: 'checkpoint', call, asked: number, places: found });
-      await stored.promise.finally(() => checkpoints.delete(number));
+      await ask((number) => ({ kind: 'checkpoint', call, asked: number, places: found }));
     },
   };
+}
+
+/** Resolves, or rejects, as the other thread answers. */
+async function ask(message: (asked: number) => FromThread): Promise<void> {
+  asked += 1;
+  const number = asked;
+  const answer = Promise.withResolvers<void>();
+  answers.set(number, answer);
+  say(message(number));
+  await answer.promise.finally(() => answers.delete(number));
 }
 
 /** As it can cross to another thread: errors do, with their message and stack. */

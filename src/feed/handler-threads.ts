@@ -121,6 +121,10 @@ export class HandlerThreads {
     const call = thread.calls.get(said.call);
     if (!call) return;
     if (said.kind === 'assert') return answer(call);
+    if (said.kind === 'confirm') {
+      const asked = call.context.assertOwned({ fresh: true });
+      return void this.#answer(thread, said.asked, asked);
+    }
     if (said.kind === 'checkpoint') return void this.#checkpoint(thread, said, call);
     call.running = false;
     if (said.failed) call.ended.reject(said.failed.error);
@@ -135,14 +139,18 @@ export class HandlerThreads {
   ): Promise<void> {
     const some = places.map((place) => changes[place]).filter((change) => change !== undefined);
     for (const place of places) open.delete(place);
+    await this.#answer(thread, asked, context.checkpoint(some));
+    if (open.size === 0 && !running) this.#forget(thread, number);
+  }
+
+  async #answer({ worker }: Thread, asked: number, work: Promise<void>): Promise<void> {
     let refused: Refusal | undefined;
     try {
-      await context.checkpoint(some);
+      await work;
     } catch (error) {
       refused = refusalOf(error);
     }
-    thread.worker.postMessage({ kind: 'checkpointed', asked, ...(refused && { refused }) } satisfies ToThread);
-    if (open.size === 0 && !running) this.#forget(thread, number);
+    worker.postMessage({ kind: 'answered', asked, ...(refused && { refused }) } satisfies ToThread);
   }
 
   /** Its lease is lost, or its time is over: it is told, and ended with its thread where it doesn't listen. */

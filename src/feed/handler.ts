@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
+import { assertOwnedBy } from './assert-owned.ts';
 import type { Change, Page } from './change.ts';
 import type { Fence } from './fence.ts';
 import type { ChangeContext, ChangeFeedProcessorOptions, ChangeHandler, FailurePolicy } from './processor-options.ts';
@@ -124,7 +125,13 @@ const contextOf = (
   charge: page.charge,
   sessionToken: page.session,
   attempt,
-  assertOwned: () => fence.assert(),
+  assertOwned: assertOwnedBy(
+    () => fence.assert(),
+    async () => {
+      await tenure.confirm();
+      fence.assert();
+    },
+  ),
   checkpoint: async (changes = given) => {
     tenure.acknowledge('id' in changes ? [changes] : changes);
     await tenure.settled();

@@ -3,7 +3,7 @@ import type { FeedRange } from '../cosmos/ranges.ts';
 import type { LeaseDocument } from './dialects/dialect.ts';
 import { readDocument } from './dialects/read.ts';
 import { writeDocument } from './dialects/write.ts';
-import type { Lease } from './lease.ts';
+import type { Lease, TakenFrom } from './lease.ts';
 import type { FeedMode } from './source.ts';
 
 export type { LeaseDocument } from './dialects/dialect.ts';
@@ -15,14 +15,14 @@ export const newLeaseDocument = (
   range: FeedRange,
   position: string | null,
   mode: FeedMode = 'latest-version',
+  /** The lease whose place it takes, wholly or in part: what we don't know of it goes along. */
+  from?: LeaseDocument,
 ): LeaseDocument =>
-  writeDocument(partition === undefined ? 'dotnet-v1' : 'dotnet-v0', {
-    prefix,
-    partition,
-    range,
-    position: position ?? undefined,
-    mode,
-  });
+  writeDocument(
+    partition === undefined ? 'dotnet-v1' : 'dotnet-v0',
+    { prefix, partition, range, position: position ?? undefined, mode },
+    from,
+  );
 
 /** Reads a stored lease of any dialect; undefined where the document is none or its range can't be told. */
 export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange | undefined): Lease | undefined {
@@ -33,7 +33,21 @@ export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange |
   const range = reading.range ?? rangeOf(reading.token);
   if (!range) return undefined;
   const { token, owner, position } = reading;
-  return { id, token, range, owner, ...(position === undefined ? {} : { position }), etag };
+  return { id, token, range, owner, ...(position === undefined ? {} : { position }), ...tenureOf(raw), etag };
+}
+
+/** What only our hosts write and read: for which tenure the lease was last taken, and from which (L1c). */
+export const tenureFields = (tenure: string | undefined, takenFrom?: TakenFrom): Pick<LeaseDocument, 'millrace'> =>
+  tenure === undefined ? {} : { millrace: { tenure, ...(takenFrom && { takenFrom }) } };
+
+function tenureOf({ millrace }: Record<string, unknown>): Pick<Lease, 'tenure' | 'takenFrom'> {
+  if (!isObject(millrace) || typeof millrace['tenure'] !== 'string') return {};
+  const { tenure, takenFrom } = millrace;
+  if (!isObject(takenFrom)) return { tenure };
+  const { owner, tenure: former } = takenFrom;
+  return typeof owner === 'string' && typeof former === 'string'
+    ? { tenure, takenFrom: { owner, tenure: former } }
+    : { tenure };
 }
 
 /**

@@ -11,7 +11,17 @@ export interface Lease {
   readonly owner: string | null;
   /** Quoted LSN; absent: nothing was checkpointed yet. */
   readonly position?: string;
+  /** Made by each taking; absent where its taker was no host of ours. */
+  readonly tenure?: string;
+  /** The tenure that it was taken from while its owner wrote it: that one may still act (L1c). */
+  readonly takenFrom?: TakenFrom;
   readonly etag: string;
+}
+
+export interface TakenFrom {
+  readonly owner: string;
+  /** Made up where the owner is no host of ours: nobody answers for it. */
+  readonly tenure: string;
 }
 
 /**
@@ -31,21 +41,32 @@ export interface LeaseStore {
   initializedAt?(): Promise<Date | undefined>;
   list(): Promise<Lease[]>;
   /**
-   * Takes a lease as it was listed; undefined when somebody was quicker. From a live `owner` it is taken though that one
-   * wrote it since; from `nobody` (free, or expired) only as it was seen, as any write shows that it is in use.
+   * Takes a lease as it was listed, for a new tenure; undefined when somebody was quicker. From a live `owner` it is taken
+   * though that one wrote it since, and says in `takenFrom` so; from `nobody` (free, or expired) only as it was seen, as
+   * any write shows that it is in use, and with the `takenFrom` that it has.
    */
   acquire(lease: Lease, from?: 'nobody' | 'owner'): Promise<Lease | undefined>;
   /** Renews and, with a position, checkpoints in the same write (L9). */
   renew(lease: Lease, position?: string): Promise<Lease>;
   /** The container's physical partitions as they are now. */
   ranges(): Promise<readonly FeedRange[]>;
-  /** Creates a free lease for a range, unless there is one. */
-  create(range: FeedRange, position: string | undefined): Promise<void>;
-  /** Throws LeaseLost unless the lease is stored as it is in hand. */
-  assertOwned(lease: Lease): Promise<void>;
+  /**
+   * Creates a free lease for a range, with what its former lease `from` says that we don't know; false where there is one.
+   * @throws MillraceError `lease-unreadable` where there is a document of that id and it is no lease
+   */
+  create(range: FeedRange, position: string | undefined, from?: Lease): Promise<boolean>;
+  /** As it is stored, or was a moment ago; undefined where it isn't there. */
+  read(lease: Lease): Promise<Lease | undefined>;
+  /** Takes `takenFrom` off a lease that this host has: whoever had it before acts no more. */
+  takeOver(lease: Lease): Promise<Lease>;
+  /**
+   * By the owner it was taken from: it acts no more, and came as far as `position`. Nothing happens where the lease
+   * doesn't say (any longer) that it was taken from this tenure.
+   */
+  handOver(lease: Lease, position?: string): Promise<void>;
   /** Deletes a lease that others have taken the place of. */
   remove(lease: Lease): Promise<void>;
-  /** Gives the lease up without changing its position; silent when it is lost already. */
+  /** Gives the lease up without changing its position. */
   release(lease: Lease): Promise<void>;
 }
 
@@ -55,3 +76,6 @@ export class LeaseLost extends MillraceError<'lease-lost'> {
     super('lease-lost', `Lease ${id} is lost: ${why}`, { cause, retryable: true });
   }
 }
+
+/** This host gave the lease up, as nothing came of having it: others take it, if there are any. */
+export class LeaseStalled extends LeaseLost {}

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { MillraceError } from '../base/errors.ts';
 import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
 import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
@@ -20,8 +21,10 @@ export class MemoryLeases {
 
   /** As the host of that name sees them. */
   store(host: string): LeaseStore {
-    const take = (lease: Lease, stored: Lease | undefined): Lease | undefined =>
-      stored && this.#put({ ...lease, ...positionOf(stored), owner: host });
+    const take = (stored: Lease, takenFrom = stored.takenFrom): Lease => {
+      const { takenFrom: _, ...rest } = stored;
+      return this.#put({ ...rest, owner: host, tenure: randomUUID(), ...(takenFrom && { takenFrom }) });
+    };
     const own = (lease: Lease): Lease => {
       const stored = this.#leases.get(lease.id);
       if (!stored) throw new LeaseLost(lease.id, 'it was deleted');
@@ -46,8 +49,10 @@ export class MemoryLeases {
       list: async () => [...this.#leases.values()],
       acquire: async (lease, from = 'nobody') => {
         const stored = this.#leases.get(lease.id);
-        const asSeen = from === 'owner' ? stored?.owner === lease.owner : stored?.etag === lease.etag;
-        return asSeen ? take(lease, stored) : undefined;
+        if (from === 'nobody') return stored?.etag === lease.etag ? take(stored) : undefined;
+        const { owner, tenure = randomUUID(), takenFrom } = lease;
+        if (!stored || owner === null || stored.owner !== owner || stored.tenure !== lease.tenure) return undefined;
+        return stored.takenFrom?.tenure === takenFrom?.tenure ? take(stored, { owner, tenure }) : undefined;
       },
       renew: async (lease, position) => {
         if (position === '')
@@ -56,23 +61,33 @@ export class MemoryLeases {
       },
       ranges: () => this.#ranges(),
       create: async (range, position) => this.#create(range, position),
-      assertOwned: async (lease) => void own(lease),
+      read: async ({ id }) => this.#leases.get(id),
+      takeOver: async (lease) => {
+        const { takenFrom: _, ...rest } = own(lease);
+        return this.#put(rest);
+      },
+      handOver: async ({ id, tenure }, position) => {
+        const stored = this.#leases.get(id);
+        if (!stored?.takenFrom || stored.takenFrom.tenure !== tenure) return;
+        const { takenFrom: _, ...rest } = stored;
+        this.#put({ ...rest, ...positionOf({ position: position ?? stored.position }) });
+      },
       remove: async (lease) => {
         const stored = this.#leases.get(lease.id);
         if (stored && stored.etag !== lease.etag) throw new LeaseLost(lease.id, 'another host wrote it');
         this.#leases.delete(lease.id);
       },
       release: async (lease) => {
-        const stored = this.#leases.get(lease.id);
-        if (stored?.etag === lease.etag) this.#put({ ...stored, owner: null });
+        this.#put({ ...own(lease), owner: null });
       },
     };
   }
 
-  #create(range: FeedRange, position: string | undefined): void {
+  #create(range: FeedRange, position: string | undefined): boolean {
     const id = rangeId(range);
-    if (this.#leases.has(id)) return;
+    if (this.#leases.has(id)) return false;
     this.#put({ id, token: id, range, owner: null, ...positionOf({ position }), etag: '' });
+    return true;
   }
 
   #put(lease: Lease): Lease {

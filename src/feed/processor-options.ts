@@ -22,9 +22,15 @@ export interface ChangeContext {
   readonly attempt: number;
   /**
    * Throws where writing is too late: the lease is lost, or in doubt after this process stood still, or the page is
-   * older than two minutes. To be called before a write that must not come from two hosts.
+   * older than two minutes. To be called before a write that must not come from two hosts. It asks nothing: a host of
+   * ours that takes the lease waits until this one has answered that it does no more, or can't any longer. Others (.NET,
+   * Java, the Functions trigger) don't wait, and don't answer one of ours, which then waits for the expiration.
+   *
+   * With `fresh` it resolves once a write has confirmed the lease (11 RU), as a read may be old: also no host of another
+   * kind had taken it by then.
    */
   assertOwned(): void;
+  assertOwned(options: { readonly fresh: true }): Promise<void>;
   /**
    * Acknowledges these changes (default: all that this call was given), and resolves when everything before the first
    * that isn't acknowledged is stored. With `checkpoint: 'manual'` nothing else does; it may be called after the handler

@@ -12,6 +12,8 @@ export class Sightings {
   readonly #pace: Pace;
   /** Since when this host has seen each lease unchanged: expiry by observation, whatever the clocks say (L11). */
   readonly #seen = new Map<string, { readonly lease: Lease; readonly since: number }>();
+  /** By lease, the tenure that it was taken from, and since when this host has known it. */
+  readonly #taken = new Map<string, { readonly from: string; readonly since: number }>();
   #owners: ReadonlyMap<string, string | null> = new Map();
 
   constructor(pace: Pace) {
@@ -27,11 +29,26 @@ export class Sightings {
   observe(listed: readonly Lease[], now: number): Set<string> {
     const expired = new Set<string>();
     for (const lease of listed) {
+      this.aloneAt(lease, now);
       const before = this.#seen.get(lease.id);
       if (before?.lease.etag !== lease.etag) this.#seen.set(lease.id, { lease, since: now });
       else if (now - before.since > this.#pace.expirationMs) expired.add(lease.id);
     }
     return expired;
+  }
+
+  /**
+   * When whoever a lease was taken from can't act any longer (L1c): its last write came before the lease was taken from it,
+   * and so before this host could see that, `now` at the latest.
+   */
+  aloneAt({ id, takenFrom }: Lease, now: number): number {
+    if (!takenFrom) {
+      this.#taken.delete(id);
+      return now;
+    }
+    let known = this.#taken.get(id);
+    if (known?.from !== takenFrom.tenure) this.#taken.set(id, (known = { from: takenFrom.tenure, since: now }));
+    return known.since + this.#pace.expirationMs;
   }
 
   /** This host's own last word of a lease. */

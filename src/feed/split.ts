@@ -1,5 +1,5 @@
 import { FULL_RANGE, type FeedRange } from '../cosmos/ranges.ts';
-import type { Lease, LeaseStore } from './lease.ts';
+import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
 import { contains, intersection, lsnOf, without } from './position.ts';
 
 /**
@@ -21,8 +21,8 @@ export async function splitLease(store: LeaseStore, lease: Lease): Promise<Lease
     (left, { range }) => left.flatMap((one) => without(one, range)),
     slices,
   )) {
-    await store.assertOwned(parent);
-    await store.create(slice, parent.position);
+    if ((await store.read(parent))?.etag !== parent.etag) throw new LeaseLost(parent.id, 'another host wrote it');
+    await store.create(slice, parent.position, parent);
   }
   await store.remove(parent);
   return undefined;
@@ -51,11 +51,11 @@ export const gapsOf = (leases: readonly Lease[], whole: FeedRange = FULL_RANGE):
  * Where a range whose lease vanished is read on: where the narrowest lease around it stood when it was last seen, as
  * what was wider is of an earlier time. Undefined where none was ever seen: it begins as a new range does.
  */
-export function lastSeen(range: FeedRange, seen: Iterable<Lease>): string | undefined {
+export function lastSeen(range: FeedRange, seen: Iterable<Lease>): Lease | undefined {
   let best: Lease | undefined;
   for (const lease of seen) {
     if (!contains(lease.range, range)) continue;
     if (!best || (contains(best.range, lease.range) && !contains(lease.range, best.range))) best = lease;
   }
-  return best?.position;
+  return best;
 }

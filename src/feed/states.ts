@@ -5,6 +5,8 @@ import { MillraceError } from '../base/errors.ts';
  * four: see window.ts.
  */
 export type State =
+  /** Its lease was taken from an owner who may still act: waits until that one has answered, or can't act any longer. */
+  | 'awaiting'
   /** Turns the start (now, a time, a checkpoint) into a stored position, where the lease has none. */
   | 'anchoring'
   /** Waits for the page after the last one it read. */
@@ -21,6 +23,8 @@ export type State =
   | 'settling'
   /** Was asked to stop: the same, before the lease is offered to others. */
   | 'draining'
+  /** Its lease was taken by another host, which waits: lets handlers end, and answers with the low watermark. */
+  | 'yielding'
   /** Its lease is to be replaced by leases of its parts. */
   | 'split'
   /** Its lease is to be offered to others. */
@@ -29,6 +33,8 @@ export type State =
   | 'lost';
 
 export type Event =
+  /** Whoever had the lease before acts no more. */
+  | 'alone'
   /** There is a position to read from. */
   | 'anchored'
   | 'page'
@@ -47,6 +53,8 @@ export type Event =
   | 'halted'
   /** This host was asked to stop. */
   | 'stop'
+  /** Another host took the lease, and waits for an answer. */
+  | 'taken-away'
   /** Nothing is being handled, and what was acknowledged is stored. */
   | 'settled'
   | 'lost';
@@ -61,10 +69,12 @@ const READING = {
   gone: 'settling',
   halted: 'draining',
   stop: 'draining',
+  'taken-away': 'yielding',
   lost: 'lost',
 } as const satisfies Partial<Record<Event, State>>;
 
 const NEVER = {
+  alone: 'impossible',
   anchored: 'impossible',
   page: 'impossible',
   taken: 'impossible',
@@ -75,12 +85,23 @@ const NEVER = {
   gone: 'impossible',
   halted: 'impossible',
   stop: 'impossible',
+  'taken-away': 'impossible',
   settled: 'impossible',
   lost: 'impossible',
 } as const satisfies Record<Event, Next>;
 
 /** Every event in every state; the supervisor moves by this table alone. */
 export const TRANSITIONS = {
+  // What is to be split is split by its one owner.
+  awaiting: {
+    ...NEVER,
+    ...READING,
+    throttled: 'awaiting',
+    failed: 'awaiting',
+    gone: 'awaiting',
+    halted: 'impossible',
+    alone: 'anchoring',
+  },
   anchoring: { ...NEVER, ...READING, anchored: 'reading' },
   reading: { ...NEVER, ...READING, page: 'offering', nothing: 'idle' },
   offering: { ...NEVER, ...READING, taken: 'reading' },
@@ -90,6 +111,16 @@ export const TRANSITIONS = {
   // A handler that fails now has acknowledged nothing, and the stored position says so: it is done again by whoever goes on.
   settling: { ...NEVER, ...READING, failed: 'settling', gone: 'settling', halted: 'settling', settled: 'split' },
   draining: { ...NEVER, ...READING, failed: 'draining', gone: 'draining', stop: 'draining', settled: 'ended' },
+  yielding: {
+    ...NEVER,
+    failed: 'yielding',
+    gone: 'yielding',
+    halted: 'yielding',
+    stop: 'yielding',
+    'taken-away': 'yielding',
+    settled: 'lost',
+    lost: 'lost',
+  },
   split: NEVER,
   ended: NEVER,
   lost: NEVER,

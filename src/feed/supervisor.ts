@@ -39,6 +39,8 @@ export interface Tenure {
   progress(): void;
   /** Resolves when the low watermark is stored as it is now. @throws LeaseLost */
   settled(): Promise<void>;
+  /** Resolves when a write has confirmed that the lease is this tenure's. @throws LeaseLost */
+  confirm(): Promise<void>;
 }
 
 /** A handler's last word: whatever reads on would only fail again. The host stops as if it had been asked to. */
@@ -67,6 +69,8 @@ export interface SupervisorOptions {
   /** Waits until a page of a range may be read. */
   readonly budget?: TakeForReading | undefined;
   readonly pollMs: number;
+  /** By when, monotonic, whoever the lease was taken from can't act any more (L1c). */
+  readonly aloneAt: number;
   /** A read or a handler that takes longer gives the lease up (L8). */
   readonly stallMs: number;
   /** A change that is handled and not acknowledged for longer does so too. */
@@ -127,7 +131,7 @@ export class Supervisor {
     this.#pageSize = options.pageSize && new PageSize(options.pageSize);
     this.#read = session.lease.position ?? '';
     this.status = {
-      state: 'anchoring',
+      state: session.lease.takenFrom ? 'awaiting' : 'anchoring',
       position: session.lease.position,
       idleSince: undefined,
       checkedAt: undefined,
@@ -165,6 +169,20 @@ export class Supervisor {
   }
 
   readonly #actions: Record<Exclude<State, Terminal>, () => Promise<Event>> = {
+    awaiting: async () => {
+      const { clock, aloneAt, container } = this.#options;
+      const since = clock.monotonic();
+      const { stop } = this.#orders;
+      const { signal, takenAway } = this.#session;
+      const from = this.#session.lease.takenFrom?.owner ?? '';
+      const answered = await this.#session.alone(aloneAt, AbortSignal.any([signal, takenAway, stop]));
+      const { id, position } = this.#session.lease;
+      emit('lease:handover', { container, lease: id, from, answered, waitedMs: clock.monotonic() - since });
+      this.status.position = position;
+      this.#reopen(position ?? '');
+      return 'alone';
+    },
+
     anchoring: async () => {
       const { start, startedBefore, source } = this.#options;
       if (source.prepare) {
@@ -253,7 +271,8 @@ export class Supervisor {
 
     retrying: async () => {
       // The window's failure is what may have brought us here: it interrupts no more.
-      this.#interrupts = AbortSignal.any([this.#session.signal, this.#orders.stop, this.#orders.split]);
+      const { signal, takenAway } = this.#session;
+      this.#interrupts = AbortSignal.any([signal, takenAway, this.#orders.stop, this.#orders.split]);
       await until(this.#window.close(), this.#interrupts);
       await this.#options.clock.sleep(this.#backoffMs, this.#interrupts);
       this.#reopen(this.#window.position);
@@ -262,20 +281,30 @@ export class Supervisor {
 
     settling: () => this.#settle(),
     draining: () => this.#settle(),
+
+    yielding: async () => {
+      await until(this.#window.close(), this.#session.signal);
+      await this.#session.answer();
+      return 'settled';
+    },
   };
 
   /** Lets what runs end, begins nothing more, and stores how far that got. */
   async #settle(): Promise<Event> {
-    await until(this.#window.close(), this.#session.signal);
+    const { signal, takenAway } = this.#session;
+    await until(this.#window.close(), AbortSignal.any([signal, takenAway]));
     await this.#session.settled();
     return 'settled';
   }
 
   #eventOf(error: unknown, state: State): Event {
     const { stop, split } = this.#orders;
-    if (this.#session.signal.aborted || error instanceof LeaseLost) return 'lost';
-    const ending = state === 'draining' || state === 'settling';
-    if (stop.aborted && !ending) return 'stop';
+    const { signal, takenAway } = this.#session;
+    if (signal.aborted) return 'lost';
+    if (takenAway.aborted && state !== 'yielding') return 'taken-away';
+    if (error instanceof LeaseLost) return 'lost';
+    const ending = state === 'draining' || state === 'settling' || state === 'yielding' || state === 'awaiting';
+    if (stop.aborted && (!ending || state === 'awaiting')) return 'stop';
     if (split.aborted && !ending) return 'gone';
     const { failed } = this.#window;
     const cause: unknown = failed.aborted ? failed.reason : error;
@@ -301,7 +330,8 @@ export class Supervisor {
   }
 
   #signals(): AbortSignal {
-    return AbortSignal.any([this.#session.signal, this.#orders.stop, this.#orders.split, this.#window.failed]);
+    const { signal, takenAway } = this.#session;
+    return AbortSignal.any([signal, takenAway, this.#orders.stop, this.#orders.split, this.#window.failed]);
   }
 
   #reopen(position: string): void {
@@ -340,6 +370,7 @@ export class Supervisor {
     const { handle, manual, clock, stallMs, unacknowledgedMs } = this.#options;
     // Asked just before the handler begins: each of several that compute takes its time.
     for (let renewal; (renewal = this.#session.fresh());) await renewal;
+    this.#session.assertMayBegin();
     const since = clock.monotonic();
     const acknowledged = manual ? this.#aged(changes, acknowledge, unacknowledgedMs) : acknowledge;
     const about = { container: this.#options.container, lease: this.#session.lease.id, changes: changes.length };
@@ -354,6 +385,7 @@ export class Supervisor {
           },
           progress: () => watch.progress(),
           settled: () => this.#session.settled(),
+          confirm: () => this.#session.confirm(),
         }),
       );
       await this.#told(changes.length, since, work);

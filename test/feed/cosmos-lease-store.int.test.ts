@@ -142,7 +142,7 @@ describe('every write is conditional', () => {
     expect(theirs).toMatchObject({ owner: 'b', position: '"5"' });
     await expect(a.renew(mine, '"9"')).rejects.toBeInstanceOf(LeaseLost);
     await expect(a.renew(mine)).rejects.toBeInstanceOf(LeaseLost);
-    await a.release(mine);
+    await expect(a.release(mine)).rejects.toBeInstanceOf(LeaseLost);
     expect(await read('P..0')).toMatchObject({ Owner: 'b', ContinuationToken: '"5"' });
     await b.renew(theirs, '"6"');
   });
@@ -152,7 +152,7 @@ describe('every write is conditional', () => {
     const mine = some(await a.acquire(await first()));
     await leases.item('P..0', 'P..0').delete();
     await expect(a.renew(mine)).rejects.toBeInstanceOf(LeaseLost);
-    await a.release(mine);
+    await expect(a.release(mine)).rejects.toBeInstanceOf(LeaseLost);
     expect(await a.acquire(mine)).toBeUndefined();
   });
 
@@ -286,7 +286,7 @@ describe('a lease container', () => {
     ]);
     for (const listed of await a.list()) {
       const mine = await a.renew(some(await a.acquire(listed)), '"33"');
-      await a.assertOwned(mine);
+      expect(await a.read(mine)).toEqual(mine);
       await a.release(mine);
     }
     expect((await documents()).filter(({ id }) => id.includes('..'))).toEqual([
@@ -393,6 +393,11 @@ describe('leases of others under the same prefix', () => {
     expect(listed.map(({ id }) => id)).toEqual(['P..1']);
     for (const lease of listed) await a.acquire(lease);
     expect(await documents()).toContainEqual(expect.objectContaining(strange));
+    const [first] = await a.ranges();
+    await expect(a.create(some(first), undefined)).rejects.toMatchObject({
+      code: 'lease-unreadable',
+      message: expect.stringContaining('its version 2 is none that is known here') as string,
+    });
   });
 
   it('of the other feed are refused, whichever it is', async () => {

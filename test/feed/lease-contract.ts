@@ -57,9 +57,8 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       const theirs = some(await b.acquire(await only(b)));
       expect(theirs).toMatchObject({ owner: 'b', position: '"5"' });
       await expect(a.renew(mine, '"9"')).rejects.toBeInstanceOf(LeaseLost);
-      await expect(a.assertOwned(mine)).rejects.toBeInstanceOf(LeaseLost);
-      await b.assertOwned(theirs);
-      await a.release(mine);
+      expect(await a.read(mine)).toEqual(theirs);
+      await expect(a.release(mine)).rejects.toBeInstanceOf(LeaseLost);
       expect(await only(b)).toMatchObject({ owner: 'b', position: '"5"' });
     });
 
@@ -72,6 +71,46 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(await b.acquire(seen, 'owner')).toMatchObject({ owner: 'b', position: '"7"' });
       await expect(a.renew(renewed)).rejects.toBeInstanceOf(LeaseLost);
       expect(await b.acquire(seen, 'owner'), 'no longer that owner’s').toBeUndefined();
+    });
+
+    it('says of a stolen lease from whom, until that one has answered how far it came', async () => {
+      const { a, b, only } = await prepared();
+      const mine = await a.renew(some(await a.acquire(await only(a))), '"7"');
+      const theirs = some(await b.acquire(await only(b), 'owner'));
+      expect(theirs).toMatchObject({ owner: 'b', takenFrom: { owner: 'a', tenure: mine.tenure } });
+      expect(theirs.tenure).not.toBe(mine.tenure);
+      await b.handOver(theirs, '"99"');
+      expect((await b.renew(theirs)).takenFrom, 'only its former owner answers').toEqual(theirs.takenFrom);
+      await a.handOver(mine, '"9"');
+      await a.handOver(mine, '"8"');
+      const answered = await only(b);
+      expect(answered).toMatchObject({ owner: 'b', tenure: theirs.tenure, position: '"9"' });
+      expect(answered.takenFrom).toBeUndefined();
+      expect((await b.renew(answered, '"10"')).position).toBe('"10"');
+    });
+
+    it('lets nobody answer any more once the lease was taken over', async () => {
+      const { a, b, only } = await prepared();
+      const mine = await a.renew(some(await a.acquire(await only(a))), '"7"');
+      const theirs = await b.takeOver(some(await b.acquire(await only(b), 'owner')));
+      expect(theirs).toMatchObject({ owner: 'b', position: '"7"' });
+      expect(theirs.takenFrom).toBeUndefined();
+      await a.handOver(mine, '"9"');
+      expect((await b.renew(theirs)).position).toBe('"7"');
+    });
+
+    it('keeps from whom a lease was stolen over a release, and steals it only as it was listed', async () => {
+      const { store, a, b, only } = await prepared();
+      const c = store('c');
+      const mine = some(await a.acquire(await only(a)));
+      const seen = await only(c);
+      const theirs = some(await b.acquire(await only(b), 'owner'));
+      expect(await c.acquire(seen, 'owner')).toBeUndefined();
+      await b.release(theirs);
+      const third = some(await c.acquire(await only(c)));
+      expect(third).toMatchObject({ owner: 'c', takenFrom: { owner: 'a', tenure: mine.tenure } });
+      await a.handOver(mine, '"5"');
+      expect(await only(c)).toMatchObject({ owner: 'c', tenure: third.tenure, position: '"5"' });
     });
 
     it('renews without touching the position, and frees without touching it', async () => {
@@ -104,7 +143,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect(listed.map(({ position, owner }) => [position, owner])).toEqual(parts.map(() => ['"8"', null]));
       await expect(a.renew(parent)).rejects.toBeInstanceOf(LeaseLost);
       expect(await a.acquire(parent)).toBeUndefined();
-      await a.release(parent);
+      await expect(a.release(parent)).rejects.toBeInstanceOf(LeaseLost);
     });
 
     it('fills the part of a range that no lease covers, and nothing else', async () => {

@@ -1,78 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { WRITE_BOUND_MS } from '../../src/base/bounds.ts';
-import { type Lease, LeaseLost, type LeaseStore } from '../../src/feed/lease.ts';
-import { LeaseInDoubt, LeaseSession, PageTooOld, type SessionOptions } from '../../src/feed/lease-session.ts';
-import { ManualClock } from '../support/clock.ts';
-
-const LEASE: Lease = { id: 'P..0', token: '0', range: { min: '', max: 'FF' }, owner: 'me', etag: '"0"' };
-
-interface Asked {
-  readonly etag: string;
-  readonly position: string | undefined;
-  readonly answer: () => void;
-  readonly fail: (error: unknown) => void;
-}
-
-/** A store whose answers the test gives; every write makes a new ETag, as the server's do. */
-class HeldStore implements Pick<LeaseStore, 'renew' | 'release'> {
-  readonly asked: Asked[] = [];
-  readonly released: string[] = [];
-  underway = 0;
-  mostUnderway = 0;
-  /** Answers by itself. */
-  answers = false;
-  #writes = 0;
-
-  renew(lease: Lease, position?: string): Promise<Lease> {
-    const { promise, resolve, reject } = Promise.withResolvers<Lease>();
-    this.mostUnderway = Math.max(this.mostUnderway, ++this.underway);
-    const written = { ...lease, ...(position === undefined ? {} : { position }), etag: `"${++this.#writes}"` };
-    const end = (): void => void (this.underway -= 1);
-    const answer = (): void => (end(), resolve(written));
-    this.asked.push({ etag: lease.etag, position, answer, fail: (error) => (end(), reject(error)) });
-    if (this.answers) answer();
-    return promise;
-  }
-
-  release(lease: Lease): Promise<void> {
-    this.mostUnderway = Math.max(this.mostUnderway, this.underway + 1);
-    this.released.push(lease.etag);
-    return Promise.resolve();
-  }
-
-  prepare(): Promise<void> {
-    throw new Error('A session prepares nothing');
-  }
-
-  list(): Promise<Lease[]> {
-    throw new Error('A session lists nothing');
-  }
-
-  acquire(): Promise<Lease> {
-    throw new Error('A session acquires nothing');
-  }
-}
-
-function begin(timings: Partial<SessionOptions> = {}, heldFor = 0) {
-  const clock = new ManualClock();
-  const store = new HeldStore();
-  const options = { container: 'c', store, clock, renewMs: 1_000, expirationMs: 10_000, ...timings };
-  const session = new LeaseSession(LEASE, clock.monotonic() - heldFor, options);
-  onTestFinished(() => {
-    store.answers = true;
-    return session.end(false);
-  });
-  const page = { readAt: clock.monotonic() };
-  /** Time passes, and the event loop with it. */
-  const pass = async (ms: number): Promise<void> => {
-    for (let left = ms; left > 0; left -= 250) {
-      clock.advance(Math.min(left, 250));
-      await turn();
-    }
-  };
-  return { clock, store, session, fence: session.fence(page), pass };
-}
+import { LeaseLost } from '../../src/feed/lease.ts';
+import { LeaseInDoubt, PageTooOld } from '../../src/feed/lease-session.ts';
+import { type HeldStore, begin } from './session-stage.ts';
 
 const positions = ({ asked }: HeldStore): (string | undefined)[] => asked.map(({ position }) => position);
 

@@ -59,12 +59,20 @@ export class CutStore implements LeaseStore {
     return this.#through(() => this.#inner.ranges());
   }
 
-  create(range: FeedRange, position: string | undefined): Promise<void> {
-    return this.#through(() => this.#inner.create(range, position));
+  create(range: FeedRange, position: string | undefined, from?: Lease): Promise<boolean> {
+    return this.#through(() => this.#inner.create(range, position, from));
   }
 
-  assertOwned(lease: Lease): Promise<void> {
-    return this.#through(() => this.#inner.assertOwned(lease));
+  read(lease: Lease): Promise<Lease | undefined> {
+    return this.#through(() => this.#inner.read(lease));
+  }
+
+  takeOver(lease: Lease): Promise<Lease> {
+    return this.#through(() => this.#inner.takeOver(lease));
+  }
+
+  handOver(lease: Lease, position?: string): Promise<void> {
+    return this.#through(() => this.#inner.handOver(lease, position));
   }
 
   remove(lease: Lease): Promise<void> {

@@ -239,8 +239,15 @@ class History {
       list: () => inner.list(),
       release: (lease) => inner.release(lease),
       ranges: () => inner.ranges(),
-      create: (range, position) => inner.create(range, position),
-      assertOwned: (lease) => inner.assertOwned(lease),
+      create: (range, position, from) => inner.create(range, position, from),
+      read: (lease) => inner.read(lease),
+      takeOver: (lease) => forward(lease.id, () => inner.takeOver(lease)),
+      handOver: (lease, position) => {
+        if (position !== undefined) {
+          this.#checkpoints.push({ range: lease.range, lsn: lsnOf(position), moment: ++this.#moment });
+        }
+        return inner.handOver(lease, position);
+      },
       remove: (lease) => inner.remove(lease),
       acquire: async (lease, from) => {
         const others = [...this.#tenures.values()].filter(({ range }) => range === rangeId(lease.range));

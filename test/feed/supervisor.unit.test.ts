@@ -20,7 +20,9 @@ interface Supervising extends Partial<Pick<SupervisorOptions, 'stallMs'>> {
 /** A lease whose feed begins with one change; a read takes `readMs` and a handler `handlerMs`. */
 function supervise(readMs: number, handlerMs: number, options: Supervising = {}) {
   const { clock = new ManualClock(), handle = () => clock.sleep(handlerMs), stallMs = 60_000 } = options;
-  const store = { renew: (lease: Lease) => Promise.resolve(lease), release: () => Promise.resolve() };
+  const kept = (lease: Lease): Promise<Lease> => Promise.resolve(lease);
+  const done = (): Promise<void> => Promise.resolve();
+  const store = { renew: kept, release: done, read: kept, takeOver: kept, handOver: done };
   const begun: number[] = [];
   const version = { epoch: 1, lsn: 1, etag: '"1"' };
   const change: Change = { container: 'c', type: 'item', key: ['k'], id: 'i', version, at: 0, op: 'upsert' };
@@ -47,6 +49,7 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
       mostUnacknowledged: 100,
       manual: false,
       pollMs: POLL_MS,
+      aloneAt: 0,
       stallMs,
       unacknowledgedMs: 60_000,
       storedFirst: false,
@@ -54,7 +57,7 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
     },
     { stop: stop.signal, split: new AbortController().signal },
   );
-  const done = supervisor.run();
+  const ended = supervisor.run();
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed++) {
       for (let turns = 0; turns < 3; turns++) await turn();
@@ -63,7 +66,7 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
   };
   const end = async (): Promise<void> => {
     stop.abort();
-    await done;
+    await ended;
     await session.end(false);
   };
   return { begun, supervisor, session, pass, end };

@@ -50,6 +50,8 @@ export interface LeaseDocument extends Record<string, unknown> {
   FeedRange?: { Range: { min: string; max: string } };
   Mode?: string;
   properties?: Record<string, string>;
+  /** Of our hosts; others neither know nor keep it. */
+  millrace?: { tenure: string; takenFrom?: { owner: string; tenure: string } };
   /** The partition key of a lease container with the key `/partitionKey`. */
   partitionKey?: string;
   _etag?: string;

@@ -23,6 +23,7 @@ const KNOWN = new Set([
   'timestamp',
   'properties',
   'partitionKey',
+  'millrace',
 ]);
 
 /**

@@ -64,6 +64,8 @@ export class History {
   readonly #order: ((change: Change) => string) | undefined;
   readonly #manual: boolean;
   readonly #start: 'beginning' | 'now';
+  /** People delete and double leases. */
+  readonly #meddling: boolean;
   readonly #timings: Timings;
   #calm = false;
 
@@ -74,6 +76,7 @@ export class History {
     this.#world = new World(random);
     this.#order = ORDERS[random.int(ORDERS.length)];
     this.#manual = random.chance(0.25);
+    this.#meddling = random.chance(0.5);
     this.#start = random.chance(0.5) ? 'now' : 'beginning';
     this.#container = new Container(this.#world, random.pick([1, 2, 4]));
     this.#timings = { ...TIMINGS, checkpointMs: random.pick(INTERVALS) };
@@ -151,11 +154,14 @@ export class History {
       this.#world.in(random.int(2 * TIMINGS.expirationMs), () => host.process.resume());
     } else if (kind < 0.86) this.#container.split();
     else if (kind < 0.89) this.#container.merge();
+    else if (!this.#meddling) return;
     else if (kind < 0.91 && this.#leases.documents.size > 0) {
       const one = random.pick([...this.#leases.documents.values()]);
+      this.#oracle.meddled(one.range);
       this.#leases.delete(one.id);
     } else if (kind < 0.92 && this.#leases.documents.size > 0) {
       const { range, position } = random.pick([...this.#leases.documents.values()]);
+      this.#oracle.meddled(range);
       this.#leases.create(range, position, 'x');
     }
   }
@@ -243,7 +249,7 @@ export class History {
     const random = this.#random;
     const { changes } = page;
     const order = this.#order ?? (() => 'page');
-    const seen = this.#oracle.begins(host, `P..${tenure.token}`, fence.signal, changes, order);
+    const seen = this.#oracle.begins(host, `P..${tenure.token}`, page.range!, fence.signal, changes, order);
     let handled = false;
     try {
       for (const change of changes) {
@@ -256,8 +262,8 @@ export class History {
         // It computes: nothing else happens in its process meanwhile.
         if (random.chance(0.01)) await this.#compute(process);
         fence.assert();
-        this.#oracle.acts(seen);
         const { id, version } = change;
+        this.#oracle.acts(seen, version.lsn);
         await remote(process, NO_FAULTS, () => this.#oracle.durable(id, version.lsn));
         if (this.#manual) this.#acknowledgeLater(process, tenure, change);
       }

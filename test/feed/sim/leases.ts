@@ -9,6 +9,9 @@ export interface Watcher {
   stored(lease: Lease, before: Lease | undefined): void;
   acquired(host: string, lease: Lease, before: Lease, from: 'nobody' | 'owner', writtenAt: number): void;
   removed(lease: Lease): void;
+  /** Whoever had it before acts no more: as that one said itself, or as it can't any longer. */
+  tookOver(host: string, id: string): void;
+  answered(host: string, id: string): void;
   /** The answer by which a host learned that its lease is lost. */
   told(host: string, id: string): void;
 }
@@ -23,6 +26,7 @@ export class Leases {
   readonly #past: { readonly at: number; readonly leases: readonly Lease[] }[] = [];
   preparedAt: number | undefined;
   #etags = 0;
+  #tenures = 0;
 
   constructor(world: World, container: Container, watcher: Watcher) {
     this.#world = world;
@@ -48,11 +52,11 @@ export class Leases {
     this.#remember();
   }
 
-  create(range: FeedRange, position: string | undefined, twin = ''): void {
+  create(range: FeedRange, position: string | undefined, twin = ''): boolean {
     const partition = this.#container.ranges.find(({ min, max }) => min === range.min && max === range.max)?.id;
     const token = (partition ?? rangeId(range)) + twin;
     const id = `P..${token}`;
-    if (this.documents.has(id)) return;
+    if (this.documents.has(id)) return false;
     const { min, max } = range;
     this.put({
       id,
@@ -62,6 +66,7 @@ export class Leases {
       etag: '',
       ...(position === undefined ? {} : { position }),
     });
+    return true;
   }
 
   /** As a process called `host` sees them. */
@@ -97,18 +102,22 @@ export class Leases {
       initializedAt: () => call(() => (this.preparedAt === undefined ? undefined : new Date(this.preparedAt))),
       list: () => {
         const lag = random.chance(0.3) ? random.int(800) : 0;
-        return call(() => {
-          const then = this.#past.findLast(({ at }) => at <= this.#world.now - lag) ?? this.#past[0];
-          return [...(then?.leases ?? [])];
-        });
+        return call(() => [...this.#then(lag)]);
       },
       acquire: (lease, from = 'nobody') =>
         call(() => {
           const stored = this.documents.get(lease.id);
-          const asSeen = from === 'owner' ? stored?.owner === lease.owner : stored?.etag === lease.etag;
-          if (!stored || !asSeen) return undefined;
+          const asListed =
+            stored?.owner === lease.owner &&
+            stored.tenure === lease.tenure &&
+            stored.takenFrom?.tenure === lease.takenFrom?.tenure;
+          if (!stored || !(from === 'owner' ? asListed : stored.etag === lease.etag)) return undefined;
           const writtenAt = this.#writtenAt.get(lease.id) ?? 0;
-          const taken = this.put({ ...stored, owner: host });
+          const tenure = `t${++this.#tenures}`;
+          const { owner } = stored;
+          const takenFrom =
+            from === 'owner' && owner !== null ? { owner, tenure: stored.tenure ?? '' } : stored.takenFrom;
+          const taken = this.put({ ...stored, owner: host, tenure, ...(takenFrom && { takenFrom }) });
           this.#watcher.acquired(host, taken, stored, from, writtenAt);
           return taken;
         }),
@@ -123,20 +132,40 @@ export class Leases {
         ),
       ranges: () => call(() => this.#container.ranges),
       create: (range, position) => call(() => this.create(range, position)),
-      assertOwned: (lease) =>
+      read: ({ id }) => {
+        const lag = random.chance(0.3) ? random.int(800) : 0;
+        return call(() => this.#then(lag).find((lease) => lease.id === id));
+      },
+      takeOver: (lease) =>
         told(
           lease.id,
-          call(() => void own(lease)),
+          call(() => {
+            const { takenFrom: _, ...rest } = own(lease);
+            this.#watcher.tookOver(host, lease.id);
+            return this.put(rest);
+          }),
         ),
+      handOver: (lease, position) =>
+        call(() => {
+          const stored = this.documents.get(lease.id);
+          if (!stored?.takenFrom || stored.takenFrom.tenure !== lease.tenure) return;
+          const { takenFrom: _, ...rest } = stored;
+          this.#watcher.answered(host, lease.id);
+          this.put({ ...rest, ...(position === undefined ? {} : { position }) });
+        }),
       remove: (lease) =>
         call(() => {
           if (this.documents.get(lease.id)?.etag === lease.etag) this.delete(lease.id);
         }),
       release: (lease) =>
         call(() => {
-          if (this.documents.get(lease.id)?.etag === lease.etag) this.put({ ...own(lease), owner: null });
+          this.put({ ...own(lease), owner: null });
         }),
     };
+  }
+
+  #then(lag: number): readonly Lease[] {
+    return (this.#past.findLast(({ at }) => at <= this.#world.now - lag) ?? this.#past[0])?.leases ?? [];
   }
 
   #remember(): void {

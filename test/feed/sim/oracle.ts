@@ -1,7 +1,8 @@
 import type { Events } from '../../../src/base/diagnostics.ts';
 import type { Change } from '../../../src/feed/change.ts';
 import type { Lease } from '../../../src/feed/lease.ts';
-import { lsnOf } from '../../../src/feed/position.ts';
+import type { FeedRange } from '../../../src/cosmos/ranges.ts';
+import { lsnOf, overlaps } from '../../../src/feed/position.ts';
 import type { Container } from './feed.ts';
 import type { Watcher } from './leases.ts';
 import type { World } from './world.ts';
@@ -22,6 +23,11 @@ export interface Rules {
 interface Tenure {
   readonly host: string;
   readonly lease: string;
+  readonly range: FeedRange;
+  /** Tenures are numbered as their leases were taken. */
+  readonly number: number;
+  /** The highest lsn that was handed on. */
+  reached: number;
   /** Set by what happened elsewhere: from then on nothing may be begun. */
   over: string | undefined;
   readonly newest: Map<string, number>;
@@ -41,6 +47,11 @@ export class Oracle implements Watcher {
   readonly #durable = new Map<string, number>();
   readonly #tenures = new Map<AbortSignal, Tenure>();
   readonly #stolen = new Map<string, string>();
+  /** By host and lease, the number of its last acquisition. */
+  readonly #acquisitions = new Map<string, number>();
+  #acquired = 0;
+  /** Where people deleted or doubled leases: two owners may be at work there, whatever hosts do. */
+  readonly #meddled: FeedRange[] = [];
   readonly #steals = new Map<string, number>();
   readonly #decided = new Map<string, string>();
   readonly #writing = new Map<string, number>();
@@ -81,6 +92,7 @@ export class Oracle implements Watcher {
   }
 
   acquired(host: string, lease: Lease, before: Lease, from: 'nobody' | 'owner', writtenAt: number): void {
+    this.#acquisitions.set(`${host} ${lease.id}`, ++this.#acquired);
     if (before.owner !== null && before.owner !== host && from === 'nobody') {
       const unchanged = this.#world.now - writtenAt;
       if (unchanged <= this.#rules.expirationMs)
@@ -112,8 +124,19 @@ export class Oracle implements Watcher {
   }
 
   told(host: string, id: string): void {
+    // Whoever took it waits for this host's answer: what was begun may end.
+    if ([...this.#leases()].some((lease) => lease.id === id && lease.takenFrom?.owner === host)) return;
     for (const tenure of this.#tenures.values())
       if (tenure.host === host && tenure.lease === id) tenure.over ??= 'it was told that its lease is lost';
+  }
+
+  answered(host: string, id: string): void {
+    for (const tenure of this.#tenures.values())
+      if (tenure.host === host && tenure.lease === id) tenure.over ??= 'it had answered that it does no more';
+  }
+
+  tookOver(host: string, id: string): void {
+    this.#end(id, host, 'another host took it and has waited for long enough');
   }
 
   listed(host: string): void {
@@ -153,10 +176,26 @@ export class Oracle implements Watcher {
     this.#costOf(host, id).allowed += 1;
   }
 
-  /** L4, L10: a handler is begun. */
+  meddled(range: FeedRange): void {
+    this.#meddled.push(range);
+  }
+
+  /** L1c: what an old owner delivers must not come after something newer of the same range from a later owner. */
+  #delivers(tenure: Tenure, lsn: number): void {
+    if (this.#meddled.some((range) => overlaps(range, tenure.range))) return;
+    for (const other of this.#tenures.values())
+      if (other.number > tenure.number && other.reached > lsn && overlaps(other.range, tenure.range))
+        this.#fail(
+          'L1c',
+          `${tenure.host} delivers @${lsn} of ${tenure.lease} after ${other.host} delivered @${other.reached}`,
+        );
+  }
+
+  /** L1c, L4, L10: a handler is begun. */
   begins(
     host: string,
     lease: string,
+    range: FeedRange,
     signal: AbortSignal,
     changes: readonly Change[],
     order: (change: Change) => string,
@@ -164,6 +203,9 @@ export class Oracle implements Watcher {
     const tenure = this.#tenures.get(signal) ?? {
       host,
       lease,
+      range,
+      number: this.#acquisitions.get(`${host} ${lease}`) ?? 0,
+      reached: -1,
       over: undefined,
       newest: new Map<string, number>(),
       busy: new Map<string, number>(),
@@ -189,6 +231,7 @@ export class Oracle implements Watcher {
     if (busy > 1) this.#fail('L10', `${value} is handled twice at once`);
     tenure.inHand += changes.length;
     for (const { id, version } of changes) {
+      this.#delivers(tenure, version.lsn);
       const newest = tenure.newest.get(id) ?? 0;
       if (version.lsn < newest) this.#fail('L10', `${id}@${version.lsn} was handed on after @${newest}`);
       tenure.newest.set(id, version.lsn);
@@ -196,6 +239,7 @@ export class Oracle implements Watcher {
       this.#given.set(`${id}@${version.lsn}`, times);
       if (times > 1) this.repeated += 1;
     }
+    tenure.reached = Math.max(tenure.reached, ...changes.map(({ version }) => version.lsn));
     if (tenure.inHand > 2 * this.#rules.window) this.#fail('L10', `${tenure.inHand} changes in hand`);
     return tenure;
   }
@@ -207,8 +251,10 @@ export class Oracle implements Watcher {
     tenure.inHand -= changes.length;
   }
 
-  /** L1: the fence let a write begin. */
-  acts({ host, lease, over }: Tenure): void {
+  /** L1, L1c: the fence let the write of a change begin. */
+  acts(tenure: Tenure, lsn: number): void {
+    const { host, lease, over } = tenure;
+    this.#delivers(tenure, lsn);
     if (over !== undefined) this.#fail('L1', `${host} acts for ${lease} though ${over}`);
   }
 
@@ -228,7 +274,7 @@ export class Oracle implements Watcher {
       this.mayRepeat += 2 * this.#rules.window;
     }
     if (name === 'lease:acquired') {
-      this.#states.set(key, 'anchoring');
+      this.#states.delete(key);
       this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
       this.#costOf(host, of.lease ?? '').allowed += 2;
       if (this.#open.get(key) !== 1) this.#fail('L12', `${key} was acquired twice without a release`);
@@ -243,7 +289,7 @@ export class Oracle implements Watcher {
     }
     if (name === 'lease:state') {
       const { from, to } = event as Events['lease:state'];
-      if (this.#states.get(key) !== from)
+      if ((this.#states.get(key) ?? from) !== from)
         this.#fail('L12', `${key} was ${this.#states.get(key)}, and then moved from ${from}`);
       this.#states.set(key, to);
     }

@@ -6,7 +6,7 @@ import type { Change } from '../../src/feed/change.ts';
 import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
 import { FeedHost, type Timings } from '../../src/feed/feed-host.ts';
 import { CosmosChangeSource } from '../../src/feed/source.ts';
-import type { Handle } from '../../src/feed/supervisor.ts';
+import type { Handle } from '../../src/feed/handle.ts';
 
 export interface HostOptions {
   readonly source: Container;

@@ -32,6 +32,18 @@ export interface Events {
   /** A handler threw; `attempt` counts from 1. */
   'handler:failed': { container: string; lease: string; changes: number; attempt: number; error: unknown };
   'feed:page': { container: string; lease: string; changes: number; charge: number };
+  /**
+   * What was handed on and not acknowledged comes again, here or at another host, and why: so many changes after a
+   * position, which this host has handed on so often.
+   */
+  'feed:rejected': {
+    container: string;
+    lease: string;
+    position: string;
+    changes: number;
+    deliveries: number;
+    error: unknown;
+  };
   'feed:failed': { container: string; lease: string; error: unknown };
   'balancer:failed': { container: string; error: unknown };
   /** What changes left to be done after their page couldn't be gone on with; it is tried again. */

@@ -4,14 +4,16 @@ import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
 import type { Change } from './change.ts';
-import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
+import { type Lease, LeaseLost, LeaseStalled, type LeaseStore } from './lease.ts';
+import { RangeMemory } from './range-memory.ts';
 import { LeaseSession } from './lease-session.ts';
 import { intersection } from './position.ts';
 import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from './source.ts';
 import type { Decision, Sighting, Terminal } from './states.ts';
 import { Sightings } from './sightings.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
-import { Halt, type Handle, Supervisor, type SupervisorStatus, type TakeForReading } from './supervisor.ts';
+import { Halt, type Handle, type TakeForReading } from './handle.ts';
+import { Supervisor, type SupervisorStatus } from './supervisor.ts';
 import { until } from './until.ts';
 
 /** Milliseconds; those that .NET and Functions have too have their defaults. */
@@ -95,6 +97,7 @@ export class FeedHost {
   readonly #halted = Promise.withResolvers<never>();
   readonly #running = new Map<string, Running>();
   readonly #sightings: Sightings;
+  readonly #memories = new Map<string, RangeMemory>();
   readonly #decided = new Map<string, `${Sighting} ${Decision}`>();
   #starting: Promise<void> | undefined;
   #balancing: Promise<void> = Promise.resolve();
@@ -231,7 +234,12 @@ export class FeedHost {
     const expired = this.#sightings.observe(listed, now);
     const handedOver = new Set(listed.filter((lease) => this.#sightings.aloneAt(lease, now) > now).map(({ id }) => id));
     for (const lease of listed) this.#noteTaken(lease);
-    const verdicts = balance(listed, { host, supervised, expired, handedOver, starting, least, most });
+    const ids = new Set(listed.map(({ id }) => id));
+    for (const id of this.#memories.keys()) if (!ids.has(id)) this.#memories.delete(id);
+    const left = this.#sightings.left(listed, now);
+    const standingBack = new Set([...this.#memories].filter(([, of]) => of.isLeftToOthers(now)).map(([id]) => id));
+    const seen = { supervised, expired, left, handedOver, standingBack };
+    const verdicts = balance(listed, { host, ...seen, starting, least, most });
     const gaps = gapsOf(listed);
     const restless = gaps.length > 0 || verdicts.some(({ decision }) => decision === 'take' || decision === 'steal');
     this.#nextListing = this.#sightings.next(listed, supervised, now, restless);
@@ -289,7 +297,7 @@ export class FeedHost {
   }
 
   #run(lease: Lease, acquiredAt: number): void {
-    const { container, host, leases, source, handle, start, order, manual = false, pageSize, budget } = this.#options;
+    const { container, host, leases, source, handle, start, order, manual = false, budget } = this.#options;
     const { concurrency = 16, mostUnacknowledged = 10_000 } = this.#options;
     const { renewMs, expirationMs, checkpointMs, pollMs, stallMs, unacknowledgedMs } = this.#timings;
     const clock = this.#clock;
@@ -308,7 +316,7 @@ export class FeedHost {
         concurrency,
         mostUnacknowledged,
         manual,
-        pageSize,
+        memory: this.#memoryOf(lease),
         budget,
         pollMs,
         aloneAt: this.#sightings.aloneAt(lease, clock.monotonic()),
@@ -347,11 +355,21 @@ export class FeedHost {
     }
   }
 
+  #memoryOf({ id }: Lease): RangeMemory {
+    const memory = this.#memories.get(id) ?? new RangeMemory(this.#options.pageSize);
+    this.#memories.set(id, memory);
+    return memory;
+  }
+
   /** The tenure is over; where it ended is remembered, for should the lease vanish. */
-  #forget({ lease }: LeaseSession): void {
+  #forget({ lease, signal }: LeaseSession): void {
     if (this.#running.get(lease.id)?.session.lease !== lease) return;
     this.#running.delete(lease.id);
-    this.#sightings.note(lease, this.#clock.monotonic());
+    const now = this.#clock.monotonic();
+    this.#sightings.note(lease, now);
+    const { expirationMs, acquireMs } = this.#timings;
+    if (signal.reason instanceof LeaseStalled)
+      this.#memoryOf(lease).stalled(lease.position, now, expirationMs, Math.max(expirationMs, 4 * acquireMs));
     // Whoever has it now, or has deleted it, is looked for.
     this.#nextListing = -Infinity;
   }

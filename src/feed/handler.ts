@@ -1,22 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
-import { MillraceError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { assertOwnedBy } from './assert-owned.ts';
 import type { Change, Page } from './change.ts';
 import type { Fence } from './fence.ts';
 import type { ChangeContext, ChangeFeedProcessorOptions, ChangeHandler, FailurePolicy } from './processor-options.ts';
+import { HandlerTimeout } from './handler-timeout.ts';
 import { FULL_RANGE } from '../cosmos/ranges.ts';
-import { Halt, type Handle, type Tenure } from './supervisor.ts';
-
-/** A handler took longer than `handlerTimeoutMs`; the reason of its signal. */
-export class HandlerTimeout extends MillraceError<'handler-timeout'> {
-  constructor(ms: number) {
-    super('handler-timeout', `The handler took longer than ${ms} ms`, {
-      retryable: true,
-      mend: 'Raise handlerTimeoutMs, or lower maxItems, so that a page takes less time.',
-    });
-  }
-}
+import { Halt, type Handle, type Tenure } from './handle.ts';
 
 const ATTEMPTS = 5;
 const FIRST_BACKOFF_MS = 200;

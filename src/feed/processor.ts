@@ -1,16 +1,17 @@
 import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { UsageError } from '../base/errors.ts';
+import { UsageError, abortReason } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { accountEndpoint } from './account.ts';
 import type { Change } from './change.ts';
 import { CosmosLeaseStore, leasePrefix } from './cosmos-lease-store.ts';
-import { FeedHost, type LeaseStatus } from './feed-host.ts';
+import { LagEstimator } from './estimator.ts';
+import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus } from './feed-host.ts';
 import { handlerOf } from './handler.ts';
 import { HandlerThreads } from './handler-threads.ts';
-import type { LeaseStore } from './lease.ts';
+import type { Lease, LeaseStore } from './lease.ts';
 import { type RangePosition, parseContinuation } from './position.ts';
 import {
   type ChangeFeedProcessorOptions,
@@ -21,6 +22,14 @@ import {
 import { Budget } from '../cosmos/budget.ts';
 import { readsFrom } from '../cosmos/spending.ts';
 import { CosmosChangeSource, type Start } from './source.ts';
+import { gapsOf } from './split.ts';
+import { until } from './until.ts';
+
+interface Opened {
+  readonly host: FeedHost;
+  readonly leases: LeaseStore;
+  readonly lags: LagEstimator;
+}
 
 export interface ProcessorStatus {
   /** The leases this host looks after. */
@@ -43,8 +52,10 @@ export class ChangeFeedProcessor implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #closed = Promise.withResolvers<void>();
   readonly #stopping = new AbortController();
+  /** Aborted with the reason why nothing is read here any more. */
+  readonly #over = new AbortController();
   readonly #threads: HandlerThreads | undefined;
-  #opened: Promise<{ host: FeedHost; leases: LeaseStore }> | undefined;
+  #opened: Promise<Opened> | undefined;
   #host: FeedHost | undefined;
 
   /** @throws UsageError `processor-option-invalid` */
@@ -69,13 +80,11 @@ export class ChangeFeedProcessor implements AsyncDisposable {
    */
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     signal?.throwIfAborted();
-    if (this.#stopping.signal.aborted)
-      throw new UsageError('processor-stopped', 'A processor that was stopped can’t be started again', {
-        mend: 'Make a new one: it goes on with the leases of its name.',
-      });
+    if (this.#stopping.signal.aborted) throw stopped('can’t be started again');
     const { host } = await (this.#opened ??= this.#open());
     signal?.addEventListener('abort', () => void this.stop(), { once: true });
     host.halted.catch(async (error: unknown) => {
+      this.#over.abort(error);
       await host.stop();
       await this.#threads?.close();
       this.#closed.reject(error);
@@ -91,6 +100,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#over.abort(stopped('reads nothing to its end'));
     await this.#host?.stop();
     await this.#threads?.close();
     this.#closed.resolve();
@@ -100,12 +110,37 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     return this.stop().catch(() => undefined);
   }
 
-  /** Resolves once every lease of this host has been read to what is the end of the feed now, and is acknowledged. */
+  /**
+   * Resolves once the whole feed has been read to its end and everything is acknowledged, whichever hosts have its ranges,
+   * this one or others: of the leases of others, and of free ones, by their stored positions. While changes keep coming it
+   * waits for a moment in which none is left. A range that nobody reads keeps it waiting.
+   * @throws UsageError `processor-stopped` where this processor was stopped before; MillraceError `handler-halted`
+   */
   async drained({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    this.#assertNotStopped();
+    const { leases, lags } = await (this.#opened ??= this.#open());
     const since = this.#clock.monotonic();
-    const toTheEnd = ({ leases, known }: ProcessorStatus): boolean =>
-      known > 0 && leases.every(({ idleSince, checkedAt }) => idleSince !== undefined && (checkedAt ?? 0) > since);
-    while (!toTheEnd(this.status())) await this.#clock.sleep(20, signal);
+    const { pollMs } = { ...DEFAULT_TIMINGS, ...this.#options.timings };
+    const over = signal ? AbortSignal.any([signal, this.#over.signal]) : this.#over.signal;
+    for (;;) {
+      // What is read here shows at once, and costs nothing to ask.
+      while (!this.status().leases.every((lease) => isRead(lease, since)))
+        await until(this.#clock.sleep(20, over), over);
+      const own = new Set(this.status().leases.map(({ id }) => id));
+      const listed = await until(leases.list(), over);
+      const others = listed.filter(({ id }) => !own.has(id));
+      const isEmpty = async (lease: Lease): Promise<boolean> => {
+        const lag = await until(lags.lagOf(lease), over);
+        return lag.known && lag.changes === 0;
+      };
+      const isWhole = listed.length > 0 && gapsOf(listed).length === 0;
+      if (isWhole && (await Promise.all(others.map(isEmpty))).every(Boolean)) return;
+      await until(this.#clock.sleep(pollMs, over), over);
+    }
+  }
+
+  #assertNotStopped(): void {
+    if (this.#over.signal.aborted) throw abortReason(this.#over.signal);
   }
 
   status(): ProcessorStatus {
@@ -120,7 +155,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     );
   }
 
-  async #open(): Promise<{ host: FeedHost; leases: LeaseStore }> {
+  async #open(): Promise<Opened> {
     const { source: monitored, instance, epoch = 1, excludedRegions = [], ruPerSecond, order } = this.#options;
     const { handler: given } = this.#options;
     const threads = this.#threads;
@@ -156,7 +191,14 @@ export class ChangeFeedProcessor implements AsyncDisposable {
       ...(this.#options.timings && { timings: this.#options.timings }),
     });
     this.#host = host;
-    return { host, leases };
+    const lags = new LagEstimator({
+      container: monitored,
+      rid,
+      mode,
+      clock,
+      ...(this.#options.start === 'beginning' && { start: 'beginning' }),
+    });
+    return { host, leases, lags };
   }
 
   async #leaseStore(databaseRid: string, rid: string, mode: 'latest-version' | 'all-versions'): Promise<LeaseStore> {
@@ -167,6 +209,15 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     return new CosmosLeaseStore({ monitored, leases, host: instance, prefix, mode, ...(clock && { clock }) });
   }
 }
+
+const stopped = (what: string): UsageError =>
+  new UsageError('processor-stopped', `A processor that was stopped ${what}`, {
+    mend: 'Make a new one: it goes on with the leases of its name.',
+  });
+
+/** To what was the end of its feed after a moment, monotonic. */
+const isRead = ({ idleSince, checkedAt }: LeaseStatus, since: number): boolean =>
+  idleSince !== undefined && (checkedAt ?? 0) > since;
 
 const ORDERS: Readonly<Record<'page' | 'partition-key' | 'document', ((change: Change) => string) | undefined>> = {
   page: undefined,

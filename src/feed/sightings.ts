@@ -37,6 +37,13 @@ export class Sightings {
     return expired;
   }
 
+  /** Those that anybody could have had by now: free or expired, and since then at least two listings of each host. */
+  left(listed: readonly Lease[], now: number): Set<string> {
+    const { acquireMs, expirationMs } = this.#pace;
+    const since = now - expirationMs - 2 * acquireMs;
+    return new Set(listed.filter(({ id }) => (this.#seen.get(id)?.since ?? now) < since).map(({ id }) => id));
+  }
+
   /**
    * When whoever a lease was taken from can't act any longer (L1c): its last write came before the lease was taken from it,
    * and so before this host could see that, `now` at the latest.

@@ -149,6 +149,8 @@ export type Sighting =
   | 'free'
   /** Somebody's who has not written it for longer than the expiration, as long as we have watched. */
   | 'expired'
+  /** One of these two for so long that nobody below its share can want it. */
+  | 'left'
   /** Somebody's who writes it. */
   | 'live';
 
@@ -170,5 +172,6 @@ export const DECISIONS = {
   lapsed: { starting: 'take', more: 'take', none: 'leave' },
   free: { starting: 'take', more: 'take', none: 'leave' },
   expired: { starting: 'take', more: 'take', none: 'leave' },
+  left: { starting: 'take', more: 'take', none: 'take' },
   live: { starting: 'steal', more: 'steal', none: 'leave' },
 } as const satisfies Record<Sighting, Record<Need, Decision>>;

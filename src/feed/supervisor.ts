@@ -1,54 +1,18 @@
 import type { Clock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
-import { MillraceError } from '../base/errors.ts';
-import type { Grant } from '../cosmos/budget.ts';
 import { failureOf } from '../cosmos/failure.ts';
-import type { FeedRange } from '../cosmos/ranges.ts';
 import { Unavailable } from '../cosmos/retry.ts';
 import { within } from './around.ts';
 import type { Change, Page } from './change.ts';
-import type { Fence } from './fence.ts';
-import { LeaseLost } from './lease.ts';
-import type { LeaseSession } from './lease-session.ts';
-import { PageSize } from './page-size.ts';
+import { Halt, type Handle, type TakeForReading } from './handle.ts';
+import { LeaseLost, LeaseStalled } from './lease.ts';
+import { type LeaseSession, PageTooOld } from './lease-session.ts';
+import { HandlerTimeout } from './handler-timeout.ts';
+import type { RangeMemory } from './range-memory.ts';
 import { type ChangeSource, RangeGone, type Start, anchor } from './source.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { until } from './until.ts';
 import { type Batch, Window } from './window.ts';
-
-/**
- * Handles changes of one range: a whole page, or with an `order` those of one order value. Resolves when every change is
- * durable or parked (or, acknowledging by hand, when all are taken on); rejects where they are to be read again. A fence
- * says until when it may act. @throws Halt to stop the host
- */
-export type Handle = (page: Page, fence: Fence, tenure: Tenure) => Promise<void>;
-
-/** A budget's leave to read a page of a range. */
-export type TakeForReading = (range: FeedRange, signal: AbortSignal) => Promise<Grant>;
-
-/** What a handler may ask of the tenure that its changes came in. */
-export interface Tenure {
-  /** The lease's token. */
-  readonly token: string;
-  /** These are durable or parked (L2); a tenure that is over takes no notice. */
-  acknowledge(changes: readonly Change[]): void;
-  /**
-   * Part of this call's work is durable: `stallMs` counts from now (L8). To be called only where a repetition of the call
-   * has less to do by it. Acknowledging says the same.
-   */
-  progress(): void;
-  /** Resolves when the low watermark is stored as it is now. @throws LeaseLost */
-  settled(): Promise<void>;
-  /** Resolves when a write has confirmed that the lease is this tenure's. @throws LeaseLost */
-  confirm(): Promise<void>;
-}
-
-/** A handler's last word: whatever reads on would only fail again. The host stops as if it had been asked to. */
-export class Halt extends MillraceError<'handler-halted'> {
-  constructor(why: string, cause: unknown) {
-    super('handler-halted', why, { cause, mend: 'Mend the handler, or park such changes, and start the host again.' });
-  }
-}
 
 export interface SupervisorOptions {
   readonly container: string;
@@ -65,7 +29,7 @@ export interface SupervisorOptions {
   readonly mostUnacknowledged: number;
   /** True: only what the handler acknowledges counts, whenever it does. */
   readonly manual: boolean;
-  readonly pageSize?: { readonly most: number; readonly targetMs: number } | undefined;
+  readonly memory: RangeMemory;
   /** Waits until a page of a range may be read. */
   readonly budget?: TakeForReading | undefined;
   readonly pollMs: number;
@@ -90,6 +54,8 @@ export interface SupervisorStatus {
   checkedAt: number | undefined;
   /** The last failure, until a page succeeds. */
   failure: unknown;
+  /** How often this host has handed on what comes after `position`; more than 1: it was rejected before. */
+  deliveries: number;
 }
 
 /** Asked from outside; either may come in any state. */
@@ -111,7 +77,6 @@ export class Supervisor {
   readonly #session: LeaseSession;
   readonly #options: SupervisorOptions;
   readonly #orders: Orders;
-  readonly #pageSize: PageSize | undefined;
   readonly #ages = new Set<{ done(): void }>();
   readonly #timings = new WeakMap<Page, { since: number; handled: number }>();
   readonly status: SupervisorStatus;
@@ -128,7 +93,6 @@ export class Supervisor {
     this.#session = session;
     this.#options = options;
     this.#orders = orders;
-    this.#pageSize = options.pageSize && new PageSize(options.pageSize);
     this.#read = session.lease.position ?? '';
     this.status = {
       state: session.lease.takenFrom ? 'awaiting' : 'anchoring',
@@ -136,6 +100,7 @@ export class Supervisor {
       idleSince: undefined,
       checkedAt: undefined,
       failure: undefined,
+      deliveries: 0,
     };
     this.#window = this.#openWindow();
     this.#interrupts = this.#signals();
@@ -147,6 +112,7 @@ export class Supervisor {
       const { state } = this.status;
       if (isTerminal(state)) return state;
       const event = await this.#act(state);
+      if (event === 'lost') this.#rejected(this.#session.signal.reason);
       const to = nextState(state, event);
       this.status.state = to;
       if (to !== state)
@@ -204,14 +170,14 @@ export class Supervisor {
     },
 
     reading: async () => {
-      const { source, budget, clock } = this.#options;
+      const { source, budget, clock, memory } = this.#options;
       const { range } = this.#session.lease;
       const grant = await budget?.(range, this.#interrupts);
       this.#lastReadAt = clock.monotonic();
       let charge = 0;
       let page;
       try {
-        const reading = source.read(range, this.#read, this.#interrupts, this.#pageSize?.size);
+        const reading = source.read(range, this.#read, this.#interrupts, memory.pageSize.size);
         page = await this.#watched('a read', until(reading, this.#interrupts));
         ({ charge } = page);
       } finally {
@@ -235,6 +201,8 @@ export class Supervisor {
       const page = this.#page;
       this.#page = undefined;
       if (page) {
+        this.#options.memory.delivers(this.#read);
+        this.status.deliveries = this.#options.memory.deliveriesOf(this.#window.position);
         this.#read = page.next;
         this.#window.offer(page);
       }
@@ -274,6 +242,7 @@ export class Supervisor {
       const { signal, takenAway } = this.#session;
       this.#interrupts = AbortSignal.any([signal, takenAway, this.#orders.stop, this.#orders.split]);
       await until(this.#window.close(), this.#interrupts);
+      this.#rejected(this.#window.failed.reason ?? this.status.failure);
       await this.#options.clock.sleep(this.#backoffMs, this.#interrupts);
       this.#reopen(this.#window.position);
       return 'due';
@@ -319,6 +288,17 @@ export class Supervisor {
     return 'failed';
   }
 
+  /** Says of what was handed on and comes again, here or elsewhere, why; and asks for less where it took too long. */
+  #rejected(error: unknown): void {
+    const { container, memory } = this.#options;
+    const { unacknowledged: changes, position } = this.#window;
+    if (changes === 0) return;
+    const deliveries = memory.deliveriesOf(position);
+    emit('feed:rejected', { container, lease: this.#session.lease.id, position, changes, deliveries, error });
+    const tooLong = [LeaseStalled, PageTooOld, HandlerTimeout].some((each) => error instanceof each);
+    if (tooLong) memory.pageSize.rejected(changes);
+  }
+
   #nextBackoff(): number {
     this.#failures += 1;
     return Math.min(LONGEST_BACKOFF_MS, 100 * 2 ** Math.min(this.#failures, 9));
@@ -356,6 +336,8 @@ export class Supervisor {
         // What is acknowledged too late is delivered again: only one window may say how far we are (L3).
         if (window !== this.#window) return;
         this.status.position = position;
+        this.#options.memory.advanced(position);
+        this.status.deliveries = this.#options.memory.deliveriesOf(position);
         if (pageEnd) {
           this.status.failure = undefined;
           this.#failures = 0;
@@ -433,7 +415,7 @@ export class Supervisor {
     timing.since = Math.min(timing.since, since);
     timing.handled += handled;
     if (timing.handled === page.changes.length)
-      this.#pageSize?.handled(timing.handled, this.#options.clock.monotonic() - timing.since);
+      this.#options.memory.pageSize.handled(timing.handled, this.#options.clock.monotonic() - timing.since);
   }
 
   async #watched<T>(what: string, work: Promise<T>): Promise<T> {

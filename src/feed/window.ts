@@ -76,6 +76,11 @@ export class Window {
     return this.#unacknowledged.size === 0 && this.#batches === 0;
   }
 
+  /** How many changes of what was offered are not. */
+  get unacknowledged(): number {
+    return this.#unacknowledged.size;
+  }
+
   /** Resolves when it is. */
   empty(): Promise<void> {
     return this.#until(() => this.isEmpty);

@@ -56,6 +56,24 @@ describe('which leases a host takes', () => {
     expect(take(owned('a', 'b'), 'a', [], { supervised: new Set() })).toEqual([]);
   });
 
+  it('leaves for others what it gave up as nothing came of it, and steals another meanwhile', () => {
+    const standingBack = new Set(['l0']);
+    expect(take(owned('a', 'a'), 'a', ['l0'], { standingBack })).toEqual([]);
+    expect(take(owned('b', 'b', 'b', 'a'), 'a', [], { standingBack: new Set(['l2']) })).toEqual(['l1']);
+    expect(take(owned(null, 'b', 'b', 'b'), 'a', [], { standingBack })).toEqual(['l3']);
+  });
+
+  it('takes what nobody took for long, above its share too, and not above its most', () => {
+    const [leases, left] = [owned('sick', 'sick', 'a'), new Set(['l0'])];
+    expect(take([...leases, lease(3, 'a')], 'a', ['l0'])).toEqual([]);
+    expect(take([...leases, lease(3, 'a')], 'a', ['l0'], { left })).toEqual(['l0']);
+    expect(take([...leases, lease(3, 'a')], 'a', ['l0'], { left, most: 2 })).toEqual([]);
+  });
+
+  it('steals nothing that is being handed over', () => {
+    expect(take(owned('b', 'b', 'b', 'b'), 'a', [], { handedOver: new Set(['l3']) })).toEqual(['l2']);
+  });
+
   it('takes what is in its name when it starts', () => {
     expect(take(owned('a', 'a', 'b', null), 'a', [], { supervised: new Set(), starting: true })).toEqual(['l0', 'l1']);
   });

@@ -142,6 +142,49 @@ describe('alone', () => {
   });
 });
 
+describe('drained', () => {
+  it('is the whole feed, whichever host has it: also at a host without leases, and at one that wasn’t started', async () => {
+    const { write, open, emulator } = await stage();
+    await write(numbers(0, 10));
+    const gate = Promise.withResolvers<void>();
+    const patient = { expirationMs: 600_000, renewMs: 1_000 };
+    const a = open({ timings: patient, handler: () => gate.promise });
+    await a.processor.start();
+    await until(() => expect(a.processor.status().leases).toMatchObject([{ deliveries: 1 }]));
+    const b = open({ instance: 'b', timings: patient });
+    await b.processor.start();
+    expect(b.processor.status().leases).toEqual([]);
+    const watching = open({ instance: 'watching', timings: patient });
+    const done: string[] = [];
+    const waiting = [a, b, watching].map(async ({ processor }, n) => {
+      await processor.drained();
+      done.push(`${n} saw ${a.ids().length}`);
+    });
+    const listings = (): number => emulator.stats().requests['query'] ?? 0;
+    const before = listings();
+    await until(() => expect(listings()).toBeGreaterThan(before + 10));
+    expect(done).toEqual([]);
+    gate.resolve();
+    await Promise.all(waiting);
+    expect(done.toSorted()).toEqual(['0 saw 10', '1 saw 10', '2 saw 10']);
+  });
+
+  it('is no more to be had from a processor that stops, or was stopped', async () => {
+    const { write, open } = await stage();
+    await write(['d']);
+    const gate = Promise.withResolvers<void>();
+    const { processor } = open({ handler: () => gate.promise });
+    await processor.start();
+    const drained = processor.drained();
+    drained.catch(() => undefined);
+    const stopped = processor.stop();
+    gate.resolve();
+    await stopped;
+    await expect(drained).rejects.toMatchObject({ code: 'processor-stopped' });
+    await expect(processor.drained()).rejects.toMatchObject({ code: 'processor-stopped' });
+  });
+});
+
 describe('where it starts', () => {
   it('at a checkpoint of another processor, or at an iterator’s token', async () => {
     const { write, open, container, emulator } = await stage();

@@ -1,4 +1,6 @@
-import { describe, expect, it, test, vi } from 'vitest';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
+import type { Events } from '../../src/base/diagnostics.ts';
 import { WRITE_BOUND_MS } from '../../src/base/bounds.ts';
 import type { Fence } from '../../src/feed/fence.ts';
 import { LeaseLost } from '../../src/feed/lease.ts';
@@ -352,6 +354,48 @@ describe('a host that lost its lease', () => {
     await until(() => expect(b.pages).toEqual([['d']]));
     expect(a.pages).toEqual([]);
     hung.resolve();
+  });
+
+  it('because its handler hangs leaves it to a healthy one, though that one has its share, and goes on with the others', async () => {
+    const { monitored, host, documents } = await stage(2);
+    const timings = { stallMs: 300, expirationMs: 1_000, renewMs: 200 };
+    const hung = Promise.withResolvers<void>();
+    const a = await host('a', { timings, handle: ({ changes }) => (changes.length > 0 ? hung.promise : undefined) });
+    const b = await host('b', { timings });
+    await a.processor.start();
+    await b.processor.start();
+    await until(() => expect([held(a), held(b)]).toEqual([1, 1]));
+    await write(monitored, numbers(0, 20));
+    await until(() => expect(handled(b)).toEqual(numbers(0, 20).toSorted()));
+    expect(a.pages).toEqual([]);
+    expect(await owners({ documents })).toContain('b');
+    hung.resolve();
+  });
+
+  it('because its handler hung takes it again where it is alone, with fewer changes a page, and says how often', async () => {
+    const { monitored, host } = await stage();
+    await write(monitored, numbers(0, 8));
+    const rejected: Events['feed:rejected'][] = [];
+    const hear = (event: unknown): void => void rejected.push(event as Events['feed:rejected']);
+    subscribe('millrace:feed:rejected', hear);
+    onTestFinished(() => void unsubscribe('millrace:feed:rejected', hear));
+    const sizes: number[] = [];
+    const a = await host('a', {
+      timings: { stallMs: 300, expirationMs: 500, renewMs: 100 },
+      handle: ({ changes }) => {
+        sizes.push(changes.length);
+        return changes.length > 2 ? new Promise<void>(() => undefined) : undefined;
+      },
+    });
+    await a.processor.start();
+    await until(() => expect(a.pages.flat()).toHaveLength(8));
+    expect(sizes.slice(0, 3)).toEqual([8, 4, 2]);
+    const said = rejected.map(({ changes, deliveries, error }) => [changes, deliveries, (error as Error).message]);
+    // Where it grows again, a page hangs again.
+    expect(said.slice(0, 2)).toEqual([
+      [8, 1, expect.stringContaining('a handler has taken more than 0.3 s')],
+      [4, 2, expect.stringContaining('a handler has taken more than 0.3 s')],
+    ]);
   });
 
   it('stops, though its leases can’t be written any more', async () => {

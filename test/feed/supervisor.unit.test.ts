@@ -4,8 +4,10 @@ import type { Change } from '../../src/feed/change.ts';
 import type { Lease } from '../../src/feed/lease.ts';
 import { LeaseSession } from '../../src/feed/lease-session.ts';
 import { lsnOf } from '../../src/feed/position.ts';
+import { RangeMemory } from '../../src/feed/range-memory.ts';
 import type { ChangeSource } from '../../src/feed/source.ts';
-import { type Handle, Supervisor, type SupervisorOptions } from '../../src/feed/supervisor.ts';
+import type { Handle } from '../../src/feed/handle.ts';
+import { Supervisor, type SupervisorOptions } from '../../src/feed/supervisor.ts';
 import { ManualClock } from '../support/clock.ts';
 
 const LEASE: Lease = { id: 'P..0', token: '0', range: { min: '', max: 'FF' }, owner: 'me', etag: '"0"' };
@@ -50,6 +52,7 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
       manual: false,
       pollMs: POLL_MS,
       aloneAt: 0,
+      memory: new RangeMemory(),
       stallMs,
       unacknowledgedMs: 60_000,
       storedFirst: false,

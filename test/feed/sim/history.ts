@@ -4,7 +4,7 @@ import type { Change, Page } from '../../../src/feed/change.ts';
 import { FeedHost, type Timings } from '../../../src/feed/feed-host.ts';
 import type { Fence } from '../../../src/feed/fence.ts';
 import type { LeaseStore } from '../../../src/feed/lease.ts';
-import type { Tenure } from '../../../src/feed/supervisor.ts';
+import type { Tenure } from '../../../src/feed/handle.ts';
 import { Random } from '../../support/random.ts';
 import { Container, SimSource } from './feed.ts';
 import { Leases } from './leases.ts';
@@ -64,6 +64,8 @@ export class History {
   readonly #order: ((change: Change) => string) | undefined;
   readonly #manual: boolean;
   readonly #start: 'beginning' | 'now';
+  /** All handlers of this host hang, as where it can't reach the sink: healthy hosts handle what it can't (L8f). */
+  readonly #sick: string | undefined;
   /** People delete and double leases. */
   readonly #meddling: boolean;
   readonly #timings: Timings;
@@ -77,6 +79,7 @@ export class History {
     this.#order = ORDERS[random.int(ORDERS.length)];
     this.#manual = random.chance(0.25);
     this.#meddling = random.chance(0.5);
+    this.#sick = random.chance(0.15) ? 'c' : undefined;
     this.#start = random.chance(0.5) ? 'now' : 'beginning';
     this.#container = new Container(this.#world, random.pick([1, 2, 4]));
     this.#timings = { ...TIMINGS, checkpointMs: random.pick(INTERVALS) };
@@ -112,12 +115,13 @@ export class History {
     Object.assign(this.#faults, NO_FAULTS);
     for (const { process } of this.#hosts.values()) process.resume();
     await this.#world.pass(2 * TIMINGS.stopMs);
-    if (this.#hosts.size === 0) this.#begin('a');
-    await this.#world.pass(CALM_MS);
+    if ([...this.#hosts.keys()].every((name) => name === this.#sick)) this.#begin('a');
+    await this.#world.pass(this.#sick ? 2 * CALM_MS : CALM_MS);
     for (const { signal, process } of this.#hanging)
       if (process.state === 'running') this.#oracle.hung(signal, 'a handler');
-    this.#oracle.atRest([...this.#hosts.keys()]);
-    if (random.chance(0.3)) await this.#goFromRest();
+    const sick = this.#sick !== undefined && this.#hosts.has(this.#sick);
+    this.#oracle.atRest([...this.#hosts.keys()], !sick);
+    if (!sick && random.chance(0.3)) await this.#goFromRest();
     const stopped = Promise.all([...this.#hosts.values()].map(({ feed }) => feed.stop()));
     await this.#world.pass(TIMINGS.stopMs + 1_000);
     await Promise.race([stopped, turn().then(() => this.#oracle.failures.push('L7: stop() does not end'))]);
@@ -253,12 +257,10 @@ export class History {
     let handled = false;
     try {
       for (const change of changes) {
+        if (host === this.#sick) await this.#hang(fence.signal, process);
         await process.clock.sleep(random.chance(0.1) ? random.int(4_000) : random.int(100));
         if (!this.#calm && random.chance(0.03)) throw new Error('The sink is not there');
-        if (!this.#calm && random.chance(0.004)) {
-          this.#hanging.push({ signal: fence.signal, process });
-          await new Promise(() => undefined);
-        }
+        if (!this.#calm && random.chance(0.004)) await this.#hang(fence.signal, process);
         // It computes: nothing else happens in its process meanwhile.
         if (random.chance(0.01)) await this.#compute(process);
         fence.assert();
@@ -271,6 +273,11 @@ export class History {
     } finally {
       this.#oracle.ends(seen, changes, order, handled);
     }
+  }
+
+  async #hang(signal: AbortSignal, process: Process): Promise<void> {
+    this.#hanging.push({ signal, process });
+    await new Promise(() => undefined);
   }
 
   async #compute(process: Process): Promise<void> {

@@ -305,8 +305,8 @@ export class Oracle implements Watcher {
     if (!signal.aborted) this.#fail('L8', `${what} hangs, and its lease was kept`);
   }
 
-  /** Everything written was handled, and every range has one lease. */
-  atRest(hosts: readonly string[]): void {
+  /** Everything written was handled, and every range has one lease; `evenly`: no host stands back. */
+  atRest(hosts: readonly string[], evenly: boolean): void {
     for (const { id, lsn, at } of this.#container.docs.values())
       if (!this.#isBefore(at) && (this.#durable.get(id) ?? 0) < lsn)
         this.#fail('lost', `${id}@${lsn} was never handled (${this.#durable.get(id) ?? 'no version'} was)`);
@@ -319,7 +319,7 @@ export class Oracle implements Watcher {
     }
     if (end !== 'FF') this.#fail('L6', `nothing covers ${end}-FF`);
     const counts = hosts.map((host) => leases.filter(({ owner }) => owner === host).length);
-    if (Math.max(...counts) > Math.ceil(leases.length / hosts.length))
+    if (evenly && Math.max(...counts) > Math.ceil(leases.length / hosts.length))
       this.#fail('L7', `hosts have ${counts.join(', ')} leases`);
     if (leases.some(({ owner }) => owner === null || !hosts.includes(owner))) this.#fail('L7', 'a lease is nobody’s');
     if (this.repeated > this.mayRepeat)

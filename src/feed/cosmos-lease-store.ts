@@ -31,6 +31,8 @@ export interface CosmosLeaseStoreOptions {
 const LOCK_SECONDS = 30;
 const LOCK_POLL_MS = 500;
 const READ_AGAIN_MS = 200;
+/** The SDK throws a TypeError where a client asks for answers without documents (`prefer: return=minimal`). */
+const WHOLE_ANSWER = { initialHeaders: { prefer: 'return=representation' } };
 /** Of a write whose outcome stays unknown; then the caller decides. */
 const MOST_ATTEMPTS = 5;
 
@@ -256,7 +258,7 @@ export class CosmosLeaseStore implements LeaseStore {
     const item = (await this.#open()).item(this.#documentOf(lease));
     for (let attempt = 1, unsure = false; ; attempt++) {
       try {
-        const { resource } = await withRetry(() => item.patch<LeaseDocument>({ condition, operations }), {
+        const { resource } = await withRetry(() => item.patch<LeaseDocument>({ condition, operations }, WHOLE_ANSWER), {
           reads: false,
         });
         // A client may ask for answers without documents.
@@ -339,7 +341,9 @@ export class CosmosLeaseStore implements LeaseStore {
     const container = await this.#open();
     for (let attempt = 1; ; attempt++) {
       try {
-        await withRetry(() => container.container.items.create(container.stamped(document)), { reads: false });
+        await withRetry(() => container.container.items.create(container.stamped(document), WHOLE_ANSWER), {
+          reads: false,
+        });
         return true;
       } catch (error) {
         // Whether it was done is not read but tried again: a read may be stale, and a lease that isn't there is a hole.

@@ -13,7 +13,7 @@ import type { Decision, Sighting, Terminal } from './states.ts';
 import { Sightings } from './sightings.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
 import { Halt, type Handle, type TakeForReading } from './handle.ts';
-import { Supervisor, type SupervisorStatus } from './supervisor.ts';
+import { LEAVING_MS, Supervisor, type SupervisorStatus } from './supervisor.ts';
 import { until } from './until.ts';
 
 /** Milliseconds; those that .NET and Functions have too have their defaults. */
@@ -105,6 +105,8 @@ export class FeedHost {
   #startedBefore: Date | undefined;
   #gaps: readonly FeedRange[] = [];
   #leases = 0;
+  /** What the last look at the leases failed with. */
+  #failure: unknown;
   /** When the leases are to be listed again, monotonic. */
   #nextListing = 0;
 
@@ -170,20 +172,22 @@ export class FeedHost {
     })();
     deadline.catch(() => undefined);
     const quiet = (async () => {
-      await this.#starting?.catch(() => undefined);
-      await this.#balancing;
+      // A lease container that fails is asked again and again for as long as a minute: not by who leaves.
+      const begun = Promise.all([this.#starting?.catch(() => undefined), this.#balancing]);
+      await Promise.race([begun, this.#clock.sleep(LEAVING_MS, over.signal)]);
       await Promise.all([...this.#running.values()].map(({ done }) => done));
     })();
+    quiet.catch(() => undefined);
     await Promise.race([quiet, deadline]).finally(() => over.abort());
   }
 
-  status(): { readonly leases: readonly LeaseStatus[]; readonly known: number } {
+  status(): { readonly leases: readonly LeaseStatus[]; readonly known: number; readonly failure: unknown } {
     const leases = [...this.#running.values()].map(({ session, supervisor }) => ({
       ...supervisor.status,
       id: session.lease.id,
       range: session.lease.range,
     }));
-    return { leases, known: this.#leases };
+    return { leases, known: this.#leases, failure: this.#failure };
   }
 
   async #keepBalancing(): Promise<void> {
@@ -204,7 +208,10 @@ export class FeedHost {
     const turn = this.#balancing.then(() =>
       this.#bounded('balancing', (signal) => this.#balanceOnce(starting, (call) => until(call, signal))),
     );
-    this.#balancing = turn.catch(() => undefined);
+    this.#balancing = turn.then(
+      () => void (this.#failure = undefined),
+      (error: unknown) => void (this.#failure = error),
+    );
     return turn;
   }
 
@@ -257,7 +264,18 @@ export class FeedHost {
       // The parts may be had by the next balance, which needn't wait for its time.
       else if (await within(this.#split(taken))) void this.#balance(false).catch(() => undefined);
     }
+    const twin = listed.find((lease) => this.#isOfTwin(lease, supervised));
     await within(this.#fillGaps(gaps));
+    if (twin)
+      throw new MillraceError('instance-twice', `Another process reads as ${host} too: it writes ${twin.id}`, {
+        mend: 'Give each process an instance of its own: of two with one name, the older is left without leases.',
+      });
+  }
+
+  /** In our name, and written by somebody else who has our name. */
+  #isOfTwin(lease: Lease, supervised: ReadonlySet<string>): boolean {
+    if (lease.owner !== this.#options.host || supervised.has(lease.id)) return false;
+    return this.#sightings.isWritten(lease) && this.#memories.get(lease.id)?.tenure !== lease.tenure;
   }
 
   /** A listing may know it before this host's next write does. */
@@ -285,15 +303,22 @@ export class FeedHost {
     );
     if (stays.length === 0) return;
     const physical = await leases.ranges();
+    const failures: unknown[] = [];
     for (const gap of stays)
       for (const range of physical) {
         const slice = intersection(range, gap);
         if (!slice) continue;
         const former = lastSeen(slice, this.#sightings.leases);
         const position = former?.position;
-        if (await leases.create(slice, position, former))
-          emit('lease:recreated', { container, range: slice, position });
+        try {
+          if (await leases.create(slice, position, former))
+            emit('lease:recreated', { container, range: slice, position });
+        } catch (error) {
+          // What is there in its place can't be read; the other gaps are filled all the same.
+          failures.push(error);
+        }
       }
+    if (failures.length > 0) throw failures[0];
   }
 
   #run(lease: Lease, acquiredAt: number): void {
@@ -332,6 +357,7 @@ export class FeedHost {
       emit('feed:failed', { container, lease: lease.id, error }),
     );
     this.#running.set(lease.id, { session, supervisor, split, done });
+    this.#memoryOf(lease).tenure = lease.tenure;
   }
 
   async #supervise(session: LeaseSession, supervisor: Supervisor): Promise<void> {

@@ -237,6 +237,11 @@ export class LeaseSession {
     if (this.#inDoubt()) throw new LeaseInDoubt(this.#lease.id);
   }
 
+  /** Ends the tenure soon, whether the lease can be written or not. */
+  leaveWithin(ms: number): void {
+    this.watch('storing and offering the lease', ms);
+  }
+
   /** Gives the lease up without another write; others get it when it expires. */
   abandon(why: string): void {
     this.#lose(why);

@@ -36,6 +36,8 @@ export interface ProcessorStatus {
   readonly leases: readonly LeaseStatus[];
   /** How many leases there are, at all hosts together, as last listed. */
   readonly known: number;
+  /** Why the leases couldn't be looked after when that was last tried: none could be listed, or one can't be read. */
+  readonly failure: unknown;
 }
 
 /**
@@ -144,7 +146,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
   }
 
   status(): ProcessorStatus {
-    return this.#host?.status() ?? { leases: [], known: 0 };
+    return this.#host?.status() ?? { leases: [], known: 0, failure: undefined };
   }
 
   /** The stored positions of all ranges, whichever host has them: another processor can start there. */

@@ -7,6 +7,8 @@ const MOST_TIMES = 16;
 /** What a host remembers of a range from one tenure to the next. */
 export class RangeMemory {
   readonly pageSize: PageSize;
+  /** This host's last. */
+  tenure: string | undefined;
   /** By the position that a page was read from, how often this host handed it on. */
   readonly #deliveries = new Map<string, number>();
   #stalls = 0;

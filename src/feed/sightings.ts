@@ -14,6 +14,8 @@ export class Sightings {
   readonly #seen = new Map<string, { readonly lease: Lease; readonly since: number }>();
   /** By lease, the tenure that it was taken from, and since when this host has known it. */
   readonly #taken = new Map<string, { readonly from: string; readonly since: number }>();
+  /** By lease, at how many listings in a row one tenure had written it. */
+  readonly #writes = new Map<string, number>();
   #owners: ReadonlyMap<string, string | null> = new Map();
 
   constructor(pace: Pace) {
@@ -31,6 +33,9 @@ export class Sightings {
     for (const lease of listed) {
       this.aloneAt(lease, now);
       const before = this.#seen.get(lease.id);
+      const goesOn = before?.lease.owner === lease.owner && before.lease.tenure === lease.tenure;
+      if (!goesOn) this.#writes.set(lease.id, 0);
+      else if (before.lease.etag !== lease.etag) this.#writes.set(lease.id, (this.#writes.get(lease.id) ?? 0) + 1);
       if (before?.lease.etag !== lease.etag) this.#seen.set(lease.id, { lease, since: now });
       else if (now - before.since > this.#pace.expirationMs) expired.add(lease.id);
     }
@@ -56,6 +61,11 @@ export class Sightings {
     let known = this.#taken.get(id);
     if (known?.from !== takenFrom.tenure) this.#taken.set(id, (known = { from: takenFrom.tenure, since: now }));
     return known.since + this.#pace.expirationMs;
+  }
+
+  /** Whether the tenure that has a lease lives: it wrote it at least twice between listings. */
+  isWritten({ id }: Lease): boolean {
+    return (this.#writes.get(id) ?? 0) > 1;
   }
 
   /** This host's own last word of a lease. */

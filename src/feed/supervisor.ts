@@ -68,6 +68,8 @@ export interface Orders {
 type Acknowledge = (changes: readonly Change[]) => void;
 
 const LONGEST_BACKOFF_MS = 30_000;
+/** The longest that a host which stops waits for the lease container, once nothing is handled any more. */
+export const LEAVING_MS = 5_000;
 
 /**
  * Looks after one lease for one tenure: reads its range and hands it on through a window, checkpoints the low watermark,
@@ -249,7 +251,7 @@ export class Supervisor {
     },
 
     settling: () => this.#settle(),
-    draining: () => this.#settle(),
+    draining: () => this.#settle(LEAVING_MS),
 
     yielding: async () => {
       await until(this.#window.close(), this.#session.signal);
@@ -259,9 +261,10 @@ export class Supervisor {
   };
 
   /** Lets what runs end, begins nothing more, and stores how far that got. */
-  async #settle(): Promise<Event> {
+  async #settle(withinMs?: number): Promise<Event> {
     const { signal, takenAway } = this.#session;
     await until(this.#window.close(), AbortSignal.any([signal, takenAway]));
+    if (withinMs !== undefined) this.#session.leaveWithin(withinMs);
     await this.#session.settled();
     return 'settled';
   }

@@ -203,6 +203,23 @@ describe('what is stored', () => {
   });
 });
 
+it('a lease that takes the place of another keeps what is not ours to know, and no tenure', async () => {
+  const { store, leases, documents, emulator } = await leaseStage(1);
+  const a = store('a');
+  await a.prepare(go);
+  const { resource } = await leases.item('P..0', 'P..0').read<Stored>();
+  await leases.item('P..0', 'P..0').replace({ ...resource, properties: { team: 'mail' }, note: { of: 'somebody' } });
+  const parent = some(await a.acquire(some((await a.list())[0])));
+  emulator.split('d/c');
+  for (const range of await a.ranges()) expect(await a.create(range, '"5"', parent)).toBe(true);
+  const parts = (await documents()).filter(({ id }) => id.startsWith('P..') && id !== 'P..0');
+  expect(parts).toHaveLength(2);
+  for (const part of parts) {
+    expect(part).toMatchObject({ properties: { team: 'mail' }, note: { of: 'somebody' }, Owner: null });
+    expect(part).not.toHaveProperty('millrace');
+  }
+});
+
 describe('a write whose outcome is unknown', () => {
   it('is known by reading what is stored', async () => {
     const { a, b, emulator, read, first } = await prepared();

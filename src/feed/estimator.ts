@@ -14,7 +14,9 @@ export type Lag =
       readonly known: true;
       /**
        * Transactions behind the position, at most: lsns are counted, some of them may be of deletions, of versions that
-       * were overwritten since, or, for a part of a physical partition, of its other parts. 0 is exact.
+       * were overwritten since, or, for a part of a physical partition, of its other parts. What was behind when a
+       * partition was split counts in each of its parts, as they share those lsns, and nothing tells up to where: the sum
+       * over the parts is up to twice as high until that is read. 0 is exact, and so is the age.
        */
       readonly changes: number;
       /** Since the oldest change that is left was written, milliseconds; 0 where none is. */

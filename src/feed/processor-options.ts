@@ -61,6 +61,10 @@ export type FailurePolicy =
 export type StartOption =
   | 'beginning'
   | 'now'
+  /**
+   * Nothing that was written since is left out. Where the container's partitions were merged, older documents may come
+   * too: after a merge the feed's order isn't that of time, and reading begins before the first that is new enough.
+   */
   | Date
   /** A `continuationToken` of the SDK's iterator over the container. */
   | { readonly continuation: string }

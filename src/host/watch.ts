@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Events } from '../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
+import { LeaseStalled } from '../feed/lease.ts';
 
 const QUIET_MS = 5_000;
 
@@ -16,6 +17,15 @@ export function watchTroubles(say: (line: string) => void): () => void {
   const failed = (event: unknown): void => {
     const { container, error } = event as Events['feed:failed'];
     once(`feed of ${container}: ${messageOf(error)}; it will be tried again`);
+  };
+  const rejected = (event: unknown): void => {
+    const { container, position, changes, deliveries, error } = event as Events['feed:rejected'];
+    const stalled = error instanceof LeaseStalled;
+    // A failure is said as such; here that it is one and the same place, less often the longer it lasts.
+    if (!stalled && (deliveries === 1 || (deliveries & (deliveries - 1)) !== 0)) return;
+    const times = deliveries === 1 ? 'once' : `${deliveries} times`;
+    const what = `${changes} changes after ${position || 'the beginning'}`;
+    once(`feed of ${container}: ${what} were handed on here ${times}, and come again: ${messageOf(error)}`);
   };
   const parked = (event: unknown): void => {
     const { projection, container, id, error } = event as Events['engine:parked'];
@@ -43,6 +53,7 @@ export function watchTroubles(say: (line: string) => void): () => void {
     ['millrace:engine:resume-failed', stuck],
     ['millrace:projection:misfit', misfit],
     ['millrace:feed:failed', failed],
+    ['millrace:feed:rejected', rejected],
     ['millrace:engine:parked', parked],
     ['millrace:balancer:failed', balancer],
   ] as const;

@@ -45,7 +45,7 @@ async function stage() {
     return processor;
   };
   const write = (id: string, order: object = {}) => container.items.upsert({ id, pk: id, channel: name, ...order });
-  return { write, open, said, events };
+  return { write, open, said, events, leases };
 }
 
 it('keeps its lease while a handler computes for three times the expiration and another host waits', async () => {
@@ -94,6 +94,22 @@ it('tells the handler what it would be told in the same thread, and takes its fa
   expect(said[0]).toEqual({ id: 'slow', said: expect.stringContaining('took longer than 1000 ms') as string });
   await write('good');
   await until(() => expect(said.at(-1)).toEqual({ id: 'good', said: 'handled, attempt 1 of lease 0' }));
+});
+
+it('asks the lease for a handler that wants to know, also of hosts that wait for nobody', async () => {
+  const { write, open, said, leases } = await stage();
+  const processor = open('a', { timings: { renewMs: 300_000, expirationMs: 600_000 } });
+  await write('a', { confirm: true });
+  await processor.start();
+  await until(() => expect(said).toEqual([{ id: 'a', said: 'handled, attempt 1 of lease 0' }]));
+  await processor.drained();
+  const [lease] = (
+    await leases.items.query<{ id: string; millrace: unknown }>('SELECT * FROM c WHERE IS_DEFINED(c.Owner)').fetchAll()
+  ).resources;
+  const { millrace: _, ...foreign } = lease ?? { id: '', millrace: undefined };
+  await leases.item(foreign.id, foreign.id).replace({ ...foreign, Owner: 'dotnet' });
+  await write('b', { confirm: true });
+  await until(() => expect(said[1]).toEqual({ id: 'b', said: expect.stringContaining('another host') as string }));
 });
 
 it('takes acknowledgements by hand after the handler has resolved', async () => {

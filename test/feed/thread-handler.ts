@@ -8,11 +8,20 @@ interface Order {
   readonly checkpoint?: boolean;
   readonly untilAborted?: boolean;
   readonly assertAfterMs?: number;
+  readonly confirm?: boolean;
 }
 
 const handle: ChangeHandler = async (changes, context) => {
   for (const change of changes) {
-    const { channel, blockMs = 0, fail, checkpoint, untilAborted, assertAfterMs } = change.doc as unknown as Order;
+    const {
+      channel,
+      blockMs = 0,
+      fail,
+      checkpoint,
+      untilAborted,
+      assertAfterMs,
+      confirm,
+    } = change.doc as unknown as Order;
     const tell = (said: unknown): void => {
       const to = new BroadcastChannel(channel);
       to.postMessage({ id: change.id, said });
@@ -26,6 +35,7 @@ const handle: ChangeHandler = async (changes, context) => {
     if (assertAfterMs !== undefined) block(assertAfterMs);
     try {
       context.assertOwned();
+      if (confirm === true) await context.assertOwned({ fresh: true });
     } catch (error) {
       tell(String(error));
       throw error;

@@ -162,6 +162,7 @@ class Gate implements WriteGate {
     const { resource } = await withRetry(() => this.#state.item('gate', this.#pk).read<GateDocument>(), {
       reads: true,
       withinMs: EXPIRY_MS / 3,
+      clock: this.#clock,
     });
     // A lagging replica shows an older generation: what was seen stays seen.
     if (resource && resource.generation >= (this.#gate?.generation ?? 0)) {
@@ -176,7 +177,11 @@ class Gate implements WriteGate {
     const gate = this.#gate;
     const stop = gate?.state === 'closing' && this.#inside === 0 && !this.#isOpen(gate) ? gate.generation : 0;
     if (stop === this.#stopped && this.#clock.monotonic() - this.#saidAt < HEARTBEAT_MS) return;
-    await withRetry(() => this.#state.items.upsert(this.#document(stop)), { reads: true, withinMs: EXPIRY_MS / 3 });
+    await withRetry(() => this.#state.items.upsert(this.#document(stop)), {
+      reads: true,
+      withinMs: EXPIRY_MS / 3,
+      clock: this.#clock,
+    });
     this.#stopped = stop;
     this.#saidAt = this.#clock.monotonic();
   }
@@ -200,7 +205,7 @@ class Gate implements WriteGate {
             ],
             this.#pk,
           ),
-        { reads: true },
+        { reads: true, clock: this.#clock },
       );
       if (code === 200) {
         this.#saidAt = this.#clock.monotonic();

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Container } from '@azure/cosmos';
 import { untilStopped } from '../../archive/reading.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
@@ -211,7 +210,7 @@ async function changeOver(
   };
   let opened = false;
   try {
-    await untilStoppedWriting(state, source.id, closing.generation, signal);
+    await untilStoppedWriting(work, closing.generation);
     // Twice: the second looks where the first looked before the last write became visible.
     for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total, { endOrThrow })) === 0 ? quiet + 1 : 0;
     if (!(await sameCount({ source: from, target: into }))) {
@@ -273,17 +272,12 @@ async function openedGate(state: Container, container: string): Promise<GateDocu
   return opened;
 }
 
-async function untilStoppedWriting(
-  state: Container,
-  container: string,
-  generation: number,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const since = systemClock.monotonic(); ; await delay(POLL_MS, undefined, { signal })) {
-    const open = (await readWriters(state, container)).filter(({ stopped }) => stopped !== generation);
+async function untilStoppedWriting({ state, source, clock, signal }: Work, generation: number): Promise<void> {
+  for (const since = clock.monotonic(); ; await clock.sleep(POLL_MS, signal)) {
+    const open = (await readWriters(state, source.id)).filter(({ stopped }) => stopped !== generation);
     if (open.length === 0) return;
-    if (systemClock.monotonic() - since < SILENT_MS) continue;
-    throw new UsageError('writers-silent', `${open.length} of the processes that write ${container} did not stop`, {
+    if (clock.monotonic() - since < SILENT_MS) continue;
+    throw new UsageError('writers-silent', `${open.length} of the processes that write ${source.id} did not stop`, {
       mend: 'Nothing was changed. Those that died are forgotten within a minute: run it again then; end those that hang.',
     });
   }

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Container } from '@azure/cosmos';
+import type { Container, OperationInput } from '@azure/cosmos';
+import { LANDING_BOUND_MS } from '../base/bounds.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError } from '../base/errors.ts';
+import { REQUEST_TIMEOUT_MS } from '../cosmos/connect.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 
@@ -26,7 +28,7 @@ export interface GateDocument {
   readonly _etag?: string;
 }
 
-/** A process that writes through a gate; expires where the process dies. */
+/** A process that writes through a gate; expires some time after its last heartbeat. */
 export interface WriterDocument {
   readonly id: string;
   readonly pk: string;
@@ -40,10 +42,18 @@ export interface WriterDocument {
 export const gatePartition = (container: string): string => `gate|${container}`;
 /** A writer says at least this often that it is there. */
 export const HEARTBEAT_MS = 3_000;
-/** A writer that could not ask for this long admits no write until it can; its document is taken for that of a dead one after it. */
+/** A writer whose last acknowledged heartbeat was sent longer ago admits no write until one is acknowledged again. */
 export const EXPIRY_MS = 15_000;
-/** From a closed gate that nobody opens a writer goes back to what was before, this long after it saw it close. */
+/**
+ * How long a writer's document lives after its last heartbeat. The last write that was admitted under a heartbeat has
+ * landed by then; two seconds more, as the service counts in whole ones.
+ */
+export const WRITER_TTL_S = (EXPIRY_MS + LANDING_BOUND_MS) / 1_000 + 2;
+/** A closed gate that nobody opens is opened by the writers, as it was, this long after they saw it close. */
 export const REOPEN_MS = 120_000;
+
+/** Between two looks for what became of a change. */
+const LAG_MS = 50;
 
 export interface WriteGateOptions {
   /** How often the gate is asked while writes go on, milliseconds: bounds the pause. Default 200. */
@@ -51,9 +61,11 @@ export interface WriteGateOptions {
   readonly clock?: Clock;
 }
 
-/** Leave to write: end it as soon as the write is answered. A migration waits for it. */
+/** Leave for one write: send it at once, and end it as soon as the write is answered. A migration waits for it. */
 export interface Pass extends Disposable {
   readonly target: WriteTarget;
+  /** Hand it to the write as `abortSignal`: ends it, the client's own repetitions included, after a minute, so that it lands in the time that a migration allows for it. */
+  readonly signal: AbortSignal;
 }
 
 /** Before each write of a container that may be migrated: `using pass = await gate.enter()`, then write to `pass.target`. */
@@ -82,11 +94,11 @@ class Gate implements WriteGate {
   readonly #clock: Clock;
   readonly #ended = new AbortController();
   #gate: GateDocument | undefined;
-  /** When what is known of the gate was asked, monotonic. */
-  #askedAt = -Infinity;
-  #saidAt = -Infinity;
-  #closedAt: { readonly generation: number; readonly at: number } | undefined;
+  /** When the last acknowledged heartbeat was sent, monotonic: its document lives for longer than what is admitted by it. */
+  #beatAt = -Infinity;
+  /** The closing generation that the last acknowledged heartbeat said this process has stopped for. */
   #stopped = 0;
+  #closedAt: { readonly generation: number; readonly at: number } | undefined;
   #inside = 0;
   #changed = Promise.withResolvers<void>();
   #polling: Promise<void> = Promise.resolve();
@@ -100,8 +112,8 @@ class Gate implements WriteGate {
   }
 
   async open(): Promise<void> {
-    await ensureGate(this.#state, this.#container);
-    await this.#register();
+    await ensureGate(this.#state, this.#container, this.#clock);
+    await this.#beat(60_000);
     this.#polling = this.#poll();
   }
 
@@ -109,14 +121,20 @@ class Gate implements WriteGate {
     for (;;) {
       this.#ended.signal.throwIfAborted();
       const gate = this.#gate;
-      if (gate && this.#isOpen(gate)) {
+      if (gate?.state === 'open' && !this.#hasLapsed()) {
         this.#inside += 1;
-        let left = false;
+        const until = this.#clock.monotonic() + REQUEST_TIMEOUT_MS;
+        const left = (): number => Math.max(0, until - this.#clock.monotonic());
+        let ended = false;
+        let signal: AbortSignal | undefined;
         return {
           target: gate.target,
+          get signal() {
+            return (signal ??= AbortSignal.timeout(left()));
+          },
           [Symbol.dispose]: () => {
-            if (left) return;
-            left = true;
+            if (ended) return;
+            ended = true;
             this.#inside -= 1;
             this.#notify();
           },
@@ -133,12 +151,9 @@ class Gate implements WriteGate {
     await withRetry(() => this.#state.item(this.#id, this.#pk).delete(), { reads: true }).catch(() => undefined);
   }
 
-  #isOpen(gate: GateDocument): boolean {
-    const now = this.#clock.monotonic();
-    // Who can't ask doesn't know whether it is closed by now.
-    if (now - this.#askedAt > EXPIRY_MS) return false;
-    if (gate.state === 'open') return true;
-    return this.#closedAt !== undefined && now - this.#closedAt.at > REOPEN_MS;
+  /** A migration may have forgotten this process, or may do so before a write that begins now has landed. */
+  #hasLapsed(): boolean {
+    return this.#clock.monotonic() - this.#beatAt > EXPIRY_MS;
   }
 
   #notify(): void {
@@ -148,88 +163,121 @@ class Gate implements WriteGate {
 
   async #poll(): Promise<void> {
     while (!this.#ended.signal.aborted) {
-      try {
-        await this.#look();
-      } catch {
-        // Asked again; meanwhile writes are let through until the expiry.
-      }
+      // Each is tried again at the next turn, and none keeps the others from being tried.
+      for (const step of [() => this.#look(), () => this.#reopen(), () => this.#say()])
+        await step().catch(() => undefined);
       await this.#clock.sleep(this.#pollMs, this.#ended.signal).catch(() => undefined);
     }
   }
 
   async #look(): Promise<void> {
-    const askedAt = this.#clock.monotonic();
     const { resource } = await withRetry(() => this.#state.item('gate', this.#pk).read<GateDocument>(), {
       reads: true,
       withinMs: EXPIRY_MS / 3,
       clock: this.#clock,
     });
-    // A lagging replica shows an older generation: what was seen stays seen.
-    if (resource && resource.generation >= (this.#gate?.generation ?? 0)) {
-      this.#gate = resource;
-      this.#askedAt = askedAt;
-      if (resource.state === 'closing') {
-        if (this.#closedAt?.generation !== resource.generation)
-          this.#closedAt = { generation: resource.generation, at: this.#clock.monotonic() };
-      } else this.#closedAt = undefined;
-      this.#notify();
-    }
+    if (resource) this.#adopt(resource);
+  }
+
+  /** A lagging replica shows an older generation: what was seen stays seen. */
+  #adopt(gate: GateDocument): void {
+    if (gate.generation < (this.#gate?.generation ?? 0)) return;
+    this.#gate = gate;
+    if (gate.state === 'open') this.#closedAt = undefined;
+    else if (this.#closedAt?.generation !== gate.generation)
+      this.#closedAt = { generation: gate.generation, at: this.#clock.monotonic() };
+    this.#notify();
+  }
+
+  /** Who closed the gate may have died. Opened under a new generation, it can't be opened by that closing any more. */
+  async #reopen(): Promise<void> {
     const gate = this.#gate;
-    const stop = gate?.state === 'closing' && this.#inside === 0 && !this.#isOpen(gate) ? gate.generation : 0;
-    if (stop === this.#stopped && this.#clock.monotonic() - this.#saidAt < HEARTBEAT_MS) return;
-    await withRetry(() => this.#state.items.upsert(this.#document(stop)), {
-      reads: true,
-      withinMs: EXPIRY_MS / 3,
-      clock: this.#clock,
-    });
-    this.#stopped = stop;
-    this.#saidAt = this.#clock.monotonic();
+    if (gate?.state !== 'closing' || this.#clock.monotonic() - (this.#closedAt?.at ?? Infinity) <= REOPEN_MS) return;
+    const opened = await changeGate(
+      this.#state,
+      gate,
+      { state: 'open', target: gate.target },
+      { clock: this.#clock, withinMs: EXPIRY_MS / 3 },
+    );
+    if (opened) this.#adopt(opened);
   }
 
-  /** In one batch with a look at the gate: nobody joins unseen while it is closing. */
-  async #register(): Promise<void> {
-    for (;;) {
-      const { result, code } = await withRetry(
-        () =>
-          this.#state.items.batch(
-            [
-              {
-                operationType: 'Patch',
-                id: 'gate',
-                resourceBody: {
-                  operations: [{ op: 'incr', path: '/writers', value: 1 }],
-                  condition: "from c where c.state = 'open'",
-                },
-              },
-              { operationType: 'Upsert', resourceBody: this.#document(0) as never },
-            ],
-            this.#pk,
-          ),
-        { reads: true, clock: this.#clock },
-      );
-      if (code === 200) {
-        this.#saidAt = this.#clock.monotonic();
-        return this.#look();
-      }
-      const refused = result?.some(({ statusCode }) => statusCode === 412);
-      if (!refused && code !== 207)
-        throw new MillraceError('gate-refused', `The write gate of ${this.#container} was answered ${String(code)}`, {
-          retryable: true,
-        });
-      await this.#clock.sleep(this.#pollMs, this.#ended.signal);
+  async #say(): Promise<void> {
+    const said = this.#stopsFor() === this.#stopped && this.#clock.monotonic() - this.#beatAt < HEARTBEAT_MS;
+    if (!said) await this.#beat(EXPIRY_MS / 3);
+  }
+
+  /** The generation for which nothing is being written and nothing more will be; 0: none. */
+  #stopsFor(): number {
+    return this.#gate?.state === 'closing' && this.#inside === 0 ? this.#gate.generation : 0;
+  }
+
+  /** One batch says that this process is there, and reads the gate as it is at that moment. */
+  async #beat(withinMs: number): Promise<void> {
+    let sentAt = 0;
+    let stopped = 0;
+    const beat = async (): Promise<GateDocument> => {
+      sentAt = this.#clock.monotonic();
+      stopped = this.#stopsFor();
+      return this.#batch(stopped);
+    };
+    let gate;
+    try {
+      gate = await withRetry(beat, { reads: true, withinMs, clock: this.#clock });
+    } catch (error) {
+      if (failureOf(error).kind !== 'not-found') throw error;
+      // Somebody took the document away, or the gate: this process is one that has to join again.
+      this.#beatAt = -Infinity;
+      await ensureGate(this.#state, this.#container, this.#clock);
+      throw error;
     }
+    this.#beatAt = sentAt;
+    this.#stopped = stopped;
+    this.#adopt(gate);
   }
 
-  #document(stopped: number): WriterDocument {
-    return { id: this.#id, pk: this.#pk, type: 'millrace.writer', stopped, ttl: Math.ceil((4 * EXPIRY_MS) / 1_000) };
+  /**
+   * Who joins writes the gate as well, so that this is before or after each change of the gate and never beside it: the
+   * gate that is read is one that no migration changes again without having seen the writer's document.
+   */
+  async #batch(stopped: number): Promise<GateDocument> {
+    const document = {
+      id: this.#id,
+      pk: this.#pk,
+      type: 'millrace.writer',
+      stopped,
+      ttl: WRITER_TTL_S,
+    } satisfies WriterDocument;
+    const operations: OperationInput[] = this.#hasLapsed()
+      ? [
+          { operationType: 'Upsert', resourceBody: document },
+          {
+            operationType: 'Patch',
+            id: 'gate',
+            resourceBody: { operations: [{ op: 'incr', path: '/joined', value: 1 }] },
+          },
+        ]
+      : [{ operationType: 'Replace', id: this.#id, resourceBody: document }];
+    const { code, result = [] } = await this.#state.items.batch(
+      [...operations, { operationType: 'Read', id: 'gate' }],
+      this.#pk,
+    );
+    const refused = result.find(({ statusCode }) => statusCode >= 400 && statusCode !== 424)?.statusCode;
+    if (code === 200) return result.at(-1)?.resourceBody as unknown as GateDocument;
+    const why = `The write gate of ${this.#container} was answered ${String(refused ?? code)}`;
+    throw Object.assign(new Error(why), { code: refused ?? code });
   }
 }
 
 /** The gate as it is stored, made where there is none. */
-export async function ensureGate(state: Container, container: string): Promise<GateDocument> {
+export async function ensureGate(
+  state: Container,
+  container: string,
+  clock: Clock = systemClock,
+): Promise<GateDocument> {
   const pk = gatePartition(container);
   for (;;) {
-    const { resource } = await withRetry(() => state.item('gate', pk).read<GateDocument>(), { reads: true });
+    const { resource } = await withRetry(() => state.item('gate', pk).read<GateDocument>(), { reads: true, clock });
     if (resource) return resource;
     const gate: GateDocument = {
       id: 'gate',
@@ -240,19 +288,26 @@ export async function ensureGate(state: Container, container: string): Promise<G
       target: { container },
     };
     try {
-      await withRetry(() => state.items.create(gate), { reads: false });
+      await withRetry(() => state.items.create(gate), { reads: false, clock });
     } catch (error) {
       if (!(error instanceof AmbiguousOutcome) && failureOf(error).kind !== 'conflict') throw error;
+      // It is there; a lagging replica doesn't have it yet.
+      await clock.sleep(LAG_MS);
     }
   }
 }
 
-/** Changes a gate under the generation it was read with; false where somebody else was quicker. Registrations don't count. */
+/**
+ * Changes a gate under the generation it was read with, and raises that; undefined where somebody else was quicker. A
+ * request that lands late is refused by the generation, so it needs no deadline.
+ */
 export async function changeGate(
   state: Container,
   gate: GateDocument,
   next: Pick<GateDocument, 'state' | 'target'>,
+  { clock = systemClock, withinMs = 60_000 }: { readonly clock?: Clock; readonly withinMs?: number } = {},
 ): Promise<GateDocument | undefined> {
+  const since = clock.monotonic();
   const generation = gate.generation + 1;
   const operations = [
     { op: 'set', path: '/state', value: next.state },
@@ -264,19 +319,24 @@ export async function changeGate(
     try {
       await withRetry(() => state.item('gate', gate.pk).patch({ operations: [...operations], condition }), {
         reads: false,
+        withinMs,
+        clock,
       });
       return { ...gate, ...next, generation };
     } catch (error) {
       const unsure = error instanceof AmbiguousOutcome;
       if (!unsure && failureOf(error).kind !== 'precondition') throw error;
-      const now = await ensureGate(state, gate.pk.slice('gate|'.length));
+      const now = await ensureGate(state, gate.pk.slice('gate|'.length), clock);
       if (
         now.generation === generation &&
         now.state === next.state &&
         JSON.stringify(now.target) === JSON.stringify(next.target)
       )
         return now;
-      if (now.generation !== gate.generation) return undefined;
+      if (now.generation > gate.generation) return undefined;
+      if (clock.monotonic() - since > withinMs) throw error;
+      // A lagging replica shows the gate as it was: the next one may tell.
+      await clock.sleep(LAG_MS);
     }
   }
 }

@@ -64,7 +64,7 @@ export interface Migrated {
   readonly charge: number;
 }
 
-/** A change-over is decided within this: writers go back to the source by themselves later than that. */
+/** A change-over is given up after this: writers open the gate by themselves later than that. */
 const DECIDE_MS = REOPEN_MS / 2;
 /** Writers that say nothing for this long make it give up; their documents expire soon after. */
 const SILENT_MS = 20_000;
@@ -202,9 +202,9 @@ async function changeOver(
   total: { copied: number; removed: number },
 ): Promise<number> {
   const { state, source, target, from, into, left, right, migrations, signal, clock, rollback = false } = work;
-  const closing = await changeGate(state, gate, { state: 'closing', target: gate.target });
-  if (!closing) throw contended(source.id);
   const closedAt = clock.monotonic();
+  const closing = await changeGate(state, gate, { state: 'closing', target: gate.target }, { clock });
+  if (!closing) throw contended(source.id);
   const endOrThrow = (): void => {
     if (clock.monotonic() - closedAt > DECIDE_MS) throw tooSlow(source.id);
   };
@@ -232,15 +232,15 @@ async function changeOver(
       await migrations.save(record);
     }
     endOrThrow();
-    const flipped = await changeGate(state, closing, {
-      state: 'open',
-      target: rollback ? { container: source.id } : targetOf(work),
-    });
+    // Where it lands later than writers wait, they have opened the gate under another generation, which refuses it.
+    const next = { state: 'open', target: rollback ? { container: source.id } : targetOf(work) } as const;
+    const flipped = await changeGate(state, closing, next, { clock });
     if (!flipped) throw contended(source.id);
     opened = true;
     return Math.round(clock.monotonic() - closedAt);
   } finally {
-    if (!opened) await changeGate(state, closing, { state: 'open', target: gate.target }).catch(() => undefined);
+    if (!opened)
+      await changeGate(state, closing, { state: 'open', target: gate.target }, { clock }).catch(() => undefined);
   }
 }
 
@@ -278,7 +278,7 @@ async function untilStoppedWriting({ state, source, clock, signal }: Work, gener
     if (open.length === 0) return;
     if (clock.monotonic() - since < SILENT_MS) continue;
     throw new UsageError('writers-silent', `${open.length} of the processes that write ${source.id} did not stop`, {
-      mend: 'Nothing was changed. Those that died are forgotten within a minute: run it again then; end those that hang.',
+      mend: 'Nothing was changed. Those that died are forgotten within a minute and a half: run it again then; end those that hang.',
     });
   }
 }

@@ -1,0 +1,58 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { suiteSeed } from '../support/seed.ts';
+import { GateWorld, MigratingProcess, SOURCE, TARGET, WritingProcess } from './gate-world.ts';
+
+const FOR_EVER = 1e9;
+
+async function open(...names: string[]) {
+  const world = await GateWorld.open(suiteSeed());
+  onTestFinished(() => world[Symbol.asyncDispose]());
+  const { time } = world;
+  const writers = names.map((name) => new WritingProcess(world, name));
+  await time.run(Promise.all(writers.map((writer) => writer.open())));
+  const [writer] = writers;
+  if (!writer) throw new Error('Name a writer');
+  return { world, time, writer, writers };
+}
+
+describe('a writer whose heartbeats are throttled while it reads the gate', () => {
+  it('is admitted no more, so a migration that has forgotten it loses nothing of it', async () => {
+    const { world, time, writer } = await open('w');
+    writer.throttledUntil = FOR_EVER;
+    // Long enough for its document to expire.
+    await time.run(time.sleep(100_000));
+    const write = writer.write('a', 30_000);
+    await time.run(time.sleep(1_000));
+    await time.run(new MigratingProcess(world).migrated);
+    writer.throttledUntil = 0;
+    await time.run(write);
+    expect(world.astray).toEqual([]);
+    expect(await time.run(world.lost())).toEqual([]);
+    expect(world.target).toBe(TARGET);
+  });
+});
+
+describe('a writer that was cut off just after it was admitted', () => {
+  it('is not forgotten before its write must have landed', async () => {
+    const { world, time, writer } = await open('w');
+    writer.cutOffUntil = FOR_EVER;
+    await time.run(time.sleep(11_000));
+    const write = writer.write('a', 64_000);
+    await time.run(time.sleep(56_000));
+    await time.run(new MigratingProcess(world).migrated.catch(() => undefined));
+    await time.run(write);
+    expect(await time.run(world.lost())).toEqual([]);
+  });
+});
+
+describe('a migration that decides late', () => {
+  it('is refused where writers have opened the gate meanwhile', async () => {
+    const { world, time, writer } = await open('w');
+    const migrating = new MigratingProcess(world, { closedMs: 58_000, flipMs: 100_000 });
+    await time.run(time.sleep(130_000));
+    await time.run(writer.write('a'));
+    await expect(time.run(migrating.migrated)).rejects.toMatchObject({ code: 'gate-contended' });
+    expect(await time.run(world.lost())).toEqual([]);
+    expect(world.target).toBe(SOURCE);
+  });
+});

@@ -1,0 +1,133 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { CosmosClientOptions } from '@azure/cosmos';
+import type { Clock } from '../../src/base/clock.ts';
+import { abortReason } from '../../src/base/errors.ts';
+import type { Emulator } from '../../src/emulator/index.ts';
+
+type HttpClient = Required<CosmosClientOptions>['httpClient'];
+export type Request = Parameters<HttpClient['sendRequest']>[0];
+export type Answer = Awaited<ReturnType<HttpClient['sendRequest']>>;
+
+/** Turns of the event loop without a request under way after which nothing will happen unless time passes. */
+const QUIET_TURNS = 4;
+
+interface Sleeper {
+  readonly until: number;
+  readonly wake: () => void;
+}
+
+/** Time that passes only while everybody sleeps; the server's with it. Hours of it take as long as what is done in them. */
+export class VirtualTime implements Clock {
+  readonly #emulator: Emulator;
+  readonly #begun: number;
+  #now = 0;
+  #underWay = 0;
+  #sleeping: Sleeper[] = [];
+
+  constructor(emulator: Emulator) {
+    this.#emulator = emulator;
+    this.#begun = Date.now();
+    emulator.freeze(true);
+  }
+
+  now(): number {
+    return this.#begun + this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(abortReason(signal));
+      const abort = (): void => {
+        this.#sleeping = this.#sleeping.filter((one) => one !== sleeper);
+        if (signal) reject(abortReason(signal));
+      };
+      const sleeper: Sleeper = {
+        until: this.#now + ms,
+        wake: () => {
+          signal?.removeEventListener('abort', abort);
+          resolve();
+        },
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#sleeping.push(sleeper);
+    });
+  }
+
+  /** How requests travel: `around` may hold one up, keep its answer, or answer it itself. Answering takes no time. */
+  transport(around: (request: Request, send: () => Promise<Answer>) => Promise<Answer>): HttpClient {
+    const { httpClient } = this.#emulator.clientOptions;
+    const answered = async (request: Request): Promise<Answer> => {
+      this.#underWay += 1;
+      return httpClient.sendRequest(request).finally(() => (this.#underWay -= 1));
+    };
+    return { sendRequest: (request) => around(request, () => answered(request)) };
+  }
+
+  /** Lets time pass until this has ended. */
+  async run<T>(work: Promise<T>): Promise<T> {
+    let ended = false;
+    const end = (): void => void (ended = true);
+    work.then(end, end);
+    for (;;) {
+      await this.#quiet();
+      if (ended) return work;
+      this.#pass();
+    }
+  }
+
+  async #quiet(): Promise<void> {
+    for (let turns = 0; turns < QUIET_TURNS; turns++) {
+      await turn();
+      if (this.#underWay > 0) turns = -1;
+    }
+  }
+
+  #pass(): void {
+    const next = this.#sleeping.reduce((least, { until }) => Math.min(least, until), Infinity);
+    if (next === Infinity) throw new Error('Everybody waits for something that no time will bring');
+    this.#emulator.advance(Math.max(0, next - this.#now));
+    this.#now = Math.max(next, this.#now);
+    const due = this.#sleeping.filter(({ until }) => until <= this.#now);
+    this.#sleeping = this.#sleeping.filter(({ until }) => until > this.#now);
+    for (const { wake } of due) wake();
+  }
+}
+
+/** A process in virtual time: while it stands still, none of its code runs, and what it is answered waits for it. */
+export class VirtualProcess implements Clock {
+  readonly #time: VirtualTime;
+  #standsUntil = 0;
+
+  constructor(time: VirtualTime) {
+    this.#time = time;
+  }
+
+  now(): number {
+    return this.#time.now();
+  }
+
+  monotonic(): number {
+    return this.#time.monotonic();
+  }
+
+  async sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#time.sleep(ms, signal);
+    } finally {
+      await this.awake();
+    }
+  }
+
+  standStill(ms: number): void {
+    this.#standsUntil = this.#time.monotonic() + ms;
+  }
+
+  /** Resolves once it runs. */
+  async awake(): Promise<void> {
+    for (let left; (left = this.#standsUntil - this.#time.monotonic()) > 0;) await this.#time.sleep(left);
+  }
+}

@@ -1,48 +1,54 @@
 import type { Container } from '@azure/cosmos';
-import { canonical, digest } from '../base/json.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import { failureOf } from '../cosmos/failure.ts';
-import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../feed/change.ts';
+import type { Fence } from '../feed/fence.ts';
 import type { Refusal } from '../projections/runner.ts';
 import { scrub } from './dead-letters-scrub.ts';
 import { type Kept, KeptChanges } from './kept-changes.ts';
 import type { LetterBodies } from './letter-bodies.ts';
+import {
+  type DeadLetter,
+  type LetterDocument,
+  type Parked,
+  type Reason,
+  STORED_FIELDS,
+  type StoredLetter,
+  letterDocument,
+  letterId,
+  letterPartition,
+  orderOf,
+  parked,
+  toDeadLetter,
+} from './letter-document.ts';
+import { bySize, inBatches, isOfOne, isRace, removal, write } from './letter-writes.ts';
+import { transact } from './transact.ts';
 
-/** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */
-export interface DeadLetter extends Identity {
-  /** `name@version` of the projection. */
-  readonly projection: string;
-  readonly type: string;
-  readonly version: Version;
-  readonly op: Change['op'];
-  readonly code: string;
-  readonly message: string;
-  readonly mend?: string;
-  readonly attempts: number;
-  /** It was never tried: an earlier change of its key is parked, and the projection keeps their order. */
-  readonly waits?: boolean;
-  /** ISO 8601 UTC. */
-  readonly firstAt: string;
-  readonly lastAt: string;
+export type { DeadLetter, Parked } from './letter-document.ts';
+
+export interface ParkOptions extends LetterWork {
+  /** With the change itself, since nobody could be asked for it again. */
+  readonly whole?: boolean;
+  /** Of a redrive: a letter of the same version gets one more attempt. The feed's repetitions leave it as it is. */
+  readonly redriven?: boolean;
 }
 
-/** The change itself is kept where it waits or was an event. */
-interface Stored extends DeadLetter, Kept {
-  readonly pk: string;
-  readonly kind: 'dead-letter';
-  readonly document: string;
-  readonly _etag: string;
+export interface LetterWork {
+  /** Asked before each request: without the lease no more letters are written. */
+  readonly fence?: Fence;
+  /** Called whenever some more of them are durable. */
+  readonly progress?: () => void;
 }
 
-/** What is known of a parked document without its letter. */
-export interface Parked {
-  readonly version: Version;
-  readonly waits: boolean;
-  /** Canonical JSON of container and full key: what an ordered projection keeps its order within. */
-  readonly order: string;
+interface Entry {
+  readonly id: string;
+  readonly change: Change;
+  readonly reason: Reason;
 }
 
-const PARTITION = 'dead-letters';
+/** Letters that are looked at one by one, where their batch was refused. */
+const LETTERS_AT_ONCE = 16;
 
 /** Dead letters of state projections, in the state container. The source stays the truth: no document body is kept. */
 export class DeadLetters {
@@ -57,36 +63,22 @@ export class DeadLetters {
     this.#kept = new KeptChanges(state, bodies);
   }
 
-  /**
-   * Stores what was refused; resolves when it is durable, so that the checkpoint may pass it (L2). `whole`: with the
-   * change itself, since nobody could be asked for it again.
-   */
-  async park(
-    projection: string,
-    refusals: readonly Refusal[],
-    now: Date,
-    { whole = false }: { readonly whole?: boolean } = {},
-  ): Promise<void> {
-    for (const { change, error } of refusals) {
-      await this.#park(
-        projection,
-        change,
-        { code: error.code, message: scrub(error.message), ...(error.mend ? { mend: scrub(error.mend) } : {}) },
-        now,
-        whole,
-      );
-      (await this.#known(projection)).set(documentId(change), parked(change, false));
-    }
+  /** Stores what was refused; resolves when it is durable, so that the checkpoint may pass it (L2). */
+  async park(projection: string, refusals: readonly Refusal[], now: Date, options: ParkOptions = {}): Promise<void> {
+    const entries = refusals.map(({ change, error }) => {
+      const mend = error.mend ? { mend: scrub(error.mend) } : {};
+      return { id: letterId(change), change, reason: { code: error.code, message: scrub(error.message), ...mend } };
+    });
+    await this.#store(projection, entries, now, options);
   }
 
   /** Stores changes that wait behind what is parked of their key; resolves when they are durable. */
-  async hold(projection: string, changes: readonly Change[], now: Date): Promise<void> {
-    const code = 'waits-behind-parked';
-    for (const change of changes) {
+  async hold(projection: string, changes: readonly Change[], now: Date, work: LetterWork = {}): Promise<void> {
+    const entries = changes.map((change) => {
       const message = `An earlier change under the key ${JSON.stringify(change.key)} is parked`;
-      await this.#park(projection, change, { code, message, waits: true }, now, true);
-      (await this.#known(projection)).set(documentId(change), parked(change, true));
-    }
+      return { id: letterId(change), change, reason: { code: 'waits-behind-parked', message, waits: true } };
+    });
+    await this.#store(projection, entries, now, { ...work, whole: true });
   }
 
   /** What is parked of a projection by the keys it keeps the order of, as last read, each by its document. */
@@ -99,32 +91,38 @@ export class DeadLetters {
     return keys;
   }
 
-  /** The changes that wait under a key. */
-  async waiting(projection: string, order: string): Promise<Change[]> {
+  /** The changes that wait under some keys. */
+  async waiting(projection: string, orders: ReadonlySet<string>): Promise<Change[]> {
+    const known = await this.#known(projection);
+    if (![...known.values()].some(({ waits, order }) => waits && orders.has(order))) return [];
     const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter' AND c.waits = true` };
-    const options = { partitionKey: partition(projection) };
-    const { resources } = await withRetry(() => this.#state.items.query<Stored>(query, options).fetchAll(), {
-      reads: true,
+    const own = (await this.#query<LetterDocument>(projection, query)).filter((letter) => orders.has(orderOf(letter)));
+    const changes = await mapSettled(own, (letter) => this.#kept.get(letter.pk, letter), {
+      concurrency: LETTERS_AT_ONCE,
     });
-    const own = resources.filter((letter) => orderOf(letter) === order);
-    const changes = await Promise.all(own.map((letter) => this.#kept.get(letter.pk, letter)));
     return changes.filter((change) => change !== undefined);
   }
 
   /** Takes away what newer versions, now applied, have replaced. */
-  async settle(projection: string, applied: readonly Change[]): Promise<void> {
-    const parked = await this.#known(projection);
-    if (parked.size === 0) return;
+  async settle(projection: string, applied: readonly Change[], progress?: () => void): Promise<void> {
+    const known = await this.#known(projection);
+    if (known.size === 0) return;
+    const newest = new Map<string, Version>();
     for (const change of applied) {
-      const id = documentId(change);
-      if (!parked.has(id)) continue;
-      if (await this.#settle(projection, change.version, id)) parked.delete(id);
+      const id = letterId(change);
+      if (!known.has(id)) continue;
+      const before = newest.get(id);
+      if (!before || compareVersions(change.version, before) !== 'older') newest.set(id, change.version);
     }
+    await inBatches([...newest], async (some) => {
+      await this.#settleTogether(projection, some, known);
+      progress?.();
+    });
   }
 
   /** Takes a letter away as it was listed; false where it is gone, or its document is parked in another version by now. */
   async discard(letter: Pick<DeadLetter, 'projection' | 'version'> & Identity): Promise<boolean> {
-    const id = documentId(letter);
+    const id = letterId(letter);
     for (;;) {
       const stored = await this.#read(letter.projection, id);
       if (!stored || compareVersions(letter.version, stored.version) !== 'same') return false;
@@ -136,26 +134,17 @@ export class DeadLetters {
 
   /** The change that is kept with a letter, where there is one. */
   async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
-    const stored = await this.#read(letter.projection, documentId(letter));
+    const stored = await this.#read(letter.projection, letterId(letter));
     return stored && this.#kept.get(stored.pk, stored);
-  }
-
-  /** True once nothing is parked of the document; false where a newer version is. */
-  async #settle(projection: string, applied: Version, id: string): Promise<boolean> {
-    for (;;) {
-      const stored = await this.#read(projection, id);
-      if (!stored) return true;
-      // Of two under one lsn the parked one may be the later: what had expired is deleted and written anew at once.
-      if (['older', 'undecided'].includes(compareVersions(applied, stored.version))) return false;
-      if (await this.#remove(stored)) return true;
-    }
   }
 
   async list(projection?: string): Promise<DeadLetter[]> {
     const filter = projection === undefined ? '' : ' AND c.projection = @projection';
     const parameters = projection === undefined ? [] : [{ name: '@projection', value: projection }];
     const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter'${filter}`, parameters };
-    const { resources } = await withRetry(() => this.#state.items.query<Stored>(query).fetchAll(), { reads: true });
+    const { resources } = await withRetry(() => this.#state.items.query<LetterDocument>(query).fetchAll(), {
+      reads: true,
+    });
     return resources.map(toDeadLetter).toSorted((a, b) => (a.firstAt < b.firstAt ? -1 : 1));
   }
 
@@ -176,58 +165,78 @@ export class DeadLetters {
 
   async #readIndex(projection: string): Promise<Map<string, Parked>> {
     const query = { query: `SELECT c.id, c.container, c.key, c.version, c.waits FROM c WHERE c.kind = 'dead-letter'` };
-    const options = { partitionKey: partition(projection) };
-    const { resources } = await withRetry(() => this.#state.items.query<Stored>(query, options).fetchAll(), {
-      reads: true,
-    });
-    return new Map(resources.map((stored) => [stored.id, parked(stored, stored.waits === true)]));
+    const letters = await this.#query<LetterDocument>(projection, query);
+    return new Map(letters.map((stored) => [stored.id, parked(stored, stored.waits === true)]));
   }
 
-  async #park(
+  async #store(projection: string, entries: readonly Entry[], now: Date, options: ParkOptions): Promise<void> {
+    if (entries.length === 0) return;
+    const known = await this.#known(projection);
+    // What was once stored may be passed, also where it was settled, redriven or discarded since.
+    const due = newestOf(entries).filter((entry) => !isStored(known.get(entry.id), entry, options));
+    await inBatches(due, async (some) => {
+      await this.#storeTogether(projection, some, now, known, options);
+      for (const { id, change, reason } of some) known.set(id, parked(change, reason.waits === true));
+    });
+  }
+
+  async #storeTogether(
     projection: string,
-    change: Change,
-    reason: Pick<DeadLetter, 'code' | 'message' | 'mend' | 'waits'>,
+    entries: readonly Entry[],
     now: Date,
-    whole: boolean,
+    known: ReadonlyMap<string, Parked>,
+    options: ParkOptions,
   ): Promise<void> {
-    const id = documentId(change);
-    const pk = partition(projection);
-    let kept: Kept = {};
+    const retry = retried(options);
+    const pk = letterPartition(projection);
+    const ids = entries.map(({ id }) => id).filter((id) => known.has(id));
+    const before = await this.#readSome(projection, ids, retry);
+    const due = entries.filter((entry) => !isStored(before.get(entry.id), entry, options));
+    const kept = new Map<string, Kept>();
+    const put = async ({ id, change }: Entry): Promise<void> =>
+      void kept.set(id, options.whole ? await this.#kept.put(pk, change) : {});
+    await mapSettled(due, put, { concurrency: LETTERS_AT_ONCE });
+    const writes = due.map(({ id, change, reason }) =>
+      write(letterDocument(projection, change, reason, kept.get(id) ?? {}, now, before.get(id)), before.get(id)),
+    );
+    try {
+      for (const some of bySize(writes)) {
+        await transact(this.#state, pk, () => some, { ...retry, reads: false });
+        options.progress?.();
+      }
+    } catch (error) {
+      if (!isOfOne(error)) throw error;
+      // Another host was quicker with one of them, or the outcome is unknown: each is decided on by itself.
+      const one = (entry: Entry): Promise<void> => this.#storeOne(projection, entry, now, kept.get(entry.id), options);
+      return void (await mapSettled(entries, one, { concurrency: LETTERS_AT_ONCE }));
+    }
+    for (const [id, by] of kept) {
+      const old = before.get(id);
+      if (old) await this.#forget(old, by);
+    }
+  }
+
+  async #storeOne(
+    projection: string,
+    entry: Entry,
+    now: Date,
+    put: Kept | undefined,
+    options: ParkOptions,
+  ): Promise<void> {
+    const { id, change, reason } = entry;
+    const pk = letterPartition(projection);
+    const retry = retried(options);
+    let kept = put;
     for (;;) {
-      const before = await this.#read(projection, id);
-      const order = before && compareVersions(change.version, before.version);
-      // Why a version was refused isn't replaced by that it would have to wait now.
-      if (order === 'older' || (reason.waits && order === 'same')) return this.#forget(pk, kept, before);
-      if (whole && !kept.change && !kept.parts && !kept.blob) kept = await this.#kept.put(pk, change);
-      const at = now.toISOString();
-      const letter = {
-        ...reason,
-        id,
-        pk,
-        kind: 'dead-letter',
-        projection,
-        container: change.container,
-        key: change.key,
-        document: change.id,
-        type: change.type,
-        version: change.version,
-        op: change.op,
-        attempts: reason.waits ? 0 : before && order === 'same' ? before.attempts + 1 : 1,
-        ...kept,
-        firstAt: before?.firstAt ?? at,
-        lastAt: at,
-      };
+      const before = await this.#read(projection, id, retry);
+      // Stored by another host, or by a batch whose answer was lost: then with what this one has put.
+      if (isStored(before, entry, options)) return before && this.#forget({ ...kept, pk }, before);
+      kept ??= options.whole ? await this.#kept.put(pk, change) : {};
+      const letter = letterDocument(projection, change, reason, kept, now, before);
       try {
-        await withRetry(
-          () =>
-            before
-              ? this.#state
-                  .item(id, pk)
-                  .replace(letter, { accessCondition: { type: 'IfMatch', condition: before._etag } })
-              : this.#state.items.create(letter),
-          { reads: false },
-        );
-        return before && this.#forget(pk, before, kept);
+        await transact(this.#state, pk, () => [write(letter, before)], { ...retry, reads: false });
+        options.progress?.();
+        return before && this.#forget(before, kept);
       } catch (error) {
         // A letter may be settled meanwhile; one that can't be created lacks its container.
         if (!isRace(error) && !(before && failureOf(error).kind === 'not-found')) throw error;
@@ -235,21 +244,79 @@ export class DeadLetters {
     }
   }
 
-  /** Takes away the parts of a change that another letter, or the same, has replaced. */
-  async #forget(pk: string, { parts, blob }: Kept, by: Kept | undefined): Promise<void> {
-    if (parts && parts.name !== by?.parts?.name) await this.#kept.remove(pk, { parts });
-    if (blob !== undefined && blob !== by?.blob) await this.#kept.remove(pk, { blob });
+  async #settleTogether(
+    projection: string,
+    applied: readonly (readonly [id: string, version: Version])[],
+    known: Map<string, Parked>,
+  ): Promise<void> {
+    const ids = applied.map(([id]) => id);
+    const stored = await this.#readSome(projection, ids);
+    const replaced = applied.filter(([id, version]) => isReplaced(stored.get(id), version)).map(([id]) => id);
+    const letters = replaced.map((id) => stored.get(id)).filter((letter) => letter !== undefined);
+    try {
+      if (letters.length > 0)
+        await transact(this.#state, letterPartition(projection), () => letters.map(removal), { reads: false });
+    } catch (error) {
+      if (!isOfOne(error)) throw error;
+      const one = async ([id, version]: readonly [string, Version]): Promise<void> => {
+        if (await this.#settleOne(projection, version, id)) known.delete(id);
+      };
+      return void (await mapSettled(applied, one, { concurrency: LETTERS_AT_ONCE }));
+    }
+    for (const letter of letters) await this.#kept.remove(letter.pk, letter);
+    for (const id of replaced) known.delete(id);
   }
 
-  async #read(projection: string, id: string): Promise<Stored | undefined> {
-    const { resource } = await withRetry(() => this.#state.item(id, partition(projection)).read<Stored>(), {
-      reads: true,
-    });
-    return resource;
+  /** True once nothing is parked of the document; false where a newer version is. */
+  async #settleOne(projection: string, applied: Version, id: string): Promise<boolean> {
+    for (;;) {
+      const stored = await this.#read(projection, id);
+      if (!isReplaced(stored, applied)) return false;
+      if (!stored || (await this.#remove(stored))) return true;
+    }
+  }
+
+  /** Takes away the parts of a change that another letter, or the same, has replaced. */
+  async #forget({ pk, parts, blob }: Kept & { readonly pk: string }, by: Kept): Promise<void> {
+    if (parts && parts.name !== by.parts?.name) await this.#kept.remove(pk, { parts });
+    if (blob !== undefined && blob !== by.blob) await this.#kept.remove(pk, { blob });
+  }
+
+  async #read(
+    projection: string,
+    id: string,
+    retry: RetryOptions = { reads: true },
+  ): Promise<LetterDocument | undefined> {
+    const item = this.#state.item(id, letterPartition(projection));
+    return (await withRetry(() => item.read<LetterDocument>(), retry)).resource;
+  }
+
+  async #readSome(
+    projection: string,
+    ids: readonly string[],
+    retry?: RetryOptions,
+  ): Promise<Map<string, StoredLetter>> {
+    if (ids.length === 0) return new Map();
+    const fields = STORED_FIELDS.map((field) => `c.${field}`).join(', ');
+    const query = {
+      query: `SELECT ${fields} FROM c WHERE c.id IN (${ids.map((_, at) => `@${at}`).join(', ')})`,
+      parameters: ids.map((value, at) => ({ name: `@${at}`, value })),
+    };
+    const letters = await this.#query<StoredLetter>(projection, query, retry);
+    return new Map(letters.map((letter) => [letter.id, letter]));
+  }
+
+  async #query<T>(
+    projection: string,
+    query: Parameters<Container['items']['query']>[0],
+    retry: RetryOptions = { reads: true },
+  ): Promise<T[]> {
+    const options = { partitionKey: letterPartition(projection) };
+    return (await withRetry(() => this.#state.items.query<T>(query, options).fetchAll(), retry)).resources;
   }
 
   /** False where it changed meanwhile, or the outcome is unknown. */
-  async #remove(stored: Stored): Promise<boolean> {
+  async #remove(stored: LetterDocument): Promise<boolean> {
     const options = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
     try {
       await withRetry(() => this.#state.item(stored.id, stored.pk).delete(options), { reads: false });
@@ -263,22 +330,35 @@ export class DeadLetters {
   }
 }
 
-/** Somebody else wrote first, or the outcome is unknown: read again and decide again. */
-const isRace = (error: unknown): boolean =>
-  error instanceof AmbiguousOutcome || ['precondition', 'conflict'].includes(failureOf(error).kind);
+/** Whether a letter says all that this entry would: of this version or a newer one. */
+function isStored(
+  before: (Pick<Parked, 'version'> & { readonly waits?: boolean }) | undefined,
+  { change, reason }: Entry,
+  { redriven = false }: ParkOptions,
+): boolean {
+  if (!before) return false;
+  const order = compareVersions(change.version, before.version);
+  if (order === 'older') return true;
+  // Why a version was refused isn't replaced by that it would have to wait now.
+  return order === 'same' && (reason.waits === true || (before.waits !== true && !redriven));
+}
 
-const partition = (projection: string): string => `${PARTITION}|${projection}`;
-const orderOf = ({ container, key }: Pick<Identity, 'container' | 'key'>): string => canonical([container, key]);
+/** Of two under one lsn the parked one may be the later: what had expired is deleted and written anew at once. */
+const isReplaced = (stored: Pick<StoredLetter, 'version'> | undefined, applied: Version): boolean =>
+  !stored || !['older', 'undecided'].includes(compareVersions(applied, stored.version));
 
-const parked = (of: Pick<DeadLetter, 'container' | 'key' | 'version'>, waits: boolean): Parked => ({
-  version: of.version,
-  waits,
-  order: orderOf(of),
+const retried = ({ fence }: LetterWork): RetryOptions => ({
+  reads: true,
+  ...(fence && { signal: fence.signal, before: () => fence.assert() }),
 });
-const documentId = (of: Identity): string => digest(canonical([of.container, of.key, of.id]));
 
-const toDeadLetter = ({ document: id, mend, waits, ...stored }: Stored): DeadLetter => {
-  const { projection, container, key, type, version, op, code, message, attempts, firstAt, lastAt } = stored;
-  const told = { ...(mend ? { mend } : {}), attempts, ...(waits ? { waits } : {}), firstAt, lastAt };
-  return { projection, container, key, id, type, version, op, code, message, ...told };
-};
+/** One entry a document, of its newest version. */
+function newestOf(entries: readonly Entry[]): Entry[] {
+  const newest = new Map<string, Entry>();
+  for (const entry of entries) {
+    const before = newest.get(entry.id);
+    const order = before ? compareVersions(entry.change.version, before.change.version) : 'newer';
+    if (order === 'newer' || order === 'undecided') newest.set(entry.id, entry);
+  }
+  return [...newest.values()];
+}

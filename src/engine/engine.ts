@@ -9,7 +9,7 @@ import type { Fence } from '../feed/fence.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
 import type { Spending } from '../cosmos/spending.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
-import type { DeadLetters } from './dead-letters.ts';
+import type { DeadLetters, ParkOptions } from './dead-letters.ts';
 import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
 import { applyIsolating } from './isolate.ts';
 import type { ViewControl } from './view-control.ts';
@@ -43,6 +43,8 @@ export interface EngineOptions {
 export interface ConsumeOptions {
   /** Only the runner with this id, whatever is current, staged or paused: for redriving. */
   readonly only?: string;
+  /** Called whenever dead letters of this page are durable, which a repetition of it will find (L8). */
+  readonly progress?: () => void;
 }
 
 /** The only entrance to the projections: a page in, durable effects out. */
@@ -64,7 +66,7 @@ export class Engine {
   }
 
   /** Resolves when every change of the page is durable or parked in every projection; rejects for infrastructure alone. */
-  async consume(page: Page, fence: Fence, { only }: ConsumeOptions = {}): Promise<Outcome> {
+  async consume(page: Page, fence: Fence, { only, progress }: ConsumeOptions = {}): Promise<Outcome> {
     const idle = only === undefined ? await this.#options.control?.admit(page, fence) : undefined;
     if (only === undefined) for (const stats of this.#stats.values()) stats.idle = idle?.has(stats.id) ?? false;
     if (!this.#tenures.has(fence.signal)) {
@@ -73,7 +75,8 @@ export class Engine {
       this.#options.deadLetters.refresh();
     }
     const runners = this.#options.runners.filter(({ id }) => (only === undefined ? !idle?.has(id) : id === only));
-    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, page, fence)));
+    const parking: ParkOptions = { fence, redriven: only !== undefined, ...(progress && { progress }) };
+    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, page, fence, parking)));
     let applied = 0;
     let parked = 0;
     for (const outcome of outcomes) {
@@ -94,21 +97,17 @@ export class Engine {
     for (const runner of this.#options.runners) {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
-      const session = new CosmosSession(
-        this.#options.database,
-        hostFence(signal),
-        stats.meter,
-        this.#options.spending?.in('bulk'),
-      );
-      const outcome = await runner.resume(session);
-      await this.#park(runner, outcome.refusals);
+      const { database, spending } = this.#options;
+      const fence = hostFence(signal);
+      const outcome = await runner.resume(new CosmosSession(database, fence, stats.meter, spending?.in('bulk')));
+      await this.#park(runner, outcome.refusals, { fence });
       stats.parked += outcome.refusals.length;
       idle &&= outcome.idle;
     }
     return idle;
   }
 
-  async #run(runner: Runner, page: Page, fence: Fence): Promise<Outcome> {
+  async #run(runner: Runner, page: Page, fence: Fence, parking: ParkOptions): Promise<Outcome> {
     const changes = wanted(runner, page.changes);
     const stats = this.#stats.get(runner.id);
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
@@ -118,16 +117,16 @@ export class Engine {
       runner.order === 'partitionKey'
         ? await this.#applyInOrder(runner, changes, session)
         : await applyApart(runner, changes, session);
-    await this.#park(runner, refusals);
-    await deadLetters.hold(runner.id, held, new Date(systemClock.now()));
-    await deadLetters.settle(runner.id, applied);
+    await this.#park(runner, refusals, parking);
+    await deadLetters.hold(runner.id, held, new Date(systemClock.now()), parking);
+    await deadLetters.settle(runner.id, applied, parking.progress);
     stats.changes += changes.length;
     stats.parked += refusals.length + held.length;
     return { applied: applied.length, parked: refusals.length + held.length };
   }
 
-  async #park({ id: projection }: Runner, refusals: readonly Refusal[]): Promise<void> {
-    await this.#options.deadLetters.park(projection, refusals, new Date(systemClock.now()));
+  async #park({ id: projection }: Runner, refusals: readonly Refusal[], parking: ParkOptions): Promise<void> {
+    await this.#options.deadLetters.park(projection, refusals, new Date(systemClock.now()), parking);
     for (const { change, error } of refusals)
       emit('engine:parked', { projection, container: change.container, id: change.id, error });
   }
@@ -137,8 +136,7 @@ export class Engine {
     const { deadLetters } = this.#options;
     const blocked = await deadLetters.blocked(runner.id);
     const open = reopened(changes, blocked);
-    const waiting: Change[] = [];
-    for (const order of open) waiting.push(...(await deadLetters.waiting(runner.id, order)));
+    const waiting = await deadLetters.waiting(runner.id, open);
     const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
     return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, session));
   }

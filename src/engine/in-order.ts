@@ -1,8 +1,7 @@
-import { canonical, digest } from '../base/json.ts';
-import { type Change, type Identity, compareVersions } from '../feed/change.ts';
+import { type Change, compareVersions } from '../feed/change.ts';
 import { Poison, type Refusal } from '../projections/runner.ts';
-import type { Parked } from './dead-letters.ts';
 import { asRefusal, isInfrastructure } from './isolate.ts';
+import { type Parked, letterId, orderOf } from './letter-document.ts';
 
 /** What became of changes that have an order within their keys. */
 export interface OrderedOutcome {
@@ -11,9 +10,6 @@ export interface OrderedOutcome {
   /** Behind a refused or parked change of their key, in feed order. */
   readonly held: readonly Change[];
 }
-
-export const orderOf = ({ container, key }: Pick<Identity, 'container' | 'key'>): string => canonical([container, key]);
-const documentOf = ({ container, key, id }: Identity): string => digest(canonical([container, key, id]));
 
 /**
  * Which of a page's keys may go on although something of them is parked: those whose every refused document comes again,
@@ -24,10 +20,10 @@ export function reopened(
   blocked: ReadonlyMap<string, ReadonlyMap<string, Parked>>,
 ): Set<string> {
   const open = new Set<string>();
+  if (blocked.size === 0) return open;
+  const coming = Map.groupBy(changes, orderOf);
   for (const [order, documents] of blocked) {
-    const again = new Map(
-      changes.filter((change) => orderOf(change) === order).map((change) => [documentOf(change), change]),
-    );
+    const again = new Map((coming.get(order) ?? []).map((change) => [letterId(change), change]));
     const settled = [...documents].every(([id, { waits, version }]) => {
       const change = again.get(id);
       return waits || (change !== undefined && compareVersions(change.version, version) !== 'older');
@@ -39,8 +35,8 @@ export function reopened(
 
 /** The changes that waited, with the page's: in the order of their versions, a document's older ones left out. */
 export function merged(waiting: readonly Change[], page: readonly Change[]): Change[] {
-  const coming = new Set(page.map(documentOf));
-  const kept = waiting.filter((change) => !coming.has(documentOf(change)));
+  const coming = new Set(page.map(letterId));
+  const kept = waiting.filter((change) => !coming.has(letterId(change)));
   if (kept.length === 0) return [...page];
   const byVersion = (a: Change, b: Change): number =>
     a.version.epoch - b.version.epoch || a.version.lsn - b.version.lsn;

@@ -6,6 +6,7 @@ import { MillraceError } from '../base/errors.ts';
 import { REQUEST_TIMEOUT_MS } from '../cosmos/connect.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { transact } from './transact.ts';
 
 /** Where a container's documents are written. */
 export interface WriteTarget {
@@ -216,14 +217,15 @@ class Gate implements WriteGate {
   async #beat(withinMs: number): Promise<void> {
     let sentAt = 0;
     let stopped = 0;
-    const beat = async (): Promise<GateDocument> => {
+    const operations = (): OperationInput[] => {
       sentAt = this.#clock.monotonic();
       stopped = this.#stopsFor();
-      return this.#batch(stopped);
+      return [...this.#presence(stopped), { operationType: 'Read', id: 'gate' }];
     };
-    let gate;
+    const options = { reads: true, withinMs, clock: this.#clock };
+    let results;
     try {
-      gate = await withRetry(beat, { reads: true, withinMs, clock: this.#clock });
+      results = await transact(this.#state, this.#pk, operations, options);
     } catch (error) {
       if (failureOf(error).kind !== 'not-found') throw error;
       // Somebody took the document away, or the gate: this process is one that has to join again.
@@ -233,14 +235,14 @@ class Gate implements WriteGate {
     }
     this.#beatAt = sentAt;
     this.#stopped = stopped;
-    this.#adopt(gate);
+    this.#adopt(results.at(-1)?.resourceBody as unknown as GateDocument);
   }
 
   /**
    * Who joins writes the gate as well, so that this is before or after each change of the gate and never beside it: the
    * gate that is read is one that no migration changes again without having seen the writer's document.
    */
-  async #batch(stopped: number): Promise<GateDocument> {
+  #presence(stopped: number): OperationInput[] {
     const document = {
       id: this.#id,
       pk: this.#pk,
@@ -248,24 +250,12 @@ class Gate implements WriteGate {
       stopped,
       ttl: WRITER_TTL_S,
     } satisfies WriterDocument;
-    const operations: OperationInput[] = this.#hasLapsed()
-      ? [
-          { operationType: 'Upsert', resourceBody: document },
-          {
-            operationType: 'Patch',
-            id: 'gate',
-            resourceBody: { operations: [{ op: 'incr', path: '/joined', value: 1 }] },
-          },
-        ]
-      : [{ operationType: 'Replace', id: this.#id, resourceBody: document }];
-    const { code, result = [] } = await this.#state.items.batch(
-      [...operations, { operationType: 'Read', id: 'gate' }],
-      this.#pk,
-    );
-    const refused = result.find(({ statusCode }) => statusCode >= 400 && statusCode !== 424)?.statusCode;
-    if (code === 200) return result.at(-1)?.resourceBody as unknown as GateDocument;
-    const why = `The write gate of ${this.#container} was answered ${String(refused ?? code)}`;
-    throw Object.assign(new Error(why), { code: refused ?? code });
+    if (!this.#hasLapsed()) return [{ operationType: 'Replace', id: this.#id, resourceBody: document }];
+    const joined = { operations: [{ op: 'incr' as const, path: '/joined', value: 1 }] };
+    return [
+      { operationType: 'Upsert', resourceBody: document },
+      { operationType: 'Patch', id: 'gate', resourceBody: joined },
+    ];
   }
 }
 

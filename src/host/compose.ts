@@ -118,10 +118,10 @@ export async function compose(options: ComposeOptions): Promise<App> {
         mode,
         // The all-versions feed has no beginning (A7).
         start: mode === 'all-versions' ? 'now' : (options.start ?? 'beginning'),
-        handle: async (page, fence, { token }) => {
-          await engine.consume(page, fence);
-          const newest = page.changes.reduce((latest, { at }) => Math.max(latest, at), reached.get(token) ?? 0);
-          if (newest > 0) reached.set(token, newest);
+        handle: async (page, fence, tenure) => {
+          await engine.consume(page, fence, { progress: () => tenure.progress() });
+          const newest = page.changes.reduce((latest, { at }) => Math.max(latest, at), reached.get(tenure.token) ?? 0);
+          if (newest > 0) reached.set(tenure.token, newest);
         },
         budget: budget && readsFrom(budget, source.name),
         timings,

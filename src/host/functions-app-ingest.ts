@@ -82,7 +82,7 @@ async function take(
   const session = new CosmosSession(database, fence, new Meter());
   const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, session);
   const id = projectionId(spec);
-  await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true });
+  await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true, fence });
   for (const { change, error } of taken.refusals)
     emit('engine:parked', { projection: id, container: spec.from, id: change.id, error });
   return { ...taken, parked: taken.refusals.length };

@@ -80,7 +80,7 @@ export class Ingestor {
     const session = new CosmosSession(database, fence, this.stats.meter);
     const raw = events.map((event) => rawEvent(event, partition));
     const { refusals } = await takeEvents(spec, target, raw, session);
-    await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true });
+    await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true, fence });
     for (const { change, error } of refusals)
       emit('engine:parked', { projection: this.stats.id, container: spec.from, id: change.id, error });
     this.stats.changes += events.length;

@@ -33,7 +33,7 @@ export async function redriveEvents(
       continue;
     }
     const { refusals } = await takeEvents(spec, target, [event], session);
-    await deadLetters.park(projectionId(spec), refusals, new Date(), { whole: true });
+    await deadLetters.park(projectionId(spec), refusals, new Date(), { whole: true, redriven: true });
     const [refusal] = refusals;
     if (refusal) results.push({ ...told, outcome: 'refused', message: refusal.error.message });
     else results.push({ ...told, outcome: (await deadLetters.discard(letter)) ? 'applied' : 'gone' });

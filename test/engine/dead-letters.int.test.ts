@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import type { Change, Version } from '../../src/feed/change.ts';
+import type { Fence } from '../../src/feed/fence.ts';
 import type { Refusal } from '../../src/projections/runner.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 
@@ -56,9 +57,10 @@ describe('parking', () => {
     expect(JSON.stringify(await stored(container))).not.toContain('of the customer');
   });
 
-  it('again counts the attempts at one version, and begins anew with the next', async () => {
+  it('by a redrive counts one more attempt, and a newer version begins at one', async () => {
     const { letters } = await state();
-    for (const second of [1, 2, 3]) await letters.park(P, [refusal(change('o1', 5))], at(second));
+    await letters.park(P, [refusal(change('o1', 5))], at(1));
+    for (const second of [2, 3]) await letters.park(P, [refusal(change('o1', 5))], at(second), { redriven: true });
     expect(await letters.list()).toMatchObject([
       { attempts: 3, firstAt: at(1).toISOString(), lastAt: at(3).toISOString() },
     ]);
@@ -72,6 +74,79 @@ describe('parking', () => {
         lastAt: at(4).toISOString(),
       },
     ]);
+  });
+
+  it('what the feed brings again leaves the letter as it is, on this host and on another', async () => {
+    const { letters, host, container } = await state();
+    const all = Array.from({ length: 150 }, (_, n) => refusal(change(`o${n}`, 5)));
+    await letters.park(P, all, at(1));
+    const before = await stored(container);
+    await letters.park(P, all, at(2));
+    await host().park(P, all, at(3));
+    expect(await stored(container)).toEqual(before);
+    expect(before).toHaveLength(150);
+  });
+
+  it('many at once parks each that is new, newer or redriven, beside a host that parks some of them too', async () => {
+    const { host } = await state();
+    const ids = Array.from({ length: 250 }, (_, n) => `o${n}`);
+    const [a, b] = [host(), host()];
+    await a.settle(P, []);
+    await b.park(
+      P,
+      ids.filter((_, n) => n % 7 === 0).map((id) => refusal(change(id, 6))),
+      at(1),
+    );
+    await Promise.all([
+      a.park(
+        P,
+        ids.map((id) => refusal(change(id, 5))),
+        at(2),
+      ),
+      b.park(
+        P,
+        ids.filter((_, n) => n % 5 === 0).map((id) => refusal(change(id, 6))),
+        at(2),
+      ),
+    ]);
+    const lsns = new Map((await host().list()).map(({ id, version }) => [id, version.lsn]));
+    expect(lsns).toEqual(new Map(ids.map((id, n) => [id, n % 7 === 0 || n % 5 === 0 ? 6 : 5])));
+    await a.park(
+      P,
+      ids.map((id) => refusal(change(id, 7))),
+      at(3),
+    );
+    expect(
+      (await host().list()).map(({ version, attempts, firstAt }) => [
+        version.lsn,
+        attempts,
+        firstAt <= at(2).toISOString(),
+      ]),
+    ).toEqual(ids.map(() => [7, 1, true]));
+  });
+
+  it('stops where the lease is lost, and says what is durable until then', async () => {
+    const { letters, host } = await state();
+    let durable = 0;
+    const lost = new Error('The lease is lost');
+    const fence: Fence = {
+      kind: 'lease',
+      signal: new AbortController().signal,
+      assert: () => {
+        if (durable >= 2) throw lost;
+      },
+    };
+    const all = Array.from({ length: 2_000 }, (_, n) => refusal(change(`o${n}`, 5)));
+    await expect(letters.park(P, all, at(1), { fence, progress: () => (durable += 1) })).rejects.toBe(lost);
+    // What was under way has ended: four batches at most.
+    const parked = (await host().list()).length;
+    expect(parked).toBe(durable * 100);
+    expect(parked).toBeLessThanOrEqual(600);
+    // Whoever has the lease then writes the others alone.
+    await host().park(P, all, at(2));
+    const written = Map.groupBy(await host().list(), ({ lastAt }) => lastAt);
+    expect(written.get(at(1).toISOString())).toHaveLength(parked);
+    expect(written.get(at(2).toISOString())).toHaveLength(all.length - parked);
   });
 
   it('an older version, from a host that sleeps, replaces nothing', async () => {
@@ -118,6 +193,31 @@ it('without a state container, parking says so', async () => {
 });
 
 describe('settling', () => {
+  it('many at once takes away each that was replaced, and none that is newer', async () => {
+    const { letters, host, emulator } = await state();
+    const ids = Array.from({ length: 250 }, (_, n) => `o${n}`);
+    await letters.park(
+      P,
+      ids.map((id, n) => refusal(change(id, n % 10 === 3 ? 9 : 5))),
+      at(1),
+    );
+    const other = host();
+    await other.settle(P, []);
+    await Promise.all(
+      [letters, other].map((one) =>
+        one.settle(
+          P,
+          ids.map((id) => change(id, 6)),
+        ),
+      ),
+    );
+    const left = ids.filter((_, n) => n % 10 === 3);
+    expect((await letters.list()).map(({ id }) => id).toSorted()).toEqual(left.toSorted());
+    const before = JSON.stringify(emulator.stats().requests);
+    await letters.settle(P, [change('o1', 7)]);
+    expect(JSON.stringify(emulator.stats().requests)).toBe(before);
+  });
+
   it('takes away what was parked of a version that is applied, or of an older one', async () => {
     const { letters } = await state();
     await letters.park(

@@ -147,6 +147,8 @@ describe.each([naming, silent])('a document that $id can’t take', (one) => {
     const idle = another();
     await idle.consume(page(change('o1', 1)), fence());
     for (let times = 1; times <= 2; times++) await engine.consume(page(change('o1', 2, { bad: true })), fence());
+    expect(await letters.list()).toMatchObject([{ id: 'o1', attempts: 1 }]);
+    await engine.consume(page(change('o1', 2, { bad: true })), fence(), { only: one.id });
     expect(await letters.list()).toMatchObject([{ id: 'o1', attempts: 2 }]);
     // The range has come to a host that looked at what is parked before it was.
     await idle.consume(page(change('o1', 3)), fence());

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import type { Parked } from '../../src/engine/dead-letters.ts';
-import { applyInOrder, merged, orderOf, reopened } from '../../src/engine/in-order.ts';
+import { applyInOrder, merged, reopened } from '../../src/engine/in-order.ts';
+import { letterId, orderOf } from '../../src/engine/letter-document.ts';
 import type { Change } from '../../src/feed/change.ts';
-import { digest, canonical } from '../../src/base/json.ts';
 import { Poison } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
@@ -19,7 +19,7 @@ const change = (key: string, id: string, lsn: number): Change => ({
 });
 const parked = (of: Change, waits = false): [string, Map<string, Parked>] => [
   orderOf(of),
-  new Map([[digest(canonical([of.container, of.key, of.id])), { version: of.version, waits, order: orderOf(of) }]]),
+  new Map([[letterId(of), { version: of.version, waits, order: orderOf(of) }]]),
 ];
 const never = (): boolean => false;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
-import { orderOf } from '../../src/engine/in-order.ts';
+import { orderOf } from '../../src/engine/letter-document.ts';
 import type { Change } from '../../src/feed/change.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 
@@ -36,7 +36,7 @@ describe('a change larger than its letter', () => {
     const large = change('b', 2, LARGE);
     await letters.hold(P, [large, change('c', 3)], NOW);
     expect(await kinds()).toEqual([LETTER, LETTER, PART, PART, PART]);
-    const waiting = await letters.waiting(P, orderOf(large));
+    const waiting = await letters.waiting(P, new Set([orderOf(large)]));
     expect(waiting.find(({ id }) => id === 'b')).toEqual(large);
     expect(waiting).toHaveLength(2);
     await letters.settle(P, waiting);
@@ -48,7 +48,7 @@ describe('a change larger than its letter', () => {
     await letters.hold(P, [change('b', 2, LARGE)], NOW);
     await letters.hold(P, [change('b', 3, `${LARGE}!`)], NOW);
     expect(await kinds()).toEqual([LETTER, PART, PART, PART]);
-    const [newer] = await letters.waiting(P, orderOf(change('b', 3)));
+    const [newer] = await letters.waiting(P, new Set([orderOf(change('b', 3))]));
     expect(newer?.doc).toEqual({ id: 'b', text: `${LARGE}!` });
     // An older one, and the same again, change nothing and leave nothing.
     await letters.hold(P, [change('b', 2, LARGE), change('b', 3, `${LARGE}!`)], NOW);
@@ -60,7 +60,7 @@ describe('a change larger than its letter', () => {
   it('is the same after each attempt at an event, and gone with its letter', async () => {
     const { letters, kinds } = await state();
     const event = change('7', 7, LARGE);
-    for (const _ of [1, 2]) await letters.park(P, refused(event), NOW, { whole: true });
+    for (const redriven of [false, true]) await letters.park(P, refused(event), NOW, { whole: true, redriven });
     expect(await kinds()).toEqual([LETTER, PART, PART, PART]);
     const [letter] = await letters.list();
     expect(letter).toMatchObject({ id: '7', attempts: 2 });
@@ -74,7 +74,10 @@ describe('a change larger than its letter', () => {
     const event = change('7', 7, LARGE);
     await letters.park(P, refused(event), NOW, { whole: true });
     const [letter] = await letters.list();
-    await Promise.all([letters.discard(letter!), letters.park(P, refused(event), NOW, { whole: true })]);
+    await Promise.all([
+      letters.discard(letter!),
+      letters.park(P, refused(event), NOW, { whole: true, redriven: true }),
+    ]);
     const all = await letters.list();
     // Gone, or whole: whichever of the two came last.
     expect(await Promise.all(all.map((left) => letters.kept(left)))).toEqual(all.map(() => event));

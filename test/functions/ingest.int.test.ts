@@ -62,7 +62,7 @@ describe('the Event Hubs trigger of an ingest', () => {
           id: '42',
           key: ['$Default', '3'],
           code: 'event-not-json',
-          attempts: 2,
+          attempts: 1,
           message: expect.stringContaining('(partition 3, offset 4200)'),
         },
         expect.objectContaining({ id: '43', code: 'ingest-threw' }),

@@ -7,7 +7,7 @@ import type { Fence } from '../feed/fence.ts';
 import type { Refusal } from '../projections/runner.ts';
 import { scrub } from './dead-letters-scrub.ts';
 import { type Kept, KeptChanges } from './kept-changes.ts';
-import type { LetterBodies } from './letter-bodies.ts';
+import { type LetterBodies, LetterBodyDamaged } from './letter-bodies.ts';
 import {
   type DeadLetter,
   type LetterDocument,
@@ -97,9 +97,13 @@ export class DeadLetters {
     if (![...known.values()].some(({ waits, order }) => waits && orders.has(order))) return [];
     const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter' AND c.waits = true` };
     const own = (await this.#query<LetterDocument>(projection, query)).filter((letter) => orders.has(orderOf(letter)));
-    const changes = await mapSettled(own, (letter) => this.#kept.get(letter.pk, letter), {
-      concurrency: LETTERS_AT_ONCE,
-    });
+    // What can't be read any more stays with its letter, and keeps nothing else from going on.
+    const changeOf = (letter: LetterDocument): Promise<Change | undefined> =>
+      this.#kept.get(letter.pk, letter).catch((error: unknown) => {
+        if (error instanceof LetterBodyDamaged) return undefined;
+        throw error;
+      });
+    const changes = await mapSettled(own, changeOf, { concurrency: LETTERS_AT_ONCE });
     return changes.filter((change) => change !== undefined);
   }
 
@@ -132,7 +136,7 @@ export class DeadLetters {
     }
   }
 
-  /** The change that is kept with a letter, where there is one. */
+  /** The change that is kept with a letter, where there is one. @throws LetterBodyDamaged */
   async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
     const stored = await this.#read(letter.projection, letterId(letter));
     return stored && this.#kept.get(stored.pk, stored);

@@ -3,7 +3,7 @@ import type { Container } from '@azure/cosmos';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Change } from '../feed/change.ts';
-import type { LetterBodies } from './letter-bodies.ts';
+import { type LetterBodies, LetterBodyDamaged } from './letter-bodies.ts';
 
 /** Where a letter's change is: in the letter, or, where it is larger, in documents beside it, or in a blob. */
 export interface Kept {
@@ -62,11 +62,11 @@ export class KeptChanges {
     return { parts };
   }
 
-  /** Undefined where nothing is kept, or somebody took a part away. */
+  /** Undefined where nothing is kept, or somebody took a part away. @throws LetterBodyDamaged */
   async get(pk: string, { change, parts, blob }: Kept): Promise<Change | undefined> {
     if (blob !== undefined) {
       const text = await this.#bodies?.read(blob);
-      return text === undefined ? undefined : (JSON.parse(text) as Change);
+      return text === undefined ? undefined : parse(blob, text);
     }
     if (!parts) return change;
     const read: Buffer[] = [];
@@ -89,6 +89,14 @@ export class KeptChanges {
         if (failureOf(error).kind !== 'not-found') throw error;
       });
     }
+  }
+}
+
+function parse(blob: string, text: string): Change {
+  try {
+    return JSON.parse(text) as Change;
+  } catch (error) {
+    throw new LetterBodyDamaged(blob, 'it holds no JSON', error);
   }
 }
 

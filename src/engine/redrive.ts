@@ -7,6 +7,7 @@ import type { ColdRead } from '../projections/archive/cold-read.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import type { DeadLetter, DeadLetters } from './dead-letters.ts';
 import type { Engine } from './engine.ts';
+import { LetterBodyDamaged } from './letter-bodies.ts';
 
 /** What came of redriving one letter: what `superseded` names has a newer version, which the feed brings. */
 export interface Redriven {
@@ -57,8 +58,12 @@ async function redriveGroup(letters: readonly DeadLetter[], options: RedriveOpti
   const results: Redriven[] = [];
   const due: { letter: DeadLetter; change: Change; outcome: 'applied' | 'deleted' }[] = [];
   for (const letter of letters) {
-    const found = await currentOf(letter, options);
-    if (found.kind !== 'superseded')
+    const found = await currentOf(letter, options).catch((error: unknown) => {
+      if (error instanceof LetterBodyDamaged) return error;
+      throw error;
+    });
+    if (found instanceof LetterBodyDamaged) results.push(resultOf(letter, 'refused', found.message));
+    else if (found.kind !== 'superseded')
       due.push({ letter, change: found.change, outcome: found.kind === 'change' ? 'applied' : 'deleted' });
     else results.push(resultOf(letter, (await deadLetters.discard(letter)) ? 'superseded' : 'gone'));
   }

@@ -1,5 +1,6 @@
 import { projectionId, type IngestSpec } from '../definition/kinds.ts';
 import type { DeadLetter, DeadLetters } from '../engine/dead-letters.ts';
+import { LetterBodyDamaged } from '../engine/letter-bodies.ts';
 import type { Redriven } from '../engine/redrive.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import { type Target, rawOf, takeEvents } from './take.ts';
@@ -24,7 +25,14 @@ export async function redriveEvents(
   for (const letter of letters) {
     const { projection, container, id } = letter;
     const told = { projection, container, id };
-    const kept = await deadLetters.kept(letter);
+    const kept = await deadLetters.kept(letter).catch((error: unknown) => {
+      if (error instanceof LetterBodyDamaged) return error;
+      throw error;
+    });
+    if (kept instanceof LetterBodyDamaged) {
+      results.push({ ...told, outcome: 'refused', message: kept.message });
+      continue;
+    }
     const event = kept && rawOf(kept);
     if (!event) {
       const at = `partition ${String(letter.key[1])}, offset ${letter.version.etag}`;

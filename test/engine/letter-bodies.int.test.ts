@@ -1,9 +1,11 @@
 // Changes over 1 MB, whose bodies lie in a storage account where there is one.
+import { gzipSync } from 'node:zlib';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { letterBodies } from '../../src/engine/letter-bodies.ts';
+import { orderOf } from '../../src/engine/letter-document.ts';
 import type { Change } from '../../src/feed/change.ts';
 import { emulate } from '../emulator/emulate.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
@@ -86,4 +88,24 @@ it('are kept in documents where the account has no container, or is away', async
   await away.park(P, refused(newer), NOW, { whole: true });
   const [again] = await away.list(P);
   expect(again && (await away.kept(again))).toEqual(newer);
+});
+
+it.each([
+  ['unpacks to gigabytes', () => gzipSync(Buffer.alloc(200_000_000))],
+  ['is no gzip file', () => Buffer.from('gone')],
+  ['holds no JSON', () => gzipSync('gone')],
+])('are refused where the blob %s, for that letter alone', async (_, bytes) => {
+  const { letters, blobs, names } = await stage();
+  await blobs.create();
+  const [large, small] = [change(1, 1_500_000), { ...change(1, 100), id: 'e2' }];
+  await letters.hold(P, [large, small], NOW);
+  const [name = ''] = await names();
+  const damaged = bytes();
+  await blobs.getBlockBlobClient(name).upload(damaged, damaged.length);
+  const [first, second] = (await letters.list(P)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  if (!first || !second) throw new Error('No letters');
+  await expect(letters.kept(first)).rejects.toMatchObject({ code: 'letter-body-damaged' });
+  expect(await letters.kept(second)).toEqual(small);
+  expect(await letters.waiting(P, new Set([orderOf(large)]))).toEqual([small]);
+  expect(await letters.discard(first)).toBe(true);
 });

@@ -41,6 +41,8 @@ export interface WriterDocument {
 }
 
 export const gatePartition = (container: string): string => `gate|${container}`;
+/** The container that a gate is of. */
+export const gatedContainer = ({ pk }: Pick<GateDocument, 'pk'>): string => pk.slice('gate|'.length);
 /** A writer says at least this often that it is there. */
 export const HEARTBEAT_MS = 3_000;
 /** A writer whose last acknowledged heartbeat was sent longer ago admits no write until one is acknowledged again. */
@@ -316,7 +318,7 @@ export async function changeGate(
     } catch (error) {
       const unsure = error instanceof AmbiguousOutcome;
       if (!unsure && failureOf(error).kind !== 'precondition') throw error;
-      const now = await ensureGate(state, gate.pk.slice('gate|'.length), clock);
+      const now = await ensureGate(state, gatedContainer(gate), clock);
       if (
         now.generation === generation &&
         now.state === next.state &&
@@ -329,6 +331,13 @@ export async function changeGate(
       await clock.sleep(LAG_MS);
     }
   }
+}
+
+/** The gates of all containers that have one. */
+export async function readGates(state: Container): Promise<GateDocument[]> {
+  const query = "SELECT * FROM c WHERE c.type = 'millrace.gate'";
+  const { resources } = await withRetry(() => state.items.query<GateDocument>(query).fetchAll(), { reads: true });
+  return resources;
 }
 
 /** The processes that write through a gate, as they last said. Asked in the session of whoever closed it, none is missing. */

@@ -5,8 +5,10 @@ import { MillraceError } from '../base/errors.ts';
 import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { projectionId } from '../definition/kinds.ts';
+import { sourceContainers } from '../engine/runners.ts';
 import { type View, Views } from '../engine/views.ts';
 import { planStorage } from './archive/open.ts';
+import { movedSources } from './containers/moved.ts';
 import { readDeadLetters } from './dead-letters/read.ts';
 import { containerRights } from './doctor-rights.ts';
 import { type Finding, bad, doubtful, failed, good } from './finding.ts';
@@ -64,6 +66,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['containers', () => containers(loaded, services)],
     ['rights', () => rightsAndClock(services)],
     ['rights', () => containerRights(loaded, services)],
+    ['migrations', () => migrations(loaded, services, settings.cosmos.endpoint)],
     ['storage', () => storage(loaded, services, context)],
     ['views', () => views(loaded, services)],
     ['leases', () => leases(context, expirationMs)],
@@ -144,6 +147,25 @@ function clock(before: number, service: number, after: number): Finding {
   return off > 5
     ? doubtful('clock', `this machine's clock is off by ${off} s`, mend)
     : good('clock', "within a second of the service's");
+}
+
+/** What the pipeline reads has to be what writers write. */
+async function migrations(
+  { pipeline, model }: LoadedPipeline,
+  { state, database }: Services,
+  endpoint: string,
+): Promise<Finding[]> {
+  const read = new Set(sourceContainers(pipeline, model).keys());
+  const moved = await movedSources(read, { state, database: database.id, endpoint });
+  return moved.map(({ container, target, where }) =>
+    bad(
+      'migrations',
+      `writers of ${container} write to ${where} since it was migrated, and the pipeline reads ${container}: it sees nothing new`,
+      target.container === container
+        ? 'Deploy the pipeline with the settings of that account and database.'
+        : `Name ${target.container} in the data-model document and the pipeline in place of ${container}, and deploy both; or go back: \`millrace containers migrate ${container} --into ${target.container} --rollback\`.`,
+    ),
+  );
 }
 
 async function storage(loaded: LoadedPipeline, services: Services, { signal }: Context): Promise<Finding[]> {

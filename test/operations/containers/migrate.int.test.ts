@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../../src/cosmos/connect.ts';
-import { openWriteGate } from '../../../src/engine/write-gate.ts';
+import { changeGate, ensureGate, openWriteGate } from '../../../src/engine/write-gate.ts';
 import { openServices } from '../../../src/host/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
 import { Migrations } from '../../../src/operations/containers/record.ts';
@@ -267,6 +267,47 @@ describe('a process that does not stop', () => {
     pass[Symbol.dispose]();
     await migrating;
     expect((await second).target).toMatchObject({ container: 'ByCustomer' });
+  });
+});
+
+describe('after a migration the pipeline still reads the old container', () => {
+  const findings = async () => {
+    const { stdout } = await cli(['doctor', '--pipeline', SHOP, '--json']);
+    return (JSON.parse(stdout) as { check: string; verdict: string; what: string; mend: string }[]).filter(
+      ({ check }) => check === 'migrations',
+    );
+  };
+  beforeEach(() => {
+    for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+  });
+  afterEach(() => vi.unstubAllEnvs());
+
+  it('and the doctor says so, until it was taken back', async () => {
+    expect(await findings()).toEqual([]);
+    await migrate(options());
+    expect(await findings()).toEqual([
+      {
+        check: 'migrations',
+        verdict: 'bad',
+        what: 'writers of Orders write to ByCustomer since it was migrated, and the pipeline reads Orders: it sees nothing new',
+        mend: expect.stringContaining('--rollback') as string,
+      },
+    ]);
+    await migrate({ ...options(), rollback: true });
+    expect(await findings()).toEqual([]);
+  });
+
+  it('also where the new one has the same name, in another account', async () => {
+    const gate = await ensureGate(stage.services.state, 'Orders');
+    const target = { container: 'Orders', database: 'new', endpoint: 'https://new.documents.azure.com/' };
+    await changeGate(stage.services.state, gate, { state: 'open', target });
+    expect(await findings()).toMatchObject([
+      {
+        verdict: 'bad',
+        what: expect.stringContaining('write to Orders in database new of new.documents.azure.com') as string,
+        mend: 'Deploy the pipeline with the settings of that account and database.',
+      },
+    ]);
   });
 });
 

@@ -136,6 +136,15 @@ export class DeadLetters {
     }
   }
 
+  /** Of some letters of a projection those that are still there, by their ids: why they are. */
+  async reasons(projection: string, letters: readonly Identity[]): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
+    await inBatches(letters.map(letterId), async (ids) => {
+      for (const [id, { message }] of await this.#readSome(projection, ids)) found.set(id, message);
+    });
+    return found;
+  }
+
   /** The change that is kept with a letter, where there is one. @throws LetterBodyDamaged */
   async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
     const stored = await this.#read(letter.projection, letterId(letter));

@@ -30,7 +30,18 @@ export interface LetterDocument extends DeadLetter, Kept {
 }
 
 /** What has to be known of a stored letter to write over it or to take it away. */
-export const STORED_FIELDS = ['id', 'pk', '_etag', 'version', 'waits', 'attempts', 'firstAt', 'parts', 'blob'] as const;
+export const STORED_FIELDS = [
+  'id',
+  'pk',
+  '_etag',
+  'version',
+  'waits',
+  'attempts',
+  'message',
+  'firstAt',
+  'parts',
+  'blob',
+] as const;
 export type StoredLetter = Pick<LetterDocument, (typeof STORED_FIELDS)[number]>;
 
 /** What is known of a parked document without its letter. */

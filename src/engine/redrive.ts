@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock.ts';
-import { canonical } from '../base/json.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import { type SourceContainer, toChange } from '../feed/change-mapper.ts';
 import type { Change } from '../feed/change.ts';
 import type { Fence } from '../feed/fence.ts';
@@ -8,6 +8,7 @@ import type { SinkSession } from '../sinks/session.ts';
 import type { DeadLetter, DeadLetters } from './dead-letters.ts';
 import type { Engine } from './engine.ts';
 import { LetterBodyDamaged } from './letter-bodies.ts';
+import { letterId } from './letter-document.ts';
 
 /** What came of redriving one letter: what `superseded` names has a newer version, which the feed brings. */
 export interface Redriven {
@@ -32,6 +33,9 @@ export interface RedriveOptions {
   readonly fence: () => Fence;
 }
 
+/** Letters whose sources are asked at a time. */
+const READS_AT_ONCE = 16;
+
 type Found = { readonly kind: 'change' | 'deletion'; readonly change: Change } | { readonly kind: 'superseded' };
 
 /**
@@ -42,47 +46,58 @@ type Found = { readonly kind: 'change' | 'deletion'; readonly change: Change } |
 export async function redrive(letters: readonly DeadLetter[], options: RedriveOptions): Promise<Redriven[]> {
   const results: Redriven[] = [];
   // Where a projection keeps the order of a key, what waits behind a letter is applied with it: it is no work of its own.
-  const groups = Map.groupBy(
-    letters.filter(({ waits }) => !waits),
-    ({ projection, container, key }) => canonical([projection, container, key]),
-  );
-  for (const group of groups.values()) {
+  const own = letters.filter(({ waits }) => !waits);
+  for (const [projection, some] of Map.groupBy(own, (letter) => letter.projection)) {
     options.signal.throwIfAborted();
-    results.push(...(await redriveGroup(group, options)));
+    results.push(...(await redriveSome(projection, some, options)));
   }
   return results;
 }
 
-async function redriveGroup(letters: readonly DeadLetter[], options: RedriveOptions): Promise<Redriven[]> {
+async function redriveSome(
+  projection: string,
+  letters: readonly DeadLetter[],
+  options: RedriveOptions,
+): Promise<Redriven[]> {
   const { engine, deadLetters, fence } = options;
-  const results: Redriven[] = [];
-  const due: { letter: DeadLetter; change: Change; outcome: 'applied' | 'deleted' }[] = [];
-  for (const letter of letters) {
-    const found = await currentOf(letter, options).catch((error: unknown) => {
-      if (error instanceof LetterBodyDamaged) return error;
-      throw error;
-    });
-    if (found instanceof LetterBodyDamaged) results.push(resultOf(letter, 'refused', found.message));
-    else if (found.kind !== 'superseded')
-      due.push({ letter, change: found.change, outcome: found.kind === 'change' ? 'applied' : 'deleted' });
-    else results.push(resultOf(letter, (await deadLetters.discard(letter)) ? 'superseded' : 'gone'));
-  }
-  const [first] = due;
-  if (!first) return results;
+  const found = await mapSettled(letters, (letter) => foundOf(letter, options), { concurrency: READS_AT_ONCE });
+  const due = found.filter((one): one is Due => 'change' in one);
+  const results = found.filter((one): one is Redriven => !('change' in one));
+  if (due.length === 0) return results;
   // As this process last read them, the letters may be others by now.
   deadLetters.refresh();
   const changes = due
     .map(({ change }) => change)
     .toSorted((a, b) => a.version.epoch - b.version.epoch || a.version.lsn - b.version.lsn);
-  await engine.consume({ changes, charge: 0, readAt: systemClock.monotonic() }, fence(), {
-    only: first.letter.projection,
-  });
-  const left = new Map((await deadLetters.list(first.letter.projection)).map((letter) => [documentOf(letter), letter]));
+  await engine.consume({ changes, charge: 0, readAt: systemClock.monotonic() }, fence(), { only: projection });
+  const left = await deadLetters.reasons(
+    projection,
+    due.map(({ letter }) => letter),
+  );
   for (const { letter, outcome } of due) {
-    const still = left.get(documentOf(letter));
-    results.push(still ? resultOf(letter, 'refused', still.message) : resultOf(letter, outcome));
+    const reason = left.get(letterId(letter));
+    results.push(reason === undefined ? resultOf(letter, outcome) : resultOf(letter, 'refused', reason));
   }
   return results;
+}
+
+interface Due {
+  readonly letter: DeadLetter;
+  readonly change: Change;
+  readonly outcome: 'applied' | 'deleted';
+}
+
+/** What is to be tried of a letter, or what became of it already. */
+async function foundOf(letter: DeadLetter, options: RedriveOptions): Promise<Due | Redriven> {
+  try {
+    const found = await currentOf(letter, options);
+    if (found.kind === 'superseded')
+      return resultOf(letter, (await options.deadLetters.discard(letter)) ? 'superseded' : 'gone');
+    return { letter, change: found.change, outcome: found.kind === 'change' ? 'applied' : 'deleted' };
+  } catch (error) {
+    if (error instanceof LetterBodyDamaged) return resultOf(letter, 'refused', error.message);
+    throw error;
+  }
 }
 
 /** The change that a letter stands for, as its source has it now. */
@@ -111,9 +126,6 @@ async function currentOf(letter: DeadLetter, options: RedriveOptions): Promise<F
     change: { container, type, key, id, version: above, at: systemClock.now(), op: 'delete' },
   };
 }
-
-const documentOf = ({ container, key, id }: Pick<DeadLetter, 'container' | 'key' | 'id'>): string =>
-  canonical([container, key, id]);
 
 const resultOf = (
   { projection, container, id }: DeadLetter,

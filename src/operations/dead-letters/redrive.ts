@@ -3,7 +3,8 @@ import { untilStopped } from '../../archive/reading.ts';
 import type { Settings } from '../../base/settings.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { type IngestSpec, projectionId } from '../../definition/kinds.ts';
-import { DeadLetters } from '../../engine/dead-letters.ts';
+import { type DeadLetter, DeadLetters } from '../../engine/dead-letters.ts';
+import { orderOf } from '../../engine/letter-document.ts';
 import { letterBodies } from '../../engine/letter-bodies.ts';
 import { type Redriven, redrive as redriveLetters } from '../../engine/redrive.ts';
 import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
@@ -27,8 +28,8 @@ export interface RedriveOptions extends LetterSelection {
   readonly progress?: (done: number, of: number) => void;
 }
 
-/** Letters tried together: how often what was done is told, and what an interruption leaves undone. */
-const AT_ONCE = 20;
+/** Letters tried together, with the others of their keys: how often what was done is told, and what an interruption leaves undone. */
+const AT_ONCE = 100;
 
 /** Tries parked changes again; those that are refused again stay parked. */
 export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
@@ -41,8 +42,7 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   const ingests = new Map<string, IngestSpec>(loaded.pipeline.ingests.map((spec) => [projectionId(spec), spec]));
   const results: Redriven[] = [];
   const fence = () => untilStopped(signal);
-  for (let from = 0; from < letters.length; from += AT_ONCE) {
-    const some = letters.slice(from, from + AT_ONCE);
+  for (const some of together(letters)) {
     const unknown = some.filter(({ projection }) => !known.has(projection) && !ingests.has(projection));
     for (const [projection, spec] of ingests) {
       const own = some.filter((letter) => letter.projection === projection);
@@ -78,6 +78,17 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   return results;
 }
 
+/** All letters of a key go at once: where a projection keeps its order, none of them could go without the others. */
+function together(letters: readonly DeadLetter[]): DeadLetter[][] {
+  const batches: DeadLetter[][] = [];
+  for (const group of Map.groupBy(letters, (letter) => `${letter.projection} ${orderOf(letter)}`).values()) {
+    const last = batches.at(-1);
+    if (last && last.length + group.length <= AT_ONCE) last.push(...group);
+    else batches.push([...group]);
+  }
+  return batches;
+}
+
 const input = z.object({ ...selectionInput, ...backgroundInput });
 
 export const deadLettersRedrive = defineOperation({
@@ -99,7 +110,7 @@ export const deadLettersRedrive = defineOperation({
         .filter(({ waits }) => !waits)
         .map(({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`),
       ru: letters.length * RU_A_LETTER,
-      // One after another, and what isn't found is asked for again after the read lag.
+      // What isn't found is asked for again after the read lag.
       seconds: letters.length === 0 ? 0 : 5 + Math.ceil(letters.length / 20),
     };
   },

@@ -78,6 +78,18 @@ describe('redriving', () => {
     expect(await letters()).toEqual([]);
   });
 
+  it('reads what is parked once for many letters, not once for each', async () => {
+    for (let n = 0; n < 120; n++) await upsert({ ...order(`bad${n}`, 1), storeId: `s${n}` });
+    await derive();
+    expect(await letters()).toHaveLength(240);
+    broken = false;
+    const queries = (): number => stage.emulator.stats().requests['query'] ?? 0;
+    const before = queries();
+    expect(await again()).toHaveLength(240);
+    expect(queries() - before).toBeLessThan(30);
+    expect(await letters()).toEqual([]);
+  });
+
   it('leaves a newer version to the feed', async () => {
     await upsert(order('bad1', 7));
     await derive();

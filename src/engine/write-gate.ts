@@ -151,7 +151,10 @@ class Gate implements WriteGate {
     this.#ended.abort(new MillraceError('gate-closed', `The write gate of ${this.#container} was disposed of`));
     this.#notify();
     await this.#polling;
-    await withRetry(() => this.#state.item(this.#id, this.#pk).delete(), { reads: true }).catch(() => undefined);
+    const item = this.#state.item(this.#id, this.#pk);
+    const options = { reads: true, withinMs: EXPIRY_MS / 3, clock: this.#clock };
+    // Where it can't be deleted, it expires.
+    await withRetry(() => item.delete(), options).catch(() => undefined);
   }
 
   /** A migration may have forgotten this process, or may do so before a write that begins now has landed. */

@@ -8,7 +8,7 @@ import { suiteSeed } from '../support/seed.ts';
 import { GateWorld, MigratingProcess, TARGET, WritingProcess } from './gate-world.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 6);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
 const LONGEST_MS = 400_000;
 /** A write that is sent lands within this: the client ends it after a minute. */
 const LANDING_MS = 60_000;
@@ -17,7 +17,7 @@ it(`no acknowledged write is lost, and none goes astray (seed ${SEED})`, async (
   const failures: string[] = [];
   let moved = 0;
   for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
-    const { said, moves } = await history(seed);
+    const { said, moves } = await history(seed).catch((error: unknown) => ({ said: [String(error)], moves: 0 }));
     failures.push(...said.map((text) => `${text} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`));
     moved += moves;
   }

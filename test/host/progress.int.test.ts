@@ -16,6 +16,7 @@ const LEASE: ReadLease = {
   idleSince: undefined,
   checkedAt: undefined,
   failure: undefined,
+  deliveries: 0,
   reached: NOW - 22_000,
 };
 const IDLE = { ...LEASE, state: 'idle', idleSince: 50_000, checkedAt: 99_000 } as const;

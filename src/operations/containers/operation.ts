@@ -70,11 +70,12 @@ async function withContainers<R>(
 /**
  * Of the target the all-versions feed begins when it is first read: what writers write there before, hard deletes
  * included, would never be derived.
- * @throws UsageError `migrate-all-versions`
+ * @throws UsageError `migrate-all-versions`, or why the pipeline can't be loaded
  */
 async function refuseAllVersions({ name, into, rollback }: MigrateInput, { workspace }: Context): Promise<void> {
   const declared = rollback ? undefined : await workspace.declared(workspace.folder);
   if (!declared) return;
+  if ('unloadable' in declared) throw declared.unloadable;
   const containers = allVersionsContainers(declared.pipeline.sources);
   const read = [name, into].find((of) => containers.has(of));
   if (read === undefined) return;

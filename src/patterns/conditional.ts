@@ -18,10 +18,15 @@ export async function answered<T, K extends FailureKind>(
   }
 }
 
+/** False where there is a document with its id. */
+export async function createOf(container: Container, document: object): Promise<boolean> {
+  return 'done' in (await answered(() => container.items.create(document, WHOLE), ['conflict']));
+}
+
 /** `precondition`: it is there and doesn't meet the condition. `not-found`: it isn't there. */
 export type Patched<T> = { readonly done: T } | { readonly refused: 'precondition' | 'not-found' };
 
-/** The content of the answer is wanted, whatever the client asks for otherwise. */
+/** The content of the answer is wanted, whatever the client asks for otherwise: the SDK's `create` fails without it. */
 const WHOLE = { initialHeaders: { Prefer: 'return=representation' } };
 
 /**

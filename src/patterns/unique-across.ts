@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container, Item, PartitionKey, PatchOperation } from '@azure/cosmos';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { withRetry } from '../cosmos/retry.ts';
-import { answered, batchOf, patchWhere } from './conditional.ts';
+import { answered, batchOf, createOf, patchWhere } from './conditional.ts';
 import {
   FIELD,
   type Mark,
@@ -173,8 +173,7 @@ class Across implements UniqueAcross {
       ttl: this.#hold,
     };
     for (let helps = 0; ; helps++) {
-      const created = await answered(() => this.#reservations.items.create(reservation), ['conflict']);
-      if ('done' in created) return;
+      if (await createOf(this.#reservations, reservation)) return;
       const ours = `c.token = "${token}"`;
       const now = await this.#patchReservation(value, `${ours} OR c.state = "confirmed"`, [
         { op: 'set', path: '/constraint', value: name },
@@ -199,8 +198,7 @@ class Across implements UniqueAcross {
   /** True where the document is there with our token; false where another one has its id. */
   async #place(document: UniqueDocument, key: PartitionKey, token: string): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const created = await answered(() => this.#documents.container.items.create(document), ['conflict']);
-      if ('done' in created) return true;
+      if (await createOf(this.#documents.container, document)) return true;
       // Ours, where the answer to our own request was lost.
       const now = await this.#documents.ask(document.id, key, token);
       if ('done' in now) return true;

@@ -1,7 +1,7 @@
 // What a unique value's functions answer is true for clients whose reads are as old as replicas may be: a client made by
 // `new CosmosClient(…)` alone sends no session token. docs/SPEC-reservations.md, U8.
-import type { Container } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Container, CosmosClient } from '@azure/cosmos';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Unique, uniqueAcross, uniqueWithin } from '../../src/patterns/index.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
@@ -156,4 +156,24 @@ describe(`answers under stale reads (seed ${SEED})`, () => {
     }
     world.emulator.faults({});
   });
+
+  it.each(['Prefer', 'prefer'])(
+    'need the content of no answer that the client asks for by itself (%s)',
+    async (header) => {
+      const made = await scene(`minimal-${header}`, true);
+      const defaultHeaders = { [header]: 'return=minimal' };
+      const client = new CosmosClient({ ...world.emulator.clientOptions, defaultHeaders });
+      onTestFinished(() => client.dispose());
+      const container = (id: string): Container => client.database('patterns').container(`${id}-minimal-${header}`);
+      const rule = { name: 'email', path: '/email', normalize, container: container('users') };
+      const unique = uniqueAcross({ ...rule, reservations: container('held') });
+      await unique.create({ id: '1', tenant: 't1', email: 'a' });
+      expect(await answerOf(unique.create({ id: '2', tenant: 't2', email: 'A' }))).toBe('value-taken');
+      world.emulator.faults({ replicaLagMs: LAG_MS });
+      expect(await answerOf(unique.change('1', 't1', 'b'))).toBe('done');
+      expect(await answerOf(unique.delete('1', 't1'))).toBe('done');
+      world.emulator.faults({});
+      expect((await made.users.items.readAll().fetchAll()).resources).toEqual([]);
+    },
+  );
 });

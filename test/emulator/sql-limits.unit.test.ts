@@ -117,6 +117,9 @@ test.each([
   ],
   ['ORDER BY of many rows', `x FROM c JOIN ${JOINED} ORDER BY x`, '256 MB to sort'],
   ['MAKELIST of many rows', `MAKELIST([x, y, z]) FROM c JOIN ${JOINED}`, '256 MB to sort'],
+  ['GROUP BY of large values', `COUNT(1) FROM c JOIN ${JOINED} GROUP BY c.list`, 'more work'],
+  ['REVERSE in many rows', `LENGTH(REVERSE(REPLICATE('a', 10000))) FROM c JOIN ${JOINED}`, 'more work'],
+  ['a large list of texts', `SetUnion([ToString(c.list)], [x]) FROM c JOIN ${JOINED}`, 'more work'],
   ['COUNT of many rows', `COUNT(1) FROM c JOIN ${JOINED}`, 'more work than one query may take'],
 ])('%s is ended', (_, query, message) => {
   expect(() => run(`SELECT VALUE ${query}`)).toThrow(message);

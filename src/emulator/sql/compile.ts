@@ -17,6 +17,8 @@ export type Eval = (row: Row) => unknown;
 /** What it costs to call a function, and to evaluate one part of an expression. */
 const CALL_STEPS = 50;
 const PART_STEPS = 10;
+/** What it costs to begin a subquery. */
+const QUERY_STEPS = 500;
 
 /** What the service has and this engine has not. */
 const ABSENT = /^(?:ST_|FULLTEXT|VECTORDISTANCE$|RRF$)/;
@@ -298,6 +300,7 @@ function subquery(use: 'exists' | 'array' | 'scalar', query: Query, scope: Scope
   const rows = scope.select(query, inner(scope));
   const { meter } = scope.tools;
   return (row) => {
+    meter.work(QUERY_STEPS);
     const results = rows(row);
     if (use === 'exists') return !results.next().done;
     if (use === 'array') {

@@ -50,6 +50,7 @@ function concat(lists: readonly unknown[], { meter }: Tools): unknown[] | undefi
 /** Values by their canonical text, so that to look one up costs the same among many. */
 const setOf = (list: readonly unknown[], { meter }: Tools): Map<string, unknown> => {
   meter.make(meter.sizeOf(list));
+  meter.canonical(list);
   const set = new Map<string, unknown>();
   for (const value of list) {
     const key = canonical(value);

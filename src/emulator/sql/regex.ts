@@ -7,6 +7,10 @@ const MAX_PATTERN = 1000;
 const MAX_KNOWN = 20;
 /** What it costs to make one instruction of a compiled pattern. */
 const COMPILE_STEPS = 1000;
+/** What one costs for each character of a text: a small program mostly runs as an automaton, which costs less. */
+const SMALL_STEPS = 5;
+const LARGE = 100;
+const LARGE_STEPS = 25;
 
 const FLAGS: Readonly<Record<string, number>> = {
   i: RE2JS.CASE_INSENSITIVE,
@@ -46,7 +50,8 @@ export class Patterns {
       if (this.#known.size >= MAX_KNOWN) this.#known.clear();
       this.#known.set(key, known);
     }
-    this.#meter.work(text.length * (10 + known.size));
+    const each = known.size > LARGE ? LARGE_STEPS : SMALL_STEPS;
+    this.#meter.work(text.length * (10 + known.size * each));
     return known.compiled;
   }
 

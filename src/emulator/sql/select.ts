@@ -53,7 +53,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
       const value = project(found);
       if (value === undefined) continue;
       if (seen) {
-        meter.walk(value);
+        meter.canonical(value);
         const key = canonical(value);
         if (seen.has(key)) continue;
         keep(key.length);
@@ -200,7 +200,7 @@ function* group(
   });
   for (const row of rows) {
     const values = (keys ?? []).map((of) => wrapped(of(row)));
-    for (const value of values) meter.walk(value);
+    for (const value of values) meter.canonical(value);
     const key = keys ? canonical(values) : '';
     let found = groups.get(key);
     if (!found) {
@@ -254,7 +254,7 @@ function sorted(
     meter.work(COMPARE_STEPS);
     for (let i = 0; i < keys.length; i++) {
       const parts = rank(a.values[i]) > 4 && rank(b.values[i]) > 4;
-      if (parts) meter.work(meter.sizeOf(a.values[i]) + meter.sizeOf(b.values[i]));
+      if (parts) [a, b].forEach(({ values }) => meter.canonical(values[i]));
       const order = compareAny(a.values[i], b.values[i]);
       if (order !== 0) return keys[i]!.descending ? -order : order;
     }

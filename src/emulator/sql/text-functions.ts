@@ -7,6 +7,10 @@ import { rank } from './values.ts';
 const MAX_REPLICATED = 10_000;
 /** What it costs to look for one text in another, for each character. */
 const SEARCH_STEPS = 2;
+/** To take it apart into its characters, and to read it as JSON. */
+const REVERSE_STEPS = 60;
+const PARSE_STEPS = 20;
+const WRITE_STEPS = 5;
 
 const text = (of: (value: string) => unknown): Fn => fn(1, 1, ([value]) => (isString(value) ? of(value) : undefined));
 
@@ -107,6 +111,7 @@ function pad(side: 'padStart' | 'padEnd'): Fn {
 function toText(value: unknown, { meter }: Tools): string {
   if (isString(value)) return value;
   meter.text(meter.sizeOf(value));
+  meter.work(meter.sizeOf(value) * WRITE_STEPS);
   return JSON.stringify(value);
 }
 
@@ -115,6 +120,7 @@ const parsing = (wanted: (value: unknown) => boolean): Fn =>
     if (!isString(value)) return undefined;
     // What comes of it takes more memory than the text did.
     meter.make(4 * value.length);
+    meter.work(value.length * PARSE_STEPS);
     try {
       const result: unknown = JSON.parse(value);
       return wanted(result) ? result : undefined;
@@ -139,7 +145,11 @@ export const TEXT_FUNCTIONS: Readonly<Record<string, Fn>> = {
   LTRIM: trimming('left'),
   RTRIM: trimming('right'),
   LENGTH: text((value) => value.length),
-  REVERSE: text((value) => Array.from(value).toReversed().join('')),
+  REVERSE: fn(1, 1, ([value], { meter }) => {
+    if (!isString(value)) return undefined;
+    meter.work(value.length * REVERSE_STEPS);
+    return Array.from(value).toReversed().join('');
+  }),
   LEFT: fn(2, 2, ([a, n]) => substring(a, 0, n)),
   RIGHT: fn(2, 2, ([a, n]) => lastOf(a, n)),
   SUBSTRING: fn(3, 3, ([a, start, length]) => substring(a, start, length)),

@@ -282,7 +282,9 @@ function call(name: string, args: readonly Expr[], at: number, scope: Scope): Ev
   return (row) => {
     const given = values.map((value) => value(row));
     if (!found.takesUndefined && given.includes(undefined)) return undefined;
-    meter.work(given.reduce<number>((steps, value) => steps + lengthOf(value), CALL_STEPS));
+    let steps = CALL_STEPS;
+    for (const value of given) steps += lengthOf(value);
+    meter.work(steps);
     const result = found.call(given, tools);
     meter.make(lengthOf(result));
     return result;

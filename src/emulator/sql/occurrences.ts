@@ -38,7 +38,7 @@ function bordersOf(part: string): Int32Array {
 
 /** As `indexOf`: -1 where there is none, and what is empty is everywhere. */
 export function indexOf(text: string, part: string, from = 0): number {
-  if (part === '') return text.indexOf(part, from);
+  if (part.length <= SHORT) return text.indexOf(part, from);
   const first = occurrences(text, part, from).next();
   return first.done ? -1 : first.value;
 }

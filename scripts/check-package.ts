@@ -1,7 +1,17 @@
 // What a stranger gets: packs the package, starts a project from it in an empty folder, and runs what that project says.
-// Needs a package registry. Usage: node scripts/check-package.ts
+// Needs a package registry; a step of `npm run verify` and of CI. Usage: node scripts/check-package.ts
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
-import { existsSync, globSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
@@ -23,6 +33,7 @@ for (const name of Object.keys(env))
 
 try {
   const tarball = pack();
+  bare(tarball);
   const app = join(place, 'my-app');
   run(place, 'npm', [
     'exec',
@@ -36,6 +47,10 @@ try {
     `file:${tarball}`,
   ]);
   run(app, 'npm', ['install', '--no-audit', '--no-fund']);
+  types(app);
+  say('its types are found, by a project that checks them');
+  documented(app);
+  say('every door opens in it');
   run(app, 'npm', ['test']);
   say('its tests pass');
   const summary = JSON.parse(run(app, 'npm', ['run', '--silent', 'dev', '--', '--once', '--json']).stdout) as {
@@ -44,8 +59,6 @@ try {
   if (summary.verification.different !== 0) throw new Error('dev --once finds a difference');
   say('dev --once runs, without a difference');
   deployment(app);
-  types(app);
-  say('its types are found, by a project that checks them');
 } finally {
   rmSync(place, { recursive: true, force: true });
 }
@@ -61,15 +74,73 @@ function pack(): string {
   return join(place, filename);
 }
 
-/** Every door of the package, from TypeScript that trusts no declaration unread; some speak of the client of Cosmos DB. */
+/** What the package says that can be imported of it. */
+function published(): string[] {
+  const { name, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    name: string;
+    exports: Record<string, unknown>;
+  };
+  return Object.keys(exports)
+    .filter((door) => !door.endsWith('.json'))
+    .map((door) => `${name}${door.slice(1)}`);
+}
+
+/** A project that has this package alone: what doesn't need the user's own client of Cosmos DB opens all the same. */
+function bare(tarball: string): void {
+  const folder = join(place, 'bare');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{ "name": "bare", "private": true, "type": "module" }');
+  run(folder, 'npm', ['install', '--no-audit', '--no-fund', tarball]);
+  const open = published().filter((door) => door !== 'millrace/feed');
+  run(folder, 'node', ['--input-type=module', '--eval', imports(open)]);
+  say(`${open.join(', ')} open in a project without @azure/cosmos`);
+}
+
+function imports(doors: readonly string[]): string {
+  return doors.map((door) => `import '${door}';`).join('\n');
+}
+
+/** Every door of the package, from TypeScript that trusts no declaration unread. */
 function types(app: string): void {
-  run(app, 'npm', ['install', '--save-dev', '--no-audit', '--no-fund', '@azure/cosmos@4']);
-  writeFileSync(
-    join(app, 'functions', 'doors.ts'),
-    `import * as door from 'millrace';\nimport * as functions from 'millrace/functions';\nimport * as feed from 'millrace/feed';\nexport const doors = [door.definePipeline, functions.functionApp, feed.ChangeFeedProcessor];\n`,
-  );
+  const file = join(app, 'functions', 'doors.ts');
+  const doors = published();
+  const names = doors.map((_, at) => `door${at}`);
+  const lines = doors.map((door, at) => `import * as door${at} from '${door}';`);
+  writeFileSync(file, `${lines.join('\n')}\nexport const doors: object[] = [${names.join(', ')}];\n`);
   run(app, 'npx', ['tsc', '--noEmit', '--skipLibCheck', 'false']);
-  rmSync(join(app, 'functions', 'doors.ts'));
+  rmSync(file);
+}
+
+/** As the documents show them: a test of the pipeline, and an application that reads a projection of it. */
+function documented(app: string): void {
+  const file = join(app, 'doors.mjs');
+  writeFileSync(
+    file,
+    `${imports(published())}
+import { CosmosClient } from '@azure/cosmos';
+import { openViews } from 'millrace/client';
+import { startEmulator } from 'millrace/emulator';
+import { testPipeline } from 'millrace/testing';
+
+const shop = await testPipeline('pipeline');
+await shop.given({ Orders: shop.like('Orders', 'order') }).expect();
+await shop.close();
+
+const emulator = await startEmulator();
+const client = new CosmosClient(emulator.clientOptions);
+const { database } = await client.databases.create({ id: 'shop' });
+const { container } = await database.containers.create({ id: 'millrace', partitionKey: { paths: ['/pk'] } });
+const current = { version: 1, container: 'Days', type: 'day', reads: [] };
+const view = { current, staged: null, previous: null, paused: null, flips: 0 };
+await container.items.create({ id: 'shop', pk: 'views', type: 'millrace.views', views: { days: view } });
+const { container: found } = await openViews(container).current('days');
+client.dispose();
+await emulator.close();
+if (found !== 'Days') throw new Error(\`the view lies in \${found}\`);
+`,
+  );
+  run(app, 'node', [file]);
+  rmSync(file);
 }
 
 /** What would go to Azure: production packages alone. */

@@ -19,8 +19,10 @@ const CANONICAL_STEPS = 40;
 
 /** What a row costs: to be read, to be kept among others, and to be compared with another. */
 export const ROW_STEPS = 250;
-export const ROW_BYTES = 200;
+export const ROW_BYTES = 500;
 export const COMPARE_STEPS = 100;
+/** What a text takes in a set beside its characters. */
+export const KEY_BYTES = 100;
 
 /**
  * Counts what one query takes, and ends it with a SqlError before it takes too much of the server (docs/emulator.md,

@@ -4,7 +4,7 @@ import type { Expr, Query, Source } from './ast.ts';
 import { compile, inner, projection } from './compile.ts';
 import type { Eval, Row, Scope } from './compile.ts';
 import { Accumulator, holdsAggregate, isAggregate } from './aggregate.ts';
-import { COMPARE_STEPS, ROW_BYTES, ROW_STEPS } from './meter.ts';
+import { COMPARE_STEPS, KEY_BYTES, ROW_BYTES, ROW_STEPS } from './meter.ts';
 import type { Meter } from './meter.ts';
 import { print } from './print.ts';
 import type { Readable } from './prepare.ts';
@@ -56,7 +56,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
         meter.canonical(value);
         const key = canonical(value);
         if (seen.has(key)) continue;
-        keep(key.length);
+        keep(key.length + KEY_BYTES);
         seen.add(key);
       }
       if (passed || skip-- > 0) continue;

@@ -47,6 +47,14 @@ export const access: readonly Probe[] = [
     },
   },
   {
+    number: 'A18',
+    asks: 'removing a document that is not there asks for the right first: 403, not 404',
+    run: async (bench) => {
+      const container = await asReader(bench);
+      same(await refusalOf(container.item('none', 'a').delete()), '403/5301', 'a delete without the right');
+    },
+  },
+  {
     number: 'F14',
     asks: 'a role on the database is enough for a client, the read of the account included',
     run: async (bench) => {

@@ -4,12 +4,13 @@ import type { Probe } from '../probe.ts';
 import { access } from './access.ts';
 import { deployment } from './deployment.ts';
 import { feed } from './feed.ts';
+import { functions } from './functions.ts';
 import { queries } from './queries.ts';
 import { sessions } from './sessions.ts';
 import { ttl } from './ttl.ts';
 import { writes } from './writes.ts';
 
-export const PROBES: readonly Probe[] = [feed, writes, ttl, queries, sessions, access, deployment].flat();
+export const PROBES: readonly Probe[] = [feed, writes, ttl, queries, functions, sessions, access, deployment].flat();
 
 const PARTITIONS =
   'It needs several physical partitions, and so provisioned throughput that costs more than a probe may.';
@@ -25,9 +26,9 @@ const because = (why: string, ...numbers: string[]): [string, string][] => numbe
 
 /** Numbers without a probe, and why. */
 export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
-  ...because(NO_PROOF, 'A3', 'E7', 'H2'),
+  ...because(NO_PROOF, 'A3', 'A11', 'E7', 'E64', 'H2'),
   ...because(FAILOVER, 'A6', 'E47'),
-  ...because(OTHERS, 'A8', 'E42', 'E51'),
+  ...because(OTHERS, 'A8', 'A10', 'E42', 'E51', 'E66'),
   ...because(PARTITIONS, 'E1', 'E2', 'E8', 'E27', 'E28', 'E29', 'E30', 'E44', 'E45'),
   ...because(CLIENT, 'E3', 'E4', 'E24', 'E26', 'E36'),
   ...because('A2 asks it.', 'E9'),
@@ -37,6 +38,8 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because(PLATFORM, 'F4', 'F5', 'F6', 'F7', 'F10', 'F12', 'F15', 'F16', 'H9', 'H11', 'H12'),
   ...because(HOST, 'F1', 'F2', 'F11'),
   ...because('It was tried with the Node worker.', 'F3'),
+  ...because('The client drops the field; the .NET client was read instead.', 'E65'),
+  ...because('It is about BullMQ, and `test/jobs` shows it on Redis.', 'A17'),
   ...because('It needs an Azure Managed Redis.', 'F8'),
   ...because('azd does it at a deployment.', 'F9', 'F13'),
 ]);

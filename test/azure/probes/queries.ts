@@ -32,9 +32,11 @@ export const queries: readonly Probe[] = [
   },
   {
     number: 'E20',
-    asks: '< and > across types are undefined',
+    asks: '= is false and != is true across types, and < and > are undefined',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 'text' }]);
+      for (const condition of ['c.v != 5', 'c.v != null', 'NOT (c.v = 5)'])
+        same(await ask(container, `SELECT VALUE c.id FROM c WHERE ${condition}`), ['0'], condition);
       for (const condition of ['c.v < 5', 'c.v > 5', 'NOT (c.v < 5)'])
         same(await ask(container, `SELECT VALUE c.id FROM c WHERE ${condition}`), [], condition);
     },
@@ -49,11 +51,14 @@ export const queries: readonly Probe[] = [
   },
   {
     number: 'E22',
-    asks: 'SUM and AVG over anything but numbers are undefined; over nothing SUM is 0',
+    asks: 'SUM and AVG over anything but numbers, and MIN over a list, are undefined; over nothing SUM is 0',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 'a' }, { v: 1 }]);
       same(await ask(container, 'SELECT SUM(c.v) AS s FROM c'), [{}], 'SUM over a text');
       same(await ask(container, 'SELECT VALUE SUM(c.v) FROM c WHERE c.v = 9'), [0], 'SUM over nothing');
+      same(await ask(container, 'SELECT MIN(c.v) AS m FROM c'), [{ m: 1 }], 'MIN over a text and a number');
+      const lists = await filled(bench, [{ v: [1] }, { v: 1 }]);
+      same(await ask(lists, 'SELECT MIN(c.v) AS m FROM c'), [{}], 'MIN over a list and a number');
     },
   },
   {
@@ -149,6 +154,19 @@ export const queries: readonly Probe[] = [
       await container.item('1', 'a').delete();
       await container.items.create({ id: 'new', pk: 'a', v: 2.5 });
       same(await onward(), [2.5, 3], 'the second use');
+    },
+  },
+  {
+    number: 'E62',
+    asks: 'GROUP BY takes null for one value and a missing property for another',
+    run: async (bench) => {
+      const container = await filled(bench, [{}, { v: null }, { v: null }, { v: 1 }]);
+      const groups = (await ask(container, 'SELECT c.v, COUNT(1) AS n FROM c GROUP BY c.v')) as { n: number }[];
+      same(
+        groups.map(({ n }) => n).toSorted((a, b) => a - b),
+        [1, 1, 2],
+        'the sizes of the groups',
+      );
     },
   },
 ];

@@ -8,11 +8,12 @@ import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { readDocument } from './dialects/read.ts';
 import { parseTimestamp } from './dialects/timestamp.ts';
 import { LeaseContainer, type LeaseId, explainLeases } from './lease-container.ts';
-import { type LeaseDocument, inOurDialect, newLeaseDocument, tenureFields } from './lease-document.ts';
+import { type LeaseDocument, inOurDialect, newLeaseDocument, ownFields } from './lease-document.ts';
 import { type KnownLease, readLeases } from './lease-listing.ts';
 import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
 import { Partitions } from './partitions.ts';
 import { without } from './position.ts';
+import { sharedAfter } from './shared-history.ts';
 import type { FeedMode } from './source.ts';
 
 export interface CosmosLeaseStoreOptions {
@@ -109,7 +110,7 @@ export class CosmosLeaseStore implements LeaseStore {
     try {
       return await this.#write(lease, {
         Owner: this.#options.host,
-        ...tenureFields(randomUUID(), lease.takenFrom),
+        ...ownFields({ ...lease, tenure: randomUUID() }),
       });
     } catch (error) {
       if (error instanceof LeaseLost) return undefined;
@@ -120,7 +121,9 @@ export class CosmosLeaseStore implements LeaseStore {
   renew(lease: Lease, position?: string): Promise<Lease> {
     if (position === '')
       throw new MillraceError('position-missing', `Refusing to store an empty position in lease ${lease.id}`);
-    return this.#write(lease, position === undefined ? {} : { ContinuationToken: position });
+    if (position === undefined) return this.#write(lease, {});
+    const passed = lease.shared && ownFields({ ...lease, shared: sharedAfter(lease.shared, position) });
+    return this.#write(lease, { ContinuationToken: position, ...passed });
   }
 
   async ranges(): Promise<readonly FeedRange[]> {
@@ -128,17 +131,14 @@ export class CosmosLeaseStore implements LeaseStore {
     return this.#partitions.ranges;
   }
 
-  async create(range: FeedRange, position: string | undefined, from?: Lease): Promise<boolean> {
+  async create(...[range, position, from, shared]: Parameters<LeaseStore['create']>): Promise<boolean> {
     const { prefix } = this.#options;
     const former = from && this.#documents.get(from);
-    const document = newLeaseDocument(
-      prefix,
-      this.#partitions.idOf(range),
-      range,
-      position ?? null,
-      this.#mode,
-      former,
-    );
+    const partition = this.#partitions.idOf(range);
+    const document = {
+      ...newLeaseDocument(prefix, partition, range, position ?? null, this.#mode, former),
+      ...ownFields(shared ? { shared } : {}),
+    };
     if (await this.#create(document)) return true;
     const stored = await this.#read(document);
     const reading = stored && readDocument(stored);
@@ -153,7 +153,8 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   takeOver(lease: Lease): Promise<Lease> {
-    return this.#write(lease, tenureFields(lease.tenure));
+    const { takenFrom: _, ...rest } = lease;
+    return this.#write(lease, ownFields(rest));
   }
 
   async handOver(lease: Lease, position?: string): Promise<void> {
@@ -243,7 +244,7 @@ export class CosmosLeaseStore implements LeaseStore {
     const { host } = this.#options;
     const { owner, tenure, takenFrom } = lease;
     const own = randomUUID();
-    const from = { owner: owner ?? '', tenure: tenure ?? randomUUID() };
+    const former = { owner: owner ?? '', tenure: tenure ?? randomUUID() };
     const asListed = [
       `c.Owner = ${JSON.stringify(owner)}`,
       isStored('c.millrace.tenure', tenure),
@@ -253,7 +254,7 @@ export class CosmosLeaseStore implements LeaseStore {
     const operations: PatchOperation[] = [
       { op: 'set', path: '/Owner', value: host },
       { op: 'set', path: '/timestamp', value: new Date().toISOString() },
-      { op: 'set', path: '/millrace', value: tenureFields(own, from).millrace },
+      { op: 'set', path: '/millrace', value: ownFields({ ...lease, tenure: own, takenFrom: former }).millrace },
     ];
     const item = (await this.#open()).item(this.#documentOf(lease));
     for (let attempt = 1, unsure = false; ; attempt++) {

@@ -6,6 +6,7 @@ import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { Partitions } from './partitions.ts';
 import { intersection, lsnOf } from './position.ts';
+import { type SharedHistory, countOwn } from './shared-history.ts';
 import type { FeedMode } from './source.ts';
 
 /** How far a lease is behind its feed. What can't be told is told so, never as a number. */
@@ -13,10 +14,11 @@ export type Lag =
   | {
       readonly known: true;
       /**
-       * Transactions behind the position, at most: lsns are counted, some of them may be of deletions, of versions that
-       * were overwritten since, or, for a part of a physical partition, of its other parts. What was behind when a
-       * partition was split counts in each of its parts, as they share those lsns, and nothing tells up to where: the sum
-       * over the parts is up to twice as high until that is read. 0 is exact, and so is the age.
+       * Transactions behind the position: lsns are counted, some of them may be of deletions, of versions that were
+       * overwritten since, or, for a part of a physical partition, of its other parts. The parts of a split one share the
+       * lsns of before: each counts its share of them, as `shared` of its lease says, so that the sum over the leases is
+       * that of before. One part alone may have more or less of them. Without `shared`, as where another kind of host split
+       * the lease or none has yet, each part counts them all. 0 is exact, and so is the age.
        */
       readonly changes: number;
       /** Since the oldest change that is left was written, milliseconds; 0 where none is. */
@@ -36,6 +38,13 @@ export interface EstimatorOptions {
   readonly clock?: Clock;
 }
 
+/** What of a lease tells how far it is behind. */
+export interface LaggingLease {
+  readonly range: FeedRange;
+  readonly position?: string | undefined;
+  readonly shared?: readonly SharedHistory[] | undefined;
+}
+
 interface Head {
   readonly changes: number;
   readonly ageMs: number;
@@ -50,13 +59,13 @@ export class LagEstimator {
     this.#options = options;
   }
 
-  async lagOf(lease: { readonly range: FeedRange; readonly position?: string | undefined }): Promise<Lag> {
+  async lagOf(lease: LaggingLease): Promise<Lag> {
     const from = lease.position ?? (this.#options.start === 'beginning' ? '' : undefined);
     if (from === undefined) return unknown('nothing was checkpointed yet, and where it begins only its host knows');
     if (from !== '' && !Number.isSafeInteger(lsnOf(from))) return unknown(`its position ${from} is no number`);
     try {
       // A split between the two looks makes one of them miss; the second sees what it made.
-      return (await this.#look(lease.range, from)) ?? (await this.#look(lease.range, from)) ?? unknown(MOVING);
+      return (await this.#look(lease, from)) ?? (await this.#look(lease, from)) ?? unknown(MOVING);
     } catch (error) {
       const { kind, message } = failureOf(error);
       if (kind === 'not-found') return unknown(`there is no container ${this.#options.container.id} any more`);
@@ -65,11 +74,11 @@ export class LagEstimator {
   }
 
   /** Undefined where the partitions changed meanwhile. */
-  async #look(range: FeedRange, from: string): Promise<Lag | undefined> {
+  async #look({ range, shared }: LaggingLease, from: string): Promise<Lag | undefined> {
     const physical = await Partitions.read(this.#options.container);
     const slices = physical.ranges.map((of) => intersection(of, range)).filter((slice) => slice !== undefined);
     if (slices.length === 0) return unknown(`the container has no range ${rangeId(range)}`);
-    const heads = await Promise.all(slices.map((slice) => this.#head(slice, from)));
+    const heads = await Promise.all(slices.map((slice) => this.#head(slice, from, shared)));
     const sum = { known: true, changes: 0, ageMs: 0, charge: 0 };
     for (const head of heads) {
       if (head === undefined) return undefined;
@@ -82,7 +91,7 @@ export class LagEstimator {
   }
 
   /** The first change after a position in one physical partition or a part of it; text: why that can't be told. */
-  async #head(range: FeedRange, from: string): Promise<Head | string | undefined> {
+  async #head(range: FeedRange, from: string, shared: LaggingLease['shared']): Promise<Head | string | undefined> {
     const { container, rid, mode = 'latest-version', clock = systemClock } = this.#options;
     const entry = { minInclusive: range.min, maxExclusive: range.max, continuationToken: from };
     const pull = container.items.getChangeFeedIterator<unknown>({
@@ -103,7 +112,7 @@ export class LagEstimator {
     const { lsn, at } = stampOf(first);
     if (newest === undefined || lsn === undefined) return 'the service did not say how far the feed is';
     const ageMs = at === undefined ? 0 : Math.max(0, clock.now() - at * 1000);
-    return { changes: Math.max(1, newest - lsn + 1), ageMs, charge };
+    return { changes: Math.max(1, countOwn(lsn, newest, shared)), ageMs, charge };
   }
 }
 

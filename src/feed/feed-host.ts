@@ -7,7 +7,8 @@ import type { Change } from './change.ts';
 import { type Lease, LeaseLost, LeaseStalled, type LeaseStore } from './lease.ts';
 import { RangeMemory } from './range-memory.ts';
 import { LeaseSession } from './lease-session.ts';
-import { intersection } from './position.ts';
+import { intersection, lsnOf } from './position.ts';
+import type { SharedHistory } from './shared-history.ts';
 import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from './source.ts';
 import type { Decision, Sighting, Terminal } from './states.ts';
 import { Sightings } from './sightings.ts';
@@ -79,6 +80,8 @@ export interface FeedHostOptions {
 export interface LeaseStatus extends SupervisorStatus {
   readonly id: string;
   readonly range: FeedRange;
+  /** What it has in common with other leases since a split: lags are counted by it. */
+  readonly shared?: readonly SharedHistory[];
 }
 
 interface Running {
@@ -186,6 +189,7 @@ export class FeedHost {
       ...supervisor.status,
       id: session.lease.id,
       range: session.lease.range,
+      ...(session.lease.shared && { shared: session.lease.shared }),
     }));
     return { leases, known: this.#leases, failure: this.#failure };
   }
@@ -311,7 +315,7 @@ export class FeedHost {
         const former = lastSeen(slice, this.#sightings.leases);
         const position = former?.position;
         try {
-          if (await leases.create(slice, position, former))
+          if (await leases.create(slice, position, former, former?.shared))
             emit('lease:recreated', { container, range: slice, position });
         } catch (error) {
           // What is there in its place can't be read; the other gaps are filled all the same.
@@ -402,11 +406,15 @@ export class FeedHost {
 
   /** Replaces a lease of ours by leases of its parts (true), or goes on with it where it turns out to be whole. */
   async #split(lease: Lease): Promise<boolean> {
-    const { leases } = this.#options;
+    const { leases, source } = this.#options;
+    const { signal } = this.#stop;
+    // A split is no less right where it isn't known how far the parts are.
+    const newestOf = (range: FeedRange): Promise<number | undefined> =>
+      source.resolve(range, 'now', signal).then(lsnOf, () => undefined);
     const sentAt = this.#clock.monotonic();
     const kept = await this.#bounded('splitting a lease', async () => {
       try {
-        return await splitLease(leases, lease);
+        return await splitLease(leases, lease, newestOf);
       } catch (error) {
         // Whoever took it needn't wait.
         if (error instanceof LeaseLost) await leases.handOver(lease);

@@ -3,7 +3,8 @@ import type { FeedRange } from '../cosmos/ranges.ts';
 import type { LeaseDocument } from './dialects/dialect.ts';
 import { readDocument } from './dialects/read.ts';
 import { writeDocument } from './dialects/write.ts';
-import type { Lease, TakenFrom } from './lease.ts';
+import type { Lease } from './lease.ts';
+import { parseShared } from './shared-history.ts';
 import type { FeedMode } from './source.ts';
 
 export type { LeaseDocument } from './dialects/dialect.ts';
@@ -33,21 +34,35 @@ export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange |
   const range = reading.range ?? rangeOf(reading.token);
   if (!range) return undefined;
   const { token, owner, position } = reading;
-  return { id, token, range, owner, ...(position === undefined ? {} : { position }), ...tenureOf(raw), etag };
+  return { id, token, range, owner, ...(position === undefined ? {} : { position }), ...ownContent(raw), etag };
 }
 
-/** What only our hosts write and read: for which tenure the lease was last taken, and from which (L1c). */
-export const tenureFields = (tenure: string | undefined, takenFrom?: TakenFrom): Pick<LeaseDocument, 'millrace'> =>
-  tenure === undefined ? {} : { millrace: { tenure, ...(takenFrom && { takenFrom }) } };
+/** For which tenure the lease was last taken, from which (L1c), and what it has in common with others since a split (L5c). */
+type OwnContent = Pick<Lease, 'tenure' | 'takenFrom' | 'shared'>;
 
-function tenureOf({ millrace }: Record<string, unknown>): Pick<Lease, 'tenure' | 'takenFrom'> {
-  if (!isObject(millrace) || typeof millrace['tenure'] !== 'string') return {};
+/** What only our hosts write and read. */
+export function ownFields({ tenure, takenFrom, shared = [] }: OwnContent): Pick<LeaseDocument, 'millrace'> {
+  if (tenure === undefined && shared.length === 0) return {};
+  return {
+    millrace: {
+      ...(tenure !== undefined && { tenure }),
+      ...(takenFrom && { takenFrom }),
+      ...(shared.length > 0 && { shared }),
+    },
+  };
+}
+
+export function ownContent({ millrace }: Record<string, unknown>): OwnContent {
+  if (!isObject(millrace)) return {};
   const { tenure, takenFrom } = millrace;
-  if (!isObject(takenFrom)) return { tenure };
-  const { owner, tenure: former } = takenFrom;
-  return typeof owner === 'string' && typeof former === 'string'
-    ? { tenure, takenFrom: { owner, tenure: former } }
-    : { tenure };
+  const shared = parseShared(millrace['shared']);
+  if (typeof tenure !== 'string') return shared ? { shared } : {};
+  const { owner, tenure: former } = isObject(takenFrom) ? takenFrom : {};
+  return {
+    tenure,
+    ...(typeof owner === 'string' && typeof former === 'string' && { takenFrom: { owner, tenure: former } }),
+    ...(shared && { shared }),
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { MillraceError } from '../base/errors.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
+import type { SharedHistory } from './shared-history.ts';
 
 /** A feed range's owner and position, as one document of the lease container. */
 export interface Lease {
@@ -15,6 +16,8 @@ export interface Lease {
   readonly tenure?: string;
   /** The tenure that it was taken from while its owner wrote it: that one may still act (L1c). */
   readonly takenFrom?: TakenFrom;
+  /** Since it was made by a split, until its position has passed it; only lags are counted by it. */
+  readonly shared?: readonly SharedHistory[];
   readonly etag: string;
 }
 
@@ -51,10 +54,16 @@ export interface LeaseStore {
   /** The container's physical partitions as they are now. */
   ranges(): Promise<readonly FeedRange[]>;
   /**
-   * Creates a free lease for a range, with what its former lease `from` says that we don't know; false where there is one.
+   * Creates a free lease for a range, with what its former lease `from` says that we don't know, and what it has in common
+   * with other parts of that one; false where there is one. A store may leave out what is `shared`.
    * @throws MillraceError `lease-unreadable` where there is a document of that id and it is no lease
    */
-  create(range: FeedRange, position: string | undefined, from?: Lease): Promise<boolean>;
+  create(
+    range: FeedRange,
+    position: string | undefined,
+    from?: Lease,
+    shared?: readonly SharedHistory[],
+  ): Promise<boolean>;
   /** As it is stored, or was a moment ago; undefined where it isn't there. */
   read(lease: Lease): Promise<Lease | undefined>;
   /** Takes `takenFrom` off a lease that this host has: whoever had it before acts no more. */

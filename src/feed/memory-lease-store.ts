@@ -3,6 +3,7 @@ import { MillraceError } from '../base/errors.ts';
 import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
 import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
 import { without } from './position.ts';
+import { type SharedHistory, sharedAfter } from './shared-history.ts';
 
 /**
  * Leases that live as long as this process: for tests, tools that read a feed once, and a single host that keeps its
@@ -57,10 +58,12 @@ export class MemoryLeases {
       renew: async (lease, position) => {
         if (position === '')
           throw new MillraceError('position-missing', `Refusing to store an empty position in lease ${lease.id}`);
-        return this.#put({ ...own(lease), ...(position === undefined ? {} : { position }) });
+        const { shared = [], ...stored } = own(lease);
+        const left = sharedAfter(shared, position);
+        return this.#put({ ...stored, ...sharedOf(left), ...positionOf({ position: position ?? stored.position }) });
       },
       ranges: () => this.#ranges(),
-      create: async (range, position) => this.#create(range, position),
+      create: async (range, position, _, shared) => this.#create(range, position, shared),
       read: async ({ id }) => this.#leases.get(id),
       takeOver: async (lease) => {
         const { takenFrom: _, ...rest } = own(lease);
@@ -83,10 +86,10 @@ export class MemoryLeases {
     };
   }
 
-  #create(range: FeedRange, position: string | undefined): boolean {
+  #create(range: FeedRange, position: string | undefined, shared: readonly SharedHistory[] = []): boolean {
     const id = rangeId(range);
     if (this.#leases.has(id)) return false;
-    this.#put({ id, token: id, range, owner: null, ...positionOf({ position }), etag: '' });
+    this.#put({ id, token: id, range, owner: null, ...positionOf({ position }), ...sharedOf(shared), etag: '' });
     return true;
   }
 
@@ -100,3 +103,5 @@ export class MemoryLeases {
 
 const positionOf = ({ position }: { readonly position?: string | undefined }): { position?: string } =>
   position === undefined ? {} : { position };
+
+const sharedOf = (shared: readonly SharedHistory[]): Pick<Lease, 'shared'> => (shared.length > 0 ? { shared } : {});

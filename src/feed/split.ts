@@ -1,6 +1,7 @@
 import { FULL_RANGE, type FeedRange } from '../cosmos/ranges.ts';
 import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
 import { contains, intersection, lsnOf, without } from './position.ts';
+import { type SharedHistory, sharedAfter, sharedBySplit } from './shared-history.ts';
 
 /**
  * Replaces a lease by leases of the physical partitions its range consists of now (R10, L5). The parent is written
@@ -10,22 +11,40 @@ import { contains, intersection, lsnOf, without } from './position.ts';
  * Resolves with the lease where it is still one partition, or a part of one (after a merge): it goes on as it is.
  * @throws LeaseLost when another host has the parent
  */
-export async function splitLease(store: LeaseStore, lease: Lease): Promise<Lease | undefined> {
+export async function splitLease(
+  store: LeaseStore,
+  lease: Lease,
+  /** The newest lsn of a range, or undefined where that can't be told. */
+  newestOf: (range: FeedRange) => Promise<number | undefined>,
+): Promise<Lease | undefined> {
   const parent = await store.renew(lease);
   const physical = await store.ranges();
   const inside = (await store.list()).filter((other) => replaces(other, parent));
   const slices = physical.map((range) => intersection(range, parent.range)).filter((slice) => slice !== undefined);
   const [only] = slices;
   if (inside.length === 0 && slices.length <= 1 && (!only || contains(only, parent.range))) return parent;
-  for (const slice of inside.reduce<FeedRange[]>(
-    (left, { range }) => left.flatMap((one) => without(one, range)),
-    slices,
-  )) {
+  const uncovered = inside.reduce<FeedRange[]>((left, { range }) => left.flatMap((one) => without(one, range)), slices);
+  const shared = uncovered.length > 0 ? await sharedAmong(slices, parent, newestOf) : undefined;
+  for (const slice of uncovered) {
     if ((await store.read(parent))?.etag !== parent.etag) throw new LeaseLost(parent.id, 'another host wrote it');
-    await store.create(slice, parent.position, parent);
+    await store.create(slice, parent.position, parent, shared);
   }
   await store.remove(parent);
   return undefined;
+}
+
+/**
+ * What the parts of a lease have in common (L5c). How far the whole was when it was split nothing tells: at most as far as
+ * the part with the fewest writes since is now. Where that can't be told, what was unread counts in each part.
+ */
+async function sharedAmong(
+  slices: readonly FeedRange[],
+  { shared = [], position }: Lease,
+  newestOf: (range: FeedRange) => Promise<number | undefined>,
+): Promise<readonly SharedHistory[]> {
+  const newest = slices.length > 1 ? await Promise.all(slices.map(newestOf)) : [];
+  const common = Math.min(...newest.map((lsn) => lsn ?? -1));
+  return sharedAfter(newest.length > 0 ? sharedBySplit(shared, common, slices.length) : shared, position);
 }
 
 /** True where a lease's range holds others that stand for it: its split was begun and not finished, or it was made twice. */

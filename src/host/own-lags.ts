@@ -25,10 +25,10 @@ export function ownLags(app: Pick<App, 'sources'>, database: Database): () => Pr
         ...(mode === 'all-versions' ? {} : { start: 'beginning' }),
       });
       return Promise.all(
-        leases.map(async ({ id, range, position }) => ({
+        leases.map(async ({ id, ...lease }) => ({
           container: name,
           lease: id.slice(id.lastIndexOf('..') + 2),
-          lag: await estimator.lagOf({ range, position }),
+          lag: await estimator.lagOf(lease),
         })),
       );
     });

@@ -89,6 +89,32 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
       expect((await b.renew(answered, '"10"')).position).toBe('"10"');
     });
 
+    it('keeps what a part of a split has in common with the others, until its position has passed it', async () => {
+      const { a, b, only, split } = await prepared();
+      const parent = some(await a.acquire(await only(a)));
+      const [range] = await split();
+      await a.ranges();
+      const [early, late] = [
+        { lsn: 40, parts: 4 },
+        { lsn: 100, parts: 2 },
+      ];
+      expect(await a.create(some(range), '"5"', parent, [early, late])).toBe(true);
+      await a.remove(parent);
+      expect(await only(b)).toMatchObject({ owner: null, position: '"5"', shared: [early, late] });
+      const mine = some(await a.acquire(await only(a)));
+      expect(await a.renew(mine, '"39"')).toMatchObject({ tenure: mine.tenure, shared: [early, late] });
+      const theirs = some(await b.acquire(await only(b), 'owner'));
+      expect(theirs).toMatchObject({ owner: 'b', takenFrom: { owner: 'a' }, shared: [early, late] });
+      await a.handOver(mine, '"50"');
+      const renewed = await b.renew(await b.takeOver(await only(b)), '"50"');
+      expect(renewed).toMatchObject({ tenure: theirs.tenure, shared: [late] });
+      await b.release(renewed);
+      expect(await only(a)).toMatchObject({ owner: null, position: '"50"', shared: [late] });
+      const passed = await a.renew(some(await a.acquire(await only(a))), '"100"');
+      expect(passed.shared).toBeUndefined();
+      expect((await only(b)).shared).toBeUndefined();
+    });
+
     it('lets nobody answer any more once the lease was taken over', async () => {
       const { a, b, only } = await prepared();
       const mine = await a.renew(some(await a.acquire(await only(a))), '"7"');

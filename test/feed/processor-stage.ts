@@ -59,8 +59,8 @@ export class CutStore implements LeaseStore {
     return this.#through(() => this.#inner.ranges());
   }
 
-  create(range: FeedRange, position: string | undefined, from?: Lease): Promise<boolean> {
-    return this.#through(() => this.#inner.create(range, position, from));
+  create(...lease: Parameters<LeaseStore['create']>): Promise<boolean> {
+    return this.#through(() => this.#inner.create(...lease));
   }
 
   read(lease: Lease): Promise<Lease | undefined> {

@@ -38,6 +38,14 @@ export interface NewLease {
   readonly owner?: string | null | undefined;
 }
 
+/** What only our hosts write and read. */
+export interface OwnFields {
+  /** Absent until one of our hosts has taken the lease. */
+  readonly tenure?: string;
+  readonly takenFrom?: { readonly owner: string; readonly tenure: string };
+  readonly shared?: readonly { readonly lsn: number; readonly parts: number }[];
+}
+
 /** The fields that any lease has, and whatever others its writer or somebody after it put there. */
 export interface LeaseDocument extends Record<string, unknown> {
   id: string;
@@ -51,7 +59,7 @@ export interface LeaseDocument extends Record<string, unknown> {
   Mode?: string;
   properties?: Record<string, string>;
   /** Of our hosts; others neither know nor keep it. */
-  millrace?: { tenure: string; takenFrom?: { owner: string; tenure: string } };
+  millrace?: OwnFields;
   /** The partition key of a lease container with the key `/partitionKey`. */
   partitionKey?: string;
   _etag?: string;

@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import { type Lag, LagEstimator } from '../../feed/estimator.ts';
+import { ownContent } from '../../feed/lease-document.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 
 /** How far each lease of the groups is behind its feed. Ours begin at the beginning; where others do, only they know. */
@@ -11,13 +12,17 @@ export async function lagsOf(groups: readonly LeaseGroup[]): Promise<ReadonlyMap
   return new Map(lags);
 }
 
-async function lagOf({ monitored, own }: LeaseGroup, { range, position, mode }: StoredLease): Promise<Lag> {
+async function lagOf({ monitored, own }: LeaseGroup, { range, position, mode, document }: StoredLease): Promise<Lag> {
   if (!monitored) return { known: false, why: 'its container is not in this database' };
   if (!range) return { known: false, why: 'its range is not known' };
   const { container, rid } = monitored;
   // The all-versions feed has no beginning.
   const start = own && mode !== 'all-versions' ? { start: 'beginning' as const } : {};
-  return new LagEstimator({ container, rid, mode, ...start }).lagOf({ range, position });
+  return new LagEstimator({ container, rid, mode, ...start }).lagOf({
+    range,
+    position,
+    shared: ownContent(document).shared,
+  });
 }
 
 /** For a table: `0`, `at most 1,204, 35 s`, `unknown`. */

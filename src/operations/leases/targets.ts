@@ -2,6 +2,7 @@ import { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../definition/date.ts';
 import { LagEstimator } from '../../feed/estimator.ts';
+import { ownContent } from '../../feed/lease-document.ts';
 import { intersection, lsnOf, positionAt, positionIn } from '../../feed/position.ts';
 import { CosmosChangeSource } from '../../feed/source.ts';
 import { assertCheckpointName, readCheckpoint } from '../checkpoints/store.ts';
@@ -164,7 +165,7 @@ export async function readAgain(moves: readonly Move[]): Promise<number | undefi
   for (const { group, lease, to } of moves) {
     const { container, rid } = monitoredOf(group);
     const estimator = new LagEstimator({ container, rid, mode: lease.mode, start: 'beginning' });
-    const at = { range: rangeOf(lease) };
+    const at = { range: rangeOf(lease), shared: ownContent(lease.document).shared };
     const [now, then] = [
       await estimator.lagOf({ ...at, position: lease.position }),
       await estimator.lagOf({ ...at, ...(to === 'beginning' ? {} : { position: to }) }),

@@ -38,7 +38,11 @@ const LOST = new Set([
   'PARSE_ERROR',
 ]);
 
-export function kindOfStatus(status: number): FailureKind {
+/** The substatus of a 403 for a logical partition that is full (A18): no role mends it, and other partitions take more. */
+const PARTITION_FULL = 1014;
+
+export function kindOfStatus(status: number, substatus?: number): FailureKind {
+  if (status === 403 && substatus === PARTITION_FULL) return 'refused';
   if (status === 429 || status === 449) return 'throttled';
   if (status === 408 || status >= 500) return 'ambiguous';
   if (status === 412) return 'precondition';
@@ -59,11 +63,11 @@ export function failureOf(error: unknown): Failure {
   const retryAfterMs = numeric(found['retryAfterInMs']) ?? numeric(headers['x-ms-retry-after-ms']);
   const message = typeof found['message'] === 'string' ? found['message'] : String(error);
   const status = typeof code === 'number' ? code : undefined;
-  return { kind: kindOf(code, found), status, substatus, retryAfterMs, message };
+  return { kind: kindOf(code, substatus, found), status, substatus, retryAfterMs, message };
 }
 
-function kindOf(code: unknown, error: Record<string, unknown>): FailureKind {
-  if (typeof code === 'number') return kindOfStatus(code);
+function kindOf(code: unknown, substatus: number | undefined, error: Record<string, unknown>): FailureKind {
+  if (typeof code === 'number') return kindOfStatus(code, substatus);
   const said = code ?? error['name'];
   const name = typeof said === 'string' ? said : '';
   if (UNREACHABLE.has(name)) return 'unreachable';

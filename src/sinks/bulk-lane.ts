@@ -109,14 +109,18 @@ export class BulkLane {
 
   /** A request that failed as a whole says nothing of its operations. */
   async #settle(rest: readonly Waiting[], error: unknown): Promise<void> {
-    const { kind, status } = failureOf(error);
+    const { kind, status, substatus } = failureOf(error);
     const [only] = rest;
     if (error instanceof AmbiguousOutcome) {
       for (const { resolve } of rest) resolve('lost');
     } else if (status === undefined || (kind !== 'too-large' && kind !== 'refused')) {
       for (const { reject } of rest) reject(error);
     } else if (only && rest.length === 1) {
-      only.resolve({ statusCode: status, requestCharge: 0 });
+      only.resolve({
+        statusCode: status,
+        ...(substatus !== undefined && { subStatusCode: substatus }),
+        requestCharge: 0,
+      });
     } else {
       // One of them can't be taken: each by itself then. What was done meets its own condition.
       for (const one of rest) await this.#send([one]);

@@ -165,11 +165,17 @@ async function everyPage<T>(pages: QueryIterator<T>): Promise<{ resources: T[]; 
   return { resources, requestCharge };
 }
 
+/** The substatus is on the wire and not in the SDK's type. */
+interface Answer {
+  readonly statusCode: number;
+  readonly subStatusCode?: number;
+}
+
 /** 207: one operation carries the reason, the others 424; nothing was written. */
-function failed(container: string, results: readonly { statusCode: number }[], writes: readonly Write[]): CommitResult {
+function failed(container: string, results: readonly Answer[], writes: readonly Write[]): CommitResult {
   const index = results.findIndex((result) => result.statusCode !== 424);
-  const status = results[index]?.statusCode ?? 500;
-  const kind = kindOfStatus(status);
+  const { statusCode: status, subStatusCode: substatus } = results[index] ?? { statusCode: 500 };
+  const kind = kindOfStatus(status, substatus);
   if (
     kind === 'precondition' ||
     kind === 'conflict' ||
@@ -182,7 +188,7 @@ function failed(container: string, results: readonly { statusCode: number }[], w
     return {
       kind: 'refused',
       index,
-      why: `${container} answered ${status} to ${writes[index]?.op} of ${writes[index]?.id}`,
+      why: `${container} answered ${status === 403 ? '403, as the logical partition is full,' : status} to ${writes[index]?.op} of ${writes[index]?.id}`,
     };
   }
   if (status === 403) throw denied(container, 'write', new Error('An operation was answered 403'));
@@ -218,8 +224,8 @@ const explained =
     throw status === 403 && !OTHERWISE_REFUSED.has(substatus) ? denied(container, doing, error) : error;
   };
 
-/** 403s that no role would mend: a region that takes no writes, an account that is gone, a logical partition that is full. */
-const OTHERWISE_REFUSED: ReadonlySet<number> = new Set([3, 1008, 1014]);
+/** 403s that no role would mend: a region that takes no writes, an account that is gone. A full partition is *refused*. */
+const OTHERWISE_REFUSED: ReadonlySet<number> = new Set([3, 1008]);
 
 /** Infrastructure: once the role is there, the page goes on. */
 const denied = (container: string, doing: 'read' | 'write', cause: unknown): MillraceError => {

@@ -175,6 +175,17 @@ describe('several writes', () => {
 });
 
 describe('trouble', () => {
+  it.each([1, 2])('that is a full logical partition refuses %i writes for good, and others not', async (count) => {
+    const { session, emulator, stored } = await sink();
+    emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 403, substatus: 1014 }] });
+    const writes = Array.from({ length: count }, (_, n) => create(`d${n}`));
+    expect(await session.commit('c', KEY, writes)).toMatchObject({ kind: 'refused', index: 0 });
+    emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 403, substatus: 5301 }] });
+    await expect(session.commit('c', KEY, writes)).rejects.toMatchObject({ code: 'container-denied', retryable: true });
+    emulator.faults({});
+    expect(await stored()).toEqual([]);
+  });
+
   it('that is throttling never surfaces', async () => {
     const { session, emulator, meter } = await sink();
     emulator.faults({ throttle: 0.6 });

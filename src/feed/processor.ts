@@ -11,7 +11,7 @@ import { LagEstimator } from './estimator.ts';
 import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus } from './feed-host.ts';
 import { handlerOf } from './handler.ts';
 import { HandlerThreads } from './handler-threads.ts';
-import type { Lease, LeaseStore } from './lease.ts';
+import type { LeaseStore } from './lease.ts';
 import { type RangePosition, parseContinuation } from './position.ts';
 import {
   type ChangeFeedProcessorOptions,
@@ -22,8 +22,8 @@ import {
 import { Budget } from '../cosmos/budget.ts';
 import { readsFrom } from '../cosmos/spending.ts';
 import { CosmosChangeSource, type Start } from './source.ts';
-import { gapsOf } from './split.ts';
 import { until } from './until.ts';
+import { readElsewhere } from './whole-feed.ts';
 
 interface Opened {
   readonly host: FeedHost;
@@ -128,15 +128,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
       // What is read here shows at once, and costs nothing to ask.
       while (!this.status().leases.every((lease) => isRead(lease, since)))
         await until(this.#clock.sleep(20, over), over);
-      const own = new Set(this.status().leases.map(({ id }) => id));
-      const listed = await until(leases.list(), over);
-      const others = listed.filter(({ id }) => !own.has(id));
-      const isEmpty = async (lease: Lease): Promise<boolean> => {
-        const lag = await until(lags.lagOf(lease), over);
-        return lag.known && lag.changes === 0;
-      };
-      const isWhole = listed.length > 0 && gapsOf(listed).length === 0;
-      if (isWhole && (await Promise.all(others.map(isEmpty))).every(Boolean)) return;
+      if (await until(readElsewhere(leases, lags, this.status().leases), over)) return;
       await until(this.#clock.sleep(pollMs, over), over);
     }
   }

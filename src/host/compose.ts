@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { UsageError } from '../base/errors.ts';
+import { UsageError, abortReason } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { Meter } from '../cosmos/meter.ts';
@@ -8,6 +8,7 @@ import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
 import { sinkContainer, sourceContainers } from '../engine/runners.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/cosmos-lease-store.ts';
+import { LagEstimator } from '../feed/estimator.ts';
 import { confirmedEpoch, currentEpoch, raiseEpoch } from '../feed/epochs.ts';
 import { projectionId } from '../definition/kinds.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
@@ -16,6 +17,7 @@ import { CosmosChangeSource, type FeedMode, type Start } from '../feed/source.ts
 import { Ingestor } from '../ingest/ingestor.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import { type DerivationOptions, derivation } from './derivation.ts';
+import { untilDrained } from './drained.ts';
 import { GoingOn } from './going-on.ts';
 
 export interface ComposeOptions extends DerivationOptions {
@@ -57,8 +59,10 @@ export interface App {
   /** Finishes what is in hand, writes checkpoints, offers the leases. */
   stop(): Promise<void>;
   /**
-   * Resolves once all that event hubs held is taken, and all ranges of all sources were read to their end, derived
-   * sources included; only with all leases here.
+   * Resolves once all that event hubs held is taken, and all sources, derived ones included, were read to their end,
+   * whichever hosts have their ranges: those of others, and free ones, by their stored positions. What another host has
+   * left to do after its pages counts as far as this one knows of it.
+   * @throws UsageError `processor-stopped` once this host is stopped; MillraceError `handler-halted`
    */
   drained(signal: AbortSignal): Promise<void>;
   stats(): readonly ProjectionStats[];
@@ -97,6 +101,16 @@ export async function compose(options: ComposeOptions): Promise<App> {
       const reached = new Map<string, number>();
       const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
       const pageSize = options.pageSize ?? 1_000;
+      const store = new CosmosLeaseStore({
+        monitored: container,
+        leases,
+        host: options.host,
+        prefix: leasePrefix(processorName(loaded.pipeline), settings.cosmos.endpoint, databaseRid, rid),
+        mode,
+      });
+      // The all-versions feed has no beginning (A7).
+      const start = mode === 'all-versions' ? 'now' : (options.start ?? 'beginning');
+      const lags = new LagEstimator({ container, rid, mode, ...(start === 'beginning' && { start }) });
       const processor = new FeedHost({
         container: source.name,
         host: options.host,
@@ -108,16 +122,9 @@ export async function compose(options: ComposeOptions): Promise<App> {
           pageSize,
           onBehind: async (known) => void (await raiseEpoch(state, source.name, rid, known)),
         }),
-        leases: new CosmosLeaseStore({
-          monitored: container,
-          leases,
-          host: options.host,
-          prefix: leasePrefix(processorName(loaded.pipeline), settings.cosmos.endpoint, databaseRid, rid),
-          mode,
-        }),
+        leases: store,
         mode,
-        // The all-versions feed has no beginning (A7).
-        start: mode === 'all-versions' ? 'now' : (options.start ?? 'beginning'),
+        start,
         handle: async (page, fence, tenure) => {
           await engine.consume(page, fence, { progress: () => tenure.progress() });
           const newest = page.changes.reduce((latest, { at }) => Math.max(latest, at), reached.get(tenure.token) ?? 0);
@@ -143,7 +150,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
           leases: held.map(({ token, ...lease }) => ({ ...lease, reached: reached.get(token) })),
         };
       };
-      return { processor, status };
+      return { processor, status, leases: store, lags };
     }),
   );
 
@@ -164,6 +171,9 @@ export async function compose(options: ComposeOptions): Promise<App> {
   const sources = (): SourceStatus[] => processors.map(({ status }) => status());
 
   const goingOn = new GoingOn(engine);
+  /** Aborted with the reason why nothing is read here any more. */
+  const over = new AbortController();
+  for (const { processor } of processors) processor.halted.catch((error: unknown) => over.abort(error));
 
   return {
     engine,
@@ -178,25 +188,28 @@ export async function compose(options: ComposeOptions): Promise<App> {
       goingOn.start();
     },
     stop: async () => {
+      over.abort(stopped());
       await Promise.all(
         [goingOn, ...ingestors, ...processors.map(({ processor }) => processor)].map((part) => part.stop()),
       );
     },
-    drained: async (signal) => {
-      for (const ingestor of ingestors)
-        while (!(await ingestor.caughtUp())) await delay(INGEST_POLL_MS, undefined, { signal });
-      // What is gone on with may make changes in turn, so the feeds are read to their end once more.
-      do {
-        for (const since = performance.now(); !readToTheEnd(sources(), since);) await delay(20, undefined, { signal });
-      } while (!(await goingOn.idle(signal)));
+    drained: async (given) => {
+      const signal = AbortSignal.any([given, over.signal]);
+      try {
+        for (const ingestor of ingestors)
+          while (!(await ingestor.caughtUp())) await delay(INGEST_POLL_MS, undefined, { signal });
+        const { pollMs } = { ...DEFAULT_TIMINGS, ...options.timings };
+        await untilDrained(processors, { idle: (until) => goingOn.idle(until), pollMs, signal });
+      } catch (error) {
+        if (!over.signal.aborted) throw error;
+      }
+      // A host that stopped doesn't know any more how far the feeds are read.
+      if (over.signal.aborted) throw abortReason(over.signal);
     },
   };
 }
 
-/** A sink may be a source in turn: every range's last empty read must have begun after the last range fell idle. */
-function readToTheEnd(sources: readonly SourceStatus[], since: number): boolean {
-  if (sources.some(({ known, leases }) => known === 0 || leases.length !== known)) return false;
-  const leases = sources.flatMap((source) => source.leases);
-  const idleSince = Math.max(since, ...leases.map((lease) => lease.idleSince ?? Infinity));
-  return leases.every(({ checkedAt }) => (checkedAt ?? 0) > idleSince);
-}
+const stopped = (): UsageError =>
+  new UsageError('processor-stopped', 'A host that was stopped reads nothing to its end', {
+    mend: 'Start another: it goes on with the leases of its pipeline.',
+  });

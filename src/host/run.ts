@@ -18,10 +18,7 @@ export const run = defineOperation({
       .regex(/^[^/\\#?]{1,200}$/, 'must have 1 to 200 characters, none of / \\ # ?')
       .optional()
       .describe('this host’s name in the leases; a stable one goes on at once after a restart (default: made up)'),
-    once: z
-      .boolean()
-      .default(false)
-      .describe('end when everything that is there was read, which needs all leases to be here'),
+    once: z.boolean().default(false).describe('end when everything that is there was read, by this host or by others'),
     pollDelay: z.int().min(1).default(5_000).describe('milliseconds between reads of a feed that has nothing new'),
     leaseExpiration: z
       .int()

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/base/clock.ts';
-import { abortReason } from '../../src/base/errors.ts';
+import { Sleepers } from '../support/sleepers.ts';
 
 const LONGEST_TURN_MS = 2;
 
@@ -13,7 +13,7 @@ export class TurnClock implements Clock {
   #now = 0;
   #turnedAt = performance.now();
   #turning = false;
-  #sleeping: { readonly until: number; readonly wake: () => void }[] = [];
+  readonly #sleepers = new Sleepers();
 
   now(): number {
     return this.#begun + this.#now;
@@ -24,36 +24,22 @@ export class TurnClock implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(abortReason(signal));
-      const abort = (): void => {
-        this.#sleeping = this.#sleeping.filter((one) => one !== sleeper);
-        if (signal) reject(abortReason(signal));
-      };
-      const wake = (): void => {
-        signal?.removeEventListener('abort', abort);
-        resolve();
-      };
-      const sleeper = { until: this.#now + ms, wake };
-      signal?.addEventListener('abort', abort, { once: true });
-      this.#sleeping.push(sleeper);
-      if (!this.#turning) this.#goOn();
-    });
+    const slept = this.#sleepers.sleepUntil(this.#now + ms, signal);
+    if (!this.#turning) this.#goOn();
+    return slept;
   }
 
   #turn(): void {
     const now = performance.now();
     this.#now += Math.min(now - this.#turnedAt, LONGEST_TURN_MS);
     this.#turnedAt = now;
-    const due = this.#sleeping.filter(({ until }) => until <= this.#now);
-    this.#sleeping = this.#sleeping.filter(({ until }) => until > this.#now);
-    for (const { wake } of due) wake();
+    this.#sleepers.wakeAt(this.#now);
     this.#goOn();
   }
 
   /** For as long as anybody sleeps. */
   #goOn(): void {
-    this.#turning = this.#sleeping.length > 0;
+    this.#turning = !this.#sleepers.none;
     if (this.#turning) setTimeout(() => this.#turn(), 1);
   }
 }

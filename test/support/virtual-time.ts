@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { CosmosClientOptions } from '@azure/cosmos';
 import type { Clock } from '../../src/base/clock.ts';
-import { abortReason } from '../../src/base/errors.ts';
 import type { Emulator } from '../../src/emulator/index.ts';
+import { Sleepers } from './sleepers.ts';
 
 type HttpClient = Required<CosmosClientOptions>['httpClient'];
 export type Request = Parameters<HttpClient['sendRequest']>[0];
@@ -11,18 +11,13 @@ export type Answer = Awaited<ReturnType<HttpClient['sendRequest']>>;
 /** Turns of the event loop without a request under way after which nothing will happen unless time passes. */
 const QUIET_TURNS = 4;
 
-interface Sleeper {
-  readonly until: number;
-  readonly wake: () => void;
-}
-
 /** Time that passes only while everybody sleeps; the server's with it. Hours of it take as long as what is done in them. */
 export class VirtualTime implements Clock {
   readonly #emulator: Emulator;
   readonly #begun: number;
   #now = 0;
   #underWay = 0;
-  #sleeping: Sleeper[] = [];
+  readonly #sleepers = new Sleepers();
 
   constructor(emulator: Emulator) {
     this.#emulator = emulator;
@@ -39,22 +34,7 @@ export class VirtualTime implements Clock {
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(abortReason(signal));
-      const abort = (): void => {
-        this.#sleeping = this.#sleeping.filter((one) => one !== sleeper);
-        if (signal) reject(abortReason(signal));
-      };
-      const sleeper: Sleeper = {
-        until: this.#now + ms,
-        wake: () => {
-          signal?.removeEventListener('abort', abort);
-          resolve();
-        },
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      this.#sleeping.push(sleeper);
-    });
+    return this.#sleepers.sleepUntil(this.#now + ms, signal);
   }
 
   /** How requests travel: `around` may hold one up, keep its answer, or answer it itself. Answering takes no time. */
@@ -87,13 +67,11 @@ export class VirtualTime implements Clock {
   }
 
   #pass(): void {
-    const next = this.#sleeping.reduce((least, { until }) => Math.min(least, until), Infinity);
+    const { next } = this.#sleepers;
     if (next === Infinity) throw new Error('Everybody waits for something that no time will bring');
     this.#emulator.advance(Math.max(0, next - this.#now));
     this.#now = Math.max(next, this.#now);
-    const due = this.#sleeping.filter(({ until }) => until <= this.#now);
-    this.#sleeping = this.#sleeping.filter(({ until }) => until > this.#now);
-    for (const { wake } of due) wake();
+    this.#sleepers.wakeAt(this.#now);
   }
 }
 

@@ -3,6 +3,7 @@ import { CosmosClient, type CosmosClientOptions } from '@azure/cosmos';
 import { UsageError, messageOf } from '../base/errors.ts';
 import type { AccountSettings } from '../base/settings.ts';
 import { failureOf } from './failure.ts';
+import { REQUEST_TIMEOUT_MS } from './landing.ts';
 
 /**
  * A client as Millrace needs it: session consistency, so that a read after our own write is not older than it; no
@@ -29,15 +30,6 @@ export async function connect(
   const { DefaultAzureCredential } = await import('@azure/identity');
   return new CosmosClient({ ...options, aadCredentials: new DefaultAzureCredential() });
 }
-
-/** The longest a request may take; R in base/bounds.ts is above it. */
-export const REQUEST_TIMEOUT_MS = 60_000;
-
-/**
- * For a write to a sink: ends it, the SDK's own repetitions of a request that could not be sent included, so that
- * nothing lands later than R (base/bounds.ts).
- */
-export const landingSignal = (): AbortSignal => AbortSignal.timeout(REQUEST_TIMEOUT_MS);
 
 const isLoopback = (endpoint: string): boolean => /^https?:\/\/(127\.|localhost|\[::1\])/.test(endpoint);
 

@@ -3,8 +3,8 @@ import type { Container, OperationInput } from '@azure/cosmos';
 import { LANDING_BOUND_MS } from '../base/bounds.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError } from '../base/errors.ts';
-import { REQUEST_TIMEOUT_MS } from '../cosmos/connect.ts';
 import { failureOf } from '../cosmos/failure.ts';
+import { REQUEST_TIMEOUT_MS } from '../cosmos/landing.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { transact } from './transact.ts';
 

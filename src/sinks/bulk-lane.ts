@@ -1,5 +1,5 @@
 import type { Container, OperationInput, OperationResponse } from '@azure/cosmos';
-import { landingSignal } from '../cosmos/connect.ts';
+import { landingSignal } from '../cosmos/landing.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import type { Meter } from '../cosmos/meter.ts';

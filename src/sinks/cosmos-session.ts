@@ -1,6 +1,6 @@
 import type { Container, Database, OperationInput, PartitionKey, QueryIterator, SqlQuerySpec } from '@azure/cosmos';
 import { MillraceError } from '../base/errors.ts';
-import { landingSignal } from '../cosmos/connect.ts';
+import { landingSignal } from '../cosmos/landing.ts';
 import { GIVE_DATA_ROLE, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';

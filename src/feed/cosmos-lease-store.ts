@@ -10,7 +10,7 @@ import { parseTimestamp } from './dialects/timestamp.ts';
 import { LeaseContainer, type LeaseId, explainLeases } from './lease-container.ts';
 import { type LeaseDocument, inOurDialect, newLeaseDocument, ownFields } from './lease-document.ts';
 import { type KnownLease, readLeases } from './lease-listing.ts';
-import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
+import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from './lease.ts';
 import { Partitions } from './partitions.ts';
 import { without } from './position.ts';
 import { sharedAfter } from './shared-history.ts';
@@ -230,7 +230,7 @@ export class CosmosLeaseStore implements LeaseStore {
           if (stored && landed(stored)) return this.#written(lease, stored);
           throw new LeaseLost(lease.id, 'another host wrote it', error);
         }
-        if (kind === 'not-found') throw new LeaseLost(lease.id, 'it was deleted', error);
+        if (kind === 'not-found') throw new LeaseDeleted(lease.id, error);
         throw error;
       }
     }

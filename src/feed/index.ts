@@ -13,7 +13,7 @@ export type { ChangesPage, ReadChangesOptions } from './read-changes.ts';
 export { DEFAULT_TIMINGS } from './feed-host.ts';
 export type { LeaseStatus, Timings } from './feed-host.ts';
 export { HandlerTimeout } from './handler-timeout.ts';
-export { LeaseLost, LeaseStalled } from './lease.ts';
+export { LeaseDeleted, LeaseLost, LeaseStalled } from './lease.ts';
 export { LeaseInDoubt, PageTooOld } from './lease-session.ts';
 export { Halt } from './handle.ts';
 export { CosmosLeaseStore, leasePrefix } from './cosmos-lease-store.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import type { Page } from './change.ts';
 import type { Fence } from './fence.ts';
-import { type Lease, LeaseLost, LeaseStalled, type LeaseStore } from './lease.ts';
+import { type Lease, LeaseDeleted, LeaseLost, LeaseStalled, type LeaseStore } from './lease.ts';
 import { until } from './until.ts';
 
 export interface SessionOptions {
@@ -354,6 +354,7 @@ export class LeaseSession {
       this.#answeredAt = clock.monotonic();
       if (position !== undefined) emit('lease:checkpoint', { container, lease: this.#lease.id, position });
     } catch (error) {
+      if (error instanceof LeaseDeleted) return this.#close(error);
       // Kept for the next try, after a pause, or for an answer; the expiration bounds how long.
       this.#pending ??= position;
       this.#urgent ||= this.#pending !== undefined;

@@ -86,5 +86,12 @@ export class LeaseLost extends MillraceError<'lease-lost'> {
   }
 }
 
+/** The lease document isn't there any more. No read can say otherwise: what it finds is older than the refused write. */
+export class LeaseDeleted extends LeaseLost {
+  constructor(id: string, cause?: unknown) {
+    super(id, 'it was deleted', cause);
+  }
+}
+
 /** This host gave the lease up, as nothing came of having it: others take it, if there are any. */
 export class LeaseStalled extends LeaseLost {}

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MillraceError } from '../base/errors.ts';
 import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
-import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
+import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from './lease.ts';
 import { without } from './position.ts';
 import { type SharedHistory, sharedAfter } from './shared-history.ts';
 
@@ -28,7 +28,7 @@ export class MemoryLeases {
     };
     const own = (lease: Lease): Lease => {
       const stored = this.#leases.get(lease.id);
-      if (!stored) throw new LeaseLost(lease.id, 'it was deleted');
+      if (!stored) throw new LeaseDeleted(lease.id);
       if (stored.etag !== lease.etag) throw new LeaseLost(lease.id, 'another host wrote it');
       return stored;
     };

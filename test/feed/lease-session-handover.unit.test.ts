@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Lease, LeaseLost } from '../../src/feed/lease.ts';
+import { type Lease, LeaseDeleted, LeaseLost } from '../../src/feed/lease.ts';
 import { LeaseInDoubt } from '../../src/feed/lease-session.ts';
 import { LEASE, begin } from './session-stage.ts';
 
@@ -53,6 +53,15 @@ describe('a lease that another host has taken', () => {
     store.asked[0]?.fail(new LeaseLost('P..0', 'another host wrote it'));
     await pass(250);
     expect(session.signal.aborted).toBe(true);
+  });
+
+  it('and that was deleted since, is lost at once, though an old read still shows that other host', async () => {
+    const { session, store, fence, pass } = taken(theirs);
+    session.checkpoint('"5"');
+    store.asked[0]?.fail(new LeaseDeleted('P..0'));
+    await pass(250);
+    expect(session.takenAway.aborted).toBe(false);
+    expect(() => fence.assert()).toThrow(LeaseDeleted);
   });
 
   it('is in doubt while who took it isn’t known', async () => {

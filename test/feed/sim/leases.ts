@@ -1,6 +1,6 @@
 import { AmbiguousOutcome } from '../../../src/cosmos/retry.ts';
 import { type FeedRange, rangeId } from '../../../src/cosmos/ranges.ts';
-import { type Lease, LeaseLost, type LeaseStore } from '../../../src/feed/lease.ts';
+import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from '../../../src/feed/lease.ts';
 import type { Container } from './feed.ts';
 import { type Faults, type Process, type World, remote } from './world.ts';
 
@@ -83,7 +83,7 @@ export class Leases {
     };
     const own = (lease: Lease): Lease => {
       const stored = this.documents.get(lease.id);
-      if (!stored) throw new LeaseLost(lease.id, 'it was deleted');
+      if (!stored) throw new LeaseDeleted(lease.id);
       if (stored.etag !== lease.etag) throw new LeaseLost(lease.id, 'another host wrote it');
       return stored;
     };

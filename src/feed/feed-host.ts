@@ -263,8 +263,9 @@ export class FeedHost {
       const sentAt = this.#clock.monotonic();
       const taken = await within(leases.acquire(lease, decision === 'steal' ? 'owner' : 'nobody'));
       if (!taken) continue;
-      // What may have another owner still is split when that is over.
-      if (taken.takenFrom || !isHalfSplit(taken, listed)) this.#run(taken, sentAt);
+      const half = isHalfSplit(taken, listed);
+      // What may have another owner still is split when that is over, and before it is read: its parts are read already.
+      if (taken.takenFrom || !half) this.#run(taken, sentAt, half);
       // The parts may be had by the next balance, which needn't wait for its time.
       else if (await within(this.#split(taken))) void this.#balance(false).catch(() => undefined);
     }
@@ -325,7 +326,7 @@ export class FeedHost {
     if (failures.length > 0) throw failures[0];
   }
 
-  #run(lease: Lease, acquiredAt: number): void {
+  #run(lease: Lease, acquiredAt: number, toSplit: boolean): void {
     const { container, host, leases, source, handle, start, order, manual = false, budget } = this.#options;
     const { concurrency = 16, mostUnacknowledged = 10_000 } = this.#options;
     const { renewMs, expirationMs, checkpointMs, pollMs, stallMs, unacknowledgedMs } = this.#timings;
@@ -333,6 +334,7 @@ export class FeedHost {
     const times = { renewMs, expirationMs, checkpointMs };
     const session = new LeaseSession(lease, acquiredAt, { container, store: leases, clock, ...times });
     const split = new AbortController();
+    if (toSplit) split.abort();
     const supervisor = new Supervisor(
       session,
       {
@@ -424,7 +426,7 @@ export class FeedHost {
     if (!kept) return true;
     this.#running.delete(kept.id);
     if (this.#stop.signal.aborted) await leases.release(kept).catch(ignoreLost);
-    else this.#run(kept, sentAt);
+    else this.#run(kept, sentAt, false);
     return false;
   }
 }

@@ -4,6 +4,7 @@ import { ChangeFeedProcessor, LeaseLost } from 'millrace/feed';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Events } from '../../src/base/diagnostics.ts';
 import type { Fence } from '../../src/feed/fence.ts';
+import { newLeaseDocument } from '../../src/feed/lease-document.ts';
 import { leaseStage } from './lease-stage.ts';
 import { type Host, type HostOptions, hostOf, numbers, write } from './processor-stage.ts';
 
@@ -14,6 +15,7 @@ const handled = ({ pages }: Host): string[] => pages.flat();
 
 async function stage() {
   const { store, ...rest } = await leaseStage(2);
+  const { leases: container } = rest;
   const handovers: Events['lease:handover'][] = [];
   const heard = (event: unknown): void => void handovers.push(event as Events['lease:handover']);
   subscribe('millrace:lease:handover', heard);
@@ -21,7 +23,7 @@ async function stage() {
   const host = (name: string, options: HostOptions = {}): Promise<Host> =>
     hostOf(name, rest.monitored, store(name), { ...options, timings: { ...PATIENT, ...options.timings } });
   const leases = async () => (await rest.documents()).filter(({ id }) => id.startsWith('P..'));
-  return { ...rest, host, handovers, leases };
+  return { ...rest, container, host, handovers, leases };
 }
 
 it('is read by its new owner when the old one’s handlers have ended and where they got to, with nothing repeated', async () => {
@@ -103,6 +105,26 @@ it('and is offered by its new owner before that one has begun, is still waited f
   gate.resolve();
   await until(() => expect([...handled(a), ...handled(c)].toSorted()).toEqual(numbers(0, 40).toSorted()));
   expect(handovers).toMatchObject([{ from: 'a', answered: true }]);
+});
+
+it('and was being split, is split and not read: its parts are read already', async () => {
+  const { monitored, container, host, handovers, leases } = await stage();
+  await write(monitored, numbers(0, 20));
+  const a = await host('a');
+  await a.processor.start();
+  await until(() => expect(handled(a)).toHaveLength(20));
+  await a.processor.stop();
+  // Who took it from `gone` died before it had waited, and `gone` had made the parts.
+  await container.items.create({
+    ...newLeaseDocument('P', undefined, { min: '', max: 'FF' }, null),
+    millrace: { tenure: 'later', takenFrom: { owner: 'gone', tenure: 'earlier' } },
+  });
+  await write(monitored, numbers(20, 40));
+  const b = await host('b', { timings: { expirationMs: 1_500, renewMs: 300, acquireMs: 100 } });
+  await b.processor.start();
+  await until(() => expect(handovers).toMatchObject([{ from: 'gone', answered: false }]));
+  await until(async () => expect(await leases()).toHaveLength(2));
+  await until(() => expect(handled(b).toSorted()).toEqual(numbers(20, 40).toSorted()));
 });
 
 it('and is taken by a host of another kind, which waits for nobody, shows to a handler that asks the lease', async () => {

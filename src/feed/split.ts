@@ -1,11 +1,11 @@
 import { FULL_RANGE, type FeedRange } from '../cosmos/ranges.ts';
-import { type Lease, LeaseLost, type LeaseStore } from './lease.ts';
+import type { Lease, LeaseStore } from './lease.ts';
 import { contains, intersection, lsnOf, without } from './position.ts';
 import { type SharedHistory, sharedAfter, sharedBySplit } from './shared-history.ts';
 
 /**
  * Replaces a lease by leases of the physical partitions its range consists of now (R10, L5). The parent is written
- * first, which proves that it is still ours, and deleted last; its children take over the acknowledged position. Only
+ * first and before each child, which proves that it is still ours, and deleted last; its children take over the acknowledged position. Only
  * leases *inside* the parent count as cover, so a split that somebody left half done is finished by whoever comes next.
  *
  * Resolves with the lease where it is still one partition, or a part of one (after a merge): it goes on as it is.
@@ -17,16 +17,17 @@ export async function splitLease(
   /** The newest lsn of a range, or undefined where that can't be told. */
   newestOf: (range: FeedRange) => Promise<number | undefined>,
 ): Promise<Lease | undefined> {
-  const parent = await store.renew(lease);
+  let parent = await store.renew(lease);
   const physical = await store.ranges();
-  const inside = (await store.list()).filter((other) => replaces(other, parent));
-  const slices = physical.map((range) => intersection(range, parent.range)).filter((slice) => slice !== undefined);
+  const inside = (await store.list()).filter((other) => replaces(other, lease));
+  const slices = physical.map((range) => intersection(range, lease.range)).filter((slice) => slice !== undefined);
   const [only] = slices;
-  if (inside.length === 0 && slices.length <= 1 && (!only || contains(only, parent.range))) return parent;
+  if (inside.length === 0 && slices.length <= 1 && (!only || contains(only, lease.range))) return parent;
   const uncovered = inside.reduce<FeedRange[]>((left, { range }) => left.flatMap((one) => without(one, range)), slices);
   const shared = uncovered.length > 0 ? await sharedAmong(slices, parent, newestOf) : undefined;
   for (const slice of uncovered) {
-    if ((await store.read(parent))?.etag !== parent.etag) throw new LeaseLost(parent.id, 'another host wrote it');
+    // Written and not read: a read may be old, and would end again and again a split that is this host's (A3).
+    parent = await store.renew(parent);
     await store.create(slice, parent.position, parent, shared);
   }
   await store.remove(parent);

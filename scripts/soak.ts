@@ -64,19 +64,42 @@ class Hosts {
   }
 }
 
+const HELP = `npm run soak -- [--minutes 10] [--seed N]
+
+Four processes share a feed for so many minutes, while they are killed, stopped and made to stand still, and partitions are
+split and merged. Prints what was delivered late, lost or out of order, and what handovers took.
+
+  npm run soak -- --minutes 2 --seed 1
+
+Exit code 1: something is wrong. 2: wrong usage.`;
+
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '10' }, seed: { type: 'string', default: String(Date.now() % 1e6) } },
+  options: {
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: String(Date.now() % 1e6) },
+    help: { type: 'boolean', default: false },
+  },
 });
-const folder = mkdtempSync(join(tmpdir(), 'millrace-soak-'));
-const emulator = await startEmulator({ seed: Number(values.seed) });
-try {
-  process.exitCode = await soak(emulator, Number(values.minutes) * 60_000, new Dice(Number(values.seed)));
-} finally {
-  await emulator.close();
-  rmSync(folder, { recursive: true });
+const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
+if (values.help) console.log(HELP);
+else if (minutes > 0 && Number.isSafeInteger(seed)) await run();
+else {
+  console.error('--minutes takes a number above 0, and --seed a whole number.');
+  process.exitCode = 2;
 }
 
-async function soak(server: Emulator, ms: number, random: Dice): Promise<number> {
+async function run(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-soak-'));
+  const emulator = await startEmulator({ seed });
+  try {
+    process.exitCode = await soak(emulator, folder, minutes * 60_000, new Dice(seed));
+  } finally {
+    await emulator.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function soak(server: Emulator, folder: string, ms: number, random: Dice): Promise<number> {
   const client = new CosmosClient({ endpoint: server.endpoint, key: server.key });
   const { database } = await client.databases.create({ id: 'd' });
   const { container } = await database.containers.create({ id: 'c', partitionKey: '/pk', throughput: 24_000 });

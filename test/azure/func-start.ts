@@ -1,9 +1,7 @@
 // Starts a Functions host and asks it what docs/assumptions.md takes hosts to do: with the built app, and with a small
 // app of its own. COSMOS names an account with a key that may be written to, an emulator for one; AzureWebJobsStorage
 // is the host's. Needs `npm run build` and Core Tools.
-//   npm run test:func                                                            by `func start`
-//   npm run test:func -- --host 'node ROOT/bin/millrace.mjs functions start --port PORT'   by another host
-// Also: --app DIRECTORY of another build of this repository; --json FILE. Exit code 1: something does not hold.
+// How: --help.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -69,8 +67,23 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
+const HELP = `npm run test:func -- [options]
+
+Starts a Functions host and asks it what docs/assumptions.md takes hosts to do. Needs \`npm run build\`, Core Tools, COSMOS
+with a connection string of an account that may be written to, and AzureWebJobsStorage.
+
+  --host COMMAND     another host; PORT in it is replaced. \`func start --port PORT\` unless given
+  --app DIRECTORY    another build of this repository
+  --json FILE        writes the report as JSON
+
+  npm run test:func
+  npm run test:func -- --host 'node bin/millrace.mjs functions start --port PORT'
+
+Exit code 1: an assumption does not hold.`;
+
 const { values } = parseArgs({
   options: {
+    help: { type: 'boolean', default: false },
     host: { type: 'string', default: 'func start --port PORT' },
     app: { type: 'string', default: ROOT },
     json: { type: 'string' },
@@ -92,6 +105,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => stopped.abort(new Error('It was stopped.')));
 
 async function main(): Promise<number> {
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
   if (!existsSync(join(values.app, 'dist/functions/index.js')))
     throw new Error('There is no dist/: run `npm run build`.');
   const services = await openServices(loadSettings({ processEnv: { ...process.env, ...env, STORAGE: '' } }));

@@ -1,8 +1,5 @@
 // Asks a service about the numbered assumptions of docs/assumptions.md, and prints a verdict for each number.
-//   npm run test:azure -- --create --location westeurope     on your own account in Azure, as `az login` has it
-//   npm run test:azure -- --endpoint http://localhost:8081   on an emulator, or any account with --key
-//   npm run test:azure -- --endpoint embedded                on the embedded server
-// Also: --only A5,E13; --json FILE; --markdown FILE. Exit code 1: something does not hold; 2: wrong usage, or no verdicts.
+// How: --help.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../src/base/errors.ts';
@@ -29,7 +26,25 @@ const options = {
   only: text,
   json: text,
   markdown: text,
+  help: { type: 'boolean', default: false },
 } as const;
+
+const HELP = `npm run test:azure -- [options]
+
+Asks a service about the numbered assumptions of docs/assumptions.md, and prints a verdict for each number.
+
+  --create           makes a resource group with a serverless account in your subscription (az login), and deletes it
+  --location NAME    where; westeurope unless given
+  --endpoint URL     asks what is there instead: an emulator, an account with --key, or the word embedded
+  --key KEY          its key; the emulators' published one unless given
+  --only A5,E13      these numbers alone
+  --json FILE        writes the report as JSON, --markdown FILE as a table
+
+  npm run test:azure -- --create --location westeurope --json verdicts.json
+  npm run test:azure -- --endpoint http://localhost:8081
+  npm run test:azure -- --endpoint embedded --only E20
+
+Exit code 1: an assumption does not hold. 2: wrong usage, or no verdicts.`;
 
 try {
   process.exitCode = await main();
@@ -40,6 +55,10 @@ try {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({ options });
+  if (values.help) {
+    say(HELP);
+    return 0;
+  }
   const wanted = values.only?.split(',');
   const unknown = wanted?.filter((number) => !PROBES.some((probe) => probe.number === number)) ?? [];
   if (unknown.length > 0) throw new Error(`There is no probe of ${unknown.join(', ')}`);

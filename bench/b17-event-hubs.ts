@@ -12,7 +12,7 @@ import pMap from 'p-map';
 import { partitionOf } from '../src/base/partition-hash.ts';
 import type { IngestSpec, PublishSpec } from '../src/definition/kinds.ts';
 import { DeadLetters } from '../src/engine/dead-letters.ts';
-import type { Change } from '../src/feed/change.ts';
+import type { Change } from '../src/feed/reading/change.ts';
 import { Ingestor } from '../src/ingest/ingestor.ts';
 import { messageOf } from '../src/projections/publish/event.ts';
 import { publishRunner } from '../src/projections/publish/runner.ts';

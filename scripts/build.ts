@@ -43,7 +43,7 @@ const chunks = [
       'functions/index.ts',
       'src/cli/main.ts',
       'src/emulator/thread.ts',
-      'src/feed/handler-thread.ts',
+      'src/feed/processor/handler-thread.ts',
       'src/host/local-host/worker.ts',
       ...globSync('examples/*/{pipeline,workload,input}.ts', { cwd: root }),
     ],

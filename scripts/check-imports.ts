@@ -69,7 +69,7 @@ function importsOf(from: string): Import[] {
   return found;
 }
 
-/** `src/feed/lease.ts` → feed; `src/index.ts`, the public door, has no room and may import any. */
+/** `src/feed/leases/lease.ts` → feed; `src/index.ts`, the public door, has no room and may import any. */
 function roomOf(file: string): string | undefined {
   const [top, second, third] = file.split('/');
   if (top === 'functions') return 'functions';

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Container } from '@azure/cosmos';
 import { Meter } from '../../src/cosmos/meter.ts';
-import type { Change } from '../../src/feed/change.ts';
-import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
-import { FeedHost, type Timings } from '../../src/feed/feed-host.ts';
-import { CosmosChangeSource } from '../../src/feed/source.ts';
-import type { Handle } from '../../src/feed/handle.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
+import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
+import { FeedHost, type Timings } from '../../src/feed/sharing/feed-host.ts';
+import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
+import type { Handle } from '../../src/feed/tenure/handle.ts';
 
 export interface HostOptions {
   readonly source: Container;

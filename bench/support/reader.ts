@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Container, Database } from '@azure/cosmos';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
-import { FeedHost } from '../../src/feed/feed-host.ts';
-import { CosmosChangeSource } from '../../src/feed/source.ts';
+import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
+import { FeedHost } from '../../src/feed/sharing/feed-host.ts';
+import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { drained } from './host.ts';
 

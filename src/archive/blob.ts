@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { MillraceError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
-import type { Change } from '../feed/change.ts';
+import type { Change } from '../feed/reading/change.ts';
 import type { BlobStore } from './blob-store.ts';
 import { promised, sha256 } from './layout.ts';
 import type { ArchiveFault, ArchivedDocument } from './types.ts';

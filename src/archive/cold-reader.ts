@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { MillraceError, messageOf } from '../base/errors.ts';
-import { compareVersions } from '../feed/change.ts';
+import { compareVersions } from '../feed/reading/change.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { Entries } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';

@@ -1,6 +1,6 @@
 import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
-import type { Page } from '../feed/change.ts';
-import { RangeGone } from '../feed/source.ts';
+import type { Page } from '../feed/reading/change.ts';
+import { RangeGone } from '../feed/reading/source.ts';
 import type { SourceFeed } from './types.ts';
 
 /** A page with the range it is of. */

@@ -1,8 +1,8 @@
 import { canonical } from '../base/json.ts';
 import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
-import type { Identity } from '../feed/change.ts';
-import type { Lease } from '../feed/lease.ts';
+import type { Identity } from '../feed/reading/change.ts';
+import type { Lease } from '../feed/leases/lease.ts';
 import { lsnOf } from './feed-reader.ts';
 import type { Gate } from './types.ts';
 

@@ -1,8 +1,8 @@
 import { systemClock } from '../base/clock.ts';
 import { digest } from '../base/json.ts';
 import { typeOf } from '../definition/discriminator.ts';
-import { type SourceContainer, toChange } from '../feed/change-mapper.ts';
-import type { Change, Identity } from '../feed/change.ts';
+import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
+import type { Change, Identity } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';

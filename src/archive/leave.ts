@@ -1,6 +1,6 @@
 import { MillraceError } from '../base/errors.ts';
 import { mapSettled } from '../base/map-settled.ts';
-import { type Change, compareVersions } from '../feed/change.ts';
+import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
 import type { SinkSession } from '../sinks/session.ts';

@@ -1,8 +1,8 @@
 import { MillraceError } from '../base/errors.ts';
 import { canonical } from '../base/json.ts';
 import { projectionId } from '../definition/kinds.ts';
-import { type RestoredMark, restoredMark } from '../feed/restored.ts';
-import { type Identity, compareVersions } from '../feed/change.ts';
+import { type RestoredMark, restoredMark } from '../feed/reading/restored.ts';
+import { type Identity, compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { keyFields } from '../projections/sink-container.ts';

@@ -1,9 +1,9 @@
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { ArchiveSpec, SourceRef } from '../definition/kinds.ts';
-import type { SourceContainer } from '../feed/change-mapper.ts';
-import type { Change, Identity, Version } from '../feed/change.ts';
-import type { Fence } from '../feed/fence.ts';
-import type { ChangeSource } from '../feed/source.ts';
+import type { SourceContainer } from '../feed/reading/mapper.ts';
+import type { Change, Identity, Version } from '../feed/reading/change.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
+import type { ChangeSource } from '../feed/reading/source.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import type { BlobStore } from './blob-store.ts';
 

@@ -2,8 +2,8 @@ import { messageOf } from '../base/errors.ts';
 import { fullKey } from '../cosmos/paths.ts';
 import { parseDate } from '../definition/date.ts';
 import type { ArchiveSpec } from '../definition/kinds.ts';
-import type { SourceContainer } from '../feed/change-mapper.ts';
-import type { Change } from '../feed/change.ts';
+import type { SourceContainer } from '../feed/reading/mapper.ts';
+import type { Change } from '../feed/reading/change.ts';
 import { type Period, periodOf } from './layout.ts';
 
 /** Whether a document is to leave: `stays` needs no telling; the others stay as well, and are told. */

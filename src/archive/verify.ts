@@ -1,6 +1,6 @@
 import { projectionId } from '../definition/kinds.ts';
 import { canonical } from '../base/json.ts';
-import type { Identity, Version } from '../feed/change.ts';
+import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';

@@ -1,4 +1,4 @@
-import { type Change, compareVersions } from '../feed/change.ts';
+import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { Poison, type Refusal } from '../projections/runner.ts';
 import { asRefusal, isInfrastructure } from './isolate.ts';
 import { type Parked, letterId, orderOf } from './letter-document.ts';

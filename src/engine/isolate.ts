@@ -1,6 +1,6 @@
 import { MillraceError, messageOf } from '../base/errors.ts';
 import { type FailureKind, failureOf } from '../cosmos/failure.ts';
-import type { Change } from '../feed/change.ts';
+import type { Change } from '../feed/reading/change.ts';
 import { Poison, type Refusal } from '../projections/runner.ts';
 
 /**

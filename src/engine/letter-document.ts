@@ -1,5 +1,5 @@
 import { canonical, digest } from '../base/json.ts';
-import { type Change, type Identity, type Version, compareVersions } from '../feed/change.ts';
+import { type Change, type Identity, type Version, compareVersions } from '../feed/reading/change.ts';
 import type { Kept } from './kept-changes.ts';
 
 /** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */

@@ -1,8 +1,8 @@
 import { systemClock } from '../base/clock.ts';
 import { mapSettled } from '../base/map-settled.ts';
-import { type SourceContainer, toChange } from '../feed/change-mapper.ts';
-import type { Change } from '../feed/change.ts';
-import type { Fence } from '../feed/fence.ts';
+import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
+import type { Change } from '../feed/reading/change.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import type { DeadLetter, DeadLetters } from './dead-letters.ts';

@@ -3,7 +3,7 @@ import { splitPath } from '../cosmos/paths.ts';
 import { type EffectSpec, type Pipeline, projectionId } from '../definition/kinds.ts';
 import { ref } from '../definition/declaration.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
-import type { SourceContainer, TypeRules } from '../feed/change-mapper.ts';
+import type { SourceContainer, TypeRules } from '../feed/reading/mapper.ts';
 import type { Model } from '../model/model.ts';
 import { aggregateRunner } from '../projections/aggregate/runner.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { type ProjectionSpec, projectionId } from '../definition/kinds.ts';
-import type { Page } from '../feed/change.ts';
-import type { Fence } from '../feed/fence.ts';
+import type { Page } from '../feed/reading/change.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
 import { type Held, type Views, type ViewsByName, heldBy, pausedBy } from './views.ts';
 
 export interface ViewControlOptions {

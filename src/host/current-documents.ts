@@ -1,8 +1,8 @@
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { fullKey } from '../cosmos/paths.ts';
-import type { SourceContainer } from '../feed/change-mapper.ts';
-import type { Key } from '../feed/change.ts';
+import type { SourceContainer } from '../feed/reading/mapper.ts';
+import type { Key } from '../feed/reading/change.ts';
 import type { SinkDocument, SinkSession } from '../sinks/session.ts';
 
 type Raw = Record<string, unknown>;

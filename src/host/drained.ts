@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { LagEstimator } from '../feed/estimator.ts';
-import type { LeaseStore } from '../feed/lease.ts';
-import { readElsewhere } from '../feed/whole-feed.ts';
+import type { LagEstimator } from '../feed/processor/estimator.ts';
+import type { LeaseStore } from '../feed/leases/lease.ts';
+import { readElsewhere } from '../feed/processor/whole-feed.ts';
 import type { SourceStatus } from './compose.ts';
 
 /** One source's feed, as this host reads it and as its leases are stored. */

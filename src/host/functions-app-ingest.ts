@@ -8,7 +8,7 @@ import { DeadLetters } from '../engine/dead-letters.ts';
 import { ViewControl } from '../engine/view-control.ts';
 import { Views } from '../engine/views.ts';
 import { sinkContainer } from '../engine/runners.ts';
-import type { Fence } from '../feed/fence.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
 import { type RawEvent, takeEvents } from '../ingest/take.ts';
 import type { Workspace } from '../operations/workspace.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';

@@ -1,7 +1,7 @@
 import type { Database } from '@azure/cosmos';
 import { withRetry } from '../cosmos/retry.ts';
-import { LagEstimator } from '../feed/estimator.ts';
-import type { LeaseLag } from '../feed/telemetry.ts';
+import { LagEstimator } from '../feed/processor/estimator.ts';
+import type { LeaseLag } from '../feed/processor/telemetry.ts';
 import type { App } from './compose.ts';
 
 /** How far the leases of this host are behind, asked anew at each call. */

@@ -4,7 +4,7 @@ import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Pipeline } from '../definition/kinds.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
-import { leasePrefix } from '../feed/cosmos-lease-store.ts';
+import { leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
 import { processorName } from '../operations/leases/processor-name.ts';
 import type { Services } from '../operations/workspace.ts';
 import { containersThere } from './containers-there.ts';

@@ -1,8 +1,8 @@
 import { MillraceError, UsageError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
 import { failureOf } from '../cosmos/failure.ts';
-import type { Timings } from '../feed/feed-host.ts';
-import { startTelemetry } from '../feed/telemetry.ts';
+import type { Timings } from '../feed/sharing/feed-host.ts';
+import { startTelemetry } from '../feed/processor/telemetry.ts';
 import type { Screen } from '../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../operations/workspace.ts';
 import { type App, compose } from './compose.ts';

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Events } from '../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
-import { LeaseStalled } from '../feed/lease.ts';
+import { LeaseStalled } from '../feed/leases/lease.ts';
 
 const QUIET_MS = 5_000;
 

@@ -7,7 +7,7 @@ import { type IngestSpec, projectionId } from '../definition/kinds.ts';
 import type { DeadLetters } from '../engine/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
 import type { ViewControl } from '../engine/view-control.ts';
-import type { Fence } from '../feed/fence.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';

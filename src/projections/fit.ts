@@ -1,6 +1,6 @@
 import { emit } from '../base/diagnostics.ts';
 import type { ObjectShape } from '../model/types/shape.ts';
-import type { Change } from '../feed/change.ts';
+import type { Change } from '../feed/reading/change.ts';
 import { misfitsOf, notOfType, notStorable } from './sink-type.ts';
 
 export interface FitOptions {

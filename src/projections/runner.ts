@@ -1,6 +1,6 @@
 import { MillraceError, messageOf } from '../base/errors.ts';
 import type { SourceRef } from '../definition/kinds.ts';
-import type { Change } from '../feed/change.ts';
+import type { Change } from '../feed/reading/change.ts';
 import type { SinkSession } from '../sinks/session.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { MillraceError } from '../base/errors.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
-import type { Key } from '../feed/change.ts';
+import type { Key } from '../feed/reading/change.ts';
 
 /** What a runner must know of the container it writes to. */
 export interface SinkContainer {

@@ -1,4 +1,4 @@
-import { type Change, type Identity, type Key, type Version, compareVersions } from '../feed/change.ts';
+import { type Change, type Identity, type Key, type Version, compareVersions } from '../feed/reading/change.ts';
 import type { SinkSession } from '../sinks/session.ts';
 
 /** What a derived document remembers of its source: identity and version (`_src`). */

@@ -5,7 +5,7 @@ import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.
 import type { Meter } from '../cosmos/meter.ts';
 import type { Grant } from '../cosmos/budget.ts';
 import type { Spending } from '../cosmos/spending.ts';
-import type { Key } from '../feed/change.ts';
+import type { Key } from '../feed/reading/change.ts';
 
 /** What became of one operation; `lost` means that its outcome is unknown. */
 export type LaneResult = OperationResponse | 'lost';

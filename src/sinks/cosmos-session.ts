@@ -5,8 +5,8 @@ import { GIVE_DATA_ROLE, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import type { Spending } from '../cosmos/spending.ts';
-import type { Key } from '../feed/change.ts';
-import type { Fence } from '../feed/fence.ts';
+import type { Key } from '../feed/reading/change.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
 import { BulkLane } from './bulk-lane.ts';
 import type { CommitResult, SinkDocument, SinkSession, Write } from './session.ts';
 

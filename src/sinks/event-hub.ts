@@ -4,7 +4,7 @@ import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { partitionOf } from '../base/partition-hash.ts';
-import type { Fence } from '../feed/fence.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
 
 /** An event and what it keeps its order within. */
 export interface HubMessage {

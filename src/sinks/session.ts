@@ -1,5 +1,5 @@
-import type { Key } from '../feed/change.ts';
-import type { Fence } from '../feed/fence.ts';
+import type { Key } from '../feed/reading/change.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
 
 export type SinkDocument = { readonly id: string; readonly _etag: string } & Readonly<Record<string, unknown>>;
 

@@ -4,10 +4,10 @@ import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { MillraceError } from '../base/errors.ts';
 import { FULL_RANGE } from '../cosmos/ranges.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Page } from '../feed/change.ts';
-import type { SourceContainer } from '../feed/change-mapper.ts';
-import type { Fence } from '../feed/fence.ts';
-import { CosmosChangeSource } from '../feed/source.ts';
+import type { Page } from '../feed/reading/change.ts';
+import type { SourceContainer } from '../feed/reading/mapper.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
+import { CosmosChangeSource } from '../feed/reading/source.ts';
 import { Dice } from './dice.ts';
 
 /** What may befall a delivery; each is what the change feed, a host or the service really does. */

@@ -10,7 +10,7 @@ import { connect } from '../../src/cosmos/connect.ts';
 import type { AggregateSpec, ArchiveSpec, Doc } from '../../src/definition/kinds.ts';
 import { recompute, visible } from '../../src/definition/recompute.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
-import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
 import { archiveRunner } from '../../src/projections/archive/runner.ts';
 import { startAzurite } from '../support/azurite.ts';

@@ -6,7 +6,7 @@ import { RESTORING } from '../../src/archive/placeholder.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Selection } from '../../src/archive/types.ts';
 import { visible } from '../../src/definition/recompute.ts';
-import type { Identity } from '../../src/feed/change.ts';
+import type { Identity } from '../../src/feed/reading/change.ts';
 import { Entries } from '../../src/projections/archive/entries.ts';
 import { archiveRunner } from '../../src/projections/archive/runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';

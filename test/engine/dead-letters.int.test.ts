@@ -2,8 +2,8 @@ import type { Container } from '@azure/cosmos';
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
-import type { Change, Version } from '../../src/feed/change.ts';
-import type { Fence } from '../../src/feed/fence.ts';
+import type { Change, Version } from '../../src/feed/reading/change.ts';
+import type { Fence } from '../../src/feed/tenure/fence.ts';
 import type { Refusal } from '../../src/projections/runner.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 

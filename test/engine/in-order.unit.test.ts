@@ -3,7 +3,7 @@ import { MillraceError } from '../../src/base/errors.ts';
 import type { Parked } from '../../src/engine/dead-letters.ts';
 import { applyInOrder, merged, reopened } from '../../src/engine/in-order.ts';
 import { letterId, orderOf } from '../../src/engine/letter-document.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { Poison } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';

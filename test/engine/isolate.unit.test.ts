@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import { AmbiguousOutcome, Unavailable } from '../../src/cosmos/retry.ts';
 import { applyIsolating, isInfrastructure } from '../../src/engine/isolate.ts';
-import type { Change } from '../../src/feed/change.ts';
-import { LeaseLost } from '../../src/feed/lease.ts';
-import { PageTooOld } from '../../src/feed/lease-session.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
+import { LeaseLost } from '../../src/feed/leases/lease.ts';
+import { PageTooOld } from '../../src/feed/tenure/lease-session.ts';
 import { Poison } from '../../src/projections/runner.ts';
 
 const change = (n: number): Change => ({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { orderOf } from '../../src/engine/letter-document.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 
 const P = 'out@1';

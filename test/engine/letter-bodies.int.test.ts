@@ -6,7 +6,7 @@ import { MillraceError } from '../../src/base/errors.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { letterBodies } from '../../src/engine/letter-bodies.ts';
 import { orderOf } from '../../src/engine/letter-document.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { emulate } from '../emulator/emulate.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 

@@ -6,10 +6,10 @@ import { startEmulator } from '../../src/emulator/index.ts';
 import { countLetters } from '../../src/engine/dead-letter-counts.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import type { Change } from '../../src/feed/change.ts';
-import { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
-import { FeedHost } from '../../src/feed/feed-host.ts';
-import { CosmosChangeSource } from '../../src/feed/source.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
+import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
+import { FeedHost } from '../../src/feed/sharing/feed-host.ts';
+import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
 import { type Runner, evaluate } from '../../src/projections/runner.ts';
 import { type Request, VirtualTime } from '../support/virtual-time.ts';
 

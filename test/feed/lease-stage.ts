@@ -1,5 +1,5 @@
 import type { Container, CosmosClient } from '@azure/cosmos';
-import { CosmosLeaseStore, type CosmosLeaseStoreOptions } from '../../src/feed/cosmos-lease-store.ts';
+import { CosmosLeaseStore, type CosmosLeaseStoreOptions } from '../../src/feed/leases/cosmos-lease-store.ts';
 import type { Emulator, EmulatorOptions } from '../../src/emulator/index.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 

@@ -1,12 +1,12 @@
 import type { Container } from '@azure/cosmos';
 import { onTestFinished } from 'vitest';
 import type { FeedRange } from '../../src/cosmos/ranges.ts';
-import type { Page } from '../../src/feed/change.ts';
-import type { CosmosLeaseStore } from '../../src/feed/cosmos-lease-store.ts';
-import type { Fence } from '../../src/feed/fence.ts';
-import type { Lease, LeaseStore } from '../../src/feed/lease.ts';
-import { FeedHost, type FeedHostOptions, type Timings } from '../../src/feed/feed-host.ts';
-import { CosmosChangeSource } from '../../src/feed/source.ts';
+import type { Page } from '../../src/feed/reading/change.ts';
+import type { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
+import type { Fence } from '../../src/feed/tenure/fence.ts';
+import type { Lease, LeaseStore } from '../../src/feed/leases/lease.ts';
+import { FeedHost, type FeedHostOptions, type Timings } from '../../src/feed/sharing/feed-host.ts';
+import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
 
 /** Short, so that a test of expiry takes no longer than it must. */
 export const BRISK: Timings = {

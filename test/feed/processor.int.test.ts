@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import type { Events } from '../../src/base/diagnostics.ts';
 import { WRITE_BOUND_MS } from '../../src/base/bounds.ts';
-import type { Fence } from '../../src/feed/fence.ts';
-import { LeaseLost } from '../../src/feed/lease.ts';
+import type { Fence } from '../../src/feed/tenure/fence.ts';
+import { LeaseLost } from '../../src/feed/leases/lease.ts';
 import { type LeaseStage, leaseStage } from './lease-stage.ts';
 import { type Host, type HostOptions, hostOf, numbers, write } from './processor-stage.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { leasePrefix } from '../../src/feed/cosmos-lease-store.ts';
+import { leasePrefix } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { ALL_VERSIONS, SHOP, type Stage, openStage } from '../support/stage.ts';
 import { type FunctionsHost, indexApp } from './host.ts';
 

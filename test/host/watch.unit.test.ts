@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { emit } from '../../src/base/diagnostics.ts';
-import { LeaseStalled } from '../../src/feed/lease.ts';
+import { LeaseStalled } from '../../src/feed/leases/lease.ts';
 import { watchTroubles } from '../../src/host/watch.ts';
 
 function watched(): string[] {

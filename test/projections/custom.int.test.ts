@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Doc, Pipeline } from '../../src/definition/kinds.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import { openTwoHosts } from './two-hosts.ts';
 

@@ -7,7 +7,7 @@ import type { Doc, Effect, EmbedSpec, ReactSpec } from '../../src/definition/kin
 import { recomputeRows } from '../../src/definition/recompute-rows.ts';
 import { DeadLetters } from '../../src/engine/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { effectKey, reactRunner } from '../../src/projections/react/runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { sendRunner } from '../../src/projections/send/runner.ts';

@@ -6,7 +6,7 @@ import { canonical } from '../../src/base/json.ts';
 import { type Entry, SinkRefusal } from '../../src/index.ts';
 import { type Doc, type Effect, projectionId } from '../../src/definition/kinds.ts';
 import { recomputeRows } from '../../src/definition/recompute-rows.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { reactRunner } from '../../src/projections/react/runner.ts';
 import { Poison } from '../../src/projections/runner.ts';
 import { sendRunner } from '../../src/projections/send/runner.ts';

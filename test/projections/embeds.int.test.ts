@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Doc, EmbedSpec } from '../../src/definition/kinds.ts';
-import { type SourceContainer, toChange } from '../../src/feed/change-mapper.ts';
-import type { Change } from '../../src/feed/change.ts';
+import { type SourceContainer, toChange } from '../../src/feed/reading/mapper.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { embedRunner } from '../../src/projections/embed/runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';

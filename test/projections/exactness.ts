@@ -5,7 +5,7 @@ import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '..
 import { isEmptied } from '../../src/definition/emptied.ts';
 import { timeWindow } from '../../src/definition/time-window.ts';
 import { recompute, visible } from '../../src/definition/recompute.ts';
-import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
 import { runHistoryBy } from './all-versions.ts';

@@ -6,9 +6,9 @@ import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import { MillraceError } from '../../src/base/errors.ts';
 import { isObject } from '../../src/base/json.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
-import type { Change } from '../../src/feed/change.ts';
-import { type SourceContainer, toChange, toVersion } from '../../src/feed/change-mapper.ts';
-import type { Fence } from '../../src/feed/fence.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
+import { type SourceContainer, toChange, toVersion } from '../../src/feed/reading/mapper.ts';
+import type { Fence } from '../../src/feed/tenure/fence.ts';
 import type { EmbedState } from '../../src/projections/embed/states.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';

@@ -3,7 +3,7 @@ import { publish } from 'millrace';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EventHubProducerClient } from '@azure/event-hubs';
 import { canonical } from '../../src/base/json.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { publishRunner } from '../../src/projections/publish/runner.ts';
 import { EventHubSink } from '../../src/sinks/event-hub.ts';
 import { openHubs } from '../emulator/hubs.ts';

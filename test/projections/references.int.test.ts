@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import pMap from 'p-map';
 import type { Doc, ReferenceSpec } from '../../src/definition/kinds.ts';
-import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { referenceRunner } from '../../src/projections/reference/runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';

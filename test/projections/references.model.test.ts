@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
 import type { Doc, ReferenceSpec, SourceRef, SourceRules } from '../../src/definition/kinds.ts';
 import { recompute, visible } from '../../src/definition/recompute.ts';
-import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { referenceRunner } from '../../src/projections/reference/runner.ts';
 import { Random } from '../support/random.ts';
 import { runHistoryBy } from './all-versions.ts';

@@ -5,7 +5,7 @@ import { connect } from '../../src/cosmos/connect.ts';
 import type { AggregateSpec, CopySpec, Doc } from '../../src/definition/kinds.ts';
 import { sinkDocumentId } from '../../src/definition/sink-id.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
-import type { Change } from '../../src/feed/change.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
 import { copyRunner } from '../../src/projections/copy/runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Doc, EmbedSpec, PublishSpec } from '../../src/definition/kinds.ts';
-import type { SourceContainer } from '../../src/feed/change-mapper.ts';
+import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { fieldsDue, matchesOf } from '../../src/projections/embed/fields.ts';
 import { messageOf } from '../../src/projections/publish/event.ts';
 import { assertStorable, misfitsOf } from '../../src/projections/sink-type.ts';

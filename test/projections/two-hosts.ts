@@ -4,8 +4,8 @@ import { Meter } from '../../src/cosmos/meter.ts';
 import { connect } from '../../src/cosmos/connect.ts';
 import type { Doc } from '../../src/definition/kinds.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
-import { type SourceContainer, toChange } from '../../src/feed/change-mapper.ts';
-import type { Change } from '../../src/feed/change.ts';
+import { type SourceContainer, toChange } from '../../src/feed/reading/mapper.ts';
+import type { Change } from '../../src/feed/reading/change.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import { UNFENCED } from './history.ts';
 

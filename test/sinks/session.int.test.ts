@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Meter } from '../../src/cosmos/meter.ts';
 import { isInfrastructure } from '../../src/engine/isolate.ts';
-import type { Fence } from '../../src/feed/fence.ts';
+import type { Fence } from '../../src/feed/tenure/fence.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import type { SinkSession, Write } from '../../src/sinks/session.ts';
 import { clientOf, emulate, TWO_LEVELS } from '../emulator/emulate.ts';

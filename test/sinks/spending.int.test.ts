@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Budget } from '../../src/cosmos/budget.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import { Spending } from '../../src/cosmos/spending.ts';
-import type { Fence } from '../../src/feed/fence.ts';
+import type { Fence } from '../../src/feed/tenure/fence.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import type { Write } from '../../src/sinks/session.ts';
 import { emulate } from '../emulator/emulate.ts';

@@ -9,7 +9,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { type ArchiveSpec, type Pipeline, projectionId } from '../../definition/kinds.ts';
 import { DeadLetters } from '../../engine/dead-letters.ts';
 import { Views } from '../../engine/views.ts';
-import { CosmosLeaseStore, leasePrefix } from '../../feed/cosmos-lease-store.ts';
+import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { ENTRY } from '../../projections/archive/entries.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
 import type { Step } from '../model/step.ts';

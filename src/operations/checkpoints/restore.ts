@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { positionIn } from '../../feed/position.ts';
+import { positionIn } from '../../feed/reading/position.ts';
 import { audited } from '../audit/record.ts';
 import { type LeaseGroup, type LeaseRoom, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
 import { expiration } from '../leases/inputs.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import type { RangePosition } from '../../feed/position.ts';
+import type { RangePosition } from '../../feed/reading/position.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
 import { suggestion } from '../suggest.ts';
 import type { Services } from '../workspace.ts';

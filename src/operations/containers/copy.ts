@@ -3,7 +3,7 @@ import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
-import type { Change, Key } from '../../feed/change.ts';
+import type { Change, Key } from '../../feed/reading/change.ts';
 import { Guess } from '../../projections/guess.ts';
 import { untilDone } from '../../projections/conflict.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';

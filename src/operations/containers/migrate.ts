@@ -14,11 +14,11 @@ import {
   ensureGate,
   readWriters,
 } from '../../engine/write-gate.ts';
-import { currentEpoch } from '../../feed/epochs.ts';
-import type { RangePosition } from '../../feed/position.ts';
-import type { StartOption } from '../../feed/processor-options.ts';
-import { readChanges } from '../../feed/read-changes.ts';
-import { CosmosChangeSource } from '../../feed/source.ts';
+import { currentEpoch } from '../../feed/reading/epochs.ts';
+import type { RangePosition } from '../../feed/reading/position.ts';
+import type { StartOption } from '../../feed/processor/processor-options.ts';
+import { readChanges } from '../../feed/processor/read-changes.ts';
+import { CosmosChangeSource } from '../../feed/reading/source.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
 import { Nearing } from './nearing.ts';

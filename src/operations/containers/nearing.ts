@@ -2,9 +2,9 @@ import type { Container } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import type { Meter } from '../../cosmos/meter.ts';
-import { LagEstimator } from '../../feed/estimator.ts';
-import { Partitions } from '../../feed/partitions.ts';
-import { type RangePosition, positionIn } from '../../feed/position.ts';
+import { LagEstimator } from '../../feed/processor/estimator.ts';
+import { Partitions } from '../../feed/leases/partitions.ts';
+import { type RangePosition, positionIn } from '../../feed/reading/position.ts';
 import { plural } from '../table.ts';
 
 /** Between two looks at how much is left: two requests a physical partition each. */

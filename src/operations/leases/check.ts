@@ -3,7 +3,7 @@ import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import { without } from '../../feed/position.ts';
+import { without } from '../../feed/reading/position.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { type LeaseGroup, type LeaseRoom, openLeases } from './groups.ts';

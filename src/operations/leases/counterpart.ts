@@ -1,5 +1,5 @@
 import { UsageError } from '../../base/errors.ts';
-import type { RangePosition } from '../../feed/position.ts';
+import type { RangePosition } from '../../feed/reading/position.ts';
 import { type LeaseGroup, type LeaseRoom, type Monitored, chooseGroups, monitoredOf } from './groups.ts';
 
 /** Another processor's leases of a container, and the pipeline's own of the same one. */

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
-import { withoutSystem } from '../../feed/dialects/write.ts';
+import { withoutSystem } from '../../feed/leases/dialects/write.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { FILE_DIALECTS, prefixIn, toLines, translate } from './file.ts';

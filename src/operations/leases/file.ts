@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import type { DialectName, LeaseContent, LeaseDocument } from '../../feed/dialects/dialect.ts';
-import { readDocument } from '../../feed/dialects/read.ts';
-import { withoutSystem, writeDocument } from '../../feed/dialects/write.ts';
+import type { DialectName, LeaseContent, LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
+import { readDocument } from '../../feed/leases/dialects/read.ts';
+import { withoutSystem, writeDocument } from '../../feed/leases/dialects/write.ts';
 import type { LeaseRoom, Monitored } from './groups.ts';
 
 /** What a file of leases may be written as: .NET's takes version 1 where a range isn't one physical partition. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
-import { positionIn, without } from '../../feed/position.ts';
+import { positionIn, without } from '../../feed/reading/position.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { audited } from '../audit/record.ts';
 import { type Plan, defineOperation } from '../operation.ts';

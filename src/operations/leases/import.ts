@@ -9,7 +9,7 @@ import { type LeaseGroup, type LeaseRoom, type StoredLease, openLeases } from '.
 import { expiration } from './inputs.ts';
 import { type Move, type Procedure, costOf, moveLeases, moveText, raiseEpochs, whileStopped } from './move.ts';
 import { createDocument } from './write.ts';
-import type { LeaseDocument } from '../../feed/dialects/dialect.ts';
+import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 
 const input = z.object({
   file: z

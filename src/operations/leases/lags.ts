@@ -1,6 +1,6 @@
 import pMap from 'p-map';
-import { type Lag, LagEstimator } from '../../feed/estimator.ts';
-import { ownContent } from '../../feed/lease-document.ts';
+import { type Lag, LagEstimator } from '../../feed/processor/estimator.ts';
+import { ownContent } from '../../feed/leases/lease-document.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 
 /** How far each lease of the groups is behind its feed. Ours begin at the beginning; where others do, only they know. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Lag } from '../../feed/estimator.ts';
+import type { Lag } from '../../feed/processor/estimator.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
 import { type LeaseGroup, chooseGroups, openLeases } from './groups.ts';

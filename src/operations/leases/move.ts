@@ -1,10 +1,10 @@
 import { systemClock } from '../../base/clock.ts';
 import { UsageError } from '../../base/errors.ts';
-import { currentEpoch, raiseEpoch } from '../../feed/epochs.ts';
-import type { LeaseDocument } from '../../feed/dialects/dialect.ts';
-import { javaState } from '../../feed/dialects/java-token.ts';
-import type { LeaseContainer } from '../../feed/lease-container.ts';
-import { lsnOf } from '../../feed/position.ts';
+import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
+import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
+import { javaState } from '../../feed/leases/dialects/java-token.ts';
+import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
+import { lsnOf } from '../../feed/reading/position.ts';
 import type { Context } from '../operation.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 import { looksDuring, untilQuiet } from './quiet.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { MillraceError, abortReason } from '../../base/errors.ts';
-import type { LeaseContainer } from '../../feed/lease-container.ts';
+import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
 import type { Screen } from '../screen.ts';
 
 export interface QuietOptions {

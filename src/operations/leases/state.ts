@@ -1,6 +1,6 @@
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import type { Lag } from '../../feed/estimator.ts';
-import { contains, overlaps } from '../../feed/position.ts';
+import type { Lag } from '../../feed/processor/estimator.ts';
+import { contains, overlaps } from '../../feed/reading/position.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 
 /** How a lease is, as far as its documents and the feed tell. */

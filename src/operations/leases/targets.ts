@@ -1,10 +1,10 @@
 import { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../definition/date.ts';
-import { LagEstimator } from '../../feed/estimator.ts';
-import { ownContent } from '../../feed/lease-document.ts';
-import { intersection, lsnOf, positionAt, positionIn } from '../../feed/position.ts';
-import { CosmosChangeSource } from '../../feed/source.ts';
+import { LagEstimator } from '../../feed/processor/estimator.ts';
+import { ownContent } from '../../feed/leases/lease-document.ts';
+import { intersection, lsnOf, positionAt, positionIn } from '../../feed/reading/position.ts';
+import { CosmosChangeSource } from '../../feed/reading/source.ts';
 import { assertCheckpointName, readCheckpoint } from '../checkpoints/store.ts';
 import type { Services } from '../workspace.ts';
 import { type LeaseGroup, type Monitored, type StoredLease, monitoredOf } from './groups.ts';

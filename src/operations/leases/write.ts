@@ -1,7 +1,7 @@
 import { failureOf } from '../../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
-import type { LeaseDocument } from '../../feed/dialects/dialect.ts';
-import { type LeaseContainer, explainLeases } from '../../feed/lease-container.ts';
+import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
+import { type LeaseContainer, explainLeases } from '../../feed/leases/lease-container.ts';
 import { HostRuns } from './quiet.ts';
 
 type Stored = LeaseDocument & { readonly _etag: string };

@@ -1,6 +1,6 @@
 import { withRetry } from '../../cosmos/retry.ts';
-import { lsnOf } from '../../feed/position.ts';
-import { CosmosChangeSource, anchor } from '../../feed/source.ts';
+import { lsnOf } from '../../feed/reading/position.ts';
+import { CosmosChangeSource, anchor } from '../../feed/reading/source.ts';
 import type { ReplayOptions } from './replay.ts';
 import { sourcesFor } from './staged.ts';
 

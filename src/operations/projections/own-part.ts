@@ -2,7 +2,7 @@
 import { canonical, digest, isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/kinds.ts';
 import type { GroupFacts } from '../../definition/recompute.ts';
-import type { Identity } from '../../feed/change.ts';
+import type { Identity } from '../../feed/reading/change.ts';
 
 /** What of a sink document is known from its sources. */
 export interface Derived {

@@ -4,7 +4,7 @@ import { canonical } from '../../base/json.ts';
 import { fullKey, splitPath } from '../../cosmos/paths.ts';
 import type { Doc, SourceRef } from '../../definition/kinds.ts';
 import { DeadLetters, type DeadLetter } from '../../engine/dead-letters.ts';
-import type { Identity } from '../../feed/change.ts';
+import type { Identity } from '../../feed/reading/change.ts';
 
 export type ParkedDocument = Pick<DeadLetter, 'projection' | 'container' | 'key' | 'id' | 'code' | 'message'>;
 

@@ -4,7 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import type { EmbedSpec, SourceRef } from '../../definition/kinds.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import { sourceContainers } from '../../engine/runners.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import { matchesOf, refOf } from '../../projections/embed/fields.ts';
 import { openPipelineHistory } from '../archive/open.ts';
 import { engineOf } from './engine-of.ts';

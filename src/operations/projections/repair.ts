@@ -14,8 +14,8 @@ import {
 } from '../../definition/kinds.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import { aggregateId, sinkDocumentId } from '../../definition/sink-id.ts';
-import { OWN_TYPE } from '../../feed/change-mapper.ts';
-import type { Change, Key } from '../../feed/change.ts';
+import { OWN_TYPE } from '../../feed/reading/mapper.ts';
+import type { Change, Key } from '../../feed/reading/change.ts';
 import { List } from '../../projections/reference/lists.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { MAX_BATCH, type SinkDocument, type SinkSession, type Write } from '../../sinks/session.ts';

@@ -9,7 +9,7 @@ import {
   projectionId,
 } from '../../definition/kinds.ts';
 import { ownFields, recompute, rowKey } from '../../definition/recompute.ts';
-import type { Identity, Key } from '../../feed/change.ts';
+import type { Identity, Key } from '../../feed/reading/change.ts';
 import { PENDING } from '../../projections/copy/documents.ts';
 import type { ContributionPart } from './contributions.ts';
 import { type Derived, bound, tenantRef, within, wrongOwnFields } from './own-part.ts';

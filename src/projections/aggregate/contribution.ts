@@ -1,6 +1,6 @@
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
 import { digest } from '../../base/json.ts';
-import type { Change, Version } from '../../feed/change.ts';
+import type { Change, Version } from '../../feed/reading/change.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
 import type { Place } from '../locator.ts';
 import type { Values } from './measures.ts';

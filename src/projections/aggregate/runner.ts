@@ -1,7 +1,7 @@
 import { mapSettled } from '../../base/map-settled.ts';
 import { type AggregateSpec, projectionId } from '../../definition/kinds.ts';
 import { aggregateId } from '../../definition/sink-id.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { type FitOptions, fitOf } from '../fit.ts';
 import { Guess } from '../guess.ts';

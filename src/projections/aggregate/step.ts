@@ -1,4 +1,4 @@
-import type { Key } from '../../feed/change.ts';
+import type { Key } from '../../feed/reading/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import type { SinkContainer } from '../sink-container.ts';
 import type { TopRow, Values } from './measures.ts';

@@ -1,4 +1,4 @@
-import type { Identity, Version } from '../../feed/change.ts';
+import type { Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 
 /**

@@ -2,7 +2,7 @@ import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import type { Change, Identity } from '../../feed/change.ts';
+import type { Change, Identity } from '../../feed/reading/change.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';
 import { standing } from '../stamp.ts';

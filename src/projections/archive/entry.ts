@@ -1,4 +1,4 @@
-import type { Identity, Version } from '../../feed/change.ts';
+import type { Identity, Version } from '../../feed/reading/change.ts';
 
 /**
  * The state of one document in the archive (R11): moved forward only, by version. `archived`: its newest known version

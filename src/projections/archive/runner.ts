@@ -1,5 +1,5 @@
 import { type ArchiveSpec, projectionId } from '../../definition/kinds.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { type Runner, evaluate, lastOfEach } from '../runner.ts';
 import { Entries, forEach } from './entries.ts';

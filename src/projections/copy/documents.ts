@@ -1,6 +1,6 @@
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
 import { isObject } from '../../base/json.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkDocument } from '../../sinks/session.ts';
 import type { Place } from '../locator.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';

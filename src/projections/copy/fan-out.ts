@@ -1,8 +1,8 @@
 import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/kinds.ts';
-import { OWN_TYPE, type SourceContainer, toDocument } from '../../feed/change-mapper.ts';
-import type { Change } from '../../feed/change.ts';
+import { OWN_TYPE, type SourceContainer, toDocument } from '../../feed/reading/mapper.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
 import { lastOfEach } from '../runner.ts';

@@ -2,7 +2,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
 import { type CopySpec, type Doc, projectionId } from '../../definition/kinds.ts';
 import { sinkDocumentId } from '../../definition/sink-id.ts';
-import type { Change, Key } from '../../feed/change.ts';
+import type { Change, Key } from '../../feed/reading/change.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import type { CopyOwn } from './documents.ts';
 import type { JoinState } from './joins.ts';

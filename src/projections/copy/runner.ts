@@ -1,7 +1,7 @@
 import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/kinds.ts';
-import type { SourceContainer } from '../../feed/change-mapper.ts';
-import type { Change } from '../../feed/change.ts';
+import type { SourceContainer } from '../../feed/reading/mapper.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
 import { untilDone } from '../conflict.ts';

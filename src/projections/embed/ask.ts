@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';
 import { type Refusal, evaluate } from '../runner.ts';

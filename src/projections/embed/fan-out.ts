@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import type { Identity, Key } from '../../feed/change.ts';
+import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { type ChildTarget, attempt, childWrite, commitChild } from './children.ts';
 import { isOlder, orderOf, refOf } from './fields.ts';

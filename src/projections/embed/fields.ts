@@ -1,7 +1,7 @@
 import { canonical, digest, isObject } from '../../base/json.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../definition/kinds.ts';
-import type { Identity, Key, Version } from '../../feed/change.ts';
-import type { SourceContainer } from '../../feed/change-mapper.ts';
+import type { Identity, Key, Version } from '../../feed/reading/change.ts';
+import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { assertStorable } from '../sink-type.ts';
 
 /** What is known of a parent. */

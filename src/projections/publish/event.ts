@@ -1,8 +1,8 @@
 import type { EventData } from '@azure/event-hubs';
 import { canonical, digest } from '../../base/json.ts';
 import { type Doc, type PublishSpec, projectionId } from '../../definition/kinds.ts';
-import { withoutSystemFields } from '../../feed/change-mapper.ts';
-import type { Change, Identity } from '../../feed/change.ts';
+import { withoutSystemFields } from '../../feed/reading/mapper.ts';
+import type { Change, Identity } from '../../feed/reading/change.ts';
 import { assertStorable } from '../sink-type.ts';
 import type { HubMessage } from '../../sinks/event-hub.ts';
 

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../base/errors.ts';
 import { type PublishSpec, projectionId } from '../../definition/kinds.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { EventHubSink } from '../../sinks/event-hub.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { Poison, type Runner, evaluate } from '../runner.ts';

@@ -3,7 +3,7 @@ import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type Doc, type ReferenceSpec, type SourceRef, projectionId } from '../../definition/kinds.ts';
 import { sinkDocumentId } from '../../definition/sink-id.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { type FitOptions, fitOf } from '../fit.ts';

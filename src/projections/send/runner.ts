@@ -3,7 +3,7 @@ import { type Entry, type SendSpec, projectionId } from '../../definition/kinds.
 import { SinkRefusal } from '../../definition/send.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import { MillraceError } from '../../base/errors.ts';
-import type { Change } from '../../feed/change.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { assertStorable } from '../sink-type.ts';
 import { Poison, type Runner, evaluate, wantedChanges } from '../runner.ts';

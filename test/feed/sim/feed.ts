@@ -1,7 +1,7 @@
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
-import type { Change, Page } from '../../../src/feed/change.ts';
-import { intersection, lsnOf, overlaps, positionAt } from '../../../src/feed/position.ts';
-import { type ChangeSource, RangeGone } from '../../../src/feed/source.ts';
+import type { Change, Page } from '../../../src/feed/reading/change.ts';
+import { intersection, lsnOf, overlaps, positionAt } from '../../../src/feed/reading/position.ts';
+import { type ChangeSource, RangeGone } from '../../../src/feed/reading/source.ts';
 import { type Faults, type Process, type World, remote } from './world.ts';
 
 export interface Doc {

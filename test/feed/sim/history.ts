@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Events } from '../../../src/base/diagnostics.ts';
-import type { Change, Page } from '../../../src/feed/change.ts';
-import { FeedHost, type Timings } from '../../../src/feed/feed-host.ts';
-import type { Fence } from '../../../src/feed/fence.ts';
-import type { LeaseStore } from '../../../src/feed/lease.ts';
-import type { Tenure } from '../../../src/feed/handle.ts';
+import type { Change, Page } from '../../../src/feed/reading/change.ts';
+import { FeedHost, type Timings } from '../../../src/feed/sharing/feed-host.ts';
+import type { Fence } from '../../../src/feed/tenure/fence.ts';
+import type { LeaseStore } from '../../../src/feed/leases/lease.ts';
+import type { Tenure } from '../../../src/feed/tenure/handle.ts';
 import { Random } from '../../support/random.ts';
 import { Container, SimSource } from './feed.ts';
 import { Leases } from './leases.ts';

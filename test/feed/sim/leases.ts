@@ -1,6 +1,6 @@
 import { AmbiguousOutcome } from '../../../src/cosmos/retry.ts';
 import { type FeedRange, rangeId } from '../../../src/cosmos/ranges.ts';
-import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from '../../../src/feed/lease.ts';
+import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from '../../../src/feed/leases/lease.ts';
 import type { Container } from './feed.ts';
 import { type Faults, type Process, type World, remote } from './world.ts';
 

@@ -1,8 +1,8 @@
 import type { Events } from '../../../src/base/diagnostics.ts';
-import type { Change } from '../../../src/feed/change.ts';
-import type { Lease } from '../../../src/feed/lease.ts';
+import type { Change } from '../../../src/feed/reading/change.ts';
+import type { Lease } from '../../../src/feed/leases/lease.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
-import { lsnOf, overlaps } from '../../../src/feed/position.ts';
+import { lsnOf, overlaps } from '../../../src/feed/reading/position.ts';
 import type { Container } from './feed.ts';
 import type { Watcher } from './leases.ts';
 import type { World } from './world.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { leasesAdopt } from '../../../src/operations/leases/adopt.ts';
 import { leasesHandback } from '../../../src/operations/leases/handback.ts';
-import { writeDocument } from '../../../src/feed/dialects/write.ts';
-import { readDocument } from '../../../src/feed/dialects/read.ts';
+import { writeDocument } from '../../../src/feed/leases/dialects/write.ts';
+import { readDocument } from '../../../src/feed/leases/dialects/read.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from './lease-world.ts';
 
 const positions = (documents: readonly Stored[]) => documents.map(({ ContinuationToken }) => ContinuationToken);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readDocument } from '../../../src/feed/dialects/read.ts';
+import { readDocument } from '../../../src/feed/leases/dialects/read.ts';
 import { leasesExport } from '../../../src/operations/leases/export.ts';
 import { leasesImport } from '../../../src/operations/leases/import.ts';
 import { leaseFixtures } from '../../fixtures/leases/index.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../../../src/base/clock.ts';
 import { MillraceError } from '../../../src/base/errors.ts';
 import { compose } from '../../../src/host/compose.ts';
 import { openWorkspace } from '../../../src/host/workspace.ts';
-import { leasePrefix } from '../../../src/feed/cosmos-lease-store.ts';
+import { leasePrefix } from '../../../src/feed/leases/cosmos-lease-store.ts';
 import { processorName } from '../../../src/operations/leases/processor-name.ts';
 import type { Operation, Outcome } from '../../../src/operations/operation.ts';
 import { ForeignHost, type ForeignHostOptions } from '../../support/foreign-host.ts';

@@ -4,8 +4,8 @@ import { DeadLetters } from '../../../src/engine/dead-letters.ts';
 import { MillraceError, messageOf } from '../../../src/base/errors.ts';
 import { ViewControl } from '../../../src/engine/view-control.ts';
 import { Views } from '../../../src/engine/views.ts';
-import type { Page } from '../../../src/feed/change.ts';
-import type { Fence } from '../../../src/feed/fence.ts';
+import type { Page } from '../../../src/feed/reading/change.ts';
+import type { Fence } from '../../../src/feed/tenure/fence.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 

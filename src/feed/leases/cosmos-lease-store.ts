@@ -1,0 +1,394 @@
+import { randomUUID } from 'node:crypto';
+import type { Container, PatchOperation } from '@azure/cosmos';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { MillraceError } from '../../base/errors.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import type { FeedRange } from '../../cosmos/ranges.ts';
+import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
+import { readDocument } from './dialects/read.ts';
+import { parseTimestamp } from './dialects/timestamp.ts';
+import { LeaseContainer, type LeaseId, explainLeases } from './lease-container.ts';
+import { type LeaseDocument, inOurDialect, newLeaseDocument, ownFields } from './lease-document.ts';
+import { type KnownLease, readLeases } from './lease-listing.ts';
+import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from './lease.ts';
+import { Partitions } from './partitions.ts';
+import { without } from '../reading/position.ts';
+import { sharedAfter } from './shared-history.ts';
+import type { FeedMode } from '../reading/source.ts';
+
+export interface CosmosLeaseStoreOptions {
+  readonly monitored: Container;
+  /** Partition key `/id` or `/partitionKey`, in the monitored account or another. Time to live should be on. */
+  readonly leases: Container;
+  /** The owner written into leases. Stable names let a restarted host go on at once. */
+  readonly host: string;
+  /** Everything before `..`: processor name, account host, database and container rid, as .NET joins them. */
+  readonly prefix: string;
+  /** Which feed the positions are of; a lease of the other is refused. Default: latest-version. */
+  readonly mode?: FeedMode;
+  readonly clock?: Clock;
+}
+
+const LOCK_SECONDS = 30;
+const LOCK_POLL_MS = 500;
+const READ_AGAIN_MS = 200;
+/** The SDK throws a TypeError where a client asks for answers without documents (`prefer: return=minimal`). */
+const WHOLE_ANSWER = { initialHeaders: { prefer: 'return=representation' } };
+/** Of a write whose outcome stays unknown; then the caller decides. */
+const MOST_ATTEMPTS = 5;
+
+/** The prefix under which .NET and Functions look for leases: name and host stand side by side, without a separator. */
+export const leasePrefix = (name: string, endpoint: string, databaseRid: string, containerRid: string): string =>
+  `${name}${new URL(endpoint).hostname}_${databaseRid}_${containerRid}`;
+
+/** Where a range begins whose lease is made before anybody has read it. */
+type Begin = Parameters<LeaseStore['prepare']>[1];
+
+export class CosmosLeaseStore implements LeaseStore {
+  readonly #options: CosmosLeaseStoreOptions;
+  readonly #mode: FeedMode;
+  readonly #clock: Clock;
+  #partitions = new Partitions([]);
+  #opened: Promise<LeaseContainer> | undefined;
+  /**
+   * The document behind each lease, so that fields we don't know are written back. By lease as it was read, not by id: a
+   * listing that was overtaken by a write must not lend its old position to the next renewal (L3).
+   */
+  readonly #documents = new WeakMap<Lease, LeaseDocument>();
+
+  constructor(options: CosmosLeaseStoreOptions) {
+    this.#options = options;
+    this.#mode = options.mode ?? 'latest-version';
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /**
+   * @throws UsageError `lease-container-missing`, `lease-container-denied`, `lease-container-key`, `lease-mode-mismatch`
+   */
+  async prepare(signal: AbortSignal, begin?: Begin): Promise<void> {
+    const { prefix } = this.#options;
+    await this.#loadPartitions();
+    const lock = { id: `${prefix}.lock`, ttl: LOCK_SECONDS };
+    for (let seen: { etag: unknown; since: number } | undefined; ;) {
+      signal.throwIfAborted();
+      if (await this.#read({ id: `${prefix}.info` })) break;
+      if (await this.#create(lock)) {
+        await this.#createMissing(begin);
+        await this.#create({ id: `${prefix}.info` });
+        await this.#unlock(lock);
+        break;
+      }
+      const etag = (await this.#read(lock))?._etag;
+      const now = this.#clock.monotonic();
+      if (!seen || seen.etag !== etag) seen = { etag, since: now };
+      // Without time to live the lock of a host that died would stand for ever.
+      else if (etag !== undefined && now - seen.since > LOCK_SECONDS * 1000) await this.#unlock(lock, etag);
+      await this.#clock.sleep(LOCK_POLL_MS, signal).catch(() => undefined);
+    }
+    // A lease that vanished after `.info` would leave its range unread for ever (L6).
+    await this.#createMissing();
+  }
+
+  async initializedAt(): Promise<Date | undefined> {
+    const marker = await this.#read({ id: `${this.#options.prefix}.info` });
+    const at = marker && parseTimestamp(marker['_ts']);
+    return at === undefined ? undefined : new Date(at);
+  }
+
+  async list(): Promise<Lease[]> {
+    const container = await this.#open();
+    const start = `${this.#options.prefix}..`;
+    // A processor may be called as this one with dots after it; tokens have no two dots.
+    const documents = (await container.query(start)).filter(({ id }) => !String(id).slice(start.length).includes('..'));
+    const unresolved = documents.some(({ FeedRange }) => FeedRange === undefined || FeedRange === null);
+    if (unresolved && this.#partitions.ranges.length === 0) await this.#loadPartitions();
+    return readLeases(documents, this.#partitions, this.#mode).map((known) => this.#remember(known));
+  }
+
+  async acquire(lease: Lease, from: 'nobody' | 'owner' = 'nobody'): Promise<Lease | undefined> {
+    if (from === 'owner') return this.#steal(lease);
+    try {
+      return await this.#write(lease, {
+        Owner: this.#options.host,
+        ...ownFields({ ...lease, tenure: randomUUID() }),
+      });
+    } catch (error) {
+      if (error instanceof LeaseLost) return undefined;
+      throw error;
+    }
+  }
+
+  renew(lease: Lease, position?: string): Promise<Lease> {
+    if (position === '')
+      throw new MillraceError('position-missing', `Refusing to store an empty position in lease ${lease.id}`);
+    if (position === undefined) return this.#write(lease, {});
+    const passed = lease.shared && ownFields({ ...lease, shared: sharedAfter(lease.shared, position) });
+    return this.#write(lease, { ContinuationToken: position, ...passed });
+  }
+
+  async ranges(): Promise<readonly FeedRange[]> {
+    await this.#loadPartitions();
+    return this.#partitions.ranges;
+  }
+
+  async create(...[range, position, from, shared]: Parameters<LeaseStore['create']>): Promise<boolean> {
+    const { prefix } = this.#options;
+    const former = from && this.#documents.get(from);
+    const partition = this.#partitions.idOf(range);
+    const document = {
+      ...newLeaseDocument(prefix, partition, range, position ?? null, this.#mode, former),
+      ...ownFields(shared ? { shared } : {}),
+    };
+    if (await this.#create(document)) return true;
+    const stored = await this.#read(document);
+    const reading = stored && readDocument(stored);
+    if (reading && reading.kind !== 'lease')
+      throw unreadable(document.id, 'why' in reading ? reading.why : reading.kind);
+    return false;
+  }
+
+  async read(lease: Lease): Promise<Lease | undefined> {
+    const stored = await this.#read(this.#idOf(lease));
+    return stored && this.#written(lease, stored);
+  }
+
+  takeOver(lease: Lease): Promise<Lease> {
+    const { takenFrom: _, ...rest } = lease;
+    return this.#write(lease, ownFields(rest));
+  }
+
+  async handOver(lease: Lease, position?: string): Promise<void> {
+    const condition = `from c where c.millrace.takenFrom.tenure = ${JSON.stringify(lease.tenure)}`;
+    const operations: PatchOperation[] = [
+      { op: 'remove', path: '/millrace/takenFrom' },
+      { op: 'set', path: '/timestamp', value: new Date().toISOString() },
+    ];
+    if (position !== undefined) operations.push({ op: 'set', path: '/ContinuationToken', value: position });
+    const item = (await this.#open()).item(this.#idOf(lease));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await withRetry(() => item.patch({ condition, operations }), { reads: false });
+        return;
+      } catch (error) {
+        // What happened already meets its own condition no more.
+        if (error instanceof AmbiguousOutcome && attempt < MOST_ATTEMPTS) continue;
+        return ignore(error, 'precondition', 'not-found');
+      }
+    }
+  }
+
+  async remove(lease: Lease): Promise<void> {
+    const options = { accessCondition: { type: 'IfMatch', condition: lease.etag } };
+    const item = (await this.#open()).item(this.#idOf(lease));
+    try {
+      await withRetry(() => item.delete(options), { reads: false });
+    } catch (error) {
+      // Whoever finds it still there finishes the split.
+      if (!(error instanceof AmbiguousOutcome)) ignore(error, 'not-found');
+    }
+  }
+
+  async release(lease: Lease): Promise<void> {
+    await this.#write(lease, { Owner: null });
+  }
+
+  /** Replaces the lease under its ETag. An unknown outcome is settled by reading what is stored now. */
+  async #write(lease: Lease, changed: Partial<LeaseDocument>): Promise<Lease> {
+    const known = this.#documentOf(lease);
+    const wanted: LeaseDocument = {
+      ...inOurDialect(known, lease, this.#partitions.idOf(lease.range)),
+      ...changed,
+      timestamp: new Date().toISOString(),
+    };
+    const item = (await this.#open()).item(known);
+    const condition = { accessCondition: { type: 'IfMatch', condition: lease.etag } };
+    // Two writes of ours may carry one timestamp, but not on two sides of an ETag.
+    const landed = (stored: LeaseDocument): boolean =>
+      stored._etag !== lease.etag &&
+      stored.timestamp === wanted.timestamp &&
+      stored.Owner === wanted.Owner &&
+      stored.ContinuationToken === wanted.ContinuationToken;
+    for (let attempt = 1, unsure = false; ; attempt++) {
+      try {
+        const answer = await withRetry(() => item.replace(wanted, condition), { reads: false });
+        return this.#written(lease, { ...wanted, _etag: answer.etag });
+      } catch (error) {
+        if (error instanceof AmbiguousOutcome) {
+          unsure = true;
+          const stored = await this.#read(known);
+          if (stored && landed(stored)) return this.#written(lease, stored);
+          if (stored && stored._etag !== lease.etag) {
+            throw new LeaseLost(lease.id, 'it changed while the outcome of our write was unknown', error);
+          }
+          if (attempt === MOST_ATTEMPTS) throw error;
+          // What was read may be older than our write; the condition of the next try is not.
+          continue;
+        }
+        const { kind } = failureOf(error);
+        if (kind === 'precondition') {
+          const stored = unsure ? await this.#read(known) : undefined;
+          if (stored && landed(stored)) return this.#written(lease, stored);
+          throw new LeaseLost(lease.id, 'another host wrote it', error);
+        }
+        if (kind === 'not-found') throw new LeaseDeleted(lease.id, error);
+        throw error;
+      }
+    }
+  }
+
+  /**
+   * Takes a lease from its live owner, who writes it at every page, faster than others can read it: under the condition
+   * that it is still the owner's, leaving the position as it is at that moment. The new ETag fences the owner.
+   */
+  async #steal(lease: Lease): Promise<Lease | undefined> {
+    const { host } = this.#options;
+    const { owner, tenure, takenFrom } = lease;
+    const own = randomUUID();
+    const former = { owner: owner ?? '', tenure: tenure ?? randomUUID() };
+    const asListed = [
+      `c.Owner = ${JSON.stringify(owner)}`,
+      isStored('c.millrace.tenure', tenure),
+      isStored('c.millrace.takenFrom.tenure', takenFrom?.tenure),
+    ];
+    const condition = `from c where ${asListed.join(' AND ')}`;
+    const operations: PatchOperation[] = [
+      { op: 'set', path: '/Owner', value: host },
+      { op: 'set', path: '/timestamp', value: new Date().toISOString() },
+      { op: 'set', path: '/millrace', value: ownFields({ ...lease, tenure: own, takenFrom: former }).millrace },
+    ];
+    const item = (await this.#open()).item(this.#documentOf(lease));
+    for (let attempt = 1, unsure = false; ; attempt++) {
+      try {
+        const { resource } = await withRetry(() => item.patch<LeaseDocument>({ condition, operations }, WHOLE_ANSWER), {
+          reads: false,
+        });
+        // A client may ask for answers without documents.
+        return resource ? this.#written(lease, resource) : await this.#taken(lease, own);
+      } catch (error) {
+        if (error instanceof AmbiguousOutcome) {
+          const stored = await this.#read(this.#documentOf(lease));
+          if (stored?.millrace?.tenure === own) return this.#written(lease, stored);
+          if (attempt === MOST_ATTEMPTS) throw error;
+          // What was read may be older than our write; the condition of the next try is not.
+          unsure = true;
+          continue;
+        }
+        const { kind } = failureOf(error);
+        if (kind === 'precondition' && unsure) return this.#taken(lease, own);
+        if (kind === 'precondition' || kind === 'not-found') return undefined;
+        throw error;
+      }
+    }
+  }
+
+  /** The lease as it was taken for a tenure, unless somebody else did. What is read may be older than that. */
+  async #taken(lease: Lease, tenure: string): Promise<Lease | undefined> {
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+      const stored = await this.#read(this.#documentOf(lease));
+      if (stored?.millrace?.tenure === tenure) return this.#written(lease, stored);
+      if (stored?.millrace?.tenure !== lease.tenure) return undefined;
+      await this.#clock.sleep(READ_AGAIN_MS);
+    }
+    return undefined;
+  }
+
+  #written(lease: Lease, document: LeaseDocument): Lease {
+    const [known] = readLeases([document], this.#partitions, this.#mode);
+    if (!known) throw unreadable(lease.id, 'its range is unknown');
+    // Where only its partition told the range, the partition may be gone by now.
+    return this.#remember(known);
+  }
+
+  #remember({ lease, document }: KnownLease): Lease {
+    this.#documents.set(lease, document);
+    return lease;
+  }
+
+  #documentOf(lease: Lease): LeaseDocument {
+    const known = this.#documents.get(lease);
+    if (!known) throw new MillraceError('lease-unknown', `Lease ${lease.id} was not listed by this store`);
+    return known;
+  }
+
+  /** Tests and models hand in leases that they made up: those have the id for a key. */
+  #idOf(lease: Lease): LeaseId {
+    return this.#documents.get(lease) ?? { id: lease.id };
+  }
+
+  async #loadPartitions(): Promise<void> {
+    this.#partitions = await Partitions.read(this.#options.monitored);
+  }
+
+  /** A lease for each part of the container that none covers. */
+  async #createMissing(begin?: Begin): Promise<void> {
+    const covered = await this.list();
+    for (const physical of this.#partitions.ranges) {
+      const gaps = covered.reduce<FeedRange[]>(
+        (left, { range }) => left.flatMap((one) => without(one, range)),
+        [physical],
+      );
+      for (const gap of gaps) {
+        const position = await begin?.(gap);
+        // A host that finds one it can't read says so each time it looks, and reads the others.
+        await this.create(gap, position).catch((error: unknown) => {
+          if (!isUnreadable(error)) throw error;
+        });
+      }
+    }
+  }
+
+  /** True where the document was created, as far as that can be told; false where it was there. It is there either way. */
+  async #create(document: { id: string } & Record<string, unknown>): Promise<boolean> {
+    const container = await this.#open();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await withRetry(() => container.container.items.create(container.stamped(document), WHOLE_ANSWER), {
+          reads: false,
+        });
+        return true;
+      } catch (error) {
+        // Whether it was done is not read but tried again: a read may be stale, and a lease that isn't there is a hole.
+        if (error instanceof AmbiguousOutcome) {
+          if (attempt < MOST_ATTEMPTS) continue;
+          if (await this.#read(document)) return true;
+        }
+        if (failureOf(error).kind === 'conflict') return attempt > 1;
+        throw explainLeases(error, container.container);
+      }
+    }
+  }
+
+  async #read(id: LeaseId): Promise<LeaseDocument | undefined> {
+    const item = (await this.#open()).item(id);
+    return (await withRetry(() => item.read<LeaseDocument>(), { reads: true })).resource;
+  }
+
+  async #unlock(lock: LeaseId, etag?: string): Promise<void> {
+    const item = (await this.#open()).item(lock);
+    const options = etag === undefined ? {} : { accessCondition: { type: 'IfMatch', condition: etag } };
+    await withRetry(() => item.delete(options), { reads: true }).catch((error: unknown) =>
+      ignore(error, 'not-found', 'precondition'),
+    );
+  }
+
+  #open(): Promise<LeaseContainer> {
+    this.#opened ??= LeaseContainer.open(this.#options.leases);
+    // Not remembered when it failed: the next call asks again.
+    this.#opened.catch(() => (this.#opened = undefined));
+    return this.#opened;
+  }
+}
+
+function ignore(error: unknown, ...kinds: readonly string[]): void {
+  if (!kinds.includes(failureOf(error).kind)) throw error;
+}
+
+const isStored = (path: string, value: string | undefined): string =>
+  value === undefined ? `NOT IS_DEFINED(${path})` : `${path} = ${JSON.stringify(value)}`;
+
+const isUnreadable = (error: unknown): boolean => error instanceof MillraceError && error.code === 'lease-unreadable';
+
+const unreadable = (id: string, why: string): MillraceError =>
+  new MillraceError('lease-unreadable', `Lease ${id} can't be read: ${why}`, {
+    mend: 'Mend the document, or delete it: its range is then read on from where this host saw it last, or from its start.',
+  });

@@ -1,0 +1,83 @@
+import { UsageError } from '../../../base/errors.ts';
+import { rangeId } from '../../../cosmos/ranges.ts';
+import { SYSTEM_FIELDS } from '../../../cosmos/system-fields.ts';
+import type { FeedMode } from '../../reading/source.ts';
+import type { DialectName, LeaseDocument, NewLease } from './dialect.ts';
+import { javaState } from './java-token.ts';
+
+export const MODE_NAMES: Readonly<Record<FeedMode, string>> = {
+  'latest-version': 'Incremental Feed',
+  'all-versions': 'Full-Fidelity Feed',
+};
+
+/** Fields that one dialect or another gives a meaning to; all others are somebody's own and go with the lease. */
+const KNOWN = new Set([
+  'id',
+  'version',
+  'LeaseToken',
+  'PartitionId',
+  'FeedRange',
+  'Mode',
+  'ContinuationToken',
+  'Owner',
+  'timestamp',
+  'properties',
+  'partitionKey',
+  'millrace',
+]);
+
+/**
+ * A lease document in a dialect, with the fields of `from` that no dialect knows.
+ * @throws UsageError `lease-not-expressible` where the dialect has no words for it
+ */
+export function writeDocument(
+  dialect: DialectName,
+  lease: NewLease,
+  from: Record<string, unknown> = {},
+): LeaseDocument {
+  const { partition, range, position, mode = 'latest-version', owner = null, prefix } = lease;
+  const whole = dialect === 'dotnet-v0' || dialect === 'java-pk';
+  if (whole && partition === undefined) {
+    throw refusal(dialect, `the range ${rangeId(range)} is not one physical partition`, 'dotnet-v1 or java-epk');
+  }
+  if (dialect === 'java-pk' && mode === 'all-versions')
+    throw refusal(dialect, 'it has no all-versions feed', 'java-epk');
+  const token = whole && partition !== undefined ? partition : rangeId(range);
+  const own: LeaseDocument = {
+    id: `${prefix}..${token}`,
+    LeaseToken: token,
+    ContinuationToken: position ?? null,
+    Owner: owner,
+    timestamp: new Date().toISOString(),
+  };
+  if (dialect !== 'java-pk') {
+    own.version = dialect === 'dotnet-v0' ? 0 : 1;
+    own.FeedRange = { Range: { min: range.min, max: range.max } };
+  }
+  if (dialect.startsWith('dotnet')) {
+    own.Mode = MODE_NAMES[mode];
+    own.properties = isStrings(from['properties']) ? from['properties'] : {};
+  }
+  // Where nothing was read yet, only the mode needs to be said, and only the one that isn't the usual.
+  if (dialect === 'java-epk' && (position !== undefined || mode === 'all-versions')) {
+    if (lease.rid === undefined) throw refusal(dialect, 'its container is not known', 'dotnet-v0');
+    own.ContinuationToken = javaState(lease.rid, range, mode, position);
+  }
+  return { ...foreignFields(from), ...own };
+}
+
+const refusal = (dialect: DialectName, why: string, other: string): UsageError =>
+  new UsageError('lease-not-expressible', `A lease can't be written as ${dialect}: ${why}`, {
+    mend: `Choose another dialect, such as ${other}.`,
+  });
+
+/** The fields of a document that no dialect knows, without Cosmos DB's own. */
+export const foreignFields = (raw: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(raw).filter(([name]) => !KNOWN.has(name) && !SYSTEM_FIELDS.has(name)));
+
+/** A document as its writers left it. */
+export const withoutSystem = (raw: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(raw).filter(([name]) => !SYSTEM_FIELDS.has(name)));
+
+const isStrings = (value: unknown): value is Record<string, string> =>
+  typeof value === 'object' && value !== null && Object.values(value).every((each) => typeof each === 'string');

@@ -1,0 +1,98 @@
+import type { Container } from '@azure/cosmos';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import type { Change } from '../reading/change.ts';
+import { type RangePosition, intersection } from '../reading/position.ts';
+import { type StartOption } from './processor-options.ts';
+import { describe, startOf } from './change-feed-processor.ts';
+import { until } from '../../base/until.ts';
+import { CosmosChangeSource, RangeGone, anchor } from '../reading/source.ts';
+
+export interface ReadChangesOptions {
+  /** Default `beginning`; in all versions and deletes, `now`. */
+  readonly from?: StartOption;
+  readonly mode?: 'latest-version' | 'all-versions-and-deletes';
+  /** Only these parts of the container. Default: all of it. */
+  readonly ranges?: readonly FeedRange[];
+  /** Most changes a page. Default 1,000. */
+  readonly maxItems?: number;
+  /** True: goes on waiting for changes at the end of the feed. False, the default: ends there. */
+  readonly follow?: boolean;
+  /** Between two looks at the end of the feed, milliseconds. Default 5,000. */
+  readonly pollMs?: number;
+  readonly epoch?: number;
+  readonly signal?: AbortSignal;
+  readonly clock?: Clock;
+}
+
+export interface ChangesPage {
+  readonly changes: readonly Change[];
+  readonly range: FeedRange;
+  /** Request units. */
+  readonly charge: number;
+  /** Where all ranges stand after this page: `from: { checkpoint }` goes on here. Store it once the page is handled. */
+  readonly checkpoint: readonly RangePosition[];
+}
+
+interface Cursor {
+  readonly range: FeedRange;
+  position: string;
+  atEnd: boolean;
+}
+
+/**
+ * Reads a container's changes without leases: for one reader, a script or a copy. Ranges take turns, each in its order;
+ * splits and merges are followed. It keeps nothing: the caller stores the page's checkpoint.
+ * @throws UsageError `source-missing`, `continuation-invalid`, `continuation-foreign`
+ */
+export async function* readChanges(
+  container: Container,
+  options: ReadChangesOptions = {},
+): AsyncGenerator<ChangesPage, void, undefined> {
+  const { epoch = 1, follow = false, pollMs = 5_000, maxItems = 1_000, clock = systemClock } = options;
+  const signal = options.signal ?? new AbortController().signal;
+  const mode = options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
+  const { rid, keyPaths } = await describe(container);
+  const start = startOf(options.from ?? (mode === 'all-versions' ? 'now' : 'beginning'), rid, container.id);
+  const source = new CosmosChangeSource(container, rid, { name: container.id, keyPaths }, { epoch, mode, clock });
+  const cursors: Cursor[] = [];
+  for (const range of await rangesOf(container, options.ranges)) {
+    const position = start === 'beginning' ? '' : await anchor(source, range, start, undefined, signal);
+    cursors.push({ range, position, atEnd: false });
+  }
+  const checkpoint = (): RangePosition[] =>
+    cursors.filter(({ position }) => position !== '').map(({ range, position }) => ({ range, position }));
+  for (;;) {
+    // A copy: a range that was split is replaced by its parts on the way.
+    for (const cursor of cursors.slice()) {
+      if (cursor.atEnd && !follow) continue;
+      signal.throwIfAborted();
+      try {
+        const { changes, next, charge } = await source.read(cursor.range, cursor.position, signal, maxItems);
+        cursor.atEnd = changes.length === 0 && next === cursor.position;
+        cursor.position = next;
+        if (changes.length > 0) yield { changes, range: cursor.range, charge, checkpoint: checkpoint() };
+      } catch (error) {
+        if (!(error instanceof RangeGone)) throw error;
+        // Splits keep the numbering: the parts go on where the whole stood.
+        const parts = error.children
+          .map((range) => intersection(range, cursor.range))
+          .filter((range) => range !== undefined)
+          .map((range) => ({ range, position: cursor.position, atEnd: false }));
+        cursors.splice(cursors.indexOf(cursor), 1, ...parts);
+      }
+    }
+    if (!cursors.every(({ atEnd }) => atEnd)) continue;
+    if (!follow) return;
+    await until(clock.sleep(pollMs, signal), signal);
+  }
+}
+
+async function rangesOf(container: Container, wanted: readonly FeedRange[] | undefined): Promise<FeedRange[]> {
+  const { resources } = await withRetry(() => container.readPartitionKeyRanges().fetchAll(), { reads: true });
+  const physical = resources.map(({ minInclusive, maxExclusive }) => ({ min: minInclusive, max: maxExclusive }));
+  if (!wanted) return physical;
+  const parts = wanted.flatMap((one) => physical.map((range) => intersection(range, one)));
+  return [...new Map(parts.filter((part) => part !== undefined).map((part) => [rangeId(part), part])).values()];
+}

@@ -1,0 +1,140 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import {
+  type Attributes,
+  type MeterProvider,
+  SpanKind,
+  SpanStatusCode,
+  type TracerProvider,
+  context,
+  metrics,
+  trace,
+} from '@opentelemetry/api';
+import type { Events } from '../../base/diagnostics.ts';
+import { MillraceError, messageOf } from '../../base/errors.ts';
+import { around } from '../tenure/around.ts';
+import type { Lag } from './estimator.ts';
+
+export interface LeaseLag {
+  readonly container: string;
+  /** The lease's token. */
+  readonly lease: string;
+  readonly lag: Lag;
+}
+
+export interface TelemetryOptions {
+  /** Default: the globally registered ones; without any, nothing is measured and nothing is spent. */
+  readonly meterProvider?: MeterProvider;
+  readonly tracerProvider?: TracerProvider;
+  /** Asked whenever metrics are collected; each lease costs one read of one document. Unknown lags aren't reported as numbers. */
+  readonly lags?: () => Promise<readonly LeaseLag[]>;
+}
+
+const NAME = 'millrace';
+
+/**
+ * Tells OpenTelemetry what is published on `node:diagnostics_channel`: metrics, and a span around each
+ * handler, which those of a client that it calls are below. The returned function ends that.
+ */
+export function startTelemetry(options: TelemetryOptions = {}): () => void {
+  const meter = (options.meterProvider ?? metrics).getMeter(NAME);
+  const tracer = (options.tracerProvider ?? trace).getTracer(NAME);
+  const handled = meter.createCounter('millrace.changes.handled', {
+    unit: '{change}',
+    description: 'Changes whose handler succeeded',
+  });
+  const parked = meter.createCounter('millrace.changes.parked', {
+    unit: '{change}',
+    description: 'Changes set aside as poison',
+  });
+  const misfits = meter.createCounter('millrace.documents.misfit', {
+    unit: '{document}',
+    description: 'Documents that were stored though they are not of their sink’s type',
+  });
+  const pages = meter.createCounter('millrace.feed.pages', {
+    unit: '{page}',
+    description: 'Pages read that held changes',
+  });
+  const charge = meter.createCounter('millrace.feed.charge', {
+    unit: '{RU}',
+    description: 'Request units of reading the feed',
+  });
+  const duration = meter.createHistogram('millrace.handler.duration', {
+    unit: 's',
+    description: 'From handing changes on until they were handled',
+  });
+  const failures = meter.createCounter('millrace.failures', {
+    unit: '{failure}',
+    description: 'Failures that are tried again',
+  });
+  const owned = meter.createUpDownCounter('millrace.leases.owned', {
+    unit: '{lease}',
+    description: 'Leases of this host',
+  });
+  const lag = meter.createObservableGauge('millrace.lease.lag', {
+    unit: '{change}',
+    description: 'Transactions behind a lease’s position, at most',
+  });
+  const age = meter.createObservableGauge('millrace.lease.lag.age', {
+    unit: 's',
+    description: 'Age of the oldest change that a lease has not handled',
+  });
+
+  const observe = async (result: {
+    observe: (metric: typeof lag, value: number, attributes?: Attributes) => void;
+  }): Promise<void> => {
+    for (const { container, lease, lag: of } of (await options.lags?.()) ?? []) {
+      if (!of.known) continue;
+      result.observe(lag, of.changes, { container, lease });
+      result.observe(age, of.ageMs / 1000, { container, lease });
+    }
+  };
+  if (options.lags) meter.addBatchObservableCallback(observe, [lag, age]);
+
+  const listeners: { [N in keyof Events]?: (event: Events[N]) => void } = {
+    'lease:acquired': ({ container }) => owned.add(1, { container }),
+    'lease:released': ({ container }) => owned.add(-1, { container }),
+    'feed:page': ({ container, charge: ru }) => {
+      pages.add(1, { container });
+      charge.add(ru, { container });
+    },
+    'handler:ended': ({ container, changes, durationMs, error }) => {
+      const outcome = error === undefined ? 'handled' : 'failed';
+      if (error === undefined) handled.add(changes, { container });
+      duration.record(durationMs / 1000, { container, outcome });
+    },
+    'feed:failed': ({ container, error }) => failures.add(1, { container, part: 'feed', 'error.type': codeOf(error) }),
+    'balancer:failed': ({ container, error }) =>
+      failures.add(1, { container, part: 'leases', 'error.type': codeOf(error) }),
+    'projection:misfit': ({ container, projection }) => misfits.add(1, { container, projection }),
+    'engine:parked': ({ container, projection }) => parked.add(1, { container, projection }),
+  };
+  const endSpans = around(async ({ container, lease, changes }, work) => {
+    const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes };
+    const span = tracer.startSpan('millrace.page', { kind: SpanKind.CONSUMER, attributes });
+    try {
+      // What the handler calls makes its spans below this one.
+      await context.with(trace.setSpan(context.active(), span), work);
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
+      span.setAttribute('error.type', codeOf(error));
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
+  const subscribed = Object.entries(listeners).map(([name, listener]) => {
+    const channel = `${NAME}:${name}`;
+    const hear = (event: unknown): void => (listener as (event: unknown) => void)(event);
+    subscribe(channel, hear);
+    return () => unsubscribe(channel, hear);
+  });
+  return () => {
+    if (options.lags) meter.removeBatchObservableCallback(observe, [lag, age]);
+    endSpans();
+    for (const end of subscribed) end();
+  };
+}
+
+/** Few values, as attributes must have. */
+const codeOf = (error: unknown): string =>
+  error instanceof MillraceError ? error.code : error instanceof Error ? error.name : 'unknown';

@@ -1,0 +1,20 @@
+import type { LagEstimator } from './estimator.ts';
+import type { Lease, LeaseStore } from '../leases/lease.ts';
+import { gapsOf } from '../sharing/split.ts';
+
+/**
+ * The leases beside `own`, of other hosts or free, where the whole feed has leases and none of those has a change left
+ * behind its stored position; undefined otherwise (L11a).
+ */
+export async function readElsewhere(
+  leases: LeaseStore,
+  lags: LagEstimator,
+  own: readonly { readonly id: string }[],
+): Promise<readonly Lease[] | undefined> {
+  const listed = await leases.list();
+  if (listed.length === 0 || gapsOf(listed).length > 0) return undefined;
+  const ids = new Set(own.map(({ id }) => id));
+  const others = listed.filter(({ id }) => !ids.has(id));
+  const left = await Promise.all(others.map((lease) => lags.lagOf(lease)));
+  return left.every((lag) => lag.known && lag.changes === 0) ? others : undefined;
+}

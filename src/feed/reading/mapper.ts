@@ -1,0 +1,173 @@
+import { isObject } from '../../base/json.ts';
+import { MillraceError } from '../../base/errors.ts';
+import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
+import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
+import { typeOf } from '../../definition/discriminator.ts';
+import { isEmptied } from '../../definition/emptied.ts';
+import type { Change, Key } from './change.ts';
+import { isRestored } from './restored.ts';
+
+/** Types beginning with this are Millrace's own documents (contributions, tombstones …): never a source of anything. */
+export const OWN_TYPE = 'millrace.';
+
+/** What the mapper must know of a container whose feed is read. */
+export interface SourceContainer {
+  readonly name: string;
+  readonly keyPaths: readonly KeyPath[];
+  /** By discriminator; a document of another type is nobody's business. */
+  readonly types: ReadonlyMap<string, TypeRules>;
+  /** Absent: the latest versions. */
+  readonly feed?: 'latest' | 'all-versions';
+}
+
+export interface TypeRules {
+  deleted?(document: Record<string, unknown>): boolean;
+  upcast?(old: unknown): Record<string, unknown>;
+  /** Field that holds the type's name, or what tells a stored document of the type. Default: the field `type`. */
+  readonly discriminator?: string | ((stored: Record<string, unknown>) => boolean);
+}
+
+/**
+ * A raw document, as the feed or the Functions trigger delivers it, as a Change; undefined where its type has no
+ * projection. A throw of the user's `upcast` or `deleted` is the caller's to isolate: it is kept in `failed`.
+ */
+export function toChange(source: SourceContainer, raw: unknown, epoch: number): Change | undefined {
+  if (!isObject(raw))
+    throw new MillraceError('malformed-change', `The feed of ${source.name} delivered something that is no document`);
+  const type = ownType(raw) ? undefined : typeOf(source.types, raw);
+  const rules = type === undefined ? undefined : source.types.get(type);
+  if (type === undefined || !rules) return undefined;
+  const lsn = Number(raw['_lsn']);
+  const etag = raw['_etag'];
+  const id = raw['id'];
+  const keyed = fullKey(raw, source.keyPaths);
+  if (!Number.isFinite(lsn) || typeof etag !== 'string' || typeof id !== 'string') {
+    throw new MillraceError('malformed-change', `A change of ${source.name} lacks _lsn, _etag or id`);
+  }
+  const doc = withoutSystemFields(raw);
+  return {
+    container: source.name,
+    type,
+    key: 'key' in keyed ? keyed.key : keyWithGaps(raw, source.keyPaths),
+    id,
+    version: { epoch, lsn, etag },
+    at: Number(raw['_ts'] ?? 0) * 1000,
+    ...(isRestored(raw, doc) ? { restored: true } : {}),
+    ...judged(rules, raw, doc),
+  };
+}
+
+/** What the user's `upcast` and `deleted` make of a document. */
+function judged(
+  rules: TypeRules,
+  raw: Record<string, unknown>,
+  doc: Record<string, unknown>,
+): Pick<Change, 'op' | 'doc' | 'failed'> {
+  try {
+    const current = rules.upcast ? rules.upcast(doc) : doc;
+    return { op: isEmptied(raw) || rules.deleted?.(current) ? 'delete' : 'upsert', doc: current };
+  } catch (error) {
+    return { op: 'upsert', doc, failed: error };
+  }
+}
+
+const ownType = ({ type }: Record<string, unknown>): boolean => typeof type === 'string' && type.startsWith(OWN_TYPE);
+
+/** A container that is read for its own sake: every document, whatever its type. */
+export type AnySource = Pick<SourceContainer, 'name' | 'keyPaths'>;
+
+/** The same for a reader that has no types: `doc` is the document as the feed delivers it, system fields included. */
+export function toAnyChange({ name, keyPaths }: AnySource, raw: unknown, epoch: number): Change {
+  if (!isObject(raw))
+    throw new MillraceError('malformed-change', `The feed of ${name} delivered something that is no document`);
+  const { _lsn: lsn, _etag: etag, id, type } = raw;
+  if (!Number.isFinite(Number(lsn)) || typeof etag !== 'string' || typeof id !== 'string')
+    throw new MillraceError('malformed-change', `A change of ${name} lacks _lsn, _etag or id`);
+  return {
+    container: name,
+    type: typeof type === 'string' ? type : '',
+    key: keyWithGaps(raw, keyPaths),
+    id,
+    version: { epoch, lsn: Number(lsn), etag },
+    at: Number(raw['_ts'] ?? 0) * 1000,
+    op: 'upsert',
+    doc: raw,
+  };
+}
+
+/** An entry of the all-versions-and-deletes feed: `{ current, previous, metadata }`; `map` reads what is current. */
+export function toVersion(
+  source: AnySource | SourceContainer,
+  raw: unknown,
+  epoch: number,
+  map: (document: unknown) => Change | undefined,
+): Change | undefined {
+  const { name, keyPaths } = source;
+  const metadata = isObject(raw) ? raw['metadata'] : undefined;
+  if (!isObject(raw) || !isObject(metadata))
+    throw new MillraceError('malformed-change', `An entry of the all-versions feed of ${name} lacks its metadata`);
+  const { operationType, lsn, crts, id, partitionKey, timeToLiveExpired } = metadata;
+  const previous = isObject(raw['previous']) ? raw['previous'] : undefined;
+  const before = previous ? { before: previous } : {};
+  if (operationType !== 'delete') {
+    const current = isObject(raw['current']) ? { ...raw['current'], _lsn: lsn } : raw['current'];
+    const change = map(current);
+    return change && { ...change, ...before, operation: operationType === 'create' ? 'create' : 'replace' };
+  }
+  if (typeof id !== 'string' || !isObject(partitionKey))
+    throw new MillraceError('malformed-change', `A deletion of ${name} lacks its id or partition key`);
+  return {
+    container: name,
+    type: deletedType(source, previous),
+    key: keyWithGaps(
+      partitionKey,
+      keyPaths.map((path) => path.slice(-1)),
+    ),
+    id,
+    // A deletion leaves no etag; its lsn tells it from every other version of the document.
+    version: { epoch, lsn: Number(lsn), etag: `deleted@${Number(lsn)}` },
+    at: Number(crts ?? 0) * 1000,
+    op: 'delete',
+    operation: timeToLiveExpired === true ? 'expired' : 'delete',
+    ...before,
+  };
+}
+
+/** A deletion without an image of what it was can only be told where the container has one type. */
+function deletedType(source: AnySource | SourceContainer, previous: Record<string, unknown> | undefined): string {
+  if (!('types' in source)) return typeof previous?.['type'] === 'string' ? previous['type'] : '';
+  const [only] = source.types.keys();
+  return (previous ? typeOf(source.types, previous) : source.types.size === 1 ? only : undefined) ?? '';
+}
+
+/** A missing key value is legal in Cosmos DB; it is told by an empty object there and by null here. */
+const keyWithGaps = (raw: object, paths: readonly KeyPath[]): Key =>
+  paths.map((path) => {
+    const level = fullKey(raw, [path]);
+    return 'key' in level ? (level.key[0] ?? null) : null;
+  });
+
+const NOT_THE_WRITERS = new Set([...SYSTEM_FIELDS, '_src', '_mr']);
+
+/** The document as its writer wrote it: without Cosmos DB's fields and ours. */
+export function withoutSystemFields(raw: Record<string, unknown>): Record<string, unknown> {
+  const doc: Record<string, unknown> = {};
+  // By a loop, as it runs for every change: a rest pattern takes three times as long.
+  for (const name in raw) {
+    if (name[0] !== '_') doc[name] = raw[name];
+    // Assigned, a field called `__proto__` would be lost.
+    else if (!NOT_THE_WRITERS.has(name))
+      Object.defineProperty(doc, name, { value: raw[name], enumerable: true, writable: true, configurable: true });
+  }
+  return doc;
+}
+
+/** A document read from the source (not from its feed), as its projections see it; null where it counts as deleted. */
+export function toDocument(source: SourceContainer, raw: Record<string, unknown>): Record<string, unknown> | null {
+  const type = typeOf(source.types, raw);
+  const rules = type === undefined ? undefined : source.types.get(type);
+  if (!rules || isEmptied(raw)) return null;
+  const doc = withoutSystemFields(raw);
+  const current = rules.upcast ? rules.upcast(doc) : doc;
+  return rules.deleted?.(current) ? null : current;
+}

@@ -1,0 +1,140 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { channel } from 'node:diagnostics_channel';
+import {
+  type Attributes,
+  type Context,
+  type ContextManager,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  context,
+} from '@opentelemetry/api';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { emit } from '../../../src/base/diagnostics.ts';
+import { LagEstimator } from '../../../src/feed/processor/estimator.ts';
+import { type TelemetryOptions, startTelemetry } from '../../../src/feed/processor/telemetry.ts';
+import { leaseStage } from '../lease-stage.ts';
+import { hostOf, numbers, write } from '../processor-stage.ts';
+
+class Reader extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+}
+
+function telemetry(options: Pick<TelemetryOptions, 'lags'> = {}) {
+  const reader = new Reader();
+  const exporter = new InMemorySpanExporter();
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const end = startTelemetry({ meterProvider, tracerProvider, ...options });
+  onTestFinished(end);
+  /** What a metric says for some attributes; undefined where it says nothing. */
+  const metric = async (name: string, of: Attributes = {}): Promise<unknown> => {
+    const { resourceMetrics } = await reader.collect();
+    const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics);
+    const points = all.find(({ descriptor }) => descriptor.name === name)?.dataPoints ?? [];
+    return points.find(({ attributes }) => Object.entries(of).every(([key, value]) => attributes[key] === value))
+      ?.value;
+  };
+  const tracer = tracerProvider.getTracer('client');
+  return { metric, tracer, spans: () => exporter.getFinishedSpans(), end };
+}
+
+/** As the Node SDK of OpenTelemetry registers one. */
+function keepContexts(): void {
+  const store = new AsyncLocalStorage<Context>();
+  const manager: ContextManager = {
+    active: () => store.getStore() ?? ROOT_CONTEXT,
+    with: (of, work, self, ...given) => store.run(of, () => work.call(self as never, ...given)),
+    bind: (_of, target) => target,
+    enable: () => manager,
+    disable: () => manager,
+  };
+  context.setGlobalContextManager(manager);
+  onTestFinished(() => context.disable());
+}
+
+it('measures what a processor does, and makes a span of each page', async () => {
+  const { store, monitored } = await leaseStage(2);
+  const rid = (await monitored.read()).resource?._rid ?? '';
+  const estimator = new LagEstimator({ container: monitored, rid, start: 'beginning' });
+  const leases = store('a');
+  const lags = async () =>
+    Promise.all(
+      (await leases.list()).map(async (lease) => ({
+        container: 'c',
+        lease: lease.token,
+        lag: await estimator.lagOf(lease),
+      })),
+    );
+  const { metric, spans, end } = telemetry({ lags });
+  await write(monitored, numbers(0, 40));
+  let failing = true;
+  const host = await hostOf('a', monitored, leases, {
+    pageSize: 10,
+    handle: async () => {
+      if (failing) throw new TypeError('not yet');
+    },
+  });
+  await host.processor.start();
+  await vi.waitFor(() => expect(spans().some(({ status }) => status.code === SpanStatusCode.ERROR)).toBe(true), 10_000);
+  failing = false;
+  await vi.waitFor(() => expect(host.pages.flat()).toHaveLength(40), 10_000);
+  await vi.waitFor(async () => expect(await metric('millrace.changes.handled', { container: 'c' })).toBe(40), 10_000);
+  expect(await metric('millrace.leases.owned', { container: 'c' })).toBe(2);
+  expect(await metric('millrace.feed.charge')).toBeGreaterThan(1);
+  expect(await metric('millrace.handler.duration', { outcome: 'handled' })).toMatchObject({ count: host.pages.length });
+  expect(await metric('millrace.failures', { part: 'feed', 'error.type': 'TypeError' })).toBeGreaterThan(0);
+  await vi.waitFor(async () => expect(await metric('millrace.lease.lag', { lease: '0' })).toBe(0), 10_000);
+  await write(monitored, numbers(0, 40));
+  await host.processor.stop();
+  expect(await metric('millrace.leases.owned', { container: 'c' })).toBe(0);
+
+  const good = spans().filter(({ status }) => status.code !== SpanStatusCode.ERROR);
+  expect(good.every(({ name }) => name === 'millrace.page')).toBe(true);
+  expect(good.reduce((sum, { attributes }) => sum + Number(attributes['millrace.changes']), 0)).toBe(
+    host.pages.flat().length,
+  );
+  end();
+  const before = await metric('millrace.feed.pages');
+  emit('feed:page', { container: 'c', lease: 'x', changes: 1, charge: 1 });
+  expect(await metric('millrace.feed.pages'), 'nothing more once it was ended').toEqual(before);
+});
+
+it('makes what the handler calls part of its page', async () => {
+  const { store, monitored } = await leaseStage();
+  keepContexts();
+  const { spans, tracer } = telemetry();
+  await write(monitored, ['a']);
+  const host = await hostOf('a', monitored, store('a'), {
+    handle: async () => {
+      await Promise.resolve();
+      tracer.startSpan('a request').end();
+    },
+  });
+  await host.processor.start();
+  await vi.waitFor(() => expect(spans()).toHaveLength(2), 10_000);
+  const [request, page] = spans();
+  expect(page?.name).toBe('millrace.page');
+  expect(request?.parentSpanContext?.spanId).toBe(page?.spanContext().spanId);
+});
+
+it('counts what was parked, and leaves a lag that is not known out', async () => {
+  const lags = async () => [{ container: 'c', lease: '0', lag: { known: false, why: 'nobody knows' } as const }];
+  const { metric } = telemetry({ lags });
+  emit('engine:parked', { projection: 'days@1', container: 'Orders', id: 'o1', error: new Error('bad') });
+  emit('projection:misfit', { projection: 'days@1', container: 'Orders', id: 'o1', path: '/n', why: 'is null' });
+  emit('balancer:failed', { container: 'Orders', error: 'text' });
+  expect(await metric('millrace.changes.parked', { projection: 'days@1' })).toBe(1);
+  expect(await metric('millrace.documents.misfit', { projection: 'days@1' })).toBe(1);
+  expect(await metric('millrace.failures', { part: 'leases', 'error.type': 'unknown' })).toBe(1);
+  expect(await metric('millrace.lease.lag')).toBeUndefined();
+});
+
+it('costs nothing where nobody has set telemetry up', () => {
+  const end = startTelemetry({ lags: () => Promise.reject(new Error('nobody asks')) });
+  emit('feed:page', { container: 'c', lease: 'x', changes: 1, charge: 1 });
+  end();
+  expect(channel('millrace:feed:page').hasSubscribers, 'nobody listens any more').toBe(false);
+});

@@ -1,0 +1,112 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { confirmedEpoch, currentEpoch, latestEpoch, raiseEpoch } from '../../../src/feed/reading/epochs.ts';
+import { compose } from '../../../src/host/compose.ts';
+import { triggerConsumer } from '../../../src/host/trigger.ts';
+import { clientOf, emulate } from '../../emulator/emulate.ts';
+import { openStage } from '../../support/stage.ts';
+
+test('a source’s epoch stays while its container does, and rises with each container made anew', async () => {
+  const { container: state } = await emulate();
+  expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(1);
+  expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(1);
+  expect(await currentEpoch(state, 'Orders', 'rid2')).toBe(2);
+  expect(await currentEpoch(state, 'Customers', 'rid9')).toBe(1);
+  expect(await currentEpoch(state, 'Orders', 'rid3')).toBe(3);
+});
+
+test('hosts that start at once agree on it, with lost answers and throttling too', async () => {
+  const { emulator } = await emulate();
+  const hosts = Array.from({ length: 6 }, () => clientOf(emulator).database('d').container('c'));
+  emulator.faults({ failAfterEffect: 0.3, throttle: 0.2 });
+  for (const [round, rid] of ['rid1', 'rid2', 'rid3', 'rid4'].entries()) {
+    const epochs = await Promise.all(hosts.map((state) => currentEpoch(state, 'Orders', rid)));
+    expect(epochs).toEqual(hosts.map(() => round + 1));
+  }
+});
+
+test('a container that lost changes counts anew, once for all hosts that notice', async () => {
+  const { emulator, container: state } = await emulate();
+  const hosts = Array.from({ length: 4 }, () => clientOf(emulator).database('d').container('c'));
+  await currentEpoch(state, 'Orders', 'rid1');
+  expect(await Promise.all(hosts.map((host) => raiseEpoch(host, 'Orders', 'rid1', 1)))).toEqual([2, 2, 2, 2]);
+  expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(2);
+});
+
+test('looked up, it is what others raised it to, never below what is known, and stays as it is stored', async () => {
+  const { container: state } = await emulate();
+  expect(await latestEpoch(state, 'Orders', 'rid1', 1), 'nothing is stored').toBe(1);
+  await currentEpoch(state, 'Orders', 'rid1');
+  await raiseEpoch(state, 'Orders', 'rid1', 1);
+  expect(await latestEpoch(state, 'Orders', 'rid1', 1)).toBe(2);
+  expect(await latestEpoch(state, 'Orders', 'rid1', 5)).toBe(5);
+  expect(await latestEpoch(state, 'Orders', 'rid0', 1), 'of the container before').toBe(1);
+  expect(await currentEpoch(state, 'Orders', 'rid1')).toBe(2);
+});
+
+test('confirmed by a host without the raiser’s session, it is the raised one, however far its reads lag', async () => {
+  const { emulator, container: state } = await emulate();
+  const other = clientOf(emulator, false).database('d').container('c');
+  await currentEpoch(state, 'Orders', 'rid1');
+  emulator.faults({ replicaLagMs: 300 });
+  await raiseEpoch(state, 'Orders', 'rid1', 1);
+  expect(await latestEpoch(other, 'Orders', 'rid1', 1), 'a read is old').toBe(1);
+  expect(await confirmedEpoch(other, 'Orders', 'rid1', 1)).toBe(2);
+  expect(await confirmedEpoch(other, 'Orders', 'rid2', 1), 'of another container').toBe(1);
+  expect(await confirmedEpoch(other, 'Customers', 'rid9', 1), 'nothing is stored').toBe(1);
+});
+
+describe('what is raised while a host is there', () => {
+  const shop = async () => {
+    const stage = await openStage();
+    onTestFinished(() => stage[Symbol.asyncDispose]());
+    const orders = stage.container('Orders');
+    const rid = (await orders.read()).resource?._rid ?? '';
+    const write = async (id: string) => {
+      const order = {
+        id,
+        type: 'order',
+        storeId: 's',
+        customerId: 'c',
+        placedAt: '2026-01-01T10:00:00.000Z',
+        cents: 1,
+      };
+      return (await orders.items.upsert(order)).resource;
+    };
+    const raise = async () => {
+      const { state } = stage.services;
+      await raiseEpoch(state, 'Orders', rid, await currentEpoch(state, 'Orders', rid));
+    };
+    const versions = async () => {
+      const sql = "SELECT VALUE [c.id, c._src.epoch] FROM c WHERE c.type = 'summary' ORDER BY c.id";
+      return (await stage.container('Summaries').items.query<unknown>(sql).fetchAll()).resources;
+    };
+    return { stage, write, raise, versions };
+  };
+
+  test('counts for a host that was put together before and takes its leases after', async () => {
+    const { stage, write, raise, versions } = await shop();
+    await write('a');
+    const app = await compose({ ...stage, host: 'h', readLagMs: 0, timings: { pollMs: 20, acquireMs: 50 } });
+    onTestFinished(() => app.stop());
+    await raise();
+    await app.start();
+    await app.drained(AbortSignal.timeout(50_000));
+    expect(await versions()).toEqual([['a', 2]]);
+  });
+
+  test('counts for the next batch of a Functions app, which isn’t told of leases', async () => {
+    const { stage, write, raise, versions } = await shop();
+    const consume = triggerConsumer({ ...stage, readLagMs: 0 });
+    const deliver = async (id: string, lsn: number) => {
+      const documents = [{ ...(await write(id)), _lsn: lsn }];
+      await consume({ container: 'Orders', documents, again: false, signal: AbortSignal.timeout(50_000) });
+    };
+    await deliver('a', 1);
+    await raise();
+    await deliver('b', 2);
+    expect(await versions()).toEqual([
+      ['a', 1],
+      ['b', 2],
+    ]);
+  });
+});

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { type SourceContainer, toChange, toDocument } from '../../../src/feed/reading/mapper.ts';
+import type { TypeRules } from '../../../src/feed/reading/mapper.ts';
+
+const source = (rules: TypeRules = {}, keyPaths: string[][] = [['tenant']]): SourceContainer => ({
+  name: 'Orders',
+  keyPaths,
+  types: new Map([['order', rules]]),
+});
+
+const raw = (over: Record<string, unknown> = {}): Record<string, unknown> => ({
+  id: 'o1',
+  tenant: 't1',
+  type: 'order',
+  cents: 5,
+  _rid: 'r',
+  _self: 's',
+  _etag: '"e1"',
+  _attachments: 'attachments/',
+  _ts: 1_700_000_000,
+  _lsn: 42,
+  ...over,
+});
+
+describe('a change', () => {
+  it('is the document as its writer wrote it, with its identity, version and time', () => {
+    expect(toChange(source(), raw({ _src: { lsn: 1 }, _mr: { archived: true }, _own: 1 }), 3)).toEqual({
+      container: 'Orders',
+      type: 'order',
+      key: ['t1'],
+      id: 'o1',
+      version: { epoch: 3, lsn: 42, etag: '"e1"' },
+      at: 1_700_000_000_000,
+      op: 'upsert',
+      doc: { id: 'o1', tenant: 't1', type: 'order', cents: 5, _own: 1 },
+    });
+  });
+
+  it('has every field of its document, whatever it is called', () => {
+    const text = JSON.stringify(raw({ 7: 'seven' })).replace('{', '{"__proto__":{"cents":6},"constructor":1,"_":2,');
+    const doc = toChange(source(), JSON.parse(text), 1)?.doc;
+    expect(JSON.stringify(doc)).toBe(
+      '{"7":"seven","__proto__":{"cents":6},"constructor":1,"_":2,"id":"o1","tenant":"t1","type":"order","cents":5}',
+    );
+    expect(Object.getPrototypeOf(doc)).toBe(Object.prototype);
+  });
+
+  it.each([
+    ['of a type nobody asked for', { type: 'customer' }],
+    ['of one of our own types', { type: 'millrace.tombstone' }],
+    ['without a type', { type: undefined }],
+    ['with a type that is no text', { type: 7 }],
+  ])('%s is none', (_title, over) => {
+    expect(toChange(source(), raw(over), 1)).toBeUndefined();
+  });
+
+  it('of one of our own types is none even where a pipeline names it', () => {
+    const own = { ...source(), types: new Map<string, TypeRules>([['millrace.tombstone', {}]]) };
+    expect(toChange(own, raw({ type: 'millrace.tombstone' }), 1)).toBeUndefined();
+  });
+
+  it('is a deletion where the declared predicate says so, and keeps its document', () => {
+    const rules = { deleted: (doc: Record<string, unknown>) => doc['cents'] === 0 };
+    expect(toChange(source(rules), raw({ cents: 0 }), 1)).toMatchObject({ op: 'delete', doc: { cents: 0 } });
+    expect(toChange(source(rules), raw(), 1)).toMatchObject({ op: 'upsert' });
+  });
+
+  it('is upcast before the predicate looks at it', () => {
+    const seen: unknown[] = [];
+    const rules: TypeRules = {
+      upcast: (old) => ({ ...(old as object), v: 2 }),
+      deleted: (doc) => {
+        seen.push(doc['v'], doc['_lsn']);
+        return false;
+      },
+    };
+    expect(toChange(source(rules), raw(), 1)?.doc).toMatchObject({ v: 2, cents: 5 });
+    expect(seen).toEqual([2, undefined]);
+  });
+
+  it.each(['upcast', 'deleted'] as const)('keeps what %s threw, so that only it is refused', (name) => {
+    const thrown = new Error('old format');
+    const rules: TypeRules = {
+      [name]: () => {
+        throw thrown;
+      },
+    };
+    expect(toChange(source(rules), raw(), 1)).toMatchObject({ op: 'upsert', failed: thrown, doc: { cents: 5 } });
+  });
+
+  it.each(['_lsn', '_etag', 'id'])('without %s is an error, as no order could be told', (name) => {
+    const call = () => toChange(source(), raw({ [name]: undefined }), 1);
+    expect(call).toThrow(expect.objectContaining({ code: 'malformed-change' }) as Error);
+    expect(call).toThrow('Orders');
+  });
+
+  it.each([undefined, null, 'text', [raw()]])('is never %j', (what) => {
+    expect(() => toChange(source(), what, 1)).toThrow(expect.objectContaining({ code: 'malformed-change' }) as Error);
+  });
+});
+
+describe('the key of a change', () => {
+  const nested = [['tenant'], ['address', 'city']];
+
+  it('has a value a level, as the container orders them', () => {
+    expect(toChange(source({}, nested), raw({ address: { city: 'Oslo' } }), 1)?.key).toEqual(['t1', 'Oslo']);
+    expect(toChange(source(), raw({ tenant: 0 }), 1)?.key).toEqual([0]);
+    expect(toChange(source(), raw({ tenant: null }), 1)?.key).toEqual([null]);
+  });
+
+  it('has null where the document has nothing, and keeps the other levels', () => {
+    expect(toChange(source(), raw({ tenant: undefined }), 1)?.key).toEqual([null]);
+    expect(toChange(source({}, nested), raw({ address: 'Oslo' }), 1)?.key).toEqual(['t1', null]);
+    expect(toChange(source({}, nested), raw({ tenant: undefined, address: { city: 'Oslo' } }), 1)?.key).toEqual([
+      null,
+      'Oslo',
+    ]);
+  });
+});
+
+describe('a document read from its source', () => {
+  const rules: TypeRules = {
+    upcast: (old) => ({ ...(old as object), v: 2 }),
+    deleted: (doc) => doc['cents'] === 0,
+  };
+
+  it('is what its projections would see of its change', () => {
+    expect(toDocument(source(rules), raw())).toEqual(toChange(source(rules), raw(), 1)?.doc);
+  });
+
+  it('is nothing where it counts as deleted or is of another type', () => {
+    expect(toDocument(source(rules), raw({ cents: 0 }))).toBeNull();
+    expect(toDocument(source(rules), raw({ type: 'customer' }))).toBeNull();
+  });
+});

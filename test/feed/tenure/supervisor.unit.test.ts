@@ -1,0 +1,115 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { Change } from '../../../src/feed/reading/change.ts';
+import type { Lease } from '../../../src/feed/leases/lease.ts';
+import { LeaseSession } from '../../../src/feed/tenure/lease-session.ts';
+import { lsnOf } from '../../../src/feed/reading/position.ts';
+import { RangeMemory } from '../../../src/feed/tenure/range-memory.ts';
+import type { ChangeSource } from '../../../src/feed/reading/source.ts';
+import type { Handle } from '../../../src/feed/tenure/handle.ts';
+import { Supervisor, type SupervisorOptions } from '../../../src/feed/tenure/supervisor.ts';
+import { ManualClock } from '../../support/clock.ts';
+
+const LEASE: Lease = { id: 'P..0', token: '0', range: { min: '', max: 'FF' }, owner: 'me', etag: '"0"' };
+const POLL_MS = 100;
+
+interface Supervising extends Partial<Pick<SupervisorOptions, 'stallMs'>> {
+  readonly clock?: ManualClock;
+  /** Instead of taking `handlerMs`. */
+  readonly handle?: Handle;
+}
+
+/** A lease whose feed begins with one change; a read takes `readMs` and a handler `handlerMs`. */
+function supervise(readMs: number, handlerMs: number, options: Supervising = {}) {
+  const { clock = new ManualClock(), handle = () => clock.sleep(handlerMs), stallMs = 60_000 } = options;
+  const kept = (lease: Lease): Promise<Lease> => Promise.resolve(lease);
+  const done = (): Promise<void> => Promise.resolve();
+  const store = { renew: kept, release: done, read: kept, takeOver: kept, handOver: done };
+  const begun: number[] = [];
+  const version = { epoch: 1, lsn: 1, etag: '"1"' };
+  const change: Change = { container: 'c', type: 'item', key: ['k'], id: 'i', version, at: 0, op: 'upsert' };
+  const source: ChangeSource = {
+    read: async (range, from) => {
+      const readAt = clock.monotonic();
+      begun.push(readAt);
+      await clock.sleep(readMs);
+      return { changes: lsnOf(from) < 1 ? [change] : [], next: '"1"', range, charge: 1, readAt };
+    },
+    resolve: () => Promise.resolve(''),
+  };
+  const times = { renewMs: 1_000, expirationMs: 240_000 };
+  const session = new LeaseSession(LEASE, clock.monotonic(), { container: 'c', store, clock, ...times });
+  const stop = new AbortController();
+  const supervisor = new Supervisor(
+    session,
+    {
+      container: 'c',
+      source,
+      handle,
+      start: 'beginning',
+      concurrency: 1,
+      mostUnacknowledged: 100,
+      manual: false,
+      pollMs: POLL_MS,
+      aloneAt: 0,
+      memory: new RangeMemory(),
+      stallMs,
+      unacknowledgedMs: 60_000,
+      storedFirst: false,
+      clock,
+    },
+    { stop: stop.signal, split: new AbortController().signal },
+  );
+  const ended = supervisor.run();
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed++) {
+      for (let turns = 0; turns < 3; turns++) await turn();
+      clock.advance(1);
+    }
+  };
+  const end = async (): Promise<void> => {
+    stop.abort();
+    await ended;
+    await session.end(false);
+  };
+  return { begun, supervisor, session, pass, end };
+}
+
+/** From the read that found nothing first to the next, and so on. */
+const intervals = ([, ...empty]: readonly number[]): number[] => empty.slice(1).map((at, n) => at - (empty[n] ?? 0));
+
+it.each([
+  ['nothing is handled', 5, 0],
+  ['something is handled meanwhile', 5, 60],
+  ['something is handled for longer', 5, 250],
+])('asks again the poll delay after the last question, also where %s', async (_title, readMs, handlerMs) => {
+  const { begun, pass, end, supervisor } = supervise(readMs, handlerMs);
+  await pass(600);
+  expect(intervals(begun)).toEqual([POLL_MS, POLL_MS, POLL_MS, POLL_MS, POLL_MS]);
+  expect(supervisor.status.idleSince).toBeDefined();
+  await end();
+});
+
+it('asks one question after the other where one takes longer than the poll delay', async () => {
+  const { begun, pass, end } = supervise(150, 0);
+  await pass(700);
+  expect(intervals(begun).every((ms) => ms >= 150 && ms < 160)).toBe(true);
+  await end();
+});
+
+it.each([
+  ['progress', true],
+  ['nothing', false],
+])('a handler that says %s within the stall limit keeps its lease: %s', async (says, keeps) => {
+  const clock = new ManualClock();
+  const handle: Handle = async (_page, _fence, tenure) => {
+    for (let parked = 0; parked < 40; parked++) {
+      await clock.sleep(100);
+      if (says === 'progress') tenure.progress();
+    }
+  };
+  const { session, pass, end } = supervise(5, 0, { clock, handle, stallMs: 1_500 });
+  await pass(4_200);
+  expect(session.signal.aborted).toBe(!keeps);
+  await end();
+});

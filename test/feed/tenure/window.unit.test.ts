@@ -1,0 +1,180 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { Change } from '../../../src/feed/reading/change.ts';
+import { Window, type WindowOptions } from '../../../src/feed/tenure/window.ts';
+
+const change = (lsn: number, key: string): Change => ({
+  container: 'c',
+  type: 'item',
+  key: [key],
+  id: `${key}${lsn}`,
+  version: { epoch: 1, lsn, etag: `"${lsn}"` },
+  at: 0,
+  op: 'upsert',
+});
+const page = (next: number, ...changes: Change[]) => ({ changes, next: `"${next}"`, charge: 1, readAt: 0 });
+
+interface Handed {
+  readonly ids: readonly string[];
+  readonly done: () => void;
+  readonly fail: (error: unknown) => void;
+  readonly acknowledge: (...of: Change[]) => void;
+}
+
+function open(options: Partial<WindowOptions> = {}) {
+  const handed: Handed[] = [];
+  const advances: [string, boolean][] = [];
+  const window = new Window({
+    from: '"0"',
+    orderOf: ({ key }) => String(key[0]),
+    concurrency: 10,
+    most: 100,
+    automatic: true,
+    handle: ({ changes }, acknowledge) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const ids = changes.map(({ id }) => id);
+      handed.push({ ids, done: resolve, fail: reject, acknowledge: (...of) => acknowledge(of) });
+      return promise;
+    },
+    onAdvance: (position, pageEnd) => advances.push([position, pageEnd]),
+    ...options,
+  });
+  const ids = (): (readonly string[])[] => handed.map((one) => one.ids);
+  return { window, handed, advances, ids };
+}
+
+it('hands on different order values in parallel and one value in order, also over pages', async () => {
+  const { window, handed, ids } = open();
+  window.offer(page(4, change(1, 'a'), change(2, 'b'), change(3, 'a'), change(4, 'c')));
+  window.offer(page(6, change(5, 'a'), change(6, 'd')));
+  await turn();
+  expect(ids()).toEqual([['a1', 'a3'], ['b2'], ['c4'], ['d6']]);
+  handed[0]?.done();
+  await turn();
+  expect(ids().at(-1)).toEqual(['a5']);
+});
+
+it('advances to just before the lowest that isn’t acknowledged, and says when a page is over', async () => {
+  const { window, handed, advances } = open();
+  window.offer(page(3, change(1, 'a'), change(2, 'b'), change(3, 'c')));
+  window.offer(page(5, change(5, 'd')));
+  await turn();
+  for (const [index, expected] of [
+    [1, []],
+    [3, []],
+    [0, [['"2"', false]]],
+    [
+      2,
+      [
+        ['"2"', false],
+        ['"5"', true],
+      ],
+    ],
+  ] as const) {
+    handed[index]?.done();
+    await turn();
+    expect(advances).toEqual(expected);
+  }
+});
+
+it('knows the lowest whatever order a page has, and of what is delivered again', async () => {
+  const { window, handed, advances } = open();
+  window.offer(page(4, change(4, 'a'), change(1, 'b'), change(3, 'c')));
+  await turn();
+  handed[2]?.done();
+  await turn();
+  window.offer(page(4, change(3, 'd')));
+  await turn();
+  handed[1]?.done();
+  await turn();
+  handed[0]?.done();
+  await turn();
+  expect(advances).toEqual([['"2"', false]]);
+  handed[3]?.done();
+  await turn();
+  expect(advances.at(-1)).toEqual(['"4"', true]);
+});
+
+it('never stops in the middle of an lsn', async () => {
+  const { window, handed, advances } = open();
+  window.offer(page(7, change(6, 'a'), change(7, 'b'), change(7, 'c')));
+  await turn();
+  handed[1]?.done();
+  await turn();
+  expect(advances).toEqual([['"5"', false]]);
+  handed[0]?.done();
+  await turn();
+  expect(advances.at(-1)).toEqual(['"6"', false]);
+  handed[2]?.done();
+  await turn();
+  expect(advances.at(-1)).toEqual(['"7"', true]);
+});
+
+it('counts by hand what is acknowledged by hand, in any order', async () => {
+  const { window, handed, advances } = open({ automatic: false, orderOf: undefined });
+  const all = [change(1, 'a'), change(2, 'b'), change(3, 'c')];
+  window.offer(page(3, ...all));
+  await turn();
+  handed[0]?.done();
+  await turn();
+  expect(advances).toEqual([]);
+  handed[0]?.acknowledge(...all.slice(1));
+  expect(advances).toEqual([]);
+  handed[0]?.acknowledge(...all.slice(0, 1));
+  expect(advances).toEqual([['"3"', true]]);
+});
+
+it('has room for no more than its most, nor for more than one page ahead', async () => {
+  const { window, handed } = open({ most: 2 });
+  let room = false;
+  window.offer(page(2, change(1, 'a'), change(2, 'b')));
+  const asked = window.room().then(() => (room = true));
+  await turn();
+  expect(room).toBe(false);
+  handed[0]?.done();
+  await asked;
+  const pages = open({ orderOf: undefined });
+  let second = false;
+  pages.window.offer(page(1, change(1, 'a')));
+  const next = pages.window.room().then(() => (second = true));
+  await turn();
+  expect(second).toBe(false);
+  pages.handed[0]?.done();
+  await next;
+});
+
+it('begins no more than its places allow, and nothing once something failed', async () => {
+  const { window, handed, ids, advances } = open({ concurrency: 2 });
+  window.offer(page(4, change(1, 'a'), change(2, 'b'), change(3, 'c'), change(4, 'd')));
+  await turn();
+  expect(ids()).toHaveLength(2);
+  handed[0]?.fail(new Error('the sink is not there'));
+  await turn();
+  expect(window.failed.reason).toMatchObject({ message: 'the sink is not there' });
+  expect(ids()).toHaveLength(2);
+  let closed = false;
+  const closing = window.close().then(() => (closed = true));
+  await turn();
+  expect(closed, 'what runs goes on').toBe(false);
+  handed[1]?.done();
+  await closing;
+  expect(ids()).toHaveLength(2);
+  expect(advances).toEqual([]);
+  expect(window.position).toBe('"0"');
+});
+
+it('does not go back when the feed delivers again what is acknowledged', async () => {
+  const { window, handed, advances } = open();
+  window.offer(page(5, change(5, 'a')));
+  await turn();
+  handed[0]?.done();
+  await turn();
+  window.offer(page(6, change(4, 'b'), change(6, 'c')));
+  await turn();
+  handed[2]?.done();
+  await turn();
+  expect(advances).toEqual([
+    ['"5"', true],
+    ['"6"', true],
+  ]);
+});

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import type { CopySpec } from '../src/definition/kinds.ts';
+import type { CopySpec } from '../src/definition/specs.ts';
 import { Budget } from '../src/cosmos/budget.ts';
 import { Meter } from '../src/cosmos/meter.ts';
 import { Spending } from '../src/cosmos/spending.ts';
 import type { Change } from '../src/feed/reading/change.ts';
-import { copyRunner } from '../src/projections/copy/runner.ts';
+import { copyRunner } from '../src/projections/copy/copy-runner.ts';
 import { CosmosSession } from '../src/sinks/cosmos-session.ts';
 import { type Benchmark, atMost, plain } from './support/measure.ts';
 import { openStage } from './support/stage.ts';

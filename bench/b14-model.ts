@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { contractRules } from '../src/definition/contract/rules.ts';
+import { contractRules } from '../src/contract/contract-rules.ts';
 import { modelPath } from '../src/definition/model-ref.ts';
 import { readDesign } from '../src/model/reader/design.ts';
 import { readRequirements } from '../src/model/reader/requirements.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CosmosClient, type Container } from '@azure/cosmos';
 import { startEmulator } from '../src/emulator/index.ts';
 import type { LeaseStatus, Timings } from '../src/feed/sharing/feed-host.ts';
-import { CHECKPOINT_MS } from '../src/host/compose.ts';
+import { CHECKPOINT_MS } from '../src/runtime/compose.ts';
 import { type Host, openHost } from './support/host.ts';
 import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';

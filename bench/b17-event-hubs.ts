@@ -10,12 +10,12 @@ import {
 } from '@azure/event-hubs';
 import pMap from 'p-map';
 import { partitionOf } from '../src/base/partition-hash.ts';
-import type { IngestSpec, PublishSpec } from '../src/definition/kinds.ts';
-import { DeadLetters } from '../src/engine/dead-letters.ts';
+import type { IngestSpec, PublishSpec } from '../src/definition/specs.ts';
+import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { Ingestor } from '../src/ingest/ingestor.ts';
 import { messageOf } from '../src/projections/publish/event.ts';
-import { publishRunner } from '../src/projections/publish/runner.ts';
+import { publishRunner } from '../src/projections/publish/publish-runner.ts';
 import { CosmosSession } from '../src/sinks/cosmos-session.ts';
 import { EventHubSink } from '../src/sinks/event-hub.ts';
 import { Meter } from '../src/cosmos/meter.ts';

@@ -1,10 +1,10 @@
 import type { Container, Database } from '@azure/cosmos';
 import { FULL_RANGE } from '../src/cosmos/ranges.ts';
 import { Meter } from '../src/cosmos/meter.ts';
-import type { AggregateSpec, Doc } from '../src/definition/kinds.ts';
+import type { AggregateSpec, Doc } from '../src/definition/specs.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { CosmosChangeSource } from '../src/feed/reading/source.ts';
-import { aggregateRunner } from '../src/projections/aggregate/runner.ts';
+import { aggregateRunner } from '../src/projections/aggregate/aggregate-runner.ts';
 import type { Runner } from '../src/projections/runner.ts';
 import { CosmosSession } from '../src/sinks/cosmos-session.ts';
 import type { SinkSession } from '../src/sinks/session.ts';

@@ -1,4 +1,4 @@
-import { DeadLetters } from '../src/engine/dead-letters.ts';
+import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
 import type { Runner } from '../src/projections/runner.ts';
 import { openHost } from './support/host.ts';

@@ -25,7 +25,7 @@ const SHARED = ['@azure/cosmos'];
 /** The oldest Node that `engines` names: docs/adr/0016-supported-nodes.md. */
 const OLDEST = `node${/\d+\.\d+/.exec(manifest.engines.node)?.[0]}`;
 /** What runs by itself, with everything it needs: nobody hands it a client. */
-const APART = ['./src/host/functions.ts', './src/testing/index.ts', './src/emulator/index.ts'];
+const APART = ['./src/host/functions/function-app.ts', './src/testing/index.ts', './src/emulator/index.ts'];
 
 rmSync(dist, { recursive: true, force: true });
 const published = Object.values(manifest.exports).flatMap((to) =>

@@ -11,19 +11,25 @@ const ORDER = [
   'testing',
   'host',
   'operations',
+  'runtime',
   'archive',
   'ingest',
   'engine',
   'projections',
   'sinks',
   'feed',
+  'shards',
   'patterns',
   'cosmos',
   'jobs',
   'base',
 ];
 /** Pure rooms: what each of them may import; every room but base may import them. */
-const PURE: Readonly<Record<string, readonly string[]>> = { model: ['base'], definition: ['model', 'base'] };
+const PURE: Readonly<Record<string, readonly string[]>> = {
+  model: ['base'],
+  definition: ['model', 'base'],
+  contract: ['definition', 'model', 'base'],
+};
 const EMULATOR_MAY = ['src/cosmos/epk.ts', 'src/cosmos/murmur.ts', 'src/cosmos/ranges.ts'];
 const STARTS_EMULATOR = /^src\/(host\/dev|cli\/|testing\/)/;
 

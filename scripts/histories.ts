@@ -64,7 +64,7 @@ const LIST: readonly Line[] = [
     test: 'hot and cold together',
     histories: 1_000,
   },
-  { kind: 'write gate', mode: 'in virtual time', file: 'test/engine/write-gate.model.test.ts', histories: 200 },
+  { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   { kind: 'server', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 30 },
   {
     kind: 'operation',

@@ -6,7 +6,7 @@ export { reference } from './definition/reference.ts';
 export { embed, embedEach } from './definition/embed.ts';
 export { react } from './definition/react.ts';
 export { SinkRefusal, send } from './definition/send.ts';
-export { custom } from './projections/custom/custom.ts';
+export { custom } from './projections/custom/custom-runner.ts';
 export { Poison } from './projections/runner.ts';
 export { untilDone } from './projections/conflict.ts';
 export { compareVersions } from './feed/reading/change.ts';
@@ -22,7 +22,7 @@ export type { ReferenceOptions } from './definition/reference.ts';
 export type { EmbedEachOptions, EmbedOptions } from './definition/embed.ts';
 export type { ReactOptions } from './definition/react.ts';
 export type { SendOptions } from './definition/send.ts';
-export type { CustomOptions } from './projections/custom/custom.ts';
+export type { CustomOptions } from './projections/custom/custom-runner.ts';
 export type { Refusal, Runner } from './projections/runner.ts';
 export type { CommitResult, SinkDocument, SinkSession, Write } from './sinks/session.ts';
 export type { Change, Identity, Key, Version } from './feed/reading/change.ts';
@@ -46,5 +46,5 @@ export type {
   PublishSpec,
   Sink,
   SourceRules,
-} from './definition/kinds.ts';
+} from './definition/specs.ts';
 export type { EventStep, Load, LoadOptions, Step } from './definition/workload.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Container, Database } from '@azure/cosmos';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { FeedHost } from '../../src/feed/sharing/feed-host.ts';

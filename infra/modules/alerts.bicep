@@ -1,5 +1,5 @@
 // What somebody should be woken for. The log alerts read the lines of JSON that the app's timers leave every five
-// minutes (src/host/functions-app-timers.ts).
+// minutes (src/host/functions/timers.ts).
 param token string
 param location string
 param tags object

@@ -1,5 +1,5 @@
 import { canonical } from '../base/json.ts';
-import type { DeadLetters } from '../engine/dead-letters.ts';
+import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { Identity } from '../feed/reading/change.ts';
 import type { Lease } from '../feed/leases/lease.ts';

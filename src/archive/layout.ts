@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { digest } from '../base/json.ts';
-import { type ArchiveSpec, type Doc, projectionId } from '../definition/kinds.ts';
+import { type ArchiveSpec, type Doc, projectionId } from '../definition/specs.ts';
 
 /** One folder of blobs: a projection's documents of one tenant and month. */
 export interface Period {

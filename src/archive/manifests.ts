@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { messageOf } from '../base/errors.ts';
-import type { SourceRef } from '../definition/kinds.ts';
+import type { SourceRef } from '../definition/specs.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { ArchiveDamaged } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';

@@ -2,7 +2,7 @@ import type { Container, Database } from '@azure/cosmos';
 import { UsageError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { withRetry } from '../cosmos/retry.ts';
-import type { ArchiveSpec, Pipeline } from '../definition/kinds.ts';
+import type { ArchiveSpec, Pipeline } from '../definition/specs.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { currentEpoch } from '../feed/reading/epochs.ts';

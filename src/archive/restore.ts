@@ -1,6 +1,6 @@
 import { MillraceError } from '../base/errors.ts';
 import { canonical } from '../base/json.ts';
-import { projectionId } from '../definition/kinds.ts';
+import { projectionId } from '../definition/specs.ts';
 import { type RestoredMark, restoredMark } from '../feed/reading/restored.ts';
 import { type Identity, compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';

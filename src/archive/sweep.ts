@@ -1,6 +1,6 @@
 import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
-import { projectionId } from '../definition/kinds.ts';
+import { projectionId } from '../definition/specs.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { PageTooOld } from '../feed/tenure/lease-session.ts';

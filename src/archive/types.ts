@@ -1,5 +1,5 @@
 import type { FeedRange } from '../cosmos/ranges.ts';
-import type { ArchiveSpec, SourceRef } from '../definition/kinds.ts';
+import type { ArchiveSpec, SourceRef } from '../definition/specs.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { Change, Identity, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';

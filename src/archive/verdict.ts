@@ -1,7 +1,7 @@
 import { messageOf } from '../base/errors.ts';
 import { fullKey } from '../cosmos/paths.ts';
 import { parseDate } from '../definition/date.ts';
-import type { ArchiveSpec } from '../definition/kinds.ts';
+import type { ArchiveSpec } from '../definition/specs.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type Period, periodOf } from './layout.ts';

@@ -1,4 +1,4 @@
-import { projectionId } from '../definition/kinds.ts';
+import { projectionId } from '../definition/specs.ts';
 import { canonical } from '../base/json.ts';
 import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';

@@ -7,7 +7,7 @@ export interface Events {
   /** A lease was taken from an owner who wrote it: that one has answered, or can't act any longer, after so long. */
   'lease:handover': { container: string; lease: string; from: string; answered: boolean; waitedMs: number };
   'lease:checkpoint': { container: string; lease: string; position: string };
-  /** A supervisor moved by its table (feed/states.ts). */
+  /** A supervisor moved by its table (feed/tenure/states.ts). */
   'lease:state': { container: string; lease: string; from: string; event: string; to: string };
   /** A lease vanished, and was made again where it was last seen. */
   'lease:recreated': { container: string; range: { min: string; max: string }; position: string | undefined };

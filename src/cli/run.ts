@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { CommanderError } from 'commander';
 import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import { withoutSecrets } from '../base/secrets.ts';
-import { openWorkspace } from '../host/workspace.ts';
+import { openWorkspace } from '../runtime/open-workspace.ts';
 import { operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Invocation, buildProgram, everyCommand } from './program.ts';

@@ -1,4 +1,4 @@
-import type { AggregateSpec, Doc, MeasureSpec, SourceRef } from './kinds.ts';
+import type { AggregateSpec, Doc, MeasureSpec, SourceRef } from './specs.ts';
 import { type Declaration, common, error } from './declaration.ts';
 import { type Measure, type Measures, measureSpec } from './measures.ts';
 import type { Options, Row, Type } from './types.ts';

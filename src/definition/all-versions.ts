@@ -2,7 +2,7 @@
 // another feed, misses its deletions, so each such combination is refused where it is first asked for.
 import { UsageError } from '../base/errors.ts';
 import { error, ref } from './declaration.ts';
-import { type DerivedSpec, type Finding, type Pipeline, type SourceRules, projectionId } from './kinds.ts';
+import { type DerivedSpec, type Finding, type Pipeline, type SourceRules, projectionId } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
 
 /** Containers that are read by their all-versions feed; a container has one feed, whichever of its types are read. */

@@ -1,6 +1,6 @@
 import { parseDate } from './date.ts';
 import { type Declaration, error, nameFindings, plain } from './declaration.ts';
-import type { ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from './kinds.ts';
+import type { ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from './specs.ts';
 import type { Type } from './types.ts';
 
 /** What `archive` takes; S the documents that leave. */

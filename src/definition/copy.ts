@@ -1,4 +1,4 @@
-import type { CopySpec, Doc, Finding, Join, SourceRef } from './kinds.ts';
+import type { CopySpec, Doc, Finding, Join, SourceRef } from './specs.ts';
 import { type Declaration, common, error, plain, ref } from './declaration.ts';
 import type { JoinOf, Options, Row, Type } from './types.ts';
 

@@ -1,4 +1,4 @@
-import type { CopySpec, DerivedSpec, Finding, SourceRef } from './kinds.ts';
+import type { CopySpec, DerivedSpec, Finding, SourceRef } from './specs.ts';
 import type { Options } from './types.ts';
 
 /** A projection as its builder leaves it: the spec, and what is wrong with it for `definePipeline` to report. */

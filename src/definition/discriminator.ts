@@ -1,4 +1,4 @@
-import type { Doc, SourceRef, SourceRules } from './kinds.ts';
+import type { Doc, SourceRef, SourceRules } from './specs.ts';
 
 type Rules = Omit<SourceRules, keyof SourceRef>;
 

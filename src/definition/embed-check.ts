@@ -3,7 +3,7 @@ import type { Model } from '../model/model.ts';
 import { about, error, ref } from './declaration.ts';
 import { typeRules } from './discriminator.ts';
 import { circles, readBy, writtenBy } from './field-flow.ts';
-import type { EmbedSpec, Finding, Pipeline, SourceRef } from './kinds.ts';
+import type { EmbedSpec, Finding, Pipeline, SourceRef } from './specs.ts';
 
 /** Fields that are somebody else's by their nature. */
 const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_rid', '_self', '_attachments', '_lsn']);

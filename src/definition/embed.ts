@@ -1,4 +1,4 @@
-import type { Doc, EmbedSpec, Finding, SourceRef } from './kinds.ts';
+import type { Doc, EmbedSpec, Finding, SourceRef } from './specs.ts';
 import { type Declaration, error, nameFindings, lagFindings, plain } from './declaration.ts';
 import type { On, Type } from './types.ts';
 

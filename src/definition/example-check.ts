@@ -4,7 +4,7 @@ import { MillraceError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import type { Model } from '../model/model.ts';
 import { about, error, ref } from './declaration.ts';
-import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from './kinds.ts';
+import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from './specs.ts';
 import { recompute } from './recompute.ts';
 import { recomputeRows } from './recompute-rows.ts';
 

@@ -3,7 +3,7 @@ import { isObject } from '../base/json.ts';
 import type { Model } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
 import { ref } from './declaration.ts';
-import type { AggregateSpec, Doc, EmbedSpec, Pipeline, ProjectionSpec, SourceRef, SourceRules } from './kinds.ts';
+import type { AggregateSpec, Doc, EmbedSpec, Pipeline, ProjectionSpec, SourceRef, SourceRules } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
 
 /** `*`: any; `lines.name`: in the elements of a list. */

@@ -2,7 +2,7 @@
 import { canonical, digest, isObject } from '../base/json.ts';
 import type { Model } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
-import type { Doc, EmbedSpec, MeasureSpec, ProjectionSpec, SourceRules } from './kinds.ts';
+import type { Doc, EmbedSpec, MeasureSpec, ProjectionSpec, SourceRules } from './specs.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
 
 export interface Fingerprint {

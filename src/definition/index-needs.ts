@@ -1,4 +1,4 @@
-import type { EmbedSpec, ProjectionSpec } from './kinds.ts';
+import type { EmbedSpec, ProjectionSpec } from './specs.ts';
 
 /**
  * Paths of a sink container that Millrace's own queries filter or order by, as index paths. `ORDER BY` on a path without

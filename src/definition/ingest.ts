@@ -1,6 +1,6 @@
 import { error, nameFindings, plain } from './declaration.ts';
 import { hubFindings } from './hub-name.ts';
-import type { Doc, Finding, IngestEvent, IngestSpec, SourceRef } from './kinds.ts';
+import type { Doc, Finding, IngestEvent, IngestSpec, SourceRef } from './specs.ts';
 import type { Row, Type } from './types.ts';
 
 /** What `ingest` takes; T the documents that events become. */

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { resolve } from 'node:path';
-import type { Pipeline } from './kinds.ts';
+import type { Pipeline } from './specs.ts';
 import { MODEL_FILE, type ModelOf } from './types.ts';
 
 /**

@@ -1,12 +1,17 @@
 // What the plan says of an embed: with the page or by a job, to how many children, and what comes back.
 import type { Facts } from '../model/rules/facts.ts';
-import { words } from './contract/load.ts';
+import { words } from './fan-outs.ts';
 import { ref } from './declaration.ts';
 import { CHILDREN_WITH_THE_PAGE } from './embed.ts';
 import { writtenBy } from './field-flow.ts';
-import type { EmbedSpec, Pipeline } from './kinds.ts';
+import type { EmbedSpec, Pipeline } from './specs.ts';
 import { feedReaders, sourcesOf } from './pipeline.ts';
-import type { Mode } from './plan.ts';
+
+export interface Mode {
+  readonly mode: string;
+  readonly reason: string;
+  readonly cheaper: string | undefined;
+}
 
 /** By the largest number of children that the documents state: with the page, or by a job that outlives its host. */
 export function embedMode(spec: EmbedSpec, facts: Facts): Mode {

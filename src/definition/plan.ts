@@ -2,15 +2,15 @@
 import type { ContainerDetail } from '../model/documents.ts';
 import type { Model } from '../model/model.ts';
 import { type Facts, sum } from '../model/rules/facts.ts';
-import { type FanOut, fanOuts } from './contract/load.ts';
+import { type FanOut, fanOuts } from './fan-outs.ts';
 import { allVersionsSource } from './all-versions.ts';
 import { ref } from './declaration.ts';
 import { circles } from './field-flow.ts';
 import { indexNeeds } from './index-needs.ts';
-import { type AggregateSpec, type CopySpec, type DerivedSpec, type Pipeline, projectionId } from './kinds.ts';
+import { type AggregateSpec, type CopySpec, type DerivedSpec, type Pipeline, projectionId } from './specs.ts';
 import { feedReaders, sourcesOf } from './pipeline.ts';
 import { keyOf, movedBy, readByGroups } from './place-fields.ts';
-import { childrenOf, embedMode, embedNotes } from './plan-embed.ts';
+import { type Mode, childrenOf, embedMode, embedNotes } from './plan-embed.ts';
 
 /** One request or item operation of keeping a projection. `shared`: once a group and page, not once a change. */
 export interface Step {
@@ -76,12 +76,6 @@ const totals = (steps: readonly Step[]): { each: number; shared: number } => ({
   each: sum(steps.filter(({ shared }) => !shared).map(({ ru }) => ru)),
   shared: sum(steps.filter(({ shared }) => shared).map(({ ru }) => ru)),
 });
-
-export interface Mode {
-  readonly mode: string;
-  readonly reason: string;
-  readonly cheaper: string | undefined;
-}
 
 function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Facts): Mode {
   switch (spec.kind) {

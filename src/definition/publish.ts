@@ -1,6 +1,6 @@
 import { type Declaration, error, nameFindings, plain } from './declaration.ts';
 import { hubFindings } from './hub-name.ts';
-import type { Doc, PublishSpec, SourceRef } from './kinds.ts';
+import type { Doc, PublishSpec, SourceRef } from './specs.ts';
 import type { Type } from './types.ts';
 
 /** What `publish` takes; S the documents whose changes become events. */

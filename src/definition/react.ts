@@ -1,4 +1,4 @@
-import type { Doc, Effect, Finding, ReactSpec, SourceRef } from './kinds.ts';
+import type { Doc, Effect, Finding, ReactSpec, SourceRef } from './specs.ts';
 import { type Declaration, error, lagFindings, milliseconds, nameFindings, plain } from './declaration.ts';
 import type { Type } from './types.ts';
 

@@ -3,7 +3,7 @@
 import { canonical } from '../base/json.ts';
 import { typeRules } from './discriminator.ts';
 import { isEmptied } from './emptied.ts';
-import type { Doc, EmbedSpec, SourceRef, SourceRules } from './kinds.ts';
+import type { Doc, EmbedSpec, SourceRef, SourceRules } from './specs.ts';
 import { visible } from './recompute.ts';
 
 export interface ExpectedChild {

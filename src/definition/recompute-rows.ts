@@ -2,7 +2,7 @@
 import { isObject } from '../base/json.ts';
 import { typeRules } from './discriminator.ts';
 import { isEmptied } from './emptied.ts';
-import type { Doc, SendSpec, SourceRules } from './kinds.ts';
+import type { Doc, SendSpec, SourceRules } from './specs.ts';
 import { visible } from './recompute.ts';
 import { entryId } from './sink-id.ts';
 

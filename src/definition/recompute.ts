@@ -12,7 +12,7 @@ import type {
   ReferenceSpec,
   SourceRef,
   SourceRules,
-} from './kinds.ts';
+} from './specs.ts';
 import { isEmptied } from './emptied.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
 

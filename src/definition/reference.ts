@@ -1,4 +1,4 @@
-import type { Doc, ReferenceSpec, SourceRef } from './kinds.ts';
+import type { Doc, ReferenceSpec, SourceRef } from './specs.ts';
 import { type Declaration, common, error, plain } from './declaration.ts';
 import type { Options, Row, Type } from './types.ts';
 

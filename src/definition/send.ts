@@ -1,5 +1,5 @@
 import { MillraceError } from '../base/errors.ts';
-import type { Doc, Finding, SendSpec, Sink, SourceRef } from './kinds.ts';
+import type { Doc, Finding, SendSpec, Sink, SourceRef } from './specs.ts';
 import { type Declaration, error, lagFindings, nameFindings, plain } from './declaration.ts';
 import type { Type } from './types.ts';
 

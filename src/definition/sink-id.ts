@@ -1,6 +1,6 @@
 import { digest } from '../base/json.ts';
 import { MillraceError } from '../base/errors.ts';
-import type { Doc } from './kinds.ts';
+import type { Doc } from './specs.ts';
 
 /** Bytes; far under the 1,023 that Cosmos DB allows, since contributions put it into their own ids. */
 const LONGEST = 255;

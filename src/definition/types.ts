@@ -1,5 +1,5 @@
 // The types by which a declaration is held to the model document. Nothing here exists at run time.
-import type { Pipeline } from './kinds.ts';
+import type { Pipeline } from './specs.ts';
 
 declare const DOCUMENT: unique symbol;
 

@@ -1,4 +1,4 @@
-import type { Doc } from './kinds.ts';
+import type { Doc } from './specs.ts';
 
 /** One write of an example's or test's input; what `load(options)` of a pipeline's `input.ts` and `workload.ts` yields. */
 export type Step =

@@ -9,10 +9,10 @@ import type { Fence } from '../feed/tenure/fence.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
 import type { Spending } from '../cosmos/spending.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
-import type { DeadLetters, ParkOptions } from './dead-letters.ts';
+import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
 import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
 import { applyIsolating } from './isolate.ts';
-import type { ViewControl } from './view-control.ts';
+import type { ViewControl } from './views/view-control.ts';
 
 export interface Outcome {
   /** Changes applied, counted once a projection. */

@@ -5,7 +5,7 @@ import { canonical } from '../base/json.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { type Fingerprint, fingerprintOf, incompatibilities } from '../definition/fingerprint.ts';
-import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import type { Model } from '../model/model.ts';
 import { Poison, type Runner } from '../projections/runner.ts';
 

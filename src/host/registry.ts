@@ -42,26 +42,26 @@ import { projectionsShow } from '../operations/projections/show.ts';
 import { projectionsRepair, projectionsVerify } from '../operations/projections/verify-operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { status } from '../operations/status.ts';
-import { dev } from './dev/operation.ts';
-import { emulatorForeignHost } from './dev/emulator-foreign-host.ts';
-import { emulatorMerge, emulatorSplit } from './dev/emulator-partitions.ts';
-import { emulatorClock, emulatorThrottle } from './dev/emulator-physics.ts';
-import { emulatorStart } from './dev/emulator-start.ts';
-import { emulatorExport, emulatorImport } from './dev/emulator-transfer.ts';
+import { dev } from './dev/dev.operation.ts';
+import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
+import { emulatorMerge, emulatorSplit } from './dev/emulator/partitions.operation.ts';
+import { emulatorClock, emulatorThrottle } from './dev/emulator/physics.operation.ts';
+import { emulatorStart } from './dev/emulator/start.operation.ts';
+import { emulatorExport, emulatorImport } from './dev/emulator/transfer.operation.ts';
 import {
   emulatorCrash,
   emulatorFailover,
   emulatorFaults,
   emulatorRestore,
   emulatorStall,
-} from './dev/emulator-world.ts';
-import { jobsWork } from './jobs.ts';
-import { init } from './init/operation.ts';
-import { functionsList } from './local-host/list.ts';
-import { functionsStart } from './local-host/start.ts';
-import { projectionsFanOut } from './fan-out.ts';
-import { modelBuild } from './model-build.ts';
-import { run } from './run.ts';
+} from './dev/emulator/world.operation.ts';
+import { jobsWork } from './run/jobs.ts';
+import { init } from './init/init.operation.ts';
+import { functionsList } from './local-host/functions-list.operation.ts';
+import { functionsStart } from './local-host/functions-start.operation.ts';
+import { projectionsFanOut } from '../operations/projections/fan-out.operation.ts';
+import { modelBuild } from '../operations/model/build.operation.ts';
+import { run } from './run/run.operation.ts';
 
 /** Every operation of this build. Those that start something live in host, the others in operations. */
 export const registry = new Registry([

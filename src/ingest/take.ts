@@ -3,7 +3,7 @@ import { MillraceError, messageOf } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
-import type { IngestEvent, IngestSpec } from '../definition/kinds.ts';
+import type { IngestEvent, IngestSpec } from '../definition/specs.ts';
 import type { Change, Key } from '../feed/reading/change.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import type { Refusal } from '../projections/runner.ts';

@@ -1,7 +1,7 @@
 import { type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { type Backend, type BullJob, openBackend } from './backend.ts';
-import type { Handlers, JobKinds, Kinds } from './kinds.ts';
+import type { Handlers, JobKinds, Kinds } from './job-kinds.ts';
 
 export interface EnqueueOptions {
   /** While a job with this key waits, runs or is to be tried again, another one isn't added. */

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
-import { projectionId } from '../definition/kinds.ts';
+import { projectionId } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { type Finding, bad, failed, good } from './finding.ts';
-import type { LoadedPipeline, Services } from './workspace.ts';
+import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 
 interface Use {
   readonly doing: 'write' | 'read';

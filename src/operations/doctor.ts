@@ -4,9 +4,9 @@ import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import { MillraceError } from '../base/errors.ts';
 import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
-import { projectionId } from '../definition/kinds.ts';
+import { projectionId } from '../definition/specs.ts';
 import { sourceContainers } from '../engine/runners.ts';
-import { type View, Views } from '../engine/views.ts';
+import { type View, Views } from '../engine/views/views.ts';
 import { planStorage } from './archive/open.ts';
 import { movedSources } from './containers/moved.ts';
 import { readDeadLetters } from './dead-letters/read.ts';
@@ -19,7 +19,7 @@ import { STUCK_MS, leaseRows } from './leases/list.ts';
 import { planModel } from './model/apply.ts';
 import { type Context, defineOperation } from './operation.ts';
 import { plural } from './table.ts';
-import type { LoadedPipeline, Services } from './workspace.ts';
+import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 
 const NODE = { major: 22, minor: 18 };
 /** A version that is built for longer than this was probably forgotten. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fetchAll } from './fetch-all.ts';
-import type { Services } from './workspace.ts';
+import type { Services } from '../runtime/workspace.ts';
 
 /** What a running host says of itself now and then, as a document of the state container. One that died stays there
  * for a day; one that stopped takes it away. */

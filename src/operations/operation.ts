@@ -4,8 +4,8 @@ import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Screen } from './screen.ts';
-import { suggestion } from './suggest.ts';
-import type { Workspace } from './workspace.ts';
+import { suggestion } from '../base/near.ts';
+import type { Workspace } from '../runtime/workspace.ts';
 
 /** What an operation would do, for `--dry-run`. */
 export interface Plan {

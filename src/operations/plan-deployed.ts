@@ -1,10 +1,10 @@
 // What a pipeline would change of what is deployed: read only, so that it can run for every pull request.
-import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
+import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
-import { Views } from '../engine/views.ts';
+import { Views } from '../engine/views/views.ts';
 import type { Model } from '../model/model.ts';
 import { estimate } from './projections/estimate.ts';
-import type { Services } from './workspace.ts';
+import type { Services } from '../runtime/workspace.ts';
 
 /**
  * - `unchanged`: goes on as it is

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
-import { checkPipeline } from '../definition/contract.ts';
-import type { Finding } from '../definition/kinds.ts';
+import { checkPipeline } from '../definition/check-pipeline.ts';
+import type { Finding } from '../definition/specs.ts';
 import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/plan.ts';
 import { factsOf } from '../model/rules/index.ts';
 import { n } from '../model/rules/rule.ts';

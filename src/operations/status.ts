@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { messageOf } from '../base/errors.ts';
-import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/kinds.ts';
-import { countLetters } from '../engine/dead-letter-counts.ts';
-import { type View, Views } from '../engine/views.ts';
+import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
+import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
+import { type View, Views } from '../engine/views/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
 import { explain } from './fetch-all.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';

@@ -1,5 +1,5 @@
 import { MillraceError, messageOf } from '../base/errors.ts';
-import type { SourceRef } from '../definition/kinds.ts';
+import type { SourceRef } from '../definition/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { SinkSession } from '../sinks/session.ts';
 

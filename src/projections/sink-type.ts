@@ -1,7 +1,7 @@
 // What a projection is about to store, against JSON and against the type that the model gives the sink's documents.
 import { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
-import type { SourceRef } from '../definition/kinds.ts';
+import type { SourceRef } from '../definition/specs.ts';
 import type { Model } from '../model/model.ts';
 import { type ObjectShape, type Shape, seeObject } from '../model/types/shape.ts';
 

@@ -1,4 +1,4 @@
-import type { Doc } from '../definition/kinds.ts';
+import type { Doc } from '../definition/specs.ts';
 import { ownFields } from '../definition/recompute.ts';
 import { canonical } from '../base/json.ts';
 

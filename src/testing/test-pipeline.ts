@@ -1,9 +1,9 @@
 import { CosmosClient, type Database } from '@azure/cosmos';
 import type { Model } from '../model/model.ts';
-import type { Doc, Pipeline } from '../definition/kinds.ts';
-import { loadPipeline } from '../host/load-pipeline.ts';
+import type { Doc, Pipeline } from '../definition/specs.ts';
+import { loadPipeline } from '../runtime/load-pipeline.ts';
 import { planModel } from '../operations/model/apply.ts';
-import type { Services } from '../operations/workspace.ts';
+import type { Services } from '../runtime/workspace.ts';
 import { UsageError } from '../base/errors.ts';
 import { Scenario } from './scenario.ts';
 import type { Documents } from './documents.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { acknowledgedBy, openGate } from '../../src/archive/gate.ts';
-import type { DeadLetter } from '../../src/engine/dead-letters.ts';
+import type { DeadLetter } from '../../src/engine/dead-letters/dead-letters.ts';
 import type { Lease } from '../../src/feed/leases/lease.ts';
 
 const lease = (min: string, max: string, position?: string): Lease => ({

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { coldReader } from '../../src/archive/cold-reader.ts';
-import type { CopySpec } from '../../src/definition/kinds.ts';
+import type { CopySpec } from '../../src/definition/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { copyRunner } from '../../src/projections/copy/runner.ts';
+import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { archiveStage, order } from './stage.ts';
 

@@ -8,12 +8,12 @@ import type { Archive, Gate, HistoricDocument, SweepOptions, SweepResult } from 
 import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
 import { connect } from '../../src/cosmos/connect.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
-import type { ArchiveSpec, Doc } from '../../src/definition/kinds.ts';
+import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
 import { startEmulator } from '../../src/emulator/index.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
-import { archiveRunner } from '../../src/projections/archive/runner.ts';
+import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import { UNFENCED } from '../projections/history.ts';

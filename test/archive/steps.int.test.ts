@@ -8,7 +8,7 @@ import type { Selection } from '../../src/archive/types.ts';
 import { visible } from '../../src/definition/recompute.ts';
 import type { Identity } from '../../src/feed/reading/change.ts';
 import { Entries } from '../../src/projections/archive/entries.ts';
-import { archiveRunner } from '../../src/projections/archive/runner.ts';
+import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import { bound } from '../support/session.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { judge } from '../../src/archive/verdict.ts';
 import { archive } from '../../src/definition/archive.ts';
-import type { Doc } from '../../src/definition/kinds.ts';
+import type { Doc } from '../../src/definition/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 
 interface Order {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DevSummary } from '../../src/host/dev/operation.ts';
+import type { DevSummary } from '../../src/host/dev/dev.operation.ts';
 import { millrace } from '../support/process.ts';
 import { SHOP } from '../support/stage.ts';
 

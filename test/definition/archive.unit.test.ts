@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { archive, copy, definePipeline, model } from 'millrace';
-import { checkPipeline } from '../../src/definition/contract.ts';
+import { checkPipeline } from '../../src/definition/check-pipeline.ts';
 import { parseDate } from '../../src/definition/date.ts';
 import { parseModel } from '../../src/model/reader/read.ts';
 

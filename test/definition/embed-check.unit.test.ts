@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, embed, embedEach, model, reference, source } from 'millrace';
-import { checkPipeline } from '../../src/definition/contract.ts';
+import { checkPipeline } from '../../src/definition/check-pipeline.ts';
 import type { PipelineOptions } from 'millrace';
 import { parseModel } from '../../src/model/reader/read.ts';
 

@@ -1,7 +1,7 @@
 // What every document of a type would be parked for is found on the data model's examples, before anything runs.
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, model, source } from 'millrace';
-import { checkPipeline } from '../../src/definition/contract.ts';
+import { checkPipeline } from '../../src/definition/check-pipeline.ts';
 import { parseModel } from '../../src/model/reader/read.ts';
 
 interface Shop {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aggregate, copy, embed, model, reference } from 'millrace';
 import { fingerprintOf, incompatibilities } from '../../src/definition/fingerprint.ts';
-import type { Doc, EmbedSpec, ProjectionSpec } from '../../src/definition/kinds.ts';
+import type { Doc, EmbedSpec, ProjectionSpec } from '../../src/definition/specs.ts';
 import { parseModel } from '../../src/model/reader/read.ts';
 
 interface Shop {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { definePipeline, ingest, model as modelAt, publish } from '../../src/index.ts';
-import { checkPipeline } from '../../src/definition/contract.ts';
+import { checkPipeline } from '../../src/definition/check-pipeline.ts';
 import { readModel } from '../../src/model/reader/read.ts';
 import { SHOP } from '../support/stage.ts';
 import type { Shop } from '../fixtures/shop/model.types.ts';

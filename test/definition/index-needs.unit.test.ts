@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { indexNeeds } from '../../src/definition/index-needs.ts';
-import type { AggregateSpec, CopySpec } from '../../src/definition/kinds.ts';
+import type { AggregateSpec, CopySpec } from '../../src/definition/specs.ts';
 
 const common = {
   name: 'p',

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, model } from 'millrace';
-import type { Pipeline } from '../../src/definition/kinds.ts';
+import type { Pipeline } from '../../src/definition/specs.ts';
 import { planOf } from '../../src/definition/plan.ts';
 import { readDesign } from '../../src/model/reader/design.ts';
 import { readRequirements } from '../../src/model/reader/requirements.ts';

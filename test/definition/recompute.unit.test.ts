@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aggregate, copy, model, source } from 'millrace';
 import { isObject } from '../../src/base/json.ts';
-import type { Doc, ProjectionSpec, SourceRef } from '../../src/definition/kinds.ts';
+import type { Doc, ProjectionSpec, SourceRef } from '../../src/definition/specs.ts';
 import { recompute, rowKey, visible } from '../../src/definition/recompute.ts';
 
 interface Shop {

@@ -3,7 +3,7 @@ import { CosmosClient, type Database } from '@azure/cosmos';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import { withRetry } from '../../src/cosmos/retry.ts';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Pipeline, ProjectionSpec } from '../../src/definition/kinds.ts';
+import type { Pipeline, ProjectionSpec } from '../../src/definition/specs.ts';
 import { Fingerprints } from '../../src/engine/fingerprints.ts';
-import { derivation } from '../../src/host/derivation.ts';
+import { derivation } from '../../src/runtime/derivation.ts';
 import { openStage } from '../support/stage.ts';
 
 test('a declaration that changed under its version is refused, the others go on, and taking it back lets it go on', async () => {

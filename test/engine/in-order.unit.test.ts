@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
-import type { Parked } from '../../src/engine/dead-letters.ts';
+import type { Parked } from '../../src/engine/dead-letters/dead-letters.ts';
 import { applyInOrder, merged, reopened } from '../../src/engine/in-order.ts';
-import { letterId, orderOf } from '../../src/engine/letter-document.ts';
+import { letterId, orderOf } from '../../src/engine/dead-letters/letter-document.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { Poison } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
-import { orderOf } from '../../src/engine/letter-document.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
+import { orderOf } from '../../src/engine/dead-letters/letter-document.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 

@@ -3,8 +3,8 @@
 import { CosmosClient } from '@azure/cosmos';
 import { expect, it, onTestFinished } from 'vitest';
 import { startEmulator } from '../../src/emulator/index.ts';
-import { countLetters } from '../../src/engine/dead-letter-counts.ts';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { countLetters } from '../../src/engine/dead-letters/dead-letter-counts.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Drain } from '../../src/host/functions-app-drain.ts';
+import { Drain } from '../../src/host/functions/drain.ts';
 
 it('lets what is in hand end, and takes nothing more', async () => {
   const drain = new Drain();

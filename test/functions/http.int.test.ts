@@ -203,7 +203,7 @@ describe('timers', () => {
 
   it('name operations that are there, with input that these take', async () => {
     const { registry } = await import('../../src/host/registry.ts');
-    const { TIMERS } = await import('../../src/host/functions-app-timers.ts');
+    const { TIMERS } = await import('../../src/host/functions/timers.ts');
     for (const { operation, input } of TIMERS)
       expect(registry.get(operation)?.input.safeParse(input)).toMatchObject({ success: true });
   });

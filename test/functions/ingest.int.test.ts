@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { indexApp } from './host.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { renewed } from '../../src/host/functions-app-renewed.ts';
+import { renewed } from '../../src/host/functions/renewed.ts';
 import { systemClock } from '../../src/base/clock.ts';
 
 function counting(stands: (count: number) => boolean, fails: (count: number) => boolean = () => false) {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CosmosClient } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { DevSummary } from '../../src/host/dev/operation.ts';
+import type { DevSummary } from '../../src/host/dev/dev.operation.ts';
 import type { LeaseRow } from '../../src/operations/leases/list.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';

@@ -237,7 +237,7 @@ describe('seeing what happens', () => {
   });
 
   it('asks the log for lines that the timers leave', async () => {
-    const { TIMERS } = await import('../../src/host/functions-app-timers.ts');
+    const { TIMERS } = await import('../../src/host/functions/timers.ts');
     const { record } = await import('../../src/host/http/audit.ts');
     const text = files.find(({ file }) => file === 'modules/alerts.bicep')?.text ?? '';
     const asked = [...text.matchAll(/line\.operation == "([^"]+)"/g)].map(([, name]) => name);

@@ -1,10 +1,10 @@
 import { BlobCheckpointStore } from '@azure/eventhubs-checkpointstore-blob';
 import { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { IngestEvent, IngestSpec } from '../../src/definition/kinds.ts';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
-import { ViewControl } from '../../src/engine/view-control.ts';
-import { Views } from '../../src/engine/views.ts';
+import type { IngestEvent, IngestSpec } from '../../src/definition/specs.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
+import { ViewControl } from '../../src/engine/views/view-control.ts';
+import { Views } from '../../src/engine/views/views.ts';
 import { Ingestor } from '../../src/ingest/ingestor.ts';
 import { redrive } from '../../src/operations/dead-letters/redrive.ts';
 import { checkGroup } from '../../src/sinks/consumer-group.ts';

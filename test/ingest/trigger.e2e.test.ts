@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { load } from '../../examples/telemetry/workload.ts';
 import { visible } from '../../src/definition/recompute.ts';
 import { startEventHubs } from '../../src/emulator/eventhubs/index.ts';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { startAzurite } from '../support/azurite.ts';
 import { millrace } from '../support/process.ts';
 import { suiteSeed } from '../support/seed.ts';

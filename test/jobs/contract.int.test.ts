@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MillraceError, UsageError } from '../../src/base/errors.ts';
 import { Jobs } from '../../src/jobs/jobs.ts';
-import type { Handlers } from '../../src/jobs/kinds.ts';
+import type { Handlers } from '../../src/jobs/job-kinds.ts';
 import { DATASTORES, type Datastore, freePort } from './datastores.ts';
 
 interface Kinds {

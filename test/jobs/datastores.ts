@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedJobs } from '../../src/host/jobs-embedded.ts';
+import { startEmbeddedJobs } from '../../src/host/dev/jobs-embedded.ts';
 
 export interface Datastore extends AsyncDisposable {
   readonly url: string;

@@ -1,15 +1,15 @@
 // What can be left to workers, each verb by a job: on both datastores, with the real operations and handlers.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
-import { jobHandlers } from '../../src/host/jobs.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
+import { jobHandlers } from '../../src/host/run/jobs.ts';
 import { registry } from '../../src/host/registry.ts';
-import { derivation } from '../../src/host/derivation.ts';
-import { openWorkspace } from '../../src/host/workspace.ts';
-import type { ReactSpec } from '../../src/definition/kinds.ts';
+import { derivation } from '../../src/runtime/derivation.ts';
+import { openWorkspace } from '../../src/runtime/open-workspace.ts';
+import type { ReactSpec } from '../../src/definition/specs.ts';
 import { untilStopped } from '../../src/archive/reading.ts';
-import { Views } from '../../src/engine/views.ts';
+import { Views } from '../../src/engine/views/views.ts';
 import type { Jobs } from '../../src/jobs/jobs.ts';
-import type { Workspace } from '../../src/operations/workspace.ts';
+import type { Workspace } from '../../src/runtime/workspace.ts';
 import { cli } from '../cli/cli.ts';
 import { VERSIONS, compare, live } from '../operations/projections/versions.ts';
 import { type Stage, openStage } from '../support/stage.ts';

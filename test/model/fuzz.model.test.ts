@@ -2,7 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import { contractRules } from '../../src/definition/contract/rules.ts';
+import { contractRules } from '../../src/contract/contract-rules.ts';
 import type { Documents } from '../../src/model/documents.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { parseRequirements } from '../../src/model/reader/requirements.ts';

@@ -1,8 +1,8 @@
 // What is refused, and what works, of a pipeline that reads a container by its all-versions feed.
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Views } from '../../src/engine/views.ts';
-import { type App, compose } from '../../src/host/compose.ts';
+import { Views } from '../../src/engine/views/views.ts';
+import { type App, compose } from '../../src/runtime/compose.ts';
 import { promote } from '../../src/operations/projections/promote.ts';
 import { rebuild } from '../../src/operations/projections/rebuild.ts';
 import { replay } from '../../src/operations/projections/replay.ts';

@@ -1,8 +1,8 @@
 // A version that is built from a history of which a part has left for the archive.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AggregateSpec, Doc, Pipeline } from '../../src/definition/kinds.ts';
+import type { AggregateSpec, Doc, Pipeline } from '../../src/definition/specs.ts';
 import { recompute } from '../../src/definition/recompute.ts';
-import { type App, compose } from '../../src/host/compose.ts';
+import { type App, compose } from '../../src/runtime/compose.ts';
 import { migrate } from '../../src/operations/containers/migrate.ts';
 import { sweep } from '../../src/operations/archive/sweep.ts';
 import { promote } from '../../src/operations/projections/promote.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Views } from '../../src/engine/views.ts';
+import { Views } from '../../src/engine/views/views.ts';
 import { cli } from '../cli/cli.ts';
 import { type Stage, openStage } from '../support/stage.ts';
-import { startStatusWriter } from '../../src/host/status-writer.ts';
+import { startStatusWriter } from '../../src/host/run/status-writer.ts';
 import { VERSIONS, live, writeAny } from './projections/versions.ts';
 import { Random } from '../support/random.ts';
 

@@ -1,5 +1,5 @@
 // What only the all-versions feed shows: documents are deleted for good, and expire.
-import type { Doc } from '../../src/definition/kinds.ts';
+import type { Doc } from '../../src/definition/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Random } from '../support/random.ts';
 import { type HistoryOptions, runHistory } from './history.ts';

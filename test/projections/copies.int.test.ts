@@ -1,6 +1,6 @@
 // A copy with what is joined in, in the order of events that random histories come to once in thousands.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { copyRunner } from '../../src/projections/copy/runner.ts';
+import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import { bound } from '../support/session.ts';
 import { COPY, CUSTOMERS, ORDERS, source } from './exactness.ts';

@@ -1,6 +1,6 @@
 import { it } from 'vitest';
-import type { CopySpec } from '../../src/definition/kinds.ts';
-import { copyRunner } from '../../src/projections/copy/runner.ts';
+import type { CopySpec } from '../../src/definition/specs.ts';
+import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { BOTH, COPY, CUSTOMERS, JOINED, ORDERS, holdExact, source } from './exactness.ts';
 import { READ_LAG_MS, SEED } from './world.ts';

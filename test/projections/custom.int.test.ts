@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Doc, Pipeline } from '../../src/definition/kinds.ts';
+import type { Doc, Pipeline } from '../../src/definition/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import { openTwoHosts } from './two-hosts.ts';

@@ -3,14 +3,14 @@ import { type Entry, SinkRefusal, custom, model, react, send } from 'millrace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveSearch } from '../../examples/storefront/search/server.ts';
 import { searchIndex } from '../../examples/storefront/search/sink.ts';
-import type { Doc, Effect, EmbedSpec, ReactSpec } from '../../src/definition/kinds.ts';
+import type { Doc, Effect, EmbedSpec, ReactSpec } from '../../src/definition/specs.ts';
 import { recomputeRows } from '../../src/definition/recompute-rows.ts';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { effectKey, reactRunner } from '../../src/projections/react/runner.ts';
+import { effectKey, reactRunner } from '../../src/projections/react/react-runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { sendRunner } from '../../src/projections/send/runner.ts';
+import { sendRunner } from '../../src/projections/send/send-runner.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
 import { UNFENCED } from './history.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Doc, EmbedSpec } from '../../src/definition/kinds.ts';
+import type { Doc, EmbedSpec } from '../../src/definition/specs.ts';
 import { type SourceContainer, toChange } from '../../src/feed/reading/mapper.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { embedRunner } from '../../src/projections/embed/runner.ts';
+import { embedRunner } from '../../src/projections/embed/embed-runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import type { SinkSession } from '../../src/sinks/session.ts';
 import { bound } from '../support/session.ts';

@@ -1,7 +1,7 @@
 // The server, projections and judge of the two model tests beside this file, which run side by side.
 import { expect } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
-import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../src/definition/kinds.ts';
+import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../src/definition/specs.ts';
 import { isEmptied } from '../../src/definition/emptied.ts';
 import { timeWindow } from '../../src/definition/time-window.ts';
 import { recompute, visible } from '../../src/definition/recompute.ts';

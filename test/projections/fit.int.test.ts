@@ -11,12 +11,12 @@ import type {
   MeasureSpec,
   ProjectionSpec,
   SendSpec,
-} from '../../src/definition/kinds.ts';
+} from '../../src/definition/specs.ts';
 import { MillraceError } from '../../src/base/errors.ts';
-import { custom } from '../../src/projections/custom/custom.ts';
+import { custom } from '../../src/projections/custom/custom-runner.ts';
 import { Poison } from '../../src/projections/runner.ts';
-import { DeadLetters } from '../../src/engine/dead-letters.ts';
-import type { App } from '../../src/host/compose.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
+import type { App } from '../../src/runtime/compose.ts';
 import { live } from '../operations/projections/versions.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 

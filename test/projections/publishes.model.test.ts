@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EventHubProducerClient } from '@azure/event-hubs';
 import { canonical } from '../../src/base/json.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { publishRunner } from '../../src/projections/publish/runner.ts';
+import { publishRunner } from '../../src/projections/publish/publish-runner.ts';
 import { EventHubSink } from '../../src/sinks/event-hub.ts';
 import { openHubs } from '../emulator/hubs.ts';
 import { CONCERNS, type Made, type Order, type Outside, type Shown, holdExact, m } from './effects.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import pMap from 'p-map';
-import type { Doc, ReferenceSpec } from '../../src/definition/kinds.ts';
+import type { Doc, ReferenceSpec } from '../../src/definition/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
-import { referenceRunner } from '../../src/projections/reference/runner.ts';
+import { referenceRunner } from '../../src/projections/reference/reference-runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
 

@@ -1,10 +1,10 @@
 // Reference data in every tenant, under random histories of both sides, against the oracle.
 import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
-import type { Doc, ReferenceSpec, SourceRef, SourceRules } from '../../src/definition/kinds.ts';
+import type { Doc, ReferenceSpec, SourceRef, SourceRules } from '../../src/definition/specs.ts';
 import { recompute, visible } from '../../src/definition/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
-import { referenceRunner } from '../../src/projections/reference/runner.ts';
+import { referenceRunner } from '../../src/projections/reference/reference-runner.ts';
 import { Random } from '../support/random.ts';
 import { runHistoryBy } from './all-versions.ts';
 import { READ_LAG_MS, SEED, type World, historiesOr, useHistories } from './world.ts';

@@ -2,12 +2,12 @@ import type { CosmosClient, Database } from '@azure/cosmos';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Meter } from '../../src/cosmos/meter.ts';
 import { connect } from '../../src/cosmos/connect.ts';
-import type { AggregateSpec, CopySpec, Doc } from '../../src/definition/kinds.ts';
+import type { AggregateSpec, CopySpec, Doc } from '../../src/definition/specs.ts';
 import { sinkDocumentId } from '../../src/definition/sink-id.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { aggregateRunner } from '../../src/projections/aggregate/runner.ts';
-import { copyRunner } from '../../src/projections/copy/runner.ts';
+import { aggregateRunner } from '../../src/projections/aggregate/aggregate-runner.ts';
+import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Doc, EmbedSpec, PublishSpec } from '../../src/definition/kinds.ts';
+import type { Doc, EmbedSpec, PublishSpec } from '../../src/definition/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { fieldsDue, matchesOf } from '../../src/projections/embed/fields.ts';
 import { messageOf } from '../../src/projections/publish/event.ts';

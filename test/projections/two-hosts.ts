@@ -2,7 +2,7 @@
 import type { CosmosClient, Database } from '@azure/cosmos';
 import { Meter } from '../../src/cosmos/meter.ts';
 import { connect } from '../../src/cosmos/connect.ts';
-import type { Doc } from '../../src/definition/kinds.ts';
+import type { Doc } from '../../src/definition/specs.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { type SourceContainer, toChange } from '../../src/feed/reading/mapper.ts';
 import type { Change } from '../../src/feed/reading/change.ts';

@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll } from 'vitest';
 import pMap from 'p-map';
 import { connect } from '../../src/cosmos/connect.ts';
-import type { Doc } from '../../src/definition/kinds.ts';
+import type { Doc } from '../../src/definition/specs.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { suiteSeed } from '../support/seed.ts';
 import type { Host, ReadFeed } from './history.ts';

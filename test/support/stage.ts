@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import type { Container } from '@azure/cosmos';
 import type { Settings, StorageSettings } from '../../src/base/settings.ts';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../src/emulator/index.ts';
-import { loadPipeline } from '../../src/host/load-pipeline.ts';
-import { type OpenServices, openServices } from '../../src/host/services.ts';
+import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
+import { type OpenServices, openServices } from '../../src/runtime/services.ts';
 import { planStorage } from '../../src/operations/archive/open.ts';
 import { planModel } from '../../src/operations/model/apply.ts';
-import type { LoadedPipeline } from '../../src/operations/workspace.ts';
+import type { LoadedPipeline } from '../../src/runtime/workspace.ts';
 
 /** The smallest pipeline with both kinds. */
 export const SHOP = join(import.meta.dirname, '../fixtures/shop');

@@ -5,7 +5,7 @@ import { Registry } from '../../src/operations/registry.ts';
 import type { PatternProof } from '../../src/testing/prove/asking.ts';
 import { differenceOf } from '../../src/testing/prove/ask.ts';
 import { modelProve } from '../../src/testing/prove/operation.ts';
-import type { Doc, Pipeline, PublishSpec } from '../../src/definition/kinds.ts';
+import type { Doc, Pipeline, PublishSpec } from '../../src/definition/specs.ts';
 import type { PublishedEvent } from '../../src/emulator/eventhubs/index.ts';
 import type { Model } from '../../src/model/model.ts';
 import type { Proof } from '../../src/testing/prove/prove.ts';

@@ -1,6 +1,6 @@
 import type { EventHubs } from '../../emulator/index.ts';
 import type { EventStep } from '../../definition/workload.ts';
-import type { Pipeline } from '../../definition/kinds.ts';
+import type { Pipeline } from '../../definition/specs.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import { EventHubSink } from '../../sinks/event-hub.ts';
 import type { HubClients } from '../../sinks/hub-clients.ts';

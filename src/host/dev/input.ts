@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { parseDate } from '../../definition/date.ts';
-import type { SourceRef } from '../../definition/kinds.ts';
+import type { SourceRef } from '../../definition/specs.ts';
 import type { EventStep, Load, Step } from '../../definition/workload.ts';
 
 /** One piece of input. `at` counts from 1: the line of a file, the step of a workload. */

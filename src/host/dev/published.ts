@@ -1,6 +1,6 @@
 import type { Database } from '@azure/cosmos';
 import { canonical, isObject } from '../../base/json.ts';
-import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../definition/kinds.ts';
+import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../definition/specs.ts';
 import { visible } from '../../definition/recompute.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import { fetchAll } from '../../operations/fetch-all.ts';

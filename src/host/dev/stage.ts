@@ -2,12 +2,12 @@ import { basename, join } from 'node:path';
 import type { Settings } from '../../base/settings.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Context } from '../../operations/operation.ts';
-import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
-import { openServices } from '../services.ts';
-import { exportLine } from './export-line.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { openServices } from '../../runtime/services.ts';
+import { exportLine } from './emulator/export-line.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
 import { startHubs } from './hubs.ts';
-import { type DevJobs, startDevJobs } from './jobs.ts';
+import { type DevJobs, startDevJobs } from './dev-jobs.ts';
 import { startAzurite } from './storage.ts';
 
 export interface StageInput extends EmbeddedInput {

@@ -1,8 +1,8 @@
-import type { Workspace } from '../../operations/workspace.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
-import { type Binding, missingSettings } from '../functions-app-settings.ts';
-import { type Comparison, type Difference, compareDeployed, problemOf } from '../readiness.ts';
-import { loadLate } from '../functions-app-late.ts';
+import { type Binding, missingSettings } from '../functions/app-settings.ts';
+import { type Comparison, type Difference, compareDeployed, problemOf } from './readiness.ts';
+import { loadLate } from '../functions/late.ts';
 import { type Answer, answer } from './answer.ts';
 
 /** How long an answer stands: anybody may ask. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
-import { near } from '../../definition/near.ts';
+import { near } from '../../base/near.ts';
 import { type Operation, operationName } from '../../operations/operation.ts';
 
 /** Bytes of a body; an operation's input is some names and numbers. */

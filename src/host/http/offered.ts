@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { near } from '../../definition/near.ts';
+import { near } from '../../base/near.ts';
 import { type Operation, operationName } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 

@@ -2,7 +2,7 @@ import { type HttpRequest, type InvocationContext } from '@azure/functions';
 import { z } from 'zod';
 import { type Operation, operationName } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
-import type { Workspace } from '../../operations/workspace.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
 import { type Answer, answer, failed } from './answer.ts';
 import { record } from './audit.ts';
 import { type Asked, BadRequest, MAX_BODY, bodyInput, queryInput, refuseQuery, tooLarge } from './input.ts';

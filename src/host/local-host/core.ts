@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 import { MillraceError } from '../../base/errors.ts';
-import type { Binding } from '../functions-app-settings.ts';
+import type { Binding } from '../functions/app-settings.ts';
 
 /** A function as it was registered: its bindings as they go to the host. */
 export interface FunctionMetadata {

@@ -3,7 +3,7 @@ import { UsageError } from '../../base/errors.ts';
 import { type Settings, loadSettings } from '../../base/settings.ts';
 import { HubReader, type HubReaderOptions } from '../../ingest/hub-reader.ts';
 import { hubFailure } from '../../sinks/event-hub.ts';
-import { eventHubs } from '../event-hubs.ts';
+import { eventHubs } from '../../runtime/event-hubs.ts';
 import type { HubHostSettings } from './app-files.ts';
 import type { RunningTrigger } from './cosmos-triggers.ts';
 import type { FunctionMetadata, Invocation, RetryOptions } from './core.ts';

@@ -1,6 +1,6 @@
 // A1 to A8: the documents are complete, and agree with each other and with themselves.
 import type { Pattern } from '../documents.ts';
-import { near } from '../near.ts';
+import { near } from '../../base/near.ts';
 import { quantities } from '../reader/quantity.ts';
 import { sum } from './facts.ts';
 import { type Rule, SOURCES, missing, n, quoted, noDesign, noPatterns } from './rule.ts';

@@ -1,7 +1,7 @@
 // D: what lies together in a document or container, and what doesn't.
 import type { Pair } from '../documents.ts';
 import type { DocumentType } from '../model.ts';
-import { near } from '../near.ts';
+import { near } from '../../base/near.ts';
 import { type Facts, figures } from './facts.ts';
 import { sums } from './arithmetic.ts';
 import { type Rule, SOURCES, type Verdict, missing, n, quoted, noDesign } from './rule.ts';

@@ -1,5 +1,5 @@
 // What the rules ask, over both documents: patterns with their rows, containers with their load. Worked out once.
-import { near } from '../near.ts';
+import { near } from '../../base/near.ts';
 import type {
   ContainerDetail,
   Design,

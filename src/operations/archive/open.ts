@@ -6,18 +6,18 @@ import type { Archive, Gate, History } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
 import type { Settings } from '../../base/settings.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type ArchiveSpec, type Pipeline, projectionId } from '../../definition/kinds.ts';
-import { DeadLetters } from '../../engine/dead-letters.ts';
-import { Views } from '../../engine/views.ts';
+import { type ArchiveSpec, type Pipeline, projectionId } from '../../definition/specs.ts';
+import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { Views } from '../../engine/views/views.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { ENTRY } from '../../projections/archive/entries.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
 import type { Step } from '../model/step.ts';
-import { processorName } from '../leases/processor-name.ts';
+import { processorName } from '../../runtime/processor-name.ts';
 import { Migrations } from '../containers/record.ts';
 import type { Screen } from '../screen.ts';
-import { suggestion } from '../suggest.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import { suggestion } from '../../base/near.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 

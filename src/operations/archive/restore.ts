@@ -7,7 +7,7 @@ import type { Archive, BlobRecord, RestoreResult, Selection } from '../../archiv
 import { UsageError } from '../../base/errors.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { sum } from './list.ts';

@@ -4,11 +4,11 @@ import type { Archive, SweepResult } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
 import type { Settings } from '../../base/settings.ts';
 import { parseDate } from '../../definition/date.ts';
-import type { Pipeline } from '../../definition/kinds.ts';
+import type { Pipeline } from '../../definition/specs.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { faultLines } from './faults.ts';
 import { gateOf, openArchives } from './open.ts';
 

@@ -4,8 +4,8 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
-import { suggestion } from '../suggest.ts';
-import type { Services } from '../workspace.ts';
+import { suggestion } from '../../base/near.ts';
+import type { Services } from '../../runtime/workspace.ts';
 
 const NAME = /^[^/\\#?\s]{1,100}$/;
 

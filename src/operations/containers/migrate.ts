@@ -13,7 +13,7 @@ import {
   changeGate,
   ensureGate,
   readWriters,
-} from '../../engine/write-gate.ts';
+} from '../../shards/write-gate.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';

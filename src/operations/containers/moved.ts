@@ -1,5 +1,5 @@
 import type { Container } from '@azure/cosmos';
-import { type GateDocument, type WriteTarget, gatedContainer, readGates } from '../../engine/write-gate.ts';
+import { type GateDocument, type WriteTarget, gatedContainer, readGates } from '../../shards/write-gate.ts';
 
 /** A container whose writers write elsewhere since it was migrated. */
 export interface MovedSource {

@@ -1,9 +1,9 @@
 import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { ensureGate } from '../../engine/write-gate.ts';
+import { ensureGate } from '../../shards/write-gate.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 
 /** How far a migration is; a document of the state container. Which way writers go is the gate's to say, not this one's. */
 export interface MigrationRecord {

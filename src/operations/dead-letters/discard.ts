@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { DeadLetters } from '../../engine/dead-letters.ts';
-import { letterBodies } from '../../engine/letter-bodies.ts';
+import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';

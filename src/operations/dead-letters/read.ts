@@ -1,6 +1,6 @@
-import { type DeadLetter, DeadLetters } from '../../engine/dead-letters.ts';
+import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { explain } from '../fetch-all.ts';
-import type { Services } from '../workspace.ts';
+import type { Services } from '../../runtime/workspace.ts';
 
 /** @throws UsageError `container-missing` where the state container isn't there yet */
 export async function readDeadLetters({ state }: Services): Promise<DeadLetter[]> {

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { untilStopped } from '../../archive/reading.ts';
 import type { Settings } from '../../base/settings.ts';
 import { Meter } from '../../cosmos/meter.ts';
-import { type IngestSpec, projectionId } from '../../definition/kinds.ts';
-import { type DeadLetter, DeadLetters } from '../../engine/dead-letters.ts';
-import { orderOf } from '../../engine/letter-document.ts';
-import { letterBodies } from '../../engine/letter-bodies.ts';
-import { type Redriven, redrive as redriveLetters } from '../../engine/redrive.ts';
+import { type IngestSpec, projectionId } from '../../definition/specs.ts';
+import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { orderOf } from '../../engine/dead-letters/letter-document.ts';
+import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
+import { type Redriven, redrive as redriveLetters } from '../../engine/dead-letters/redrive-letter.ts';
 import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
@@ -15,7 +15,7 @@ import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from
 import { defineOperation } from '../operation.ts';
 import { coldReadOf, engineOf } from '../projections/engine-of.ts';
 import { plural, table } from '../table.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type LetterSelection, selectLetters, selectionInput } from './select.ts';
 
 export interface RedriveOptions extends LetterSelection {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import type { DeadLetter } from '../../engine/dead-letters.ts';
-import { suggestion } from '../suggest.ts';
+import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
+import { suggestion } from '../../base/near.ts';
 import { chooseDeclared, splitId } from '../projections/choose.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { readDeadLetters } from './read.ts';
 
 export const onlyInput = z.string().optional().describe('one projection, as name@version or name');

@@ -5,7 +5,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { feedModeOf } from '../../definition/all-versions.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
-import type { Pipeline } from '../../definition/kinds.ts';
+import type { Pipeline } from '../../definition/specs.ts';
 import type { LeaseContent, LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 import { readDocument } from '../../feed/leases/dialects/read.ts';
 import { parseTimestamp } from '../../feed/leases/dialects/timestamp.ts';
@@ -14,9 +14,9 @@ import { leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import type { FeedMode } from '../../feed/reading/source.ts';
 import { Partitions } from '../../feed/leases/partitions.ts';
 import { explain } from '../fetch-all.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 import type { Context } from '../operation.ts';
-import { processorName } from './processor-name.ts';
+import { processorName } from '../../runtime/processor-name.ts';
 
 /** A container of the database whose feed some leases are about. */
 export interface Monitored {

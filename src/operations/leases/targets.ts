@@ -6,7 +6,7 @@ import { ownContent } from '../../feed/leases/lease-document.ts';
 import { intersection, lsnOf, positionAt, positionIn } from '../../feed/reading/position.ts';
 import { CosmosChangeSource } from '../../feed/reading/source.ts';
 import { assertCheckpointName, readCheckpoint } from '../checkpoints/store.ts';
-import type { Services } from '../workspace.ts';
+import type { Services } from '../../runtime/workspace.ts';
 import { type LeaseGroup, type Monitored, type StoredLease, monitoredOf } from './groups.ts';
 import type { Move } from './move.ts';
 

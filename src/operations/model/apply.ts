@@ -4,7 +4,7 @@ import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { indexNeeds } from '../../definition/index-needs.ts';
-import type { Pipeline } from '../../definition/kinds.ts';
+import type { Pipeline } from '../../definition/specs.ts';
 import {
   type ContainerChange,
   type ContainerDefinition,
@@ -14,7 +14,7 @@ import {
 import type { Model } from '../../model/model.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { planStorage } from '../archive/open.ts';
 import { pipelineDirectory } from './settings.ts';
 import type { Step } from './step.ts';

@@ -4,7 +4,7 @@ import { UsageError } from '../../base/errors.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { compareIds } from '../../model/rules/index.ts';
 import { defineOperation } from '../operation.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 import { GROUPS } from './check-text.ts';
 import { everyRule } from './pair.ts';
 

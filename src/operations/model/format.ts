@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
-import { withProjections } from '../../definition/contract/section.ts';
+import { withProjections } from '../../contract/section.ts';
 import { defineOperation } from '../operation.ts';
 import { ruleFlags } from './settings.ts';
 import { readPair } from './pair.ts';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { type Load, draft } from '../../model/draft.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
 import { liveContainers, sample } from './live.ts';
 import { DESIGN, REQUIREMENTS } from './pair.ts';

@@ -2,11 +2,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
-import type { Pipeline } from '../../definition/kinds.ts';
+import type { Pipeline } from '../../definition/specs.ts';
 import { containersModule } from '../../model/infra.ts';
-import type { LoadedPipeline } from '../workspace.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { defineOperation } from '../operation.ts';
-import { processorName } from '../leases/processor-name.ts';
+import { processorName } from '../../runtime/processor-name.ts';
 import { modelContainers, ownContainer } from './apply.ts';
 import { pipelineDirectory } from './settings.ts';
 

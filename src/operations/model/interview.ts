@@ -7,7 +7,7 @@ import { parseDesign } from '../../model/reader/design.ts';
 import { parseRequirements } from '../../model/reader/requirements.ts';
 import { decode } from '../../model/reader/source.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
 import { type Question, openQuestions } from './interview-questions.ts';
 import { AT_ONCE, type Answers, talk } from './interview-talk.ts';

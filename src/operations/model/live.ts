@@ -5,7 +5,7 @@ import { ownFields } from '../../definition/recompute.ts';
 import type { ContainerDefinition } from '../../model/apply.ts';
 import type { Doc } from '../../model/drift.ts';
 import { explain, fetchAll } from '../fetch-all.ts';
-import type { Services } from '../workspace.ts';
+import type { Services } from '../../runtime/workspace.ts';
 import { readDefinition } from './apply.ts';
 
 /** The database's containers by name, Millrace's own left out. */

@@ -2,17 +2,17 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UsageError } from '../../base/errors.ts';
-import { contractRules } from '../../definition/contract/rules.ts';
-import type { Unloadable } from '../../definition/contract/declared.ts';
-import type { Pipeline } from '../../definition/kinds.ts';
+import { contractRules } from '../../contract/contract-rules.ts';
+import type { Unloadable } from '../../contract/declared.ts';
+import type { Pipeline } from '../../definition/specs.ts';
 import { modelPath } from '../../definition/model-ref.ts';
 import type { Documents } from '../../model/documents.ts';
 import { readDesign } from '../../model/reader/design.ts';
 import { readRequirements } from '../../model/reader/requirements.ts';
 import { MODEL_RULES } from '../../model/rules/index.ts';
 import type { Rule } from '../../model/rules/rule.ts';
-import { suggestion } from '../suggest.ts';
-import type { DeclaredPipeline, Workspace } from '../workspace.ts';
+import { suggestion } from '../../base/near.ts';
+import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 
 /** As the modelling prompt names them. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { DEFAULTS, type RuleSettings } from '../../model/estimate.ts';
 import { duration } from '../../model/reader/quantity.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 
 const profile = z.enum(['microsoft', 'seed']);
 const price = z.number().positive();

@@ -6,9 +6,9 @@ import {
   type Pipeline,
   type ProjectionSpec,
   projectionId,
-} from '../../definition/kinds.ts';
+} from '../../definition/specs.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
-import { suggestion } from '../suggest.ts';
+import { suggestion } from '../../base/near.ts';
 
 /** What has no version that could be built beside another: it writes in place, or outside of the account. */
 type InPlace = Partial<Pick<Pipeline, 'embeds' | 'effects' | 'publishes' | 'ingests' | 'archives'>>;

@@ -6,7 +6,7 @@ import {
   type MeasureSpec,
   type SourceRules,
   projectionId,
-} from '../../definition/kinds.ts';
+} from '../../definition/specs.ts';
 import { recompute, rowKey } from '../../definition/recompute.ts';
 import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
 import { fetchAll } from '../fetch-all.ts';

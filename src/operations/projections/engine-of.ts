@@ -1,16 +1,16 @@
 import { AzureBlobStore } from '../../archive/azure-blob-store.ts';
 import { coldReader } from '../../archive/cold-reader.ts';
 import type { Settings } from '../../base/settings.ts';
-import type { EmbedSpec, ProjectionSpec } from '../../definition/kinds.ts';
-import { projectionId } from '../../definition/kinds.ts';
-import { DeadLetters } from '../../engine/dead-letters.ts';
-import { letterBodies } from '../../engine/letter-bodies.ts';
+import type { EmbedSpec, ProjectionSpec } from '../../definition/specs.ts';
+import { projectionId } from '../../definition/specs.ts';
+import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { Fingerprints } from '../../engine/fingerprints.ts';
 import { Engine } from '../../engine/engine.ts';
 import { runnersOf } from '../../engine/runners.ts';
 import type { ColdRead } from '../../projections/archive/cold-read.ts';
 import { EventHubSink } from '../../sinks/event-hub.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 export interface EngineParts {
   readonly settings: Settings;

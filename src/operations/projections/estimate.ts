@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import { typeRules } from '../../definition/discriminator.ts';
-import type { EmbedSpec, ProjectionSpec, SourceRules } from '../../definition/kinds.ts';
+import type { EmbedSpec, ProjectionSpec, SourceRules } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { explain } from '../fetch-all.ts';
-import type { Services } from '../workspace.ts';
+import type { Services } from '../../runtime/workspace.ts';
 
 /** Of reading one document by a query or the feed. */
 export const RU_A_READ = 0.1;

@@ -6,9 +6,9 @@ import { feedModeOf } from '../../definition/all-versions.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import { CosmosChangeSource } from '../../feed/reading/source.ts';
-import { processorName } from '../leases/processor-name.ts';
+import { processorName } from '../../runtime/processor-name.ts';
 import type { Screen } from '../screen.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 export interface PassedOptions {
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;

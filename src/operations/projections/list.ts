@@ -9,12 +9,12 @@ import {
   type ProjectionSpec,
   type SourceRef,
   projectionId,
-} from '../../definition/kinds.ts';
+} from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { NO_VIEW, Views, type ViewsByName } from '../../engine/views.ts';
+import { NO_VIEW, Views, type ViewsByName } from '../../engine/views/views.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
-import type { Workspace } from '../workspace.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
 
 export interface ProjectionRow {
   readonly id: string;

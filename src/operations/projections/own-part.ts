@@ -1,6 +1,6 @@
 // What a sink document must hold beside its content, so that its projection knows it again: docs/SPEC-rebuild.md.
 import { canonical, digest, isObject } from '../../base/json.ts';
-import type { Doc } from '../../definition/kinds.ts';
+import type { Doc } from '../../definition/specs.ts';
 import type { GroupFacts } from '../../definition/recompute.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 

@@ -2,8 +2,8 @@
 import type { Container } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
 import { fullKey, splitPath } from '../../cosmos/paths.ts';
-import type { Doc, SourceRef } from '../../definition/kinds.ts';
-import { DeadLetters, type DeadLetter } from '../../engine/dead-letters.ts';
+import type { Doc, SourceRef } from '../../definition/specs.ts';
+import { DeadLetters, type DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 
 export type ParkedDocument = Pick<DeadLetter, 'projection' | 'container' | 'key' | 'id' | 'code' | 'message'>;

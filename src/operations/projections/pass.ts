@@ -9,7 +9,7 @@ import {
   type SourceRef,
   type SourceRules,
   projectionId,
-} from '../../definition/kinds.ts';
+} from '../../definition/specs.ts';
 import { isEmptied } from '../../definition/emptied.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { rowKey } from '../../definition/recompute.ts';
@@ -18,7 +18,7 @@ import type { History } from '../../archive/types.ts';
 import { openPipelineHistory } from '../archive/open.ts';
 import { fetchAll } from '../fetch-all.ts';
 import type { Screen } from '../screen.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { checkContributions } from './contributions.ts';
 import type { Derived } from './own-part.ts';
 import { type Parked, type ParkedDocument, parkedOf } from './parked.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import type { DerivedSpec, IngestSpec, Pipeline } from '../../definition/kinds.ts';
+import type { DerivedSpec, IngestSpec, Pipeline } from '../../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
-import { type Paused, Views } from '../../engine/views.ts';
+import { type Paused, Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { chooseDeclared } from './choose.ts';

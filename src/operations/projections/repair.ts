@@ -11,7 +11,7 @@ import {
   type ProjectionSpec,
   type ReferenceSpec,
   projectionId,
-} from '../../definition/kinds.ts';
+} from '../../definition/specs.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import { aggregateId, sinkDocumentId } from '../../definition/sink-id.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
@@ -20,7 +20,7 @@ import { List } from '../../projections/reference/lists.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { MAX_BATCH, type SinkDocument, type SinkSession, type Write } from '../../sinks/session.ts';
 import { openPipelineHistory } from '../archive/open.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { engineOf } from './engine-of.ts';
 import { tenantRef } from './own-part.ts';
 import type { Candidate, Difference } from './pass.ts';

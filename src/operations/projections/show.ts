@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { type IngestSpec, type Pipeline, type PublishSpec, projectionId } from '../../definition/kinds.ts';
-import type { DeadLetter } from '../../engine/dead-letters.ts';
+import { type IngestSpec, type Pipeline, type PublishSpec, projectionId } from '../../definition/specs.ts';
+import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { NO_VIEW, type View, Views } from '../../engine/views.ts';
+import { NO_VIEW, type View, Views } from '../../engine/views/views.ts';
 import { readDeadLetters } from '../dead-letters/read.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';

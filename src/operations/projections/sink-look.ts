@@ -7,7 +7,7 @@ import {
   type SourceRef,
   type SourceRules,
   projectionId,
-} from '../../definition/kinds.ts';
+} from '../../definition/specs.ts';
 import { ownFields, recompute, rowKey } from '../../definition/recompute.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import { PENDING } from '../../projections/copy/documents.ts';

@@ -5,7 +5,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { untilStopped } from '../../archive/reading.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import type { EmbedSpec, ProjectionSpec, SourceRef } from '../../definition/kinds.ts';
+import type { EmbedSpec, ProjectionSpec, SourceRef } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { type SourceContainer, toChange } from '../../feed/reading/mapper.ts';
@@ -18,7 +18,7 @@ import { CosmosChangeSource, type Start } from '../../feed/reading/source.ts';
 import { openPipelineHistory } from '../archive/open.ts';
 import { engineOf } from './engine-of.ts';
 import { FeedEnds } from './feed-ends.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 export interface StagedOptions {
   readonly settings: Settings;

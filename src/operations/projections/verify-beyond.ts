@@ -1,5 +1,5 @@
 import { UsageError } from '../../base/errors.ts';
-import { type Pipeline, projectionId } from '../../definition/kinds.ts';
+import { type Pipeline, projectionId } from '../../definition/specs.ts';
 
 /** Something of a pipeline that verification doesn't reach, and why. */
 export interface Beyond {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { projectionId } from '../../definition/kinds.ts';
-import { Views } from '../../engine/views.ts';
+import { projectionId } from '../../definition/specs.ts';
+import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';

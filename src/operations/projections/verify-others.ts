@@ -9,7 +9,7 @@ import {
   type SendSpec,
   type SourceRef,
   projectionId,
-} from '../../definition/kinds.ts';
+} from '../../definition/specs.ts';
 import { recomputeEmbeds } from '../../definition/recompute-embeds.ts';
 import { recomputeRows } from '../../definition/recompute-rows.ts';
 import { rowKey } from '../../definition/recompute.ts';

@@ -1,11 +1,11 @@
 import type { Settings } from '../../base/settings.ts';
 import { canonical } from '../../base/json.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/kinds.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { Views, type ViewsByName } from '../../engine/views.ts';
+import { Views, type ViewsByName } from '../../engine/views/views.ts';
 import type { Screen } from '../screen.ts';
 import { plural, table } from '../table.ts';
-import type { LoadedPipeline, Services } from '../workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseProjection } from './choose.ts';
 import { untilPassed } from './lag.ts';
 import { type Candidate, type Difference, type Pass, type PassOptions, comparePass } from './pass.ts';

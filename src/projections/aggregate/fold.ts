@@ -1,6 +1,6 @@
 import { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
-import type { AggregateSpec } from '../../definition/kinds.ts';
+import type { AggregateSpec } from '../../definition/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { MAX_BATCH, type SinkDocument, type SinkSession, type Write } from '../../sinks/session.ts';
 import { chunksOf } from '../chunks.ts';

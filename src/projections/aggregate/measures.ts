@@ -1,6 +1,6 @@
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
-import type { AggregateSpec, Doc, HistogramSpec, MeasureSpec, TopSpec } from '../../definition/kinds.ts';
+import type { AggregateSpec, Doc, HistogramSpec, MeasureSpec, TopSpec } from '../../definition/specs.ts';
 import { assertStorable } from '../sink-type.ts';
 
 /** What one document adds to one group: its rows there, and its part of each measure. */

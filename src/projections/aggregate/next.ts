@@ -1,5 +1,5 @@
 import { MillraceError } from '../../base/errors.ts';
-import type { AggregateSpec, MeasureSpec } from '../../definition/kinds.ts';
+import type { AggregateSpec, MeasureSpec } from '../../definition/specs.ts';
 import type { Write } from '../../sinks/session.ts';
 import { countDistinct } from './distinct.ts';
 import { mergeExtremes } from './extremes.ts';

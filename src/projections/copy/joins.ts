@@ -3,7 +3,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { typeOf } from '../../definition/discriminator.ts';
-import type { Doc, Join } from '../../definition/kinds.ts';
+import type { Doc, Join } from '../../definition/specs.ts';
 import { type Change, type Identity, type Key, type Version, compareVersions } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
-import { type CopySpec, type Doc, projectionId } from '../../definition/kinds.ts';
+import { type CopySpec, type Doc, projectionId } from '../../definition/specs.ts';
 import { sinkDocumentId } from '../../definition/sink-id.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type CopySpec, projectionId } from '../../definition/kinds.ts';
+import { type CopySpec, projectionId } from '../../definition/specs.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
 import { refusalOf } from '../../sinks/size.ts';
 import { untilDone } from '../conflict.ts';

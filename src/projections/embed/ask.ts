@@ -6,7 +6,7 @@ import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';
 import { type Refusal, evaluate } from '../runner.ts';
 import { attempt, childWrite, commitChild } from './children.ts';
-import type { EmbedTarget } from './fan-out.ts';
+import type { EmbedTarget } from './embed-fan-out.ts';
 import { type ParentState, fieldsDue, matchesOf } from './fields.ts';
 
 /**

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { fullKey } from '../../cosmos/paths.ts';
-import { type Doc, type EmbedSpec, projectionId } from '../../definition/kinds.ts';
+import { type Doc, type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, withoutSystemFields } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';

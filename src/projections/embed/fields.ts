@@ -1,5 +1,5 @@
 import { canonical, digest, isObject } from '../../base/json.ts';
-import { type Doc, type EmbedSpec, projectionId } from '../../definition/kinds.ts';
+import { type Doc, type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import type { Identity, Key, Version } from '../../feed/reading/change.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { assertStorable } from '../sink-type.ts';

@@ -1,5 +1,5 @@
 import { canonical } from '../../base/json.ts';
-import type { Doc, EmbedSpec } from '../../definition/kinds.ts';
+import type { Doc, EmbedSpec } from '../../definition/specs.ts';
 import { hashOf, stored } from './fields.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
-import { type Doc, type EmbedSpec, projectionId } from '../../definition/kinds.ts';
+import { type Doc, type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json.ts';
-import type { Doc, EmbedSpec } from '../../definition/kinds.ts';
+import type { Doc, EmbedSpec } from '../../definition/specs.ts';
 
 /** A document without what these embeds write into it: as its own writer left it. */
 export function withoutEmbedded(embeds: readonly EmbedSpec[], doc: Doc): Doc {

@@ -1,6 +1,6 @@
 import type { EventData } from '@azure/event-hubs';
 import { canonical, digest } from '../../base/json.ts';
-import { type Doc, type PublishSpec, projectionId } from '../../definition/kinds.ts';
+import { type Doc, type PublishSpec, projectionId } from '../../definition/specs.ts';
 import { withoutSystemFields } from '../../feed/reading/mapper.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
 import { assertStorable } from '../sink-type.ts';

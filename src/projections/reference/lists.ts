@@ -1,7 +1,7 @@
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
-import type { Doc } from '../../definition/kinds.ts';
+import type { Doc } from '../../definition/specs.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
 import { untilDone } from '../conflict.ts';

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../base/errors.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type ReferenceSpec, projectionId } from '../../definition/kinds.ts';
+import { type ReferenceSpec, projectionId } from '../../definition/specs.ts';
 import { type Key, type Version, compareVersions } from '../../feed/reading/change.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
 import { refusalOf } from '../../sinks/size.ts';

@@ -8,9 +8,9 @@ import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive } from '../../archive/types.ts';
 import { verifyArchive } from '../../archive/verify.ts';
 import { parseDate } from '../../definition/date.ts';
-import type { ArchiveSpec, Doc } from '../../definition/kinds.ts';
+import type { ArchiveSpec, Doc } from '../../definition/specs.ts';
 import { ownFields } from '../../definition/recompute.ts';
-import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { ColdRead } from '../../projections/archive/cold-read.ts';
 import type { ByContainer } from './oracle.ts';
 

@@ -4,7 +4,7 @@ import { canonical, isObject } from '../../base/json.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { isEmptied } from '../../definition/emptied.ts';
-import type { Doc } from '../../definition/kinds.ts';
+import type { Doc } from '../../definition/specs.ts';
 import { ownFields } from '../../definition/recompute.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 import type { Query } from '../../model/documents.ts';

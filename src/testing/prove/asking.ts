@@ -1,6 +1,6 @@
 // The access patterns of a model, asked stage by stage: one verdict each in the end.
 import type { Database } from '@azure/cosmos';
-import type { Doc } from '../../definition/kinds.ts';
+import type { Doc } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import type { Design, Mapping, Requirements } from '../../model/documents.ts';
 import type { Model } from '../../model/model.ts';

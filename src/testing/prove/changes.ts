@@ -1,7 +1,7 @@
 // What is written to prove a pipeline: the document's own examples, then changes of the same shape, one kind a stage.
 import { canonical } from '../../base/json.ts';
 import { typeRules } from '../../definition/discriminator.ts';
-import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../../definition/kinds.ts';
+import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import type { DocumentType, Model } from '../../model/model.ts';
 import type { Documents } from '../documents.ts';

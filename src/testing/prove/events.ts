@@ -3,7 +3,7 @@
 import { EventHubProducerClient } from '@azure/event-hubs';
 import { canonical, isObject } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
-import type { Doc, Pipeline, PublishSpec } from '../../definition/kinds.ts';
+import type { Doc, Pipeline, PublishSpec } from '../../definition/specs.ts';
 import { isEmptied } from '../../definition/emptied.ts';
 import { ownFields } from '../../definition/recompute.ts';
 import type { PublishedEvent } from '../../emulator/eventhubs/index.ts';

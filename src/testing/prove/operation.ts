@@ -5,7 +5,7 @@ import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { readPair } from '../../operations/model/pair.ts';
 import { ruleFlags } from '../../operations/model/settings.ts';
-import { suggestion } from '../../operations/suggest.ts';
+import { suggestion } from '../../base/near.ts';
 import type { PatternProof } from './asking.ts';
 import { type Proof, prove } from './prove.ts';
 

@@ -1,6 +1,6 @@
 // All documents that a database must hold, given what applications wrote into it: derived ones worked out anew, by code
 // that shares nothing with the running one.
-import type { Doc, Pipeline, SourceRef } from '../../definition/kinds.ts';
+import type { Doc, Pipeline, SourceRef } from '../../definition/specs.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import { recompute, visible } from '../../definition/recompute.ts';
 import { recomputeEmbeds } from '../../definition/recompute-embeds.ts';

@@ -4,7 +4,7 @@ import { CosmosClient } from '@azure/cosmos';
 import type { Design, Requirements } from '../../model/documents.ts';
 import { planModel } from '../../operations/model/apply.ts';
 import type { Screen } from '../../operations/screen.ts';
-import type { LoadedPipeline, Services } from '../../operations/workspace.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { onePartitionEach, servicesOn } from '../test-pipeline.ts';
 import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
 import { Changes } from './changes.ts';

@@ -2,7 +2,7 @@
 import { valueAt } from '../../model/rules/facts.ts';
 import type { Mapping, Operation, ProjectionRow, Query } from '../../model/documents.ts';
 import type { Container, Model } from '../../model/model.ts';
-import type { Doc } from '../../definition/kinds.ts';
+import type { Doc } from '../../definition/specs.ts';
 
 const WRITES = ['create', 'replace', 'patch', 'upsert', 'delete'] as const satisfies readonly Operation[];
 export type WriteOperation = (typeof WRITES)[number];

@@ -3,7 +3,7 @@
 import type { Database, PatchOperation } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import type { Doc } from '../../definition/kinds.ts';
+import type { Doc } from '../../definition/specs.ts';
 import { ownFields } from '../../definition/recompute.ts';
 import { type Asked, keyOf, readOne, short } from './ask.ts';
 import type { Changes } from './changes.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { confirmedEpoch, currentEpoch, latestEpoch, raiseEpoch } from '../../../src/feed/reading/epochs.ts';
-import { compose } from '../../../src/host/compose.ts';
-import { triggerConsumer } from '../../../src/host/trigger.ts';
+import { compose } from '../../../src/runtime/compose.ts';
+import { triggerConsumer } from '../../../src/runtime/trigger-host.ts';
 import { clientOf, emulate } from '../../emulator/emulate.ts';
 import { openStage } from '../../support/stage.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadPipeline } from '../../../src/host/load-pipeline.ts';
+import { loadPipeline } from '../../../src/runtime/load-pipeline.ts';
 import { generateTypes } from '../../../src/model/types/generate.ts';
 import { filesOf } from '../../../src/operations/model/infra.ts';
 import { millrace } from '../../support/process.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { FunctionMetadata } from '../../../src/host/local-host/core.ts';
 import { cosmosTriggers } from '../../../src/host/local-host/cosmos-triggers.ts';
 import { startTimers } from '../../../src/host/local-host/timers.ts';
-import { missingSettings, settingsOf } from '../../../src/host/functions-app-settings.ts';
+import { missingSettings, settingsOf } from '../../../src/host/functions/app-settings.ts';
 
 const ACCOUNT = 'AccountEndpoint=http://127.0.0.1:1/;AccountKey=a2V5;';
 const env = { MAIN: ACCOUNT, DB: 'shop', HOLD: 'leases' };

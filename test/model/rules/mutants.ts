@@ -5,7 +5,7 @@ import { compileFunction } from 'node:vm';
 import { type Node as JsonNode, parseTree } from 'jsonc-parser';
 import { Visitor, parseSync } from 'oxc-parser';
 import * as millrace from '../../../src/index.ts';
-import type { Pipeline } from '../../../src/definition/kinds.ts';
+import type { Pipeline } from '../../../src/definition/specs.ts';
 
 export type FileName = 'requirements' | 'design' | 'pipeline';
 export type Texts = Readonly<Record<FileName, string>>;

@@ -1,6 +1,6 @@
 // 500 mistakes in the documents and pipelines of the examples: 95 % are found by the right rule at the right line.
 import { expect, test } from 'vitest';
-import { contractRules } from '../../../src/definition/contract/rules.ts';
+import { contractRules } from '../../../src/contract/contract-rules.ts';
 import type { Documents } from '../../../src/model/documents.ts';
 import type { Place } from '../../../src/model/model.ts';
 import { parseDesign } from '../../../src/model/reader/design.ts';

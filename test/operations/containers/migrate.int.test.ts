@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../../src/cosmos/connect.ts';
-import { changeGate, ensureGate, openWriteGate } from '../../../src/engine/write-gate.ts';
-import { openServices } from '../../../src/host/services.ts';
+import { changeGate, ensureGate, openWriteGate } from '../../../src/shards/write-gate.ts';
+import { openServices } from '../../../src/runtime/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
 import { Migrations } from '../../../src/operations/containers/record.ts';
 import { cli } from '../../cli/cli.ts';

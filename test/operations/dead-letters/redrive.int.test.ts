@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeadLetters } from '../../../src/engine/dead-letters.ts';
-import { compose } from '../../../src/host/compose.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { compose } from '../../../src/runtime/compose.ts';
 import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
-import type { ProjectionSpec } from '../../../src/definition/kinds.ts';
+import type { ProjectionSpec } from '../../../src/definition/specs.ts';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
-import { startLetterMetrics } from '../../../src/host/letter-metrics.ts';
+import { startLetterMetrics } from '../../../src/host/run/letter-metrics.ts';
 import { cli } from '../../cli/cli.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
 

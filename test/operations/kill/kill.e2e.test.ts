@@ -1,8 +1,8 @@
 // Operations in processes of their own, killed by SIGKILL at random requests.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ProjectionSpec } from '../../../src/definition/kinds.ts';
-import { DeadLetters } from '../../../src/engine/dead-letters.ts';
-import { Views } from '../../../src/engine/views.ts';
+import type { ProjectionSpec } from '../../../src/definition/specs.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { Views } from '../../../src/engine/views/views.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';

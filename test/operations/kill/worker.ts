@@ -1,8 +1,8 @@
 // Runs one operation in a process of its own, once it is told to: node worker.ts VERB NAME@VERSION FOLDER.
 import { once } from 'node:events';
 import { loadSettings } from '../../../src/base/settings.ts';
-import { loadPipeline } from '../../../src/host/load-pipeline.ts';
-import { openServices } from '../../../src/host/services.ts';
+import { loadPipeline } from '../../../src/runtime/load-pipeline.ts';
+import { openServices } from '../../../src/runtime/services.ts';
 import { migrate } from '../../../src/operations/containers/migrate.ts';
 import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';

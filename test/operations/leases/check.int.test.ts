@@ -4,7 +4,7 @@ import { leasesCheck } from '../../../src/operations/leases/check.ts';
 import { type LeaseRow, leasesList } from '../../../src/operations/leases/list.ts';
 import { status } from '../../../src/operations/status.ts';
 import { ChangeFeedProcessor } from '../../../src/feed/processor/change-feed-processor.ts';
-import { processorName } from '../../../src/operations/leases/processor-name.ts';
+import { processorName } from '../../../src/runtime/processor-name.ts';
 import { type LeaseWorld, leaseWorld } from './lease-world.ts';
 
 const findings = async (world: LeaseWorld, input = {}) => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openServices } from '../../../src/host/services.ts';
+import { openServices } from '../../../src/runtime/services.ts';
 import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
-import { Views } from '../../../src/engine/views.ts';
+import { Views } from '../../../src/engine/views/views.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';

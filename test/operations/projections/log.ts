@@ -1,7 +1,7 @@
 // What sources were, write by write, and what a projection may show of them at each read.
 import { setTimeout as delay } from 'node:timers/promises';
 import { canonical } from '../../../src/base/json.ts';
-import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../../src/definition/kinds.ts';
+import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../../src/definition/specs.ts';
 import { recompute, rowKey, visible } from '../../../src/definition/recompute.ts';
 import type { Random } from '../../support/random.ts';
 import type { Stage } from '../../support/stage.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/definition/kinds.ts';
-import { DeadLetters } from '../../../src/engine/dead-letters.ts';
-import { Views } from '../../../src/engine/views.ts';
-import { openViews } from '../../../src/engine/view-reader.ts';
-import type { App } from '../../../src/host/compose.ts';
+import type { Doc } from '../../../src/definition/specs.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { Views } from '../../../src/engine/views/views.ts';
+import { openViews } from '../../../src/engine/views/view-reader.ts';
+import type { App } from '../../../src/runtime/compose.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';

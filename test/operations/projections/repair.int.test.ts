@@ -2,8 +2,8 @@
 // or says why it can't, and a repair never tells of a success that changed nothing. docs/SPEC-rebuild.md, W6 to W10.
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeadLetters } from '../../../src/engine/dead-letters.ts';
-import type { App } from '../../../src/host/compose.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import type { App } from '../../../src/runtime/compose.ts';
 import { type VerifyOptions, formatVerification, verify } from '../../../src/operations/projections/verify.ts';
 import { cli } from '../../cli/cli.ts';
 import { Random } from '../../support/random.ts';

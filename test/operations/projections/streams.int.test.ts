@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { DeadLetters } from '../../../src/engine/dead-letters.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { MillraceError, messageOf } from '../../../src/base/errors.ts';
-import { ViewControl } from '../../../src/engine/view-control.ts';
-import { Views } from '../../../src/engine/views.ts';
+import { ViewControl } from '../../../src/engine/views/view-control.ts';
+import { Views } from '../../../src/engine/views/views.ts';
 import type { Page } from '../../../src/feed/reading/change.ts';
 import type { Fence } from '../../../src/feed/tenure/fence.ts';
 import { cli } from '../../cli/cli.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Doc, EmbedSpec } from '../../../src/definition/kinds.ts';
+import type { Doc, EmbedSpec } from '../../../src/definition/specs.ts';
 import { sameTold } from '../../../src/projections/embed/same-told.ts';
 
 const told = (set: EmbedSpec['set'], before: Doc | null, after: Doc | null): boolean =>

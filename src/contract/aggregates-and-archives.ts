@@ -1,0 +1,122 @@
+// G8 and G9: what aggregates and archives need beyond the rest.
+import { duration } from '../model/reader/quantity.ts';
+import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
+import { parseDate } from '../definition/date.ts';
+import { examplesOf } from '../definition/watcher.ts';
+import type { Contract } from './declared.ts';
+
+const DAY = 86_400_000;
+
+export function kinds(contract: Contract): Rule[] {
+  return [
+    {
+      id: 'G8',
+      title: 'An aggregate states its group, its measures and its empty groups, and its keys can’t fill up',
+      severity: 'error',
+      source: SOURCES.ours,
+      why: 'The group’s fields hold the sink’s whole key; there is at least one measure; what a delete does to the last row of a group is stated. Each source document leaves a contribution in its group’s partition, so a key with too many of them reaches 20 GB.',
+      mend: 'State what is missing; add a level to the sink’s key, such as the day.',
+      *check(facts) {
+        const rows = facts.rows.filter(({ kind }) => kind === 'aggregate');
+        if (rows.length === 0) {
+          yield missing('an aggregate');
+          return;
+        }
+        for (const row of rows) {
+          if (row.keys.length === 0) yield { message: `${row.name} states no group`, at: row.at };
+          if (row.measures.length === 0 && row.as === undefined)
+            yield { message: `${row.name} states no measure`, at: row.at };
+          const like = row.as === undefined ? row : facts.rows.find(({ name }) => name === row.as);
+          if (!like) yield { message: `${row.name} is "as ${row.as ?? ''}", which isn't there`, at: row.at };
+          const sink = facts.detail(row.sink?.container);
+          if (!sink) continue;
+          // A container whose examples hold a type for contributions, or whose deletes are handled, keeps them.
+          const bytes = 400;
+          const largest = facts.requirements?.relationships.find(
+            ({ parent, child, max }) =>
+              max !== undefined &&
+              sink.container.partitionKey.length === 1 &&
+              sink.container.partitionKey[0] === `/${parent.charAt(0).toLowerCase()}${parent.slice(1)}Id` &&
+              child.toLowerCase().startsWith((row.source?.type ?? '').toLowerCase()),
+          );
+          const gb = ((largest?.max ?? 0) * bytes) / 1e9;
+          if (gb > 20)
+            yield {
+              message: `${row.name}: contributions of the largest ${largest?.parent.toLowerCase() ?? ''} are ${n(gb)} GB in one key`,
+              at: row.at,
+              evidence: `${n(largest?.max ?? 0)} × ${bytes} B = ${n(gb)} GB > 20 GB`,
+            };
+        }
+      },
+    },
+    {
+      id: 'G9',
+      title: 'An archive states what leaves when, where it lies and who reads it',
+      severity: 'error',
+      source: SOURCES.ours,
+      why: 'The rule, the path and a pattern that reads cold data are stated; rule and date field are those of the code; and nothing expires by TTL before it could be archived and verified.',
+      mend: 'State what is missing, or correct the one that is wrong.',
+      *check(facts) {
+        const rows = facts.rows.filter(({ kind }) => kind === 'archive');
+        if (rows.length === 0) {
+          yield missing('an archive');
+          return;
+        }
+        for (const row of rows) {
+          const text = `${row.fieldsText} ${row.keyText} ${row.sourceText}`;
+          const after = duration(row.fieldsText);
+          const date = /\d{4}[-/]\d\d[-/]\d\d/.exec(row.fieldsText)?.[0];
+          if (after === undefined && date === undefined && !/\bwhere\b|\bwhen\b|\bonce\b/i.test(text))
+            yield { message: `${row.name} doesn't say what leaves when`, at: row.at };
+          if (!/blob|storage|path|container/i.test(row.sinkText) && row.sinkText === '')
+            yield { message: `${row.name} doesn't say where it lies`, at: row.at };
+          if (row.serves.length === 0) yield { message: `${row.name}: no pattern reads what is cold`, at: row.at };
+          const life = facts.detail(row.source?.container)?.container.defaultTtl ?? -1;
+          const need = (after ?? 0) + (row.lagMs ?? 0) + DAY;
+          if (life > 0 && life * 1000 < need)
+            yield {
+              message: `${row.name}: documents expire after ${n((life * 1000) / DAY)} d, before they are archived and verified`,
+              at: row.at,
+              evidence: `${n((after ?? 0) / DAY)} d + lag ${n((row.lagMs ?? 0) / DAY)} d + verifying 1 d = ${n(need / DAY)} d`,
+            };
+          const declared = contract.named(row.name);
+          if (declared?.spec.kind !== 'archive') continue;
+          const { rule, dateField } = declared.spec;
+          if (!new RegExp(String.raw`\b${dateField}\b`).test(text))
+            yield {
+              message: `${row.name} goes by ${dateField} in the code, which the document doesn't name`,
+              at: row.at,
+              related: [contract.at(declared, dateField)],
+            };
+          if (rule.kind === 'after' && after !== undefined && after !== rule.ms)
+            yield {
+              message: `${row.name} leaves after ${n(after / DAY)} d in the document and ${rule.text} in the code`,
+              at: row.at,
+              related: [contract.at(declared, 'after')],
+            };
+          if (rule.kind === 'before' && date !== undefined && parseDate(date) !== rule.ms)
+            yield {
+              message: `${row.name} leaves before ${date} in the document and ${rule.text} in the code`,
+              at: row.at,
+              related: [contract.at(declared, 'before')],
+            };
+          if ((rule.kind === 'after' && after === undefined) || (rule.kind === 'before' && date === undefined))
+            yield {
+              message: `${row.name} leaves ${rule.kind} ${rule.text} in the code; the document has another rule`,
+              at: row.at,
+              related: [contract.at(declared, rule.kind)],
+            };
+          if (facts.design) {
+            const examples = examplesOf(facts.design.model, declared.from);
+            if (examples.length > 0 && examples.every((example) => example[dateField] === undefined))
+              yield {
+                message: `${row.name} goes by ${dateField}, which no example of ${declared.from?.type ?? ''} has`,
+                at: contract.at(declared, dateField),
+                related: [facts.type(declared.from)?.at ?? row.at],
+              };
+          }
+        }
+      },
+    },
+  ];
+}

@@ -1,0 +1,19 @@
+// Group G: the code's projections against the document, both ways.
+import type { Rule } from '../model/rules/rule.ts';
+import { compareIds } from '../model/rules/index.ts';
+import type { Pipeline } from '../definition/specs.ts';
+import { Contract, type PipelineSource, type Unloadable } from './declared.ts';
+import { existence } from './existence.ts';
+import { fields } from './fields.ts';
+import { keys } from './keys.ts';
+import { kinds } from './aggregates-and-archives.ts';
+import { load } from './load.ts';
+import { start } from './start.ts';
+
+/** Without a pipeline they look at the document's section alone, and say what they couldn't check. */
+export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unloadable?: Unloadable): Rule[] {
+  const contract = new Contract(pipeline, source, unloadable);
+  return [existence, fields, keys, kinds, load, start]
+    .flatMap((rules) => rules(contract))
+    .toSorted((a, b) => compareIds(a.id, b.id));
+}

@@ -1,0 +1,104 @@
+// Everything a pipeline derives, in one form, each with its line in pipeline.ts.
+import type { Place } from '../model/model.ts';
+import type { DerivedSpec, Pipeline, SourceRef } from '../definition/specs.ts';
+import { feedReaders } from '../definition/pipeline.ts';
+
+/** The text of pipeline.ts, for lines. */
+export interface PipelineSource {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Why a pipeline.ts that is there can't be looked at. */
+export interface Unloadable {
+  readonly message: string;
+  readonly mend?: string;
+  readonly at: Place;
+}
+
+export interface Declared {
+  readonly name: string;
+  readonly kind: DerivedSpec['kind'];
+  readonly spec: DerivedSpec;
+  readonly from: SourceRef | undefined;
+  /** Joined types, parents of an embed apart. */
+  readonly joins: readonly SourceRef[];
+  readonly into: SourceRef | undefined;
+  readonly maxLag: string | undefined;
+  readonly onDelete: 'remove' | 'keep' | undefined;
+  readonly at: Place;
+}
+
+/** The part of a declaration that says what it writes. */
+export const writing = ({ kind }: Pick<Declared, 'kind'>): string =>
+  kind === 'aggregate' ? 'measures' : kind === 'embed' ? 'set' : 'map';
+
+export class Contract {
+  readonly pipeline: Pipeline | undefined;
+  readonly unloadable: Unloadable | undefined;
+  readonly declared: readonly Declared[];
+  readonly #source: PipelineSource | undefined;
+
+  constructor(pipeline: Pipeline | undefined, source: PipelineSource | undefined, unloadable?: Unloadable) {
+    this.pipeline = pipeline;
+    this.unloadable = unloadable;
+    this.#source = source;
+    this.declared = pipeline ? feedReaders(pipeline).map((spec) => this.#declare(spec)) : [];
+  }
+
+  named(name: string): Declared | undefined {
+    return this.declared.find((declared) => declared.name === name);
+  }
+
+  /**
+   * The line of a word inside a projection's declaration, or of the declaration. `within`: the part of it where the word
+   * is looked for (`map`, `measures`); its own line where the word isn't there.
+   */
+  at(declared: Declared, word?: string, within?: string): Place {
+    const from = within === undefined ? declared.at : this.at(declared, within);
+    if (!this.#source || word === undefined) return from;
+    const { name, at } = declared;
+    const lines = this.#source.text.split('\n');
+    const next = this.declared
+      .filter((other) => other.name !== name && other.at.line > at.line)
+      .map((other) => other.at.line)
+      .toSorted((a, b) => a - b)[0];
+    for (let line = from.line; line < Math.min(next ?? Infinity, lines.length + 1); line++) {
+      const text = lines[line - 1] ?? '';
+      for (let found = text.indexOf(word); found >= 0; found = text.indexOf(word, found + 1)) {
+        const around = `${text[found - 1] ?? ' '}${text[found + word.length] ?? ' '}`;
+        if (!/[\w$]/.test(around)) return { file: at.file, line };
+      }
+    }
+    return from;
+  }
+
+  #declare(spec: DerivedSpec): Declared {
+    return {
+      name: spec.name,
+      kind: spec.kind,
+      spec,
+      from: spec.kind === 'custom' ? spec.sources[0] : spec.from,
+      joins: joinsOf(spec),
+      into: 'into' in spec ? spec.into : undefined,
+      maxLag: 'maxLag' in spec ? spec.maxLag : undefined,
+      onDelete: 'onDelete' in spec ? spec.onDelete : undefined,
+      at: this.placeOf(spec.name),
+    };
+  }
+
+  /** Where the name stands as a string of its own, as names are unique in a pipeline; else its first line. */
+  placeOf(name: string): Place {
+    const { file = 'pipeline.ts', text = '' } = this.#source ?? {};
+    const at =
+      [`'${name}'`, `"${name}"`, `\`${name}\``].map((literal) => text.indexOf(literal)).find((index) => index >= 0) ??
+      0;
+    return { file, line: text.slice(0, at).split('\n').length };
+  }
+}
+
+function joinsOf(spec: DerivedSpec): readonly SourceRef[] {
+  if (spec.kind === 'copy') return spec.joins.map(({ of }) => of);
+  if (spec.kind === 'reference') return [spec.tenants];
+  return spec.kind === 'custom' ? spec.sources.slice(1) : [];
+}

@@ -1,0 +1,98 @@
+// G2 for embeds: what they write into a child, against the examples of the child.
+import { canonical, isObject } from '../base/json.ts';
+import type { Facts } from '../model/rules/facts.ts';
+import type { Verdict } from '../model/rules/rule.ts';
+import { typeRules } from '../definition/discriminator.ts';
+import type { Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
+import type { Model } from '../model/model.ts';
+import type { Contract, Declared } from './declared.ts';
+import { examplesOf } from '../definition/watcher.ts';
+import { jsonTypes } from './trace.ts';
+
+export function* embeddedFields(
+  facts: Facts,
+  contract: Contract,
+  declared: Declared,
+  spec: EmbedSpec,
+): Iterable<Verdict> {
+  const model = facts.design?.model;
+  if (!model || !contract.pipeline) return;
+  const items = examplesOf(model, spec.into).flatMap((child) => itemsOf(spec, child));
+  const written = allKept(spec, model, contract.pipeline);
+  for (const [field, set] of Object.entries(spec.set)) {
+    const at = contract.at(declared, field, 'set');
+    const there = items.map((item) => item[field]);
+    if (items.length > 0 && there.every((value) => value === undefined)) {
+      yield {
+        message: `${declared.name} embeds ${field}, which no example of ${spec.into.container} (${spec.into.type}) has`,
+        at,
+      };
+      continue;
+    }
+    const made = examplesOf(model, spec.from).flatMap((parent) => items.map((item) => valueOf(set, parent, item)));
+    const [ours, theirs] = [jsonTypes(made), jsonTypes(there)];
+    if (ours.size > 0 && theirs.size > 0 && [...ours].some((type) => !theirs.has(type)))
+      yield {
+        message: `${declared.name} embeds ${field} as ${[...ours].join(' or ')}; the examples have ${[...theirs].join(' or ')}`,
+        at,
+      };
+    for (const { parent, stated, child, item } of written) {
+      const [is, should] = [item[field], valueOf(set, parent, item)];
+      if (canonical(is ?? null) === canonical(should ?? null)) continue;
+      const from = String(parent['id']);
+      yield {
+        message: `${declared.name} embeds ${field} ${JSON.stringify(should ?? null)} of ${spec.from.type} ${from}; ${spec.into.type} ${String(child['id'])} says ${JSON.stringify(is ?? null)}`,
+        at: facts.example(child, facts.type(spec.into)?.at ?? at),
+        related: [facts.example(stated, facts.type(spec.from)?.at ?? at), at],
+      };
+    }
+  }
+}
+
+const valueOf = (set: EmbedSpec['set'][string], parent: Doc, item: Doc): unknown => {
+  try {
+    return set(parent, item);
+  } catch {
+    return undefined;
+  }
+};
+
+function itemsOf({ each }: EmbedSpec, child: Doc): Doc[] {
+  const list: unknown = each ? child[each.field] : [child];
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+/** A place in an example that the embed keeps, and the parent's example that says what it holds. */
+interface Kept {
+  /** Upcast, and as it stands in the document. */
+  readonly parent: Doc;
+  readonly stated: Doc;
+  readonly child: Doc;
+  readonly item: Doc;
+}
+
+function* kept(spec: EmbedSpec, model: Model, pipeline: Pipeline): Generator<Kept> {
+  const [ofParent, ofChild] = [typeRules(pipeline.sources, spec.from), typeRules(pipeline.sources, spec.into)];
+  const [own, each] = [Object.entries(spec.on), Object.entries(spec.each?.on ?? {})];
+  const theirs = [...own, ...each].map(([field]) => field);
+  const parents = examplesOf(model, spec.from).map((stored) => [stored, ofParent.upcast?.(stored) ?? stored] as const);
+  for (const child of examplesOf(model, spec.into)) {
+    if (ofChild.deleted?.(child)) continue;
+    for (const item of itemsOf(spec, child)) {
+      if (spec.when?.(item, child) === false) continue;
+      const key = canonical([...own.map(([, ours]) => child[ours]), ...each.map(([, ours]) => item[ours])]);
+      const match = parents.find(([, parent]) => canonical(theirs.map((field) => parent[field])) === key);
+      if (match && !(ofParent.deleted?.(match[1]) && spec.onDelete === 'remove'))
+        yield { parent: match[1], stated: match[0], child, item };
+    }
+  }
+}
+
+/** None where a function fails on an example: that is told elsewhere. */
+function allKept(spec: EmbedSpec, model: Model, pipeline: Pipeline): Kept[] {
+  try {
+    return [...kept(spec, model, pipeline)];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,253 @@
+// G1, G11, G12: what is named exists on both sides, nothing feeds itself, everything serves somebody.
+import type { Facts } from '../model/rules/facts.ts';
+import type { ProjectionRow, Reference } from '../model/documents.ts';
+import type { Place } from '../model/model.ts';
+import { type Rule, SOURCES, type Verdict, missing, n, noDesign } from '../model/rules/rule.ts';
+import { circles } from '../definition/field-flow.ts';
+import type { SourceRef } from '../definition/specs.ts';
+import { near } from '../base/near.ts';
+import type { Contract, Declared } from './declared.ts';
+
+export const noContract = missing('projections (section "Change Feed Projections", or pipeline.ts)');
+export const noSection = missing(
+  'the section "Change Feed Projections" (`millrace model format --projections` writes it)',
+);
+export const noPipeline = missing('pipeline.ts');
+
+/** Kinds that a document may call by another word. */
+const SAME_KIND: Readonly<Record<string, string>> = { reference: 'copy', send: 'react', custom: 'react' };
+const kindOf = (kind: string): string => kind.split(/[\s(,]/)[0]?.replace('denormalised', 'copy') ?? kind;
+
+export function existence(contract: Contract): Rule[] {
+  return [
+    {
+      id: 'G1',
+      title: 'Sources, sinks and projections exist on both sides',
+      severity: 'error',
+      source: SOURCES.ours,
+      why: 'A projection reads and writes what the document designs; the document has every projection of the code, and the code every one of the document, with the same kind, source and sink.',
+      mend: 'Correct the name, or write the other half; `millrace model format --projections` writes the section anew.',
+      *check(facts) {
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
+        for (const row of facts.rows) {
+          yield* refersTo(facts, [row.source, ...row.joins, row.sink], () => row.at, `Projection ${row.name}`);
+          if (!row.source) yield { message: `Projection ${row.name} names no source`, at: row.at };
+        }
+        for (const declared of contract.declared)
+          yield* refersTo(
+            facts,
+            [declared.from, ...declared.joins, declared.into],
+            ({ container }) => contract.at(declared, container),
+            `Projection ${declared.name}`,
+          );
+        if (!contract.pipeline) {
+          yield noPipeline;
+          return;
+        }
+        if (!facts.design?.projectionsAt) {
+          yield noSection;
+          return;
+        }
+        for (const declared of contract.declared) {
+          const row = facts.rows.find(({ name }) => name === declared.name);
+          if (row) yield* disagreements(contract, row, declared);
+          else {
+            const best = near(
+              declared.name,
+              facts.rows.map(({ name }) => name).filter((name) => !contract.named(name)),
+            );
+            yield {
+              message: `The code has projection ${declared.name}, which the document doesn't have${best === undefined ? '' : `: did you mean ${best}?`}`,
+              at: declared.at,
+              related: [facts.design.projectionsAt],
+            };
+          }
+        }
+        for (const row of facts.rows) {
+          if (contract.named(row.name)) continue;
+          const best = near(
+            row.name,
+            contract.declared
+              .map(({ name }) => name)
+              .filter((name) => !facts.rows.some((other) => other.name === name)),
+          );
+          yield {
+            message: `The document has projection ${row.name}, which the code doesn't have${best === undefined ? '' : `: did you mean ${best}?`}`,
+            at: row.at,
+          };
+        }
+      },
+    },
+    {
+      id: 'G11',
+      title: 'Projections don’t feed each other in a circle',
+      severity: 'error',
+      source: SOURCES.ours,
+      why: 'A change that comes back to its source is a change again, without end. Reading a type that another projection writes is fine as long as no circle closes.',
+      mend: 'Write into another type, or let one of them read fields that none of the others writes.',
+      *check(facts) {
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
+        if (contract.pipeline && facts.design) {
+          for (const names of circles(contract.pipeline, facts.design.model)) {
+            const [first = ''] = names;
+            yield {
+              message: `${[...names, first].join(' → ')}: what is written comes back`,
+              at: contract.named(first)?.at ??
+                facts.design.model.containers[0]?.at ?? { file: facts.design.file, line: 1 },
+            };
+          }
+        }
+        const rows = facts.rows.filter(({ sink, source, kind }) => sink && source && kind !== 'embed');
+        const seen = new Set<string>();
+        for (const row of rows) {
+          const circle = walk(row, rows, [row]);
+          const key =
+            circle
+              ?.map(({ name }) => name)
+              .toSorted()
+              .join() ?? '';
+          if (!circle || seen.has(key)) continue;
+          seen.add(key);
+          yield {
+            message: `${[...circle, row].map(({ name }) => name).join(' → ')}: what is written comes back`,
+            at: row.at,
+          };
+        }
+      },
+    },
+    {
+      id: 'G12',
+      title: 'Every projection serves a pattern, which is mapped to its sink',
+      severity: 'warning',
+      source: SOURCES.ours,
+      why: 'A copy that nobody reads costs its writes for nothing. A pattern that a projection serves is answered from its sink; and a frequent query across partitions has a projection, or a reason against one. The evidence has the update rate at which reading across partitions would be cheaper.',
+      mend: 'State the patterns under Serves; map them to the sink.',
+      *check(facts) {
+        if (facts.rows.length === 0) {
+          yield noSection;
+          return;
+        }
+        for (const row of facts.rows) {
+          if (row.serves.length === 0) yield { message: `${row.name} serves no pattern`, at: row.at };
+          const sink = facts.detail(row.sink?.container);
+          if (!sink || row.kind === 'embed') continue;
+          for (const id of row.serves) {
+            const rows = facts.design?.mapping.filter(({ ids }) => ids.includes(id)) ?? [];
+            if (rows.length > 0 && !rows.some(({ containers }) => containers.includes(sink.container.name)))
+              yield {
+                severity: 'error',
+                message: `${row.name} serves ${id}, which is mapped to ${rows.flatMap(({ containers }) => containers).join(', ') || 'nothing'} instead of ${sink.container.name}`,
+                at: row.at,
+                related: rows.map(({ at }) => at),
+              };
+          }
+        }
+        for (const { row, detail, peak } of facts.accesses) {
+          const partitions = facts.partitions(detail);
+          if (
+            !row.operations.includes('cross-partition') ||
+            row.ids.some((id) => facts.rows.some(({ serves }) => serves.includes(id))) ||
+            (peak ?? 0) < facts.settings.frequent
+          )
+            continue;
+          const saved = (peak ?? 0) * 2.5 * partitions;
+          const write = facts.estimate('replace', detail);
+          yield {
+            message: `Row ${row.printed} asks across partitions ${n(peak ?? 0)} times a second, and no projection serves it`,
+            at: row.at,
+            evidence: `${n(peak ?? 0)}/s × 2.5 × ${partitions} = ${n(saved)} RU/s; a copy at ${n(write)} RU an update is cheaper below ${n(saved / write)} updates/s`,
+          };
+        }
+      },
+    },
+  ];
+}
+
+function* refersTo(
+  facts: Facts,
+  references: readonly (Reference | SourceRef | undefined)[],
+  place: (of: Reference | SourceRef) => Place,
+  who: string,
+): Iterable<Verdict> {
+  if (!facts.design) {
+    yield noDesign;
+    return;
+  }
+  const told = new Set<string>();
+  for (const of of references) {
+    if (!of || told.has(`${of.container} ${of.type ?? ''}`)) continue;
+    told.add(`${of.container} ${of.type ?? ''}`);
+    const detail = facts.detail(of.container);
+    if (!detail)
+      yield {
+        message: `${who} names container ${of.container}, which has no design`,
+        at: place(of),
+        mend: facts.suggest(of.container),
+      };
+    else if (of.type !== undefined && !detail.container.types.some(({ name }) => name === of.type)) {
+      const names = detail.container.types.map(({ name }) => name);
+      const best = near(of.type, names);
+      yield {
+        message: `${who} names ${of.container} (${of.type}), but ${detail.container.name} has no example of that type`,
+        at: place(of),
+        mend: best === undefined ? `There are: ${names.join(', ')}.` : `Did you mean ${best}?`,
+        related: [detail.container.at],
+      };
+    }
+  }
+}
+
+function* disagreements(contract: Contract, row: ProjectionRow, declared: Declared): Iterable<Verdict> {
+  const say = (what: string, document: string, code: string, of?: SourceRef): Verdict => ({
+    message: `${row.name}: ${what} is ${document} in the document and ${code} in the code`,
+    at: row.at,
+    related: [contract.at(declared, of?.container)],
+  });
+  const kind = kindOf(row.kind);
+  if (kind !== '' && kind !== declared.kind && kind !== SAME_KIND[declared.kind])
+    yield say('the kind', row.kind, declared.kind);
+  const print = (of: Reference | undefined): string =>
+    of ? `${of.container}${of.type === undefined ? '' : ` (${of.type})`}` : 'none';
+  const differ = (a: Reference | undefined, b: SourceRef | undefined): boolean =>
+    a !== undefined &&
+    b !== undefined &&
+    (a.container.toLowerCase() !== b.container.toLowerCase() || (a.type !== undefined && a.type !== b.type));
+  if (differ(row.source, declared.from))
+    yield say('the source', print(row.source), print(declared.from), declared.from);
+  if (differ(row.sink, declared.into)) yield say('the sink', print(row.sink), print(declared.into), declared.into);
+  if (row.sink === undefined && declared.into && row.kind !== 'embed')
+    yield say('the sink', row.sinkText || 'none', print(declared.into), declared.into);
+  if (declared.kind === 'copy') {
+    const key = (of: Reference): string => `${of.container} ${of.type ?? ''}`;
+    const [ours, theirs] = [new Set(row.joins.map(key)), new Set(declared.joins.map(key))];
+    for (const of of declared.joins)
+      if (!ours.has(key(of)) && !ours.has(`${of.container} `))
+        yield say(`the join of ${print(of)}`, 'absent', 'declared', of);
+    for (const of of row.joins)
+      if (!theirs.has(key(of)) && of.type !== undefined) yield say(`the join of ${print(of)}`, 'stated', 'absent');
+  }
+}
+
+function walk(
+  start: ProjectionRow,
+  rows: readonly ProjectionRow[],
+  path: readonly ProjectionRow[],
+): readonly ProjectionRow[] | undefined {
+  const last = path.at(-1);
+  for (const next of rows) {
+    const fed = [next.source, ...next.joins].some(
+      (of) => of?.container === last?.sink?.container && of?.type === last?.sink?.type,
+    );
+    if (!fed) continue;
+    if (next === start) return path;
+    const further = path.includes(next) ? undefined : walk(start, rows, [...path, next]);
+    if (further) return further;
+  }
+  return undefined;
+}

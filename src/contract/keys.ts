@@ -1,0 +1,280 @@
+// G5, G6, G7: where a derived document lies, what it is called, and what becomes of it.
+import { canonical } from '../base/json.ts';
+import type { Facts } from '../model/rules/facts.ts';
+import { type Rule, SOURCES, type Verdict, missing, noDesign } from '../model/rules/rule.ts';
+import { aggregateId } from '../definition/sink-id.ts';
+import type { Doc } from '../definition/specs.ts';
+import { type Contract, type Declared, writing } from './declared.ts';
+import { noContract } from './existence.ts';
+import { examplesOf } from '../definition/watcher.ts';
+import { type Whole, depends, outputsOf, trace } from './trace.ts';
+
+const wholes = (contract: Contract): (Declared & { spec: Whole })[] =>
+  contract.declared.filter(
+    (declared): declared is Declared & { spec: Whole } =>
+      declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference',
+  );
+
+const value = (doc: Doc, path: string): unknown =>
+  path
+    .split('/')
+    .slice(1)
+    .reduce<unknown>(
+      (step, name) => (typeof step === 'object' && step !== null ? (step as Doc)[name] : undefined),
+      doc,
+    );
+
+const idOf = (spec: Whole, output: Doc): unknown => {
+  if (spec.kind !== 'aggregate') return output['id'];
+  const measures = new Set(Object.keys(spec.measures));
+  return aggregateId(
+    spec.into.type,
+    Object.fromEntries(Object.entries(output).filter(([field]) => !measures.has(field))),
+  );
+};
+
+export function keys(contract: Contract): Rule[] {
+  return [
+    {
+      id: 'G5',
+      title: 'The sink’s key comes from the source, and a change of it moves the document',
+      severity: 'error',
+      source: SOURCES.ours,
+      why: 'Every level of the sink’s partition key is named in the key mapping, and the code gives it a value for every example. A projection that is declared `stable` keeps no locator: then no write may change what its key is made of.',
+      mend: 'Name the level in the key mapping; take `stable` away where a pattern changes the field.',
+      *check(facts) {
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
+        for (const row of facts.rows) {
+          const sink = facts.detail(row.sink?.container);
+          if (!sink || row.kind === 'embed') continue;
+          const lacking = sink.container.partitionKey.filter(
+            (path) => !row.keys.includes(path.split('/').at(-1) ?? ''),
+          );
+          if (lacking.length > 0)
+            yield {
+              message: `${row.name}: the key mapping leaves ${lacking.join(', ')} of ${sink.container.name} open`,
+              at: row.at,
+              related: [facts.place(sink, 'partitionKey')],
+            };
+          const levels = sink.container.partitionKey.map((path) => path.split('/').at(-1) ?? '');
+          const foreign = row.kind === 'copy' ? row.keys.filter((field) => !levels.includes(field)) : [];
+          if (foreign.length > 0 && lacking.length === 0)
+            yield {
+              message: `${row.name}: the key mapping names ${foreign.join(', ')}, which is no level of ${sink.container.name}'s key`,
+              at: row.at,
+              related: [facts.place(sink, 'partitionKey')],
+            };
+          const declared = wholes(contract).find(({ name }) => name === row.name);
+          if (declared?.spec.kind === 'aggregate' && contract.pipeline && facts.design) {
+            const measures = new Set(Object.keys(declared.spec.measures));
+            const [run] = trace(declared.spec, facts.design.model, contract.pipeline).runs;
+            const group = Object.keys(run?.output ?? {}).filter((field) => !measures.has(field));
+            const differ = [
+              ...group.filter((field) => !row.keys.includes(field)),
+              ...row.keys.filter((field) => !group.includes(field)),
+            ];
+            if (run && differ.length > 0)
+              yield {
+                message: `${row.name} groups by ${row.keys.join(', ')} in the document and by ${group.join(', ')} in the code`,
+                at: row.at,
+                related: [contract.at(declared, 'groupBy')],
+              };
+          }
+        }
+        if (!contract.pipeline || !facts.design) return;
+        for (const declared of wholes(contract)) {
+          const container = facts.detail(declared.into?.container)?.container;
+          if (!container) continue;
+          const { spec } = declared;
+          const { runs } = trace(spec, facts.design.model, contract.pipeline);
+          for (const path of container.partitionKey) {
+            const none = runs.find(({ output }) => value(output, path) === undefined);
+            if (none && path !== '/id')
+              yield {
+                message: `${declared.name} leaves ${path} of ${container.name} open for ${String(none.source['id'])}`,
+                at: contract.at(declared, path.slice(1), spec.kind === 'aggregate' ? 'groupBy' : 'map'),
+                related: [facts.detail(container.name)?.container.places.partitionKey ?? container.at],
+              };
+          }
+          yield* unstable(facts, contract, declared, container.partitionKey);
+          yield* foreignJoin(facts, contract, declared);
+        }
+      },
+    },
+    {
+      id: 'G6',
+      title: 'The sink’s ids are the same every time, and no two are equal',
+      severity: 'error',
+      source: SOURCES.ours,
+      why: 'A source’s id is unique only within its partition key. Where the sink’s key and id hold nothing of a level of the source’s key, two documents may become one, unless the document says that the id is unique. The functions are run twice, and with each level changed.',
+      mend: 'Put the source’s key into the id, or say how wide the id is unique.',
+      *check(facts) {
+        if (!contract.pipeline) {
+          yield missing('pipeline.ts');
+          return;
+        }
+        if (!facts.design) {
+          yield noDesign;
+          return;
+        }
+        for (const declared of wholes(contract)) {
+          const { spec } = declared;
+          const [source, sink] = [facts.detail(declared.from?.container), facts.detail(declared.into?.container)];
+          if (!source || !sink) continue;
+          const { runs } = trace(spec, facts.design.model, contract.pipeline);
+          const again = trace(spec, facts.design.model, contract.pipeline).runs;
+          const place = contract.at(declared, 'id', writing(declared));
+          const identity = (output: Doc): unknown => [
+            sink.container.partitionKey.map((path) => value(output, path) ?? null),
+            idOf(spec, output),
+          ];
+          const changed = runs.findIndex(({ output }, index) => canonical(output) !== canonical(again[index]?.output));
+          if (changed >= 0)
+            yield {
+              message: `${declared.name} makes another document of ${String(runs[changed]?.source['id'])} the second time`,
+              at: declared.at,
+            };
+          if (spec.kind === 'aggregate') continue;
+          const untyped = runs.find(({ output }) => typeof output['id'] !== 'string' || output['id'] === '');
+          if (untyped) yield { message: `${declared.name} gives ${String(untyped.source['id'])} no id`, at: place };
+          if (spec.kind !== 'copy') continue;
+          const unique = [source, sink].some((detail) =>
+            detail.prose.some(
+              ({ label, text }) =>
+                /document types|attributes|^id$/i.test(label ?? '') && /\bunique\b|guid|uuid|唯一/i.test(text),
+            ),
+          );
+          const [run] = runs;
+          if (!run || unique) continue;
+          for (const path of [...source.container.partitionKey, '/id']) {
+            const field = path.split('/')[1] ?? '';
+            if (!depends(run.source, field, (doc) => identity(outputsOf(spec, doc, run.joined)[0] ?? {})))
+              yield {
+                message: `${declared.name}: neither key nor id of ${sink.container.name} holds ${field} of ${source.container.name}, so two documents may become one`,
+                at: place,
+              };
+          }
+        }
+      },
+    },
+    {
+      id: 'G7',
+      title: 'What a delete does is declared, and the same on both sides',
+      severity: 'error',
+      source: SOURCES.ours,
+      why: 'A source with a delete marker needs its rule in the code, else marked documents stay in every copy and sum. The column Deletes says remove or subtract, or keep.',
+      mend: 'Add `source({ of, deleted })`; state Deletes.',
+      *check(facts) {
+        if (facts.rows.length === 0 && contract.declared.length === 0) {
+          yield noContract;
+          return;
+        }
+        for (const row of facts.rows) {
+          const [life, own] = [row.source, row.sink].map(
+            (of) => facts.detail(of?.container)?.container.defaultTtl ?? -1,
+          );
+          if (own !== undefined && own > 0 && life === -1)
+            yield {
+              message: `${row.name}: what it writes expires after ${own} s, though its source doesn't`,
+              at: facts.detail(row.sink?.container)?.container.places.defaultTtl ?? row.at,
+              related: [row.at],
+            };
+          if (row.deletes === '') yield { message: `${row.name}: what a delete does isn't stated`, at: row.at };
+          const declared = contract.named(row.name);
+          if (!declared?.onDelete || row.deletes === '') continue;
+          const keeps = /\bkeep|\bstay|\bnothing|\bignore|保留/i.test(row.deletes);
+          if (keeps !== (declared.onDelete === 'keep'))
+            yield {
+              message: `${row.name}: a delete is "${row.deletes}" in the document and ${declared.onDelete} in the code`,
+              at: row.at,
+              related: [contract.at(declared, 'onDelete')],
+            };
+        }
+        if (!contract.pipeline || !facts.design) return;
+        const told = new Set<string>();
+        for (const { from, at, kind } of contract.declared) {
+          const key = `${from?.container ?? ''} ${from?.type ?? ''}`;
+          if (!from || told.has(key) || kind === 'archive') continue;
+          told.add(key);
+          const marked = examplesOf(facts.design.model, from).filter((example) =>
+            Object.keys(example).some((field) => /^(is)?deleted(At)?$|^removedAt$/i.test(field)),
+          );
+          const [example] = marked;
+          if (!example) continue;
+          const rules = contract.pipeline.sources.find(
+            ({ container, type }) => container === from.container && type === from.type,
+          );
+          let sees = rules?.feed === 'all-versions';
+          try {
+            sees ||= rules?.deleted?.(example) ?? false;
+          } catch {
+            sees = false;
+          }
+          if (!sees)
+            yield {
+              message: `${from.container} (${from.type}) has a delete marker, which the code's source() doesn't see`,
+              at: facts.type(from)?.at ?? at,
+              related: [at],
+            };
+        }
+      },
+    },
+  ];
+}
+
+/** `stable`, though a pattern changes a field that key or group is made of. */
+function* unstable(
+  facts: Facts,
+  contract: Contract,
+  declared: Declared & { spec: Whole },
+  paths: readonly string[],
+): Iterable<Verdict> {
+  if (!declared.spec.stable || !contract.pipeline || !facts.design) return;
+  const [run] = trace(declared.spec, facts.design.model, contract.pipeline).runs;
+  if (!run) return;
+  const { spec } = declared;
+  const identity = (doc: Doc): unknown => {
+    const [output = {}] = outputsOf(spec, doc, run.joined);
+    return [paths.map((path) => value(output, path) ?? null), idOf(spec, output)];
+  };
+  for (const { row, detail, pattern } of facts.accesses) {
+    const [operation] = row.operations;
+    if (
+      facts.detail(declared.from?.container) !== detail ||
+      operation === undefined ||
+      !['replace', 'patch', 'upsert'].includes(operation) ||
+      !pattern
+    )
+      continue;
+    const changed = Object.keys(run.source).filter((field) =>
+      new RegExp(String.raw`\b${field}\b`).test(pattern.attributes),
+    );
+    for (const field of changed) {
+      if (field !== 'id' && depends(run.source, field, identity))
+        yield {
+          message: `${declared.name} is declared stable, but pattern ${pattern.printed} changes ${field}, which its key is made of`,
+          at: contract.at(declared, 'stable'),
+          related: [pattern.at],
+        };
+    }
+  }
+}
+
+/** A join is by id and key: a field beyond them was part of the key once, or is to be. */
+function* foreignJoin(facts: Facts, contract: Contract, declared: Declared & { spec: Whole }): Iterable<Verdict> {
+  if (declared.spec.kind !== 'copy') return;
+  for (const { name, of, on } of declared.spec.joins) {
+    const container = facts.detail(of.container)?.container;
+    const more = Object.keys(on).filter((field) => field !== 'id' && !container?.partitionKey.includes(`/${field}`));
+    if (container && container.partitionKey.length > 0 && more.length > 0)
+      yield {
+        severity: 'warning',
+        message: `${declared.name} joins ${name} by ${more.join(', ')} too, which is neither id nor key of ${container.name}`,
+        at: contract.at(declared, name),
+        related: [container.places.partitionKey ?? container.at],
+      };
+  }
+}

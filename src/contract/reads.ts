@@ -1,0 +1,44 @@
+// What embeds, reactions, sinks outside and events read: functions whose results the examples say nothing of.
+import { isObject } from '../base/json.ts';
+import type { Model } from '../model/model.ts';
+import { typeRules } from '../definition/discriminator.ts';
+import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
+import { Watcher, examplesOf } from '../definition/watcher.ts';
+
+/** Fields that the functions of such a declaration read, those that no example has apart. */
+export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipeline): Pick<Watcher, 'read' | 'unknown'> {
+  const watcher = new Watcher(model);
+  if (spec.kind === 'custom') return watcher;
+  const { upcast, deleted } = typeRules(pipeline.sources, spec.from);
+  // Fields of an upcast document are those of no example.
+  if (upcast) return watcher;
+  for (const example of examplesOf(model, spec.from)) {
+    if (attempt(() => deleted?.(example)) === true) continue;
+    const doc = watcher.watch(example, spec.from);
+    if (spec.kind === 'embed') readByEmbed(spec, doc, model, watcher);
+    if (spec.kind === 'react') attempt(() => spec.when?.(doc));
+    if ('where' in spec) attempt(() => spec.where?.(doc));
+    if (spec.kind === 'send' || spec.kind === 'publish') attempt(() => spec.map?.(doc));
+  }
+  return watcher;
+}
+
+function readByEmbed(spec: EmbedSpec, parent: Doc, model: Model, watcher: Watcher): void {
+  for (const example of examplesOf(model, spec.into)) {
+    const child = watcher.watch(example, spec.into);
+    const list: unknown = spec.each ? child[spec.each.field] : [child];
+    for (const item of Array.isArray(list) ? list.filter(isObject) : []) {
+      attempt(() => spec.when?.(item, child));
+      for (const set of Object.values(spec.set)) attempt(() => set(parent, item));
+    }
+  }
+}
+
+/** What throws on an example has read until then what it reads. */
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}

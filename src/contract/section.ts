@@ -1,0 +1,222 @@
+// Writes `## Change Feed Projections` from the pipeline. Rows that agree with the code stay as they are, byte for byte.
+import type { Design, ProjectionRow } from '../model/documents.ts';
+import { duration } from '../model/reader/quantity.ts';
+import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
+import type { Doc, Pipeline, SourceRef } from '../definition/specs.ts';
+import { Contract, type Declared } from './declared.ts';
+import { type Run, type Whole, depends, outputsOf, trace } from './trace.ts';
+
+const HEADERS = [
+  'Projection',
+  'Kind',
+  'Source (type)',
+  'Sink (type)',
+  'Key mapping',
+  'Fields / measures',
+  'Serves',
+  'Max lag',
+  'Deletes',
+  'Start',
+] as const;
+
+/** The document's text with the section as the pipeline has it; the same text where it is so already. */
+export function withProjections(document: string, design: Design, pipeline: Pipeline): string {
+  const mark = document.startsWith('\uFEFF') ? '\uFEFF' : '';
+  const text = document.slice(mark.length);
+  const newline = text.includes('\r\n') ? '\r\n' : '\n';
+  const contract = new Contract(pipeline, undefined);
+  const span = tableSpans(text, design.file, 'projections')[0];
+  return mark + (span ? refreshed(text, span, design, contract, newline) : inserted(text, design, contract, newline));
+}
+
+function refreshed(text: string, span: TableSpan, design: Design, contract: Contract, newline: string): string {
+  let result = '';
+  let from = 0;
+  const seen = new Set<string>();
+  for (const { line, start, end } of span.rows) {
+    const row = design.projections.find(({ at }) => at.line === line);
+    const declared = row && contract.named(row.name);
+    result += text.slice(from, start);
+    from = end;
+    if (row && declared) {
+      seen.add(row.name);
+      result += agrees(row, declared, contract, design)
+        ? text.slice(start, end)
+        : rowText(cellsOf(declared, contract, design, row), span.headers);
+    } else if (!row) result += text.slice(start, end);
+    // A row without its projection goes, with its line's end.
+    else result = result.replace(/\r?\n$/, '');
+  }
+  const added = contract.declared
+    .filter(({ name }) => !seen.has(name))
+    .map((declared) => newline + rowText(cellsOf(declared, contract, design), span.headers));
+  return result + added.join('') + text.slice(from);
+}
+
+/** After the mapping's section, or at the end. */
+function inserted(text: string, design: Design, contract: Contract, newline: string): string {
+  const head = [`| ${HEADERS.join(' | ')} |`, `|${HEADERS.map(() => '---|').join('')}`];
+  const rows = contract.declared.map((declared) => rowText(cellsOf(declared, contract, design), HEADERS));
+  const section = ['## Change Feed Projections', ...head, ...rows].join(newline);
+  const mapping = design.headings.findLast(({ section: name }) => name === 'mapping');
+  const next =
+    mapping && design.headings.find(({ at, section: name }) => at.line > mapping.at.line && name !== 'mapping');
+  if (!next) return `${text.trimEnd()}${newline}${newline}${section}${newline}`;
+  const offset = offsetOf(text, next.at.line);
+  return `${text.slice(0, offset)}${section}${newline}${newline}${text.slice(offset)}`;
+}
+
+function offsetOf(text: string, line: number): number {
+  let offset = 0;
+  for (let at = 1; at < line; at++) offset = text.indexOf('\n', offset) + 1;
+  return offset;
+}
+
+type Cells = Readonly<Record<(typeof HEADERS)[number], string>>;
+
+/** In the order of the table's own columns; unknown ones stay empty. */
+function rowText(cells: Cells, headers: readonly string[]): string {
+  const words = (header: string): string => header.toLowerCase().replaceAll(/[^a-z]/g, '');
+  const cell = (header: string): string => {
+    const name =
+      HEADERS.find((own) => words(own) === words(header)) ??
+      HEADERS.find(
+        (own) =>
+          words(header).length > 2 && (words(own).startsWith(words(header)) || words(header).startsWith(words(own))),
+      );
+    return name === undefined ? '' : cells[name].replaceAll('|', String.raw`\|`);
+  };
+  return `| ${headers.map(cell).join(' | ')} |`;
+}
+
+/** What a document says in its own words is kept where it means what the code does. */
+function agrees(row: ProjectionRow, declared: Declared, contract: Contract, design: Design): boolean {
+  const same = (a: { container: string; type?: string } | undefined, b: SourceRef | undefined): boolean =>
+    a?.container === b?.container && (a?.type === undefined || a.type === b?.type);
+  if (row.kind.split(/\W/)[0] !== declared.kind || !same(row.source, declared.from) || !same(row.sink, declared.into))
+    return false;
+  if (declared.maxLag !== undefined && row.lagMs !== duration(declared.maxLag)) return false;
+  if (declared.onDelete !== undefined && (declared.onDelete === 'keep') !== /\bkeep/i.test(row.deletes)) return false;
+  if (differ(row.joins.map(print), declared.joins.map(print))) return false;
+  if (declared.spec.kind !== 'aggregate') return true;
+  const wanted = groupOf(declared, contract, design);
+  if (wanted.length > 0 && differ(wanted, row.keys)) return false;
+  const like = row.as === undefined ? row : design.projections.find(({ name }) => name === row.as);
+  const stated = new Map((like?.measures ?? []).map(({ field, kind }) => [field, kind]));
+  const code = Object.entries(declared.spec.measures);
+  return stated.size === code.length && code.every(([field, { kind }]) => stated.get(field) === kind);
+}
+
+const differ = (a: readonly string[], b: readonly string[]): boolean =>
+  a.some((one) => !b.includes(one)) || b.some((one) => !a.includes(one));
+
+const print = ({ container, type }: { container: string; type?: string }): string => `${container} (${type ?? ''})`;
+const runsOf = (declared: Declared, { pipeline }: Contract, { model }: Design): readonly Run[] =>
+  pipeline && isWhole(declared) ? trace(declared.spec, model, pipeline).runs : [];
+const isWhole = (declared: Declared): declared is Declared & { spec: Whole } =>
+  declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference';
+
+function groupOf(declared: Declared, contract: Contract, design: Design): string[] {
+  if (declared.spec.kind !== 'aggregate') return [];
+  const measures = new Set(Object.keys(declared.spec.measures));
+  return Object.keys(runsOf(declared, contract, design)[0]?.output ?? {}).filter((field) => !measures.has(field));
+}
+
+function cellsOf(declared: Declared, contract: Contract, design: Design, row?: ProjectionRow): Cells {
+  const { name, kind, from, joins, into, spec, maxLag, onDelete } = declared;
+  const key =
+    (into && design.model.containers.find(({ name: container }) => container === into.container)?.partitionKey) ?? [];
+  const levels = key.map((path) => path.slice(1));
+  const group = groupOf(declared, contract, design);
+  const keyed: Partial<Record<Declared['kind'], string>> = {
+    aggregate: `[${(group.length > 0 ? group : levels).join(', ')}]`,
+    archive:
+      spec.kind === 'archive'
+        ? `${[...(spec.tenantField === undefined ? [] : [spec.tenantField]), 'yyyy', 'mm'].join('/')} of ${spec.dateField}; id = id`
+        : '',
+    copy: `${levels.join(', ')}; id = id`,
+    reference: levels.join(', '),
+    embed:
+      spec.kind === 'embed'
+        ? Object.entries({ ...spec.on, ...spec.each?.on })
+            .map(([theirs, ours]) => `${ours} = ${theirs}`)
+            .join(', ')
+        : '',
+  };
+  const sinks: Partial<Record<Declared['kind'], string>> = {
+    archive: `blob:${name}`,
+    publish: spec.kind === 'publish' ? `hub:${spec.to}` : '',
+  };
+  return {
+    Projection: name,
+    Kind: kind,
+    'Source (type)': `${from ? print(from) : ''}${joins.length > 0 ? ` with ${joins.map(print).join(', ')}` : ''}`,
+    'Sink (type)': into ? print(into) : (sinks[kind] ?? ''),
+    'Key mapping': keyed[kind] ?? '',
+    'Fields / measures': fieldsOf(declared, contract, design, levels),
+    Serves: (row?.serves ?? served(declared, design)).map((id) => `#${id}`).join(', '),
+    'Max lag': maxLag ?? row?.lagText ?? '',
+    Deletes: onDelete === 'keep' || kind === 'archive' ? 'keep' : kind === 'aggregate' ? 'subtract' : 'remove',
+    Start: row?.start || 'backfill',
+  };
+}
+
+function fieldsOf(declared: Declared, contract: Contract, design: Design, levels: readonly string[]): string {
+  const { spec } = declared;
+  if (spec.kind === 'aggregate')
+    return Object.entries(spec.measures)
+      .map(([field, measure]) => `${field} = ${measure.kind}`)
+      .join('; ');
+  if (spec.kind === 'embed') return Object.keys(spec.set).join(', ');
+  if (spec.kind === 'archive')
+    return `all; ${spec.rule.kind === 'always' ? 'where it says so' : spec.rule.kind === 'after' ? `${spec.rule.text} after ${spec.dateField}` : `${spec.dateField} before ${spec.rule.text}`}`;
+  const [run] = runsOf(declared, contract, design);
+  if (!run || !isWhole(declared)) return 'all';
+  const plain = Object.keys(run.output).filter((field) => field !== 'id' && !levels.includes(field));
+  return plain.map((field) => originOf(field, run, declared.spec)).join(', ');
+}
+
+/** `status`, or `customer.name → customerName` where the field is another one's value unchanged. */
+function originOf(target: string, run: Run, spec: Whole): string {
+  const make = (source: Doc, joined: Run['joined']): unknown => outputsOf(spec, source, joined)[0]?.[target];
+  const unchanged = (doc: Doc, field: string): boolean => doc[field] !== undefined && doc[field] === run.output[target];
+  for (const field of [target, ...Object.keys(run.source)]) {
+    if (unchanged(run.source, field) && depends(run.source, field, (doc) => make(doc, run.joined)))
+      return field === target ? target : `${field} → ${target}`;
+  }
+  for (const [alias, doc] of Object.entries(run.joined)) {
+    for (const field of Object.keys(doc ?? {})) {
+      if (
+        doc &&
+        unchanged(doc, field) &&
+        depends(doc, field, (changed) => make(run.source, { ...run.joined, [alias]: changed }))
+      )
+        return `${alias}.${field} → ${target}`;
+    }
+  }
+  return target;
+}
+
+/** Patterns that the mapping reads from the sink; those that name another type of it aside. */
+function served({ into, name }: Declared, { mapping }: Design): string[] {
+  // What leaves for elsewhere is read by the rows that name it.
+  if (!into)
+    return [
+      ...new Set(
+        mapping
+          .filter(({ operationText, notes }) => `${operationText} ${notes}`.includes(name))
+          .flatMap(({ ids }) => ids),
+      ),
+    ];
+  const rows = mapping.filter(
+    ({ containers, operations }) =>
+      into &&
+      containers.includes(into.container) &&
+      operations.some((operation) => operation === 'point-read' || operation === 'query'),
+  );
+  const mine = rows.filter(({ queries, notes }) => {
+    const text = `${queries.map((query) => query.text).join(' ')} ${notes}`;
+    return into && new RegExp(String.raw`\b${into.type}\b`).test(text);
+  });
+  return [...new Set((mine.length > 0 ? mine : rows).flatMap(({ ids }) => ids))];
+}

@@ -1,0 +1,129 @@
+// What a declaration's functions make of the document's examples: fields, JSON types, and what depends on what.
+import { canonical } from '../base/json.ts';
+import { messageOf } from '../base/errors.ts';
+import type { Model } from '../model/model.ts';
+import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec } from '../definition/specs.ts';
+import { typeRules } from '../definition/discriminator.ts';
+import { type Read, Watcher, examplesOf } from '../definition/watcher.ts';
+
+/** One run on one example. */
+export interface Run {
+  readonly source: Doc;
+  readonly joined: Readonly<Record<string, Doc | null>>;
+  readonly output: Doc;
+}
+
+export interface Trace {
+  readonly runs: readonly Run[];
+  /** Every field that was read. */
+  readonly read: readonly Read[];
+  /** Fields that were read and that no example has. */
+  readonly unknown: readonly Read[];
+  /** A function threw on an example. */
+  readonly failed: string | undefined;
+}
+
+export type Whole = CopySpec | AggregateSpec | ReferenceSpec;
+
+/** Runs a projection on every example of its source; joins take the matching example, or the first. */
+export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
+  const watcher = new Watcher(model);
+  const runs: Run[] = [];
+  let failed: string | undefined;
+  const rules = typeRules(pipeline.sources, spec.from);
+  for (const stored of examplesOf(model, spec.from)) {
+    try {
+      const doc = rules.upcast ? rules.upcast(stored) : stored;
+      const source = rules.upcast ? doc : watcher.watch(doc, spec.from);
+      if (rules.deleted?.(doc) || spec.where?.(source) === false) continue;
+      const joined: Record<string, Doc | null> = {};
+      const plain: Record<string, Doc | null> = {};
+      if (spec.kind === 'copy') {
+        for (const { name, of, on } of spec.joins) {
+          const all = examplesOf(model, of);
+          const found =
+            all.find((candidate) =>
+              Object.entries(on).every(([theirs, ours]) => canonical(candidate[theirs]) === canonical(doc[ours])),
+            ) ??
+            all[0] ??
+            null;
+          plain[name] = found;
+          joined[name] = found && watcher.watch(found, of);
+        }
+      }
+      // Once to see what is read, once for what is made of it: values are compared by identity.
+      outputsOf(spec, source, joined);
+      for (const output of outputsOf(spec, doc, plain)) runs.push({ source: doc, joined: plain, output });
+    } catch (cause) {
+      failed ??= messageOf(cause);
+    }
+  }
+  return { runs, read: watcher.read, unknown: watcher.unknown, failed };
+}
+
+/** The sink documents of one source document; of aggregates, the groups with their measures' values for one row. */
+export function outputsOf(spec: Whole, source: Doc, joined: Readonly<Record<string, Doc | null>>): Doc[] {
+  if (spec.kind === 'copy') return [spec.map(source, joined)];
+  if (spec.kind === 'reference')
+    return [{ ...spec.map(source), ...Object.fromEntries(Object.keys(spec.key).map((field) => [field, ''])) }];
+  return (spec.each?.(source) ?? [source]).map((row) => ({
+    ...spec.groupBy(row, source),
+    ...Object.fromEntries(Object.entries(spec.measures).map(([field, measure]) => [field, sample(measure, row)])),
+  }));
+}
+
+/** A value of the measure's JSON type, with its functions run on the row. */
+function sample(measure: AggregateSpec['measures'][string], row: unknown): unknown {
+  switch (measure.kind) {
+    case 'count':
+      return 1;
+    case 'distinct':
+      measure.of(row);
+      return 1;
+    case 'top':
+      measure.by(row);
+      return [measure.keep(row)];
+    case 'histogram':
+      measure.of(row);
+      return measure.bounds.map(() => 0);
+    case 'sum':
+    case 'avg':
+    case 'min':
+    case 'max':
+      break;
+  }
+  return measure.of(row);
+}
+
+/** Names of the JSON types that occur; null says nothing of the type. */
+export function jsonTypes(values: readonly unknown[]): Set<string> {
+  return new Set(
+    values.flatMap((value) =>
+      value === null || value === undefined ? [] : [Array.isArray(value) ? 'array' : typeof value],
+    ),
+  );
+}
+
+/**
+ * Whether the result depends on a top-level field: it is changed to another value of its type and the function run again.
+ * What throws then has depended on it.
+ */
+export function depends(doc: Doc, field: string, result: (doc: Doc) => unknown): boolean {
+  const before = attempt(() => canonical(result(doc)));
+  return before !== attempt(() => canonical(result({ ...doc, [field]: other(doc[field]) })));
+}
+
+function other(value: unknown): unknown {
+  if (typeof value === 'string') return `~${value}~`;
+  if (typeof value === 'number') return value + 1;
+  if (typeof value === 'boolean') return !value;
+  return value === null || value === undefined ? '~' : null;
+}
+
+function attempt(run: () => string): string {
+  try {
+    return run();
+  } catch (cause) {
+    return `! ${messageOf(cause)}`;
+  }
+}

@@ -1,1 +1,0 @@
-export { near } from '../model/near.ts';

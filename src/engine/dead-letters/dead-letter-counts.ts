@@ -1,0 +1,24 @@
+import type { Container } from '@azure/cosmos';
+import { withRetry } from '../../cosmos/retry.ts';
+
+export interface LetterCount {
+  /** `name@version`. */
+  readonly projection: string;
+  readonly count: number;
+  /** When the oldest was first parked. ISO 8601 UTC. */
+  readonly since: string;
+}
+
+/** How many letters each projection has, and since when the oldest: of those that have any. Reads two fields of each. */
+export async function countLetters(state: Container): Promise<LetterCount[]> {
+  const query = "SELECT c.projection, c.firstAt FROM c WHERE c.kind = 'dead-letter'";
+  const { resources } = await withRetry(
+    () => state.items.query<{ projection: string; firstAt: string }>(query).fetchAll(),
+    { reads: true },
+  );
+  return [...Map.groupBy(resources, ({ projection }) => projection)].map(([projection, letters]) => ({
+    projection,
+    count: letters.length,
+    since: letters.reduce((oldest, { firstAt }) => (firstAt < oldest ? firstAt : oldest), letters[0]?.firstAt ?? ''),
+  }));
+}

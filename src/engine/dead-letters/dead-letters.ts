@@ -1,0 +1,377 @@
+import type { Container } from '@azure/cosmos';
+import { mapSettled } from '../../base/map-settled.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { type RetryOptions, withRetry } from '../../cosmos/retry.ts';
+import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
+import type { Fence } from '../../feed/tenure/fence.ts';
+import type { Refusal } from '../../projections/runner.ts';
+import { scrub } from './scrub.ts';
+import { type Kept, KeptChanges } from '../kept-changes.ts';
+import { type LetterBodies, LetterBodyDamaged } from './letter-bodies.ts';
+import {
+  type DeadLetter,
+  type LetterDocument,
+  type Parked,
+  type Reason,
+  STORED_FIELDS,
+  type StoredLetter,
+  letterDocument,
+  letterId,
+  letterPartition,
+  orderOf,
+  parked,
+  toDeadLetter,
+} from './letter-document.ts';
+import { bySize, inBatches, isOfOne, isRace, removal, write } from './letter-writes.ts';
+import { transact } from '../../cosmos/transact.ts';
+
+export type { DeadLetter, Parked } from './letter-document.ts';
+
+export interface ParkOptions extends LetterWork {
+  /** With the change itself, since nobody could be asked for it again. */
+  readonly whole?: boolean;
+  /** Of a redrive: a letter of the same version gets one more attempt. The feed's repetitions leave it as it is. */
+  readonly redriven?: boolean;
+}
+
+export interface LetterWork {
+  /** Asked before each request: without the lease no more letters are written. */
+  readonly fence?: Fence;
+  /** Called whenever some more of them are durable. */
+  readonly progress?: () => void;
+}
+
+interface Entry {
+  readonly id: string;
+  readonly change: Change;
+  readonly reason: Reason;
+}
+
+/** Letters that are looked at one by one, where their batch was refused. */
+const LETTERS_AT_ONCE = 16;
+
+/** Dead letters of state projections, in the state container. The source stays the truth: no document body is kept. */
+export class DeadLetters {
+  readonly #state: Container;
+  readonly #kept: KeptChanges;
+  /** Parked documents by projection, as last read: a hint that spares a read a page. */
+  readonly #parked = new Map<string, Promise<Map<string, Parked>>>();
+
+  /** `bodies`: blobs for the largest changes; without it they are kept in documents. */
+  constructor(state: Container, bodies?: LetterBodies) {
+    this.#state = state;
+    this.#kept = new KeptChanges(state, bodies);
+  }
+
+  /** Stores what was refused; resolves when it is durable, so that the checkpoint may pass it (L2). */
+  async park(projection: string, refusals: readonly Refusal[], now: Date, options: ParkOptions = {}): Promise<void> {
+    const entries = refusals.map(({ change, error }) => {
+      const mend = error.mend ? { mend: scrub(error.mend) } : {};
+      return { id: letterId(change), change, reason: { code: error.code, message: scrub(error.message), ...mend } };
+    });
+    await this.#store(projection, entries, now, options);
+  }
+
+  /** Stores changes that wait behind what is parked of their key; resolves when they are durable. */
+  async hold(projection: string, changes: readonly Change[], now: Date, work: LetterWork = {}): Promise<void> {
+    const entries = changes.map((change) => {
+      const message = `An earlier change under the key ${JSON.stringify(change.key)} is parked`;
+      return { id: letterId(change), change, reason: { code: 'waits-behind-parked', message, waits: true } };
+    });
+    await this.#store(projection, entries, now, { ...work, whole: true });
+  }
+
+  /** What is parked of a projection by the keys it keeps the order of, as last read, each by its document. */
+  async blocked(projection: string): Promise<Map<string, Map<string, Parked>>> {
+    const keys = new Map<string, Map<string, Parked>>();
+    for (const [id, one] of await this.#known(projection)) {
+      const documents = keys.get(one.order) ?? new Map<string, Parked>();
+      keys.set(one.order, documents.set(id, one));
+    }
+    return keys;
+  }
+
+  /** The changes that wait under some keys. */
+  async waiting(projection: string, orders: ReadonlySet<string>): Promise<Change[]> {
+    const known = await this.#known(projection);
+    if (![...known.values()].some(({ waits, order }) => waits && orders.has(order))) return [];
+    const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter' AND c.waits = true` };
+    const own = (await this.#query<LetterDocument>(projection, query)).filter((letter) => orders.has(orderOf(letter)));
+    // What can't be read any more stays with its letter, and keeps nothing else from going on.
+    const changeOf = (letter: LetterDocument): Promise<Change | undefined> =>
+      this.#kept.get(letter.pk, letter).catch((error: unknown) => {
+        if (error instanceof LetterBodyDamaged) return undefined;
+        throw error;
+      });
+    const changes = await mapSettled(own, changeOf, { concurrency: LETTERS_AT_ONCE });
+    return changes.filter((change) => change !== undefined);
+  }
+
+  /** Takes away what newer versions, now applied, have replaced. */
+  async settle(projection: string, applied: readonly Change[], progress?: () => void): Promise<void> {
+    const known = await this.#known(projection);
+    if (known.size === 0) return;
+    const newest = new Map<string, Version>();
+    for (const change of applied) {
+      const id = letterId(change);
+      if (!known.has(id)) continue;
+      const before = newest.get(id);
+      if (!before || compareVersions(change.version, before) !== 'older') newest.set(id, change.version);
+    }
+    await inBatches([...newest], async (some) => {
+      await this.#settleTogether(projection, some, known);
+      progress?.();
+    });
+  }
+
+  /** Takes a letter away as it was listed; false where it is gone, or its document is parked in another version by now. */
+  async discard(letter: Pick<DeadLetter, 'projection' | 'version'> & Identity): Promise<boolean> {
+    const id = letterId(letter);
+    for (;;) {
+      const stored = await this.#read(letter.projection, id);
+      if (!stored || compareVersions(letter.version, stored.version) !== 'same') return false;
+      if (!(await this.#remove(stored))) continue;
+      (await this.#parked.get(letter.projection))?.delete(id);
+      return true;
+    }
+  }
+
+  /** Of some letters of a projection those that are still there, by their ids: why they are. */
+  async reasons(projection: string, letters: readonly Identity[]): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
+    await inBatches(letters.map(letterId), async (ids) => {
+      for (const [id, { message }] of await this.#readSome(projection, ids)) found.set(id, message);
+    });
+    return found;
+  }
+
+  /** The change that is kept with a letter, where there is one. @throws LetterBodyDamaged */
+  async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
+    const stored = await this.#read(letter.projection, letterId(letter));
+    return stored && this.#kept.get(stored.pk, stored);
+  }
+
+  async list(projection?: string): Promise<DeadLetter[]> {
+    const filter = projection === undefined ? '' : ' AND c.projection = @projection';
+    const parameters = projection === undefined ? [] : [{ name: '@projection', value: projection }];
+    const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter'${filter}`, parameters };
+    const { resources } = await withRetry(() => this.#state.items.query<LetterDocument>(query).fetchAll(), {
+      reads: true,
+    });
+    return resources.map(toDeadLetter).toSorted((a, b) => (a.firstAt < b.firstAt ? -1 : 1));
+  }
+
+  /** Reads the index again at the next use: at a lease's first dispatch, and for each batch under Functions. */
+  refresh(): void {
+    this.#parked.clear();
+  }
+
+  /** One reading at a time: what is parked while it is under way is added to the set that it gives. */
+  #known(projection: string): Promise<Map<string, Parked>> {
+    const known = this.#parked.get(projection);
+    if (known) return known;
+    const reading = this.#readIndex(projection);
+    this.#parked.set(projection, reading);
+    reading.catch(() => this.#parked.delete(projection));
+    return reading;
+  }
+
+  async #readIndex(projection: string): Promise<Map<string, Parked>> {
+    const query = { query: `SELECT c.id, c.container, c.key, c.version, c.waits FROM c WHERE c.kind = 'dead-letter'` };
+    const letters = await this.#query<LetterDocument>(projection, query);
+    return new Map(letters.map((stored) => [stored.id, parked(stored, stored.waits === true)]));
+  }
+
+  async #store(projection: string, entries: readonly Entry[], now: Date, options: ParkOptions): Promise<void> {
+    if (entries.length === 0) return;
+    const known = await this.#known(projection);
+    // What was once stored may be passed, also where it was settled, redriven or discarded since.
+    const due = newestOf(entries).filter((entry) => !isStored(known.get(entry.id), entry, options));
+    await inBatches(due, async (some) => {
+      await this.#storeTogether(projection, some, now, known, options);
+      for (const { id, change, reason } of some) known.set(id, parked(change, reason.waits === true));
+    });
+  }
+
+  async #storeTogether(
+    projection: string,
+    entries: readonly Entry[],
+    now: Date,
+    known: ReadonlyMap<string, Parked>,
+    options: ParkOptions,
+  ): Promise<void> {
+    const retry = retried(options);
+    const pk = letterPartition(projection);
+    const ids = entries.map(({ id }) => id).filter((id) => known.has(id));
+    const before = await this.#readSome(projection, ids, retry);
+    const due = entries.filter((entry) => !isStored(before.get(entry.id), entry, options));
+    const kept = new Map<string, Kept>();
+    const put = async ({ id, change }: Entry): Promise<void> =>
+      void kept.set(id, options.whole ? await this.#kept.put(pk, change) : {});
+    await mapSettled(due, put, { concurrency: LETTERS_AT_ONCE });
+    const writes = due.map(({ id, change, reason }) =>
+      write(letterDocument(projection, change, reason, kept.get(id) ?? {}, now, before.get(id)), before.get(id)),
+    );
+    try {
+      for (const some of bySize(writes)) {
+        await transact(this.#state, pk, () => some, { ...retry, reads: false });
+        options.progress?.();
+      }
+    } catch (error) {
+      if (!isOfOne(error)) throw error;
+      // Another host was quicker with one of them, or the outcome is unknown: each is decided on by itself.
+      const one = (entry: Entry): Promise<void> => this.#storeOne(projection, entry, now, kept.get(entry.id), options);
+      return void (await mapSettled(entries, one, { concurrency: LETTERS_AT_ONCE }));
+    }
+    for (const [id, by] of kept) {
+      const old = before.get(id);
+      if (old) await this.#forget(old, by);
+    }
+  }
+
+  async #storeOne(
+    projection: string,
+    entry: Entry,
+    now: Date,
+    put: Kept | undefined,
+    options: ParkOptions,
+  ): Promise<void> {
+    const { id, change, reason } = entry;
+    const pk = letterPartition(projection);
+    const retry = retried(options);
+    let kept = put;
+    for (;;) {
+      const before = await this.#read(projection, id, retry);
+      // Stored by another host, or by a batch whose answer was lost: then with what this one has put.
+      if (isStored(before, entry, options)) return before && this.#forget({ ...kept, pk }, before);
+      kept ??= options.whole ? await this.#kept.put(pk, change) : {};
+      const letter = letterDocument(projection, change, reason, kept, now, before);
+      try {
+        await transact(this.#state, pk, () => [write(letter, before)], { ...retry, reads: false });
+        options.progress?.();
+        return before && this.#forget(before, kept);
+      } catch (error) {
+        // A letter may be settled meanwhile; one that can't be created lacks its container.
+        if (!isRace(error) && !(before && failureOf(error).kind === 'not-found')) throw error;
+      }
+    }
+  }
+
+  async #settleTogether(
+    projection: string,
+    applied: readonly (readonly [id: string, version: Version])[],
+    known: Map<string, Parked>,
+  ): Promise<void> {
+    const ids = applied.map(([id]) => id);
+    const stored = await this.#readSome(projection, ids);
+    const replaced = applied.filter(([id, version]) => isReplaced(stored.get(id), version)).map(([id]) => id);
+    const letters = replaced.map((id) => stored.get(id)).filter((letter) => letter !== undefined);
+    try {
+      if (letters.length > 0)
+        await transact(this.#state, letterPartition(projection), () => letters.map(removal), { reads: false });
+    } catch (error) {
+      if (!isOfOne(error)) throw error;
+      const one = async ([id, version]: readonly [string, Version]): Promise<void> => {
+        if (await this.#settleOne(projection, version, id)) known.delete(id);
+      };
+      return void (await mapSettled(applied, one, { concurrency: LETTERS_AT_ONCE }));
+    }
+    for (const letter of letters) await this.#kept.remove(letter.pk, letter);
+    for (const id of replaced) known.delete(id);
+  }
+
+  /** True once nothing is parked of the document; false where a newer version is. */
+  async #settleOne(projection: string, applied: Version, id: string): Promise<boolean> {
+    for (;;) {
+      const stored = await this.#read(projection, id);
+      if (!isReplaced(stored, applied)) return false;
+      if (!stored || (await this.#remove(stored))) return true;
+    }
+  }
+
+  /** Takes away the parts of a change that another letter, or the same, has replaced. */
+  async #forget({ pk, parts, blob }: Kept & { readonly pk: string }, by: Kept): Promise<void> {
+    if (parts && parts.name !== by.parts?.name) await this.#kept.remove(pk, { parts });
+    if (blob !== undefined && blob !== by.blob) await this.#kept.remove(pk, { blob });
+  }
+
+  async #read(
+    projection: string,
+    id: string,
+    retry: RetryOptions = { reads: true },
+  ): Promise<LetterDocument | undefined> {
+    const item = this.#state.item(id, letterPartition(projection));
+    return (await withRetry(() => item.read<LetterDocument>(), retry)).resource;
+  }
+
+  async #readSome(
+    projection: string,
+    ids: readonly string[],
+    retry?: RetryOptions,
+  ): Promise<Map<string, StoredLetter>> {
+    if (ids.length === 0) return new Map();
+    const fields = STORED_FIELDS.map((field) => `c.${field}`).join(', ');
+    const query = {
+      query: `SELECT ${fields} FROM c WHERE c.id IN (${ids.map((_, at) => `@${at}`).join(', ')})`,
+      parameters: ids.map((value, at) => ({ name: `@${at}`, value })),
+    };
+    const letters = await this.#query<StoredLetter>(projection, query, retry);
+    return new Map(letters.map((letter) => [letter.id, letter]));
+  }
+
+  async #query<T>(
+    projection: string,
+    query: Parameters<Container['items']['query']>[0],
+    retry: RetryOptions = { reads: true },
+  ): Promise<T[]> {
+    const options = { partitionKey: letterPartition(projection) };
+    return (await withRetry(() => this.#state.items.query<T>(query, options).fetchAll(), retry)).resources;
+  }
+
+  /** False where it changed meanwhile, or the outcome is unknown. */
+  async #remove(stored: LetterDocument): Promise<boolean> {
+    const options = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
+    try {
+      await withRetry(() => this.#state.item(stored.id, stored.pk).delete(options), { reads: false });
+      await this.#kept.remove(stored.pk, stored);
+      return true;
+    } catch (error) {
+      if (failureOf(error).kind === 'not-found') return true;
+      if (isRace(error)) return false;
+      throw error;
+    }
+  }
+}
+
+/** Whether a letter says all that this entry would: of this version or a newer one. */
+function isStored(
+  before: (Pick<Parked, 'version'> & { readonly waits?: boolean }) | undefined,
+  { change, reason }: Entry,
+  { redriven = false }: ParkOptions,
+): boolean {
+  if (!before) return false;
+  const order = compareVersions(change.version, before.version);
+  if (order === 'older') return true;
+  // Why a version was refused isn't replaced by that it would have to wait now.
+  return order === 'same' && (reason.waits === true || (before.waits !== true && !redriven));
+}
+
+/** Of two under one lsn the parked one may be the later: what had expired is deleted and written anew at once. */
+const isReplaced = (stored: Pick<StoredLetter, 'version'> | undefined, applied: Version): boolean =>
+  !stored || !['older', 'undecided'].includes(compareVersions(applied, stored.version));
+
+const retried = ({ fence }: LetterWork): RetryOptions => ({
+  reads: true,
+  ...(fence && { signal: fence.signal, before: () => fence.assert() }),
+});
+
+/** One entry a document, of its newest version. */
+function newestOf(entries: readonly Entry[]): Entry[] {
+  const newest = new Map<string, Entry>();
+  for (const entry of entries) {
+    const before = newest.get(entry.id);
+    const order = before ? compareVersions(entry.change.version, before.change.version) : 'newer';
+    if (order === 'newer' || order === 'undecided') newest.set(entry.id, entry);
+  }
+  return [...newest.values()];
+}

@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import { once } from 'node:events';
+import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+import { messageOf } from '../../base/errors.ts';
+import type { Working } from '../../jobs/jobs.ts';
+import type { Screen } from '../../operations/screen.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
+import { startEmbeddedJobs } from './jobs-embedded.ts';
+import { jobHandlers } from '../run/jobs.ts';
+import { jobQueue } from '../../runtime/open-workspace.ts';
+
+export interface DevJobsOptions {
+  /** Where jobs outlive the run; in memory without it. */
+  readonly folder: string | undefined;
+  /** What the jobs work on: this run's servers. */
+  readonly workspace: Workspace;
+  readonly screen: Pick<Screen, 'line'>;
+}
+
+/** Background jobs of a development run. */
+export interface DevJobs extends AsyncDisposable {
+  /** For JOBS_URL of other terminals. */
+  readonly url: string;
+}
+
+/**
+ * A datastore for jobs, PostgreSQL in WebAssembly, and a worker. Neither starts before somebody connects, or before there
+ * are jobs of an earlier run: until then it is a port and nothing else.
+ */
+export async function startDevJobs({ folder, workspace, screen }: DevJobsOptions): Promise<DevJobs> {
+  let starting: ReturnType<typeof start> | undefined;
+  const start = async () => {
+    const store = await startEmbeddedJobs(folder === undefined ? {} : { folder });
+    // Imported here and not above: most runs have no job.
+    const [{ Jobs }, { registry }] = await Promise.all([import('../../jobs/jobs.ts'), import('../registry.ts')]);
+    const jobs = await Jobs.open(store.url, jobQueue((await workspace.pipeline()).pipeline));
+    const working: Working = jobs.work(jobHandlers(registry, { ...workspace, jobs: async () => jobs }), {
+      concurrency: 2,
+      onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; it will be tried again`),
+      onFinished: ({ id, name, failure }) =>
+        screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`),
+    });
+    return { store, jobs, working };
+  };
+  const started = (): ReturnType<typeof start> => {
+    starting ??= start();
+    starting.catch((error: unknown) => {
+      starting = undefined;
+      screen.line(`jobs: ${messageOf(error)}`);
+    });
+    return starting;
+  };
+  const pass = async (socket: Socket): Promise<void> => {
+    const { store } = await started();
+    const behind = connect(Number(new URL(store.url).port), '127.0.0.1');
+    behind.on('error', () => socket.destroy());
+    socket.once('close', () => behind.destroy());
+    behind.once('close', () => socket.destroy());
+    socket.pipe(behind).pipe(socket);
+  };
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+    void pass(socket).catch(() => socket.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  if (folder !== undefined && existsSync(folder)) await started();
+  return {
+    url: `postgres://postgres:postgres@127.0.0.1:${(server.address() as AddressInfo).port}/postgres`,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      const running = await starting?.catch(() => undefined);
+      await running?.working.stop();
+      for (const socket of sockets) socket.destroy();
+      await running?.jobs.close();
+      await running?.store[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,268 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { relative } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import type { SweepResult } from '../../archive/types.ts';
+import { UsageError, messageOf } from '../../base/errors.ts';
+import { splitPath } from '../../cosmos/paths.ts';
+import type { SourceRef } from '../../definition/specs.ts';
+import { planStorage } from '../../operations/archive/open.ts';
+import { formatSweep, sweep } from '../../operations/archive/sweep.ts';
+import { planModel } from '../../operations/model/apply.ts';
+import { type Context, defineOperation } from '../../operations/operation.ts';
+import { type Verification, formatVerification, verify } from '../../operations/projections/verify.ts';
+import { suggestion } from '../../base/near.ts';
+import { plural } from '../../operations/table.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { loadPipeline } from '../../runtime/load-pipeline.ts';
+import { type ProjectionProgress, progressTable } from '../run/progress.ts';
+import { runSession } from '../run/session.ts';
+import { untilAborted } from '../run/until-aborted.ts';
+import { embeddedInput } from './embedded.ts';
+import { type Input, fileInput, workloadInput } from './input.ts';
+import { type Loaded, load } from './loader.ts';
+import { type PublishedCheck, checkPublished, formatPublished, isRight } from './published.ts';
+import { type Stage, openStage } from './stage.ts';
+import { withSweep } from './sweeps.ts';
+
+const SWEEP_MS = 60_000;
+
+const input = z.object({
+  example: z.string().optional().describe('run one of the examples instead of your pipeline'),
+  input: z
+    .string()
+    .optional()
+    .describe('load this file, one JSON document a line, instead of the pipeline’s own workload'),
+  into: z.string().optional().describe('where the documents of --input go, as Container/type'),
+  rate: z.number().positive().optional().describe('most documents loaded a second'),
+  once: z
+    .boolean()
+    .default(false)
+    .describe('end when everything is loaded and derived, work it all out anew and compare; exit 1 on a difference'),
+  port: z.int().min(0).max(65_535).default(0).describe('port of the embedded server on 127.0.0.1; 0: any free one'),
+  account: z.boolean().default(false).describe('use the account of the settings instead of the embedded server'),
+  ...embeddedInput,
+});
+type DevInput = z.output<typeof input>;
+
+export interface DevSummary {
+  readonly pipeline: string;
+  readonly loaded: Loaded | null;
+  readonly projections: readonly ProjectionProgress[];
+  /** What left for the archive at last; null without an archive. */
+  readonly archive: readonly SweepResult[] | null;
+  /** Only with --once. */
+  readonly verification: Verification | null;
+  /** Only with --once, and without --account, where a pipeline publishes. */
+  readonly published: readonly PublishedCheck[] | null;
+  readonly seconds: number;
+}
+
+export const dev = defineOperation({
+  verb: 'dev',
+  summary: 'Run a pipeline on this machine: database, data and projections, with nothing to install',
+  examples: [
+    'millrace dev',
+    'millrace dev --example flights --once --json',
+    'millrace dev --example storefront --rate 200 --data .millrace/storefront',
+    'millrace dev --pipeline pipeline --input orders.jsonl --into Orders/order',
+  ],
+  effect: 'changes',
+  input,
+  run: async (options, context) => {
+    const started = performance.now();
+    const loaded =
+      options.example === undefined
+        ? await context.workspace.pipeline()
+        : await loadPipeline(exampleFolder(options.example));
+    const source = await inputOf(options, loaded);
+    await using stage = await openStage(options, context, loaded);
+    return {
+      // Whatever went wrong because the server was gone: that it is gone is what there is to know.
+      ...(await play(options, context, loaded, source, stage).finally(() => stage.ended?.throwIfAborted())),
+      seconds: Math.round((performance.now() - started) / 100) / 10,
+    };
+  },
+  format: formatSummary,
+  ok: ({ verification, published }) => (verification?.different ?? 0) === 0 && (published ?? []).every(isRight),
+});
+
+async function play(
+  options: DevInput,
+  context: Context,
+  loaded: LoadedPipeline,
+  source: Input | undefined,
+  { settings, services, ended, eventsOf }: Stage,
+): Promise<Omit<DevSummary, 'seconds'>> {
+  const { screen } = context;
+  const signal = ended ? AbortSignal.any([context.signal, ended]) : context.signal;
+  for (const step of await planModel(loaded, services)) await step.apply();
+  for (const step of await planStorage(loaded, services, signal)) await step.apply();
+  let state = source ? `loading ${source.name}` : 'nothing to load';
+  let result: Loaded | null = null;
+  let archived: readonly SweepResult[] | null = null;
+  const loading = async (): Promise<void> => {
+    if (!source) return;
+    result = await load({
+      database: services.database,
+      state: services.state,
+      containers: new Map(loaded.model.containers.map(({ name, partitionKey }) => [name, partitionKey.map(splitPath)])),
+      eventHubs: { names: hubNames(loaded), clients: services.hubs },
+      input: source,
+      directory: options.data ?? context.workspace.directory,
+      ...(options.rate === undefined ? {} : { rate: options.rate }),
+      signal,
+      onProgress: ({ loaded: done, rejected }) => {
+        state = `loading ${source.name}: ${plural(done, 'document')}${rejected > 0 ? `, ${rejected.toLocaleString('en-US')} rejected` : ''}`;
+      },
+      onReject: ({ line, why }) => screen.line(`${source.name}:${line}: rejected: ${why}`),
+    });
+    state = `loaded ${source.name}: ${plural(result.loaded, 'document')}`;
+  };
+  const sweeping = async (): Promise<void> => {
+    const draw = ([line = state]: readonly string[]): void => void (state = line);
+    const last = await sweep({
+      settings,
+      services,
+      loaded,
+      signal,
+      screen: { draw, line: (text) => screen.line(text) },
+      now: source?.now,
+    });
+    archived = withSweep(archived ?? [], last);
+    state = archived
+      .map(({ projection, archived: of }) => `${projection}: ${plural(of, 'document')} archived`)
+      .join('; ');
+  };
+  const lag = options.account ? {} : { readLagMs: options.replicaLag ?? 0 };
+  const projections = await runSession(
+    {
+      settings,
+      services,
+      loaded,
+      host: 'dev',
+      timings: { pollMs: 100, acquireMs: 1_000 },
+      ...lag,
+      signal,
+      screen,
+      head: () => [screen.live ? `${state}; ${options.once ? 'ends when all is derived' : 'Ctrl-C stops it'}.` : state],
+    },
+    async (app) => {
+      await loading();
+      if (loaded.pipeline.archives.length > 0) {
+        // Nothing may leave before all that is derived from it is.
+        await app.drained(signal);
+        await sweeping();
+      }
+      if (options.once) await app.drained(signal);
+      else await resting(loaded.pipeline.archives.length > 0 ? sweeping : undefined, context, signal);
+    },
+  );
+  const verification = options.once ? await verify(loaded, services, { signal, screen, ...lag }) : null;
+  const checkable = options.once && eventsOf && loaded.pipeline.publishes.length > 0;
+  const published = checkable ? await checkPublished(loaded.pipeline, services.database, eventsOf, signal) : null;
+  return {
+    pipeline: relative(context.workspace.directory, loaded.folder) || '.',
+    loaded: result,
+    projections,
+    archive: archived,
+    verification,
+    published,
+  };
+}
+
+/** Until Ctrl-C; with a sweep now and then, which may fail and is tried again. */
+async function resting(
+  sweeping: (() => Promise<void>) | undefined,
+  { screen }: Context,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!sweeping) return untilAborted(signal);
+  for (;;) {
+    await delay(SWEEP_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return;
+    await sweeping().catch((error: unknown) => {
+      if (!signal.aborted) screen.line(`archive: ${messageOf(error)}; it will be tried again`);
+    });
+  }
+}
+
+const hubNames = ({ pipeline: { publishes, ingests } }: LoadedPipeline): ReadonlySet<string> =>
+  new Set([...publishes.map(({ to }) => to), ...ingests.map(({ from }) => from)]);
+
+async function inputOf(
+  { input: file, into, seed }: DevInput,
+  { folder, model }: LoadedPipeline,
+): Promise<Input | undefined> {
+  if (file === undefined) {
+    if (into !== undefined)
+      throw new UsageError('input-missing', '--into says where documents go, but there is no --input', {
+        mend: 'Give --input FILE.jsonl too.',
+      });
+    return workloadInput(folder, seed);
+  }
+  const [container = '', type = '', ...rest] = (into ?? '').split('/');
+  if (container === '' || type === '' || rest.length > 0) {
+    throw new UsageError(
+      'into-missing',
+      into === undefined ? '--input needs --into' : `--into ${into} is not of the form Container/type`,
+      {
+        mend: 'Say which container and type the documents have, for example --into Orders/order.',
+      },
+    );
+  }
+  checkTarget({ container, type }, model);
+  return fileInput(file, { container, type });
+}
+
+function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['model']): void {
+  const found = model.containers.find(({ name }) => name === container);
+  if (!found) {
+    throw new UsageError(
+      'into-unknown',
+      `There is no container ${container} in ${model.file}${suggestion(
+        container,
+        model.containers.map(({ name }) => name),
+      )}`,
+      {
+        mend: 'Give --into one of the model’s containers and types.',
+      },
+    );
+  }
+  const types = found.types.map(({ name }) => name);
+  if (types.includes(type)) return;
+  throw new UsageError('into-unknown', `Container ${container} has no type ${type}${suggestion(type, types)}`, {
+    mend: `It has: ${types.join(', ')}.`,
+  });
+}
+
+/** Beside the sources in a checkout, beside what was built of them where installed. */
+const EXAMPLES = fileURLToPath(new URL('../../../examples/', import.meta.url));
+
+function exampleFolder(name: string): string {
+  const known = existsSync(EXAMPLES)
+    ? readdirSync(EXAMPLES, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map((entry) => entry.name)
+    : [];
+  if (known.includes(name)) return `${EXAMPLES}${name}`;
+  throw new UsageError('example-unknown', `There is no example ${name}${suggestion(name, known)}`, {
+    mend: `There is: ${known.join(', ')}.`,
+  });
+}
+
+function formatSummary({ loaded, projections, archive, verification, published, seconds }: DevSummary): string {
+  const lines: string[] = [];
+  if (loaded) {
+    const before = loaded.skipped > 0 ? `, ${loaded.skipped.toLocaleString('en-US')} of them by an earlier run` : '';
+    lines.push(`Loaded ${plural(loaded.loaded, 'document')}${before}.`);
+    if (loaded.rejectsFile !== undefined)
+      lines.push(`Rejected ${plural(loaded.rejected, 'line')}; they are in ${loaded.rejectsFile}.`);
+  }
+  lines.push(...progressTable(projections));
+  if (archive) lines.push('', formatSweep(archive));
+  if (verification) lines.push('', formatVerification(verification));
+  if (published) lines.push('', formatPublished(published));
+  return [...lines, `${seconds} s`].join('\n');
+}

@@ -1,0 +1,144 @@
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { UsageError, messageOf } from '../../../base/errors.ts';
+import type { EmulatorOptions, EventHubs, HubOptions, Principals } from '../../../emulator/index.ts';
+import { hubFindings } from '../../../definition/hub-name.ts';
+import { defineOperation } from '../../../operations/operation.ts';
+import { untilAborted } from '../../run/until-aborted.ts';
+import { embeddedInput, startEmbedded } from '../embedded.ts';
+import { exportLine } from './export-line.ts';
+
+export const emulatorStart = defineOperation({
+  noun: 'emulator',
+  verb: 'start',
+  summary:
+    'Start the embedded Cosmos DB server, and Event Hubs beside it where asked, on this machine only, until Ctrl-C',
+  examples: [
+    'millrace emulator start',
+    'millrace emulator start --port 9090 --data .millrace/cosmos',
+    'millrace emulator start --adverse --replica-lag 500 --history 60',
+    'millrace emulator start --tls emulator.pem --principals clerk=reader@shop/orders,boss=contributor',
+    'millrace emulator start --event-hubs --hubs orders,readings:billing+audit',
+  ],
+  effect: 'changes',
+  input: z.object({
+    port: z.int().min(0).max(65_535).default(8081).describe('port; 0: any free one'),
+    host: z.string().default('127.0.0.1').describe('where it listens'),
+    allowRemote: z
+      .boolean()
+      .default(false)
+      .describe('with a --host that lets other machines in: they need nothing but the key to have every document'),
+    names: z
+      .string()
+      .optional()
+      .describe("what else clients call this server, by commas, as in a container's network; other names are refused"),
+    key: z.string().optional().describe('Base64; absent: the key Microsoft publishes for its emulators'),
+    ...embeddedInput,
+    history: z.number().min(0).optional().describe('seconds of the past that a failover or a restore can go back'),
+    tls: z.string().optional().describe('HTTPS, and the file that its certificate is written to, for clients to trust'),
+    principals: z
+      .string()
+      .optional()
+      .describe('who gets tokens, with --tls: name=reader or name=contributor, with @database/container, by commas'),
+    eventHubs: z.boolean().default(false).describe('starts a stand-in for Event Hubs as well'),
+    hubs: z
+      .string()
+      .optional()
+      .describe('its event hubs, by commas, each with consumer groups of its own as name:group+group; absent: events'),
+    eventHubsPort: z.int().min(0).max(65_535).default(5672).describe('its port; 0: any free one'),
+  }),
+  run: async (asked, { signal, screen }) => {
+    const { port, host, allowRemote, names, key, history, tls, principals, eventHubs, hubs, eventHubsPort, ...input } =
+      asked;
+    // What is wrong with the flags is said before anything listens.
+    const wanted = hubsOf(eventHubs, hubs);
+    const more: EmulatorOptions = {
+      host,
+      allowRemote,
+      ...(names === undefined ? {} : { names: names.split(',').map((name) => name.trim()) }),
+      ...(key === undefined ? {} : { key }),
+      ...(tls === undefined ? {} : { tls: true }),
+      ...(principals === undefined ? {} : { principals: principalsOf(principals) }),
+    };
+    const { EMULATOR_TENANT } = await import('../../../emulator/index.ts');
+    const server = await startEmbedded(port, { ...input, history }, more);
+    const broker = await startBroker(wanted, { port: eventHubsPort, host, data: input.data }).catch(
+      async (error: unknown) => {
+        await server.close();
+        throw error;
+      },
+    );
+    screen.line(
+      `Cosmos DB listens at ${server.endpoint}${input.data === undefined ? ', in memory' : `, its data in ${input.data}`}.`,
+    );
+    if (tls !== undefined && server.certificate !== undefined) {
+      const file = resolve(tls);
+      await writeFile(file, server.certificate).catch(async (cause: unknown) => {
+        await broker?.close();
+        await server.close();
+        throw new UsageError('emulator-file-unusable', `The file ${tls} can't be written: ${messageOf(cause)}`, {
+          cause,
+          mend: 'Name another file for the certificate.',
+        });
+      });
+      screen.line(exportLine('NODE_EXTRA_CA_CERTS', file));
+      const who = Object.keys(more.principals ?? { reader: true, contributor: true }).join(', ');
+      screen.line(`Tokens for ${who} come from ${server.endpoint}${EMULATOR_TENANT}; the secret is the account's key.`);
+    }
+    screen.line(exportLine('COSMOS', server.connectionString));
+    if (broker) {
+      screen.line(`Event Hubs listens at ${host}:${broker.port}: ${Object.keys(wanted ?? {}).join(', ')}.`);
+      screen.line(exportLine('EVENTHUBS', broker.connectionString));
+    }
+    screen.line('Ctrl-C stops it.');
+    await untilAborted(signal);
+    await broker?.close();
+    await server.close();
+    return { endpoint: server.endpoint };
+  },
+  format: () => 'Stopped.',
+});
+
+/** What `--hubs` names; undefined where there are to be none. */
+function hubsOf(eventHubs: boolean, text: string | undefined): Readonly<Record<string, HubOptions>> | undefined {
+  if (!eventHubs && text === undefined) return undefined;
+  if (!eventHubs) {
+    throw new UsageError('input-invalid', '--hubs names event hubs, and nothing is to have them.', {
+      mend: 'Add --event-hubs.',
+    });
+  }
+  const hubs: Record<string, HubOptions> = {};
+  for (const part of (text ?? 'events').split(',')) {
+    const [name = '', groups] = part.trim().split(':');
+    const consumerGroups = groups?.split('+') ?? [];
+    const [wrong] = [undefined, ...consumerGroups].flatMap((group) => hubFindings('--hubs', name, group));
+    if (wrong)
+      throw new UsageError('input-invalid', `${wrong.message}.`, wrong.mend === undefined ? {} : { mend: wrong.mend });
+    hubs[name] = { consumerGroups };
+  }
+  return hubs;
+}
+
+async function startBroker(
+  hubs: Readonly<Record<string, HubOptions>> | undefined,
+  { port, host, data }: { port: number; host: string; data: string | undefined },
+): Promise<EventHubs | undefined> {
+  if (!hubs) return undefined;
+  const { startEventHubs } = await import('../../../emulator/index.ts');
+  return startEventHubs({ hubs, port, host, ...(data === undefined ? {} : { data: join(data, 'event-hubs') }) });
+}
+
+function principalsOf(text: string): Principals {
+  const principals: Record<string, { role: 'reader' | 'contributor'; scope?: string }[]> = {};
+  for (const part of text.split(',')) {
+    const [, name, role, scope] = /^([^=]+)=(reader|contributor)(?:@(.+))?$/.exec(part.trim()) ?? [];
+    if (name === undefined || (role !== 'reader' && role !== 'contributor')) {
+      throw new UsageError('input-invalid', `--principals: '${part.trim()}' is of no known form.`, {
+        mend: 'Write name=reader or name=contributor, and behind it @database or @database/container where that is all.',
+      });
+    }
+    (principals[name] ??= []).push({ role, ...(scope === undefined ? {} : { scope }) });
+  }
+  return principals;
+}

@@ -1,0 +1,86 @@
+import { app } from '@azure/functions';
+import { messageOf } from '../../base/errors.ts';
+import { refuseTriggers } from '../../definition/all-versions.ts';
+import type { Pipeline } from '../../definition/specs.ts';
+import { processorName } from '../../runtime/processor-name.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
+import { Drain } from './drain.ts';
+import { registerHttp } from './http.ts';
+import { ingestOptions, registerIngests } from './ingest.ts';
+import { renewed } from './renewed.ts';
+import { registerTimers } from './timers.ts';
+import { type FeedTrigger, registerTrigger, triggerOptions } from './triggers.ts';
+import { compareDeployed } from '../http/readiness.ts';
+import { feedContainers, refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
+import { type Consume, triggerConsumer } from '../../runtime/trigger-host.ts';
+
+/** While something is held, what is deployed is looked at again this often. */
+const RECHECK_MS = 30_000;
+
+/**
+ * Registers what the pipeline needs of a function app: a Cosmos DB trigger for each container whose feed it reads, an
+ * Event Hubs trigger for each ingest, the timers, and HTTP for health and operations. The account is asked at the first
+ * batch, and nothing throws at import: the host would then index no function and not say why.
+ */
+export async function registerFunctions(workspace: Workspace): Promise<void> {
+  const drain = new Drain();
+  const loaded = await triggersOf(workspace);
+  const checkLeases = async (): Promise<void> => {
+    const [{ pipeline }, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+    await refuseRenamedPrefix(pipeline, services, workspace.settings());
+  };
+  const consumer = renewed(() => openConsumer(workspace, checkLeases), {
+    stands: ({ held }) => held === 0,
+    afterMs: RECHECK_MS,
+  });
+  for (const trigger of loaded.triggers)
+    registerTrigger(trigger, drain, async (batch) => (await consumer()).consume(batch));
+  if (loaded.pipeline) registerTimers(loaded.pipeline, workspace, drain);
+  const ingests = loaded.pipeline?.ingests ?? [];
+  registerIngests(ingests, workspace, drain);
+  registerHttp(workspace, drain, {
+    workspace,
+    bindings: [
+      ...loaded.triggers.map((trigger) => ({ type: 'cosmosDBTrigger', ...triggerOptions(trigger) })),
+      ...ingests.map((ingest) => ({ type: 'eventHubTrigger', ...ingestOptions(ingest) })),
+    ],
+    checkLeases,
+    ...(loaded.error ? { unloadable: loaded.error } : {}),
+  });
+  app.hook.appTerminate(async () => {
+    await drain.end();
+    await workspace.close();
+  });
+}
+
+async function openConsumer(
+  workspace: Workspace,
+  checkLeases: () => Promise<void>,
+): Promise<{ consume: Consume; held: number }> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ held }] = await Promise.all([compareDeployed(loaded, services), checkLeases()]);
+  for (const [projection, why] of held) console.error(`millrace: ${projection} is held: ${why}`);
+  const consume = triggerConsumer({ settings: workspace.settings(), services, loaded, held });
+  return { consume, held: held.size };
+}
+
+interface Triggers {
+  readonly triggers: readonly FeedTrigger[];
+  /** Absent where it couldn't be loaded. */
+  readonly pipeline?: Pipeline;
+  readonly error?: Error;
+}
+
+/** A trigger for each container of the pipeline's sources; none, and the reason on standard error, where it can't be loaded. */
+async function triggersOf(workspace: Workspace): Promise<Triggers> {
+  try {
+    const { pipeline } = await workspace.pipeline();
+    const prefix = processorName(pipeline);
+    const containers = feedContainers(pipeline);
+    refuseTriggers(pipeline, containers);
+    return { pipeline, triggers: containers.map((container) => ({ container, prefix })) };
+  } catch (error) {
+    console.error(`millrace: no trigger was registered: ${messageOf(error)}`);
+    return { triggers: [], error: error instanceof Error ? error : new Error(messageOf(error)) };
+  }
+}

@@ -1,0 +1,44 @@
+import { type HttpRequest, type InvocationContext, app } from '@azure/functions';
+import type { Workspace } from '../../runtime/workspace.ts';
+import type { Drain } from './drain.ts';
+import { lateRegistry } from './late.ts';
+import { failed } from '../http/answer.ts';
+import { type HealthOptions, health } from '../http/health.ts';
+import { serveOperation } from '../http/operations.ts';
+import type { Role } from '../http/roles.ts';
+
+/** Below the host's route prefix (`api`): /api/millrace/…, so that an app has room for functions of its own. */
+export const BASE = 'millrace';
+
+const ROUTES = [
+  { name: 'millrace-read', role: 'reader', method: 'GET' },
+  // A function of its own, so that it has a key of its own.
+  { name: 'millrace-operate', role: 'operator', method: 'POST' },
+] as const satisfies readonly { name: string; role: Role; method: 'GET' | 'POST' }[];
+
+/** Registers health, which anybody may ask, and the operations, each function behind keys of its own. */
+export function registerHttp(workspace: Workspace, drain: Drain, checked: HealthOptions): void {
+  const probe = health(checked);
+  app.http('millrace-health', {
+    methods: ['GET'],
+    authLevel: 'anonymous',
+    route: `${BASE}/health/{probe?}`,
+    handler: (request: HttpRequest) => probe(request.params['probe'] || undefined),
+  });
+  for (const { name, role, method } of ROUTES) {
+    app.http(name, {
+      methods: [method],
+      authLevel: 'function',
+      route: `${BASE}/{noun?}/{verb?}`,
+      handler: async (request: HttpRequest, context: InvocationContext) => {
+        try {
+          return await drain.run((signal) =>
+            serveOperation(role, request, context, signal, { workspace, registry: lateRegistry }),
+          );
+        } catch (error) {
+          return failed(error);
+        }
+      },
+    });
+  }
+}

@@ -1,0 +1,95 @@
+import { type InvocationContext, type Timer, app } from '@azure/functions';
+import { messageOf } from '../../base/errors.ts';
+import type { Pipeline } from '../../definition/specs.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
+import type { Drain } from './drain.ts';
+import { lateRegistry } from './late.ts';
+import { record } from '../http/audit.ts';
+import { logScreen } from '../http/log-screen.ts';
+
+/** An operation on a schedule. */
+export interface TimerPlan {
+  /** The function's name. */
+  readonly name: string;
+  /** NCRONTAB: second, minute, hour, day, month, day of the week; UTC. */
+  readonly schedule: string;
+  /** A registered operation, with the input it gets. */
+  readonly operation: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** Whether this app has any use for it. */
+  readonly needed: (pipeline: Pipeline) => boolean;
+}
+
+/**
+ * What a function app does by the clock. Each line is an operation run as if it had been typed; what it came to is one
+ * line of JSON in the log, which the alerts of infra/modules/alerts.bicep look for: one that finds something
+ * (`ok: false`), or that no longer comes.
+ */
+export const TIMERS: readonly TimerPlan[] = [
+  {
+    name: 'metrics',
+    schedule: '0 */5 * * * *',
+    operation: 'status',
+    input: {},
+    needed: () => true,
+  },
+  {
+    // Also: nobody reads a feed any more, a lease is stuck.
+    name: 'leases-check',
+    schedule: '20 */5 * * * *',
+    operation: 'leases check',
+    input: {},
+    needed: () => true,
+  },
+  {
+    name: 'archive-sweep',
+    schedule: '0 17 * * * *',
+    operation: 'archive sweep',
+    input: {},
+    needed: ({ archives }) => archives.length > 0,
+  },
+  {
+    name: 'fan-out',
+    schedule: '15 * * * * *',
+    operation: 'projections fan-out',
+    input: { within: 40 },
+    needed: ({ embeds }) => embeds.length > 0,
+  },
+  {
+    name: 'jobs',
+    schedule: '30 * * * * *',
+    operation: 'jobs work',
+    // No worker outlives its call, and the next call comes a minute later.
+    input: { within: 50 },
+    needed: () => Boolean(process.env['JOBS_URL']),
+  },
+];
+
+/** Registers those that the pipeline needs. */
+export function registerTimers(pipeline: Pipeline, workspace: Workspace, drain: Drain): void {
+  for (const { name, schedule, operation: wanted, input, needed } of TIMERS) {
+    if (!needed(pipeline)) continue;
+    app.timer(name, {
+      schedule,
+      handler: async (_timer: Timer, context: InvocationContext): Promise<void> => {
+        const began = performance.now();
+        const actor = `timer:${name}`;
+        const ended = (of: Readonly<Record<string, unknown>>): string =>
+          record('timer', { operation: wanted, actor, ms: Math.round(performance.now() - began), ...of });
+        try {
+          const registry = await lateRegistry();
+          const outcome = await drain.run((signal) => {
+            const found = registry.get(wanted);
+            if (!found) throw new Error(`This build has no operation called ${wanted}`);
+            return found.run(input, { workspace, actor, signal, screen: logScreen(context) });
+          });
+          if (outcome.ok) context.log(ended({ ok: true, value: outcome.value }));
+          else context.error(ended({ ok: false, value: outcome.value }));
+        } catch (error) {
+          context.error(ended({ ok: false, error: messageOf(error) }));
+          throw error;
+        }
+      },
+    });
+  }
+}

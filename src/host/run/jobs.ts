@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
+import type { Handlers, JobKinds } from '../../jobs/job-kinds.ts';
+import type { JobRow, Jobs, WorkOptions } from '../../jobs/jobs.ts';
+import type { Redriven } from '../../engine/dead-letters/redrive-letter.ts';
+import { redrive } from '../../operations/dead-letters/redrive.ts';
+import { defineOperation } from '../../operations/operation.ts';
+import type { Registry } from '../../operations/registry.ts';
+import type { Screen } from '../../operations/screen.ts';
+import { plural } from '../../operations/table.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
+import { untilAborted } from './until-aborted.ts';
+
+/** What each kind of job comes to: an operation is run as if it had been typed. */
+export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<JobKinds> {
+  return {
+    operation: async ({ name, input, actor }, { signal, progress }) => {
+      const operation = registry.get(name);
+      if (!operation) {
+        throw new UsageError('operation-unknown', `This build has no operation called ${name}`, {
+          mend: 'Deploy the workers and whoever enqueues from the same build.',
+        });
+      }
+      const screen: Screen = {
+        live: false,
+        line: () => undefined,
+        draw: () => undefined,
+        progress: (_, done, of) => progress(done, of),
+      };
+      const { value } = await operation.run(input, { workspace, actor, signal, screen });
+      return value;
+    },
+    reaction: async ({ projection, id }, { signal }) => {
+      const [services, loaded] = [await workspace.services(), await workspace.pipeline()];
+      const settings = workspace.settings();
+      const again = await redrive({ settings, services, loaded, only: projection, id, signal }).catch(settledByOthers);
+      const refused = again.find(({ outcome }) => outcome === 'refused');
+      if (refused)
+        throw new MillraceError('reaction-failed', refused.message ?? 'It was refused again', { retryable: true });
+      return again;
+    },
+  };
+}
+
+/** Its letter is gone: a newer version was applied, somebody redrove it or gave it up; or so is what it was of. */
+function settledByOthers(error: unknown): readonly Redriven[] {
+  if (error instanceof UsageError && ['dead-letter-unknown', 'projection-unknown'].includes(error.code)) return [];
+  throw error;
+}
+
+export const jobsWork = defineOperation({
+  noun: 'jobs',
+  verb: 'work',
+  summary:
+    'Work on background jobs: rebuilds, replays, redrives, reactions to be tried again, whatever was left to the workers',
+  examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
+  effect: 'changes',
+  input: z.object({
+    concurrency: z.int().min(1).max(64).default(2).describe('jobs at once'),
+    within: z.number().positive().optional().describe('end when nothing waits, or after this many seconds'),
+  }),
+  plan: async (_, { workspace }) => ({ steps: (await waiting(await workspace.jobs())).map(sayJob), ru: 0 }),
+  run: async ({ concurrency, within }, { workspace, signal, screen }) => {
+    // Not above: the registry holds this operation.
+    const { registry } = await import('../registry.ts');
+    const jobs = await workspace.jobs();
+    let done = 0;
+    const options: WorkOptions = {
+      concurrency,
+      onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; it will be tried again`),
+      onFinished: ({ id, name, failure }) => {
+        done += 1;
+        screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`);
+      },
+    };
+    if (within !== undefined)
+      await jobs.drain(jobHandlers(registry, workspace), { withinMs: within * 1_000, signal }, options);
+    else {
+      const working = jobs.work(jobHandlers(registry, workspace), options);
+      await untilAborted(signal);
+      await working.stop();
+    }
+    return { done, left: (await jobs.counts()).waiting };
+  },
+  format: ({ done, left }) => `${plural(done, 'job')} ended; ${left.toLocaleString('en-US')} left.`,
+});
+
+const waiting = async (jobs: Jobs): Promise<JobRow[]> => (await jobs.list()).filter(({ state }) => state === 'waiting');
+const sayJob = ({ id, name, payload }: JobRow): string => `work on job ${id}: ${name} ${JSON.stringify(payload)}`;

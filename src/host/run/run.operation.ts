@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { z } from 'zod';
+import { defineOperation } from '../../operations/operation.ts';
+import { progressTable } from './progress.ts';
+import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
+import { runSession } from './session.ts';
+import { untilAborted } from './until-aborted.ts';
+
+export const run = defineOperation({
+  verb: 'run',
+  summary: 'Run the pipeline against the account of the settings, together with the other hosts',
+  examples: ['millrace run --env production', 'millrace run --host worker-1', 'millrace run --once --json'],
+  effect: 'changes',
+  input: z.object({
+    host: z
+      .string()
+      .regex(/^[^/\\#?]{1,200}$/, 'must have 1 to 200 characters, none of / \\ # ?')
+      .optional()
+      .describe('this host’s name in the leases; a stable one goes on at once after a restart (default: made up)'),
+    once: z.boolean().default(false).describe('end when everything that is there was read, by this host or by others'),
+    pollDelay: z.int().min(1).default(5_000).describe('milliseconds between reads of a feed that has nothing new'),
+    leaseExpiration: z
+      .int()
+      .min(1_000)
+      .default(60_000)
+      .describe('milliseconds after which a lease that nobody renews may be taken'),
+  }),
+  run: async ({ host, once, pollDelay, leaseExpiration }, { workspace, signal, screen }) => {
+    const loaded = await workspace.pipeline();
+    const settings = workspace.settings();
+    const services = await workspace.services();
+    await refuseRenamedPrefix(loaded.pipeline, services, settings);
+    const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
+    const projections = await runSession(
+      {
+        settings,
+        services,
+        loaded,
+        host: name,
+        timings: {
+          pollMs: pollDelay,
+          expirationMs: leaseExpiration,
+          renewMs: leaseExpiration / 3.5,
+          acquireMs: leaseExpiration / 4.6,
+        },
+        signal,
+        screen,
+        head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops it.`] : []),
+      },
+      async (app) => {
+        if (once) await app.drained(signal);
+        else await untilAborted(signal);
+      },
+    );
+    return { host: name, projections };
+  },
+  format: ({ host, projections }) => `${progressTable(projections).join('\n')}\n${host} stopped; its leases are free.`,
+});

@@ -1,0 +1,72 @@
+import { MillraceError, UsageError } from '../../base/errors.ts';
+import type { Settings } from '../../base/settings.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import type { Timings } from '../../feed/sharing/feed-host.ts';
+import { startTelemetry } from '../../feed/processor/telemetry.ts';
+import type { Screen } from '../../operations/screen.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { type App, compose } from '../../runtime/compose.ts';
+import { startLetterMetrics } from './letter-metrics.ts';
+import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
+import { ownLags } from './own-lags.ts';
+import { startStatusWriter } from './status-writer.ts';
+import { watchTroubles } from './watch.ts';
+
+export interface SessionOptions {
+  readonly settings: Settings;
+  readonly services: Services;
+  readonly loaded: LoadedPipeline;
+  readonly host: string;
+  readonly timings?: Partial<Timings>;
+  readonly readLagMs?: number;
+  readonly signal: AbortSignal;
+  readonly screen: Screen;
+  /** Lines to show above the projections. */
+  readonly head?: () => readonly string[];
+}
+
+const REDRAW_MS = 250;
+
+/** Runs a pipeline and shows how it goes while `work` does what it has to; stops it cleanly however that ends. */
+export async function runSession(
+  options: SessionOptions,
+  work: (app: App) => Promise<void>,
+): Promise<ProjectionProgress[]> {
+  const { screen, head = () => [], ...composition } = options;
+  const app = await compose(composition).catch(explain);
+  const show = (rows: readonly ProjectionProgress[]): void =>
+    screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
+  const endWatch = watchTroubles((line) => screen.line(line));
+  const endTelemetry = startTelemetry({ lags: ownLags(app, composition.services.database) });
+  const projections = app.stats().map(({ id }) => id);
+  const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
+  const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);
+  let endStatus = async (): Promise<void> => {};
+  let lags = new Map<string, number | null>();
+  try {
+    await app.start().catch(explain);
+    endStatus = startStatusWriter({ services: composition.services, host: composition.host, app });
+    await work(app);
+  } finally {
+    clearInterval(redraw);
+    // Without leases nothing would be known any more.
+    lags = new Map(progressOf(app).map(({ projection, lag }) => [projection, lag]));
+    await app.stop();
+    await endStatus();
+    endTelemetry();
+    endLetterMetrics();
+    endWatch();
+  }
+  const ended = progressOf(app).map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));
+  show(ended);
+  return ended;
+}
+
+/** What `model apply` would have made is the operator's to mend, whichever part noticed it first. */
+function explain(error: unknown): never {
+  if (error instanceof MillraceError || failureOf(error).kind !== 'not-found') throw error;
+  throw new UsageError('account-unprepared', 'The database, or a container in it, does not exist yet', {
+    cause: error,
+    mend: 'Create what the model needs by `millrace model apply`.',
+  });
+}

@@ -1,0 +1,85 @@
+import { mapSettled } from '../../base/map-settled.ts';
+import { type AggregateSpec, projectionId } from '../../definition/specs.ts';
+import { aggregateId } from '../../definition/sink-id.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import type { SinkSession } from '../../sinks/session.ts';
+import { type FitOptions, fitOf } from '../fit.ts';
+import { Guess } from '../guess.ts';
+import { type Located, Locators, placeId } from '../locator.ts';
+import { type Runner, evaluate, wantedChanges } from '../runner.ts';
+import { type SinkContainer, sinkKey } from '../sink-container.ts';
+import { type Group, type Item, foldGroup } from './fold.ts';
+import { type Values, valuesOf } from './measures.ts';
+
+/** A group a document is in, with what it adds there. */
+type Contribution = Group & { readonly values: Values | null };
+
+export interface AggregateRunnerOptions extends FitOptions {
+  readonly stateContainer: string;
+  /** Whether other projections derive from the aggregate; default false. */
+  readonly feeds?: boolean;
+}
+
+/** Exact aggregates by contribution and locator (R1, R2); without locator where the group can't change. */
+export function aggregateRunner(
+  spec: AggregateSpec,
+  sink: SinkContainer,
+  { stateContainer, feeds = false, ...fitting }: AggregateRunnerOptions,
+): Runner {
+  const id = projectionId(spec);
+  const locators = new Locators(stateContainer, id);
+  const target = { spec, projection: id, sink, guess: new Guess(), feeds };
+
+  /** What isn't the group's. */
+  const later = new Set([...Object.keys(spec.measures), 'id', 'type']);
+
+  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+    const wanted = wantedChanges(changes, spec);
+    const fit = await fitOf(id, fitting);
+    const targeted = evaluate(wanted, (change) => {
+      const places = contributionsOf(spec, sink, change);
+      for (const { fields, values } of places) if (fields && values) fit(change, fields, later);
+      return { change, places };
+    });
+    const located: Located<Contribution>[] = spec.stable
+      ? targeted.map((one) => ({ ...one, departed: [], locator: { pk: '', id: '', etag: '' } }))
+      : await locators.advance(targeted, session);
+    const groups = Map.groupBy(located.flatMap(itemsOf), ({ group }) => placeId(group));
+    await mapSettled(
+      [...groups.values()],
+      (of) => {
+        const group = of.find(({ group: { fields } }) => fields !== undefined)?.group ?? of[0]?.group;
+        return group ? foldGroup(target, group, of, session) : undefined;
+      },
+      { concurrency: 128 },
+    );
+    if (!spec.stable) await locators.prune(located, session);
+  };
+  return { id, order: 'document', sources: [spec.from], apply };
+}
+
+/** Every group the change has to do with: those it is in, with its values, and those it left, with nothing. */
+const itemsOf = ({ change, places, departed }: Located<Contribution>): (Item & { group: Group })[] => [
+  ...places.map((place) => ({ change, values: place.values, group: place })),
+  ...departed.map((place) => ({ change, values: null, group: { ...place, fields: undefined } })),
+];
+
+function contributionsOf(spec: AggregateSpec, sink: SinkContainer, change: Change): Contribution[] {
+  const doc = change.doc ?? {};
+  const counts = change.op === 'upsert' && (spec.where?.(doc) ?? true);
+  // Without a locator the group of a document that no longer counts must still be visited: it is where it was.
+  if (!counts && !spec.stable) return [];
+  const rows = spec.each ? spec.each(doc) : [doc];
+  const grouped = new Map<string, { group: Group; rows: unknown[] }>();
+  for (const row of rows) {
+    const fields = spec.groupBy(row, doc);
+    const group: Group = { key: sinkKey(sink, fields), id: aggregateId(spec.into.type, fields), fields };
+    const of = grouped.get(placeId(group));
+    if (of) of.rows.push(row);
+    else grouped.set(placeId(group), { group, rows: [row] });
+  }
+  return [...grouped.values()].map(({ group, rows: own }) => ({
+    ...group,
+    values: counts ? valuesOf(spec.measures, own) : null,
+  }));
+}

@@ -1,0 +1,120 @@
+import { MillraceError } from '../../base/errors.ts';
+import { canonical } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
+import { type Doc, type ReferenceSpec, type SourceRef, projectionId } from '../../definition/specs.ts';
+import { sinkDocumentId } from '../../definition/sink-id.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import type { SinkSession } from '../../sinks/session.ts';
+import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
+import { type FitOptions, fitOf } from '../fit.ts';
+import { type SinkContainer, sinkKey } from '../sink-container.ts';
+import { type Due, List } from './lists.ts';
+import { spreadPairs } from './spread.ts';
+
+export interface ReferenceOptions extends FitOptions {
+  readonly stateContainer: string;
+  /** How old a read may be, milliseconds (A3). */
+  readonly readLagMs: number;
+}
+
+/** Reference data in every tenant (docs/SPEC-copies.md, "Reference data"). */
+export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, options: ReferenceOptions): Runner {
+  const id = projectionId(spec);
+  const lists = {
+    data: new List(options.stateContainer, id, 'data'),
+    tenants: new List(options.stateContainer, id, 'tenants'),
+  };
+
+  /** What the tenants give, and we. */
+  const later = new Set([...Object.keys(spec.key), 'type']);
+
+  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+    const fit = await fitOf(id, options);
+    const data = evaluate(wantedChanges(changesOf(spec.from, changes), spec), (change) => {
+      const part = dataPart(spec, change);
+      if (part) fit(change, part, later);
+      return { change, part };
+    });
+    const tenants = evaluate(wantedChanges(changesOf(spec.tenants, changes), { onDelete: 'remove' }), (change) => ({
+      change,
+      part: tenantPart(spec, change),
+    }));
+    const refusals: Refusal[] = [];
+    const dueData = await advance(lists.data, data, (before, now) => assertSamePlace(spec, sink, before, now));
+    const dueTenants = await advance(lists.tenants, tenants, assertSameTenant);
+    refusals.push(
+      ...(await spreadPairs({ spec, sink, lists, ...options }, { data: dueData, tenants: dueTenants }, session)),
+    );
+    if (refusals.length > 0) throw new Poison(refusals);
+
+    async function advance(
+      list: List,
+      parts: readonly { readonly change: Change; readonly part: Doc | null }[],
+      assertSame: (before: Doc, now: Doc) => void,
+    ): Promise<Due[]> {
+      const advanced = await mapSettled(
+        parts,
+        async ({ change, part }) => {
+          try {
+            return await list.advance(change, part, assertSame, session);
+          } catch (error) {
+            if (!(error instanceof MillraceError) || error.retryable) throw error;
+            refusals.push({ change, error });
+            return undefined;
+          }
+        },
+        { concurrency: 128 },
+      );
+      return advanced.filter((due) => due !== undefined);
+    }
+  };
+
+  return { id, order: 'document', sources: [spec.from, spec.tenants], apply };
+}
+
+const changesOf = (ref: SourceRef, changes: readonly Change[]): Change[] =>
+  changes.filter(({ container, type }) => container === ref.container && type === ref.type);
+
+function assertSamePlace(spec: ReferenceSpec, sink: SinkContainer, before: Doc, now: Doc): void {
+  const place = (part: Doc): string =>
+    canonical([part['id'], sinkKey(sink, { ...part, ...placeholder(spec), type: spec.into.type })]);
+  if (place(before) === place(now)) return;
+  const mend = 'Let id and partition key come from what never changes of a document, such as its own id.';
+  const why = `A new version of the document would lie in another place of ${sink.name}`;
+  throw new MillraceError('place-changed', why, { mend });
+}
+
+/** Stands for any tenant's fields. */
+const placeholder = ({ key }: ReferenceSpec): Doc => Object.fromEntries(Object.keys(key).map((field) => [field, '']));
+
+function dataPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
+  if (op !== 'upsert' || (spec.where && !spec.where(doc))) return null;
+  const mapped = spec.map(doc);
+  const { id } = mapped;
+  if (typeof id === 'string' && id !== '') return { ...mapped, id: sinkDocumentId(id, spec.badIds) };
+  throw new MillraceError('sink-id-missing', `${projectionId(spec)} returned a document without an id`, {
+    mend: 'Return a non-empty string as id.',
+  });
+}
+
+function tenantPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
+  if (op !== 'upsert') return null;
+  const part: Doc = {};
+  for (const [field, of] of Object.entries(spec.key)) {
+    const value = doc[of];
+    if (!['string', 'number', 'boolean'].includes(typeof value)) {
+      const why = `The tenant has no value in ${of}, which tells its copies apart`;
+      throw new MillraceError('tenant-key-missing', why, {
+        mend: 'Give every tenant that field, or name another in key.',
+      });
+    }
+    part[field] = value;
+  }
+  return part;
+}
+
+function assertSameTenant(before: Doc, now: Doc): void {
+  if (canonical(before) === canonical(now)) return;
+  const mend = 'Take what never changes of a tenant for key, such as its id.';
+  throw new MillraceError('tenant-key-changed', `The tenant's copies would lie under another key`, { mend });
+}

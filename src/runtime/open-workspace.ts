@@ -1,0 +1,74 @@
+import { statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { type Settings, loadSettings, requireJobsUrl } from '../base/settings.ts';
+import type { Jobs } from '../jobs/jobs.ts';
+import type { LoadedPipeline, Services, Workspace } from './workspace.ts';
+import type { Pipeline } from '../definition/specs.ts';
+import { declaredPipeline, loadModel, loadPipeline } from './load-pipeline.ts';
+import { pipelineFolder } from './pipeline-folder.ts';
+import { type OpenServices, openServices } from './services.ts';
+
+export interface WorkspaceOptions {
+  /** The working directory. */
+  readonly directory: string;
+  readonly pipeline?: string;
+  readonly env?: string;
+}
+
+/** As the modelling prompt names it. */
+const MODEL_DOCUMENT = 'cosmosdb_data_model.md';
+
+/** A workspace over a pipeline folder and the settings of the process; nothing is read or connected before it is asked for. */
+export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): Workspace {
+  let settings: Settings | undefined;
+  let services: Promise<OpenServices> | undefined;
+  let jobs: Promise<Jobs> | undefined;
+  const over = (folderOf: () => string): Workspace => {
+    let folder: string | undefined;
+    let loaded: Promise<LoadedPipeline> | undefined;
+    const of: Workspace = {
+      ...shared,
+      get folder() {
+        return (folder ??= folderOf());
+      },
+      at: (named) => (named === undefined ? of : over(() => folderAt(resolve(directory, named)))),
+      model: () => loadModel(join(of.folder, MODEL_DOCUMENT)),
+      pipeline: () => (loaded ??= loadPipeline(of.folder)),
+    };
+    return of;
+  };
+  const shared = {
+    directory,
+    settings: () => (settings ??= loadSettings({ env, directory })),
+    declared: declaredPipeline,
+    services: (): Promise<Services> => {
+      services ??= openServices(workspace.settings());
+      // Not remembered when it failed: an account that is back, or a mended setting, is found by the next who asks.
+      services.catch(() => (services = undefined));
+      return services;
+    },
+    jobs: () => {
+      jobs ??= openJobs();
+      jobs.catch(() => (jobs = undefined));
+      return jobs;
+    },
+    close: async () => {
+      await (await jobs?.catch(() => undefined))?.close();
+      const open = await services?.catch(() => undefined);
+      open?.close();
+    },
+  } satisfies Partial<Workspace>;
+  const workspace = over(() => pipelineFolder(directory, pipeline));
+  const openJobs = async (): Promise<Jobs> => {
+    const url = requireJobsUrl(workspace.settings());
+    // Imported here and not above: BullMQ is large, and a cold start by a trigger has no use for it.
+    const { Jobs } = await import('../jobs/jobs.ts');
+    return Jobs.open(url, jobQueue((await workspace.pipeline()).pipeline));
+  };
+  return workspace;
+}
+
+const folderAt = (path: string): string => (statSync(path, { throwIfNoEntry: false })?.isFile() ? dirname(path) : path);
+
+/** One queue a pipeline. */
+export const jobQueue = ({ name }: Pick<Pipeline, 'name'>): string => `jobs-${name}`;

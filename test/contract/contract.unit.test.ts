@@ -1,0 +1,442 @@
+import { expect, test } from 'vitest';
+import { contractRules } from '../../src/contract/contract-rules.ts';
+import type {
+  AggregateSpec,
+  ArchiveSpec,
+  CopySpec,
+  DerivedSpec,
+  Doc,
+  EmbedSpec,
+  ReactSpec,
+  SourceRules,
+} from '../../src/definition/specs.ts';
+import { model } from '../../src/definition/model-ref.ts';
+import { definePipeline } from '../../src/definition/pipeline.ts';
+import { type Report, checkDocuments } from '../../src/model/rules/index.ts';
+import { type Edit, documentsOf, edited } from '../model/rules/base.ts';
+
+const ORDER = { container: 'Orders', type: 'order' };
+const CUSTOMER = { container: 'Customers', type: 'customer' };
+const SUMMARY = { container: 'CustomerOrders', type: 'summary' };
+const DAY = { container: 'Days', type: 'day' };
+
+const common = { version: 1, onDelete: 'remove', stable: false } as const;
+const summaries: CopySpec = {
+  ...common,
+  kind: 'copy',
+  name: 'summaries',
+  from: ORDER,
+  into: SUMMARY,
+  maxLag: '5 s',
+  joins: [{ name: 'customer', of: CUSTOMER, on: { id: 'customerId' }, missing: 'null' }],
+  map: (order, { customer }) => ({
+    id: order['id'],
+    customerId: order['customerId'],
+    customerName: customer?.['name'] ?? null,
+    placedAt: order['placedAt'],
+  }),
+};
+const days: AggregateSpec = {
+  ...common,
+  kind: 'aggregate',
+  name: 'days',
+  from: ORDER,
+  into: DAY,
+  maxLag: '30 s',
+  groupBy: (_row, order) => ({ day: String(order['placedAt']).slice(0, 10) }),
+  measures: { orders: { kind: 'count' }, cents: { kind: 'sum', of: (row) => Number((row as Doc)['cents']) } },
+};
+const cold: ArchiveSpec = {
+  kind: 'archive',
+  name: 'orders-cold',
+  version: 1,
+  from: ORDER,
+  dateField: 'placedAt',
+  rule: { kind: 'after', ms: 400 * 86_400_000, text: '400d' },
+};
+const ORDERS: SourceRules = { ...ORDER, deleted: (order) => order['deletedAt'] !== undefined };
+
+/** The lines that findings are told by: names and fields of the declarations. */
+const TEXT = `definePipeline({
+  projections: [
+    copy('summaries', {
+      maxLag: '5 s',
+      map: (order, { customer }) => ({
+        id: order.id,
+        customerName: customer?.name ?? null,
+        placedAt: order.placedAt,
+      }),
+    }),
+    aggregate('days', {
+      maxLag: '30 s',
+      stable: true,
+      groupBy: (order) => ({ day: order.placedAt.slice(0, 10) }),
+      measures: { orders: (q) => q.count(), cents: (q) => q.sum((order) => order.cents) },
+    }),
+    archive('orders-cold', { from: order, date: 'placedAt', after: '400d' }),
+  ],
+})`;
+
+interface Code {
+  readonly projections?: readonly DerivedSpec[];
+  readonly sources?: readonly SourceRules[];
+}
+
+const check = (
+  edits: readonly Edit[],
+  { projections = [summaries, days, cold], sources = [ORDERS] }: Code = {},
+): Report =>
+  checkDocuments(
+    documentsOf(edited(edits)),
+    contractRules(definePipeline({ model: model('./cosmosdb_data_model.md'), projections, sources }), {
+      file: 'pipeline.ts',
+      text: TEXT,
+    }),
+    { today: new Date('2026-06-01') },
+  );
+
+interface Case {
+  readonly rule: string;
+  readonly edits?: readonly Edit[];
+  readonly code?: Code;
+  /** Part of the line of the document, or of pipeline.ts. */
+  readonly at: string;
+  readonly says: string;
+}
+
+const withCopy = (change: Partial<CopySpec>): Code => ({ projections: [{ ...summaries, ...change }, days, cold] });
+const withDays = (change: Partial<AggregateSpec>): Code => ({ projections: [summaries, { ...days, ...change }, cold] });
+const withCold = (change: Partial<ArchiveSpec>): Code => ({ projections: [summaries, days, { ...cold, ...change }] });
+const mapped = (field: string, value: (order: Doc) => unknown): Code =>
+  withCopy({ map: (order, joined) => ({ ...summaries.map(order, joined), [field]: value(order) }) });
+
+const CASES: readonly Case[] = [
+  { rule: 'G1', code: { projections: [summaries, days] }, at: '| orders-cold |', says: "the code doesn't have" },
+  {
+    rule: 'G1',
+    code: { projections: [{ ...summaries, name: 'summries' }, days, cold] },
+    at: '| summaries |',
+    says: 'summries',
+  },
+  {
+    rule: 'G1',
+    edits: [['| days | aggregate | Orders (order) | Days (day)', '| days | aggregate | Orders (order) | Day (day)']],
+    at: '| days |',
+    says: 'no design',
+  },
+  {
+    rule: 'G1',
+    edits: [['| Orders (order) with Customers (customer) |', '| Orders (ordr) with Customers (customer) |']],
+    at: '| summaries |',
+    says: 'no example of that type',
+  },
+  { rule: 'G1', edits: [['| days | aggregate |', '| days | copy |']], at: '| days |', says: 'the kind' },
+  {
+    rule: 'G1',
+    edits: [['Orders (order) with Customers (customer)', 'Orders (order)']],
+    at: '| summaries |',
+    says: 'join',
+  },
+  { rule: 'G1', code: withDays({ into: SUMMARY }), at: '| days |', says: 'the sink' },
+
+  { rule: 'G2', code: mapped('status', () => 'open'), at: 'map: (order', says: 'writes status' },
+  { rule: 'G2', code: mapped('placedAt', () => 7), at: 'placedAt: order.placedAt', says: 'as number' },
+  { rule: 'G2', code: mapped('placedAt', (order) => order['placedOn']), at: "copy('summaries'", says: 'placedOn' },
+  {
+    rule: 'G2',
+    edits: [['"customerId": "c1", "customerName": "Ada"', '"customerId": "c1", "customerName": "Eve"']],
+    at: '"id": "o1", "type": "summary"',
+    says: 'customerName "Ada"',
+  },
+  {
+    rule: 'G2',
+    edits: [['"day": "2026-01-01", "orders": 1, "cents": 100', '"day": "2026-01-01", "orders": 1, "cents": 700']],
+    at: '"type": "day"',
+    says: 'cents 100',
+  },
+  {
+    rule: 'G2',
+    edits: [
+      [
+        '"day": "2026-01-01", "orders": 1, "cents": 100',
+        '"day": "2026-01-01", "orders": 1, "cents": 100, "average": 100',
+      ],
+    ],
+    at: '"type": "day"',
+    says: 'average',
+  },
+  {
+    rule: 'G2',
+    edits: [['customer.name → customerName', 'customer.name → customreName']],
+    at: '| summaries |',
+    says: 'customreName',
+  },
+  {
+    rule: 'G2',
+    edits: [['customer.name → customerName', 'customer.nmae → customerName']],
+    at: '| summaries |',
+    says: 'customer.nmae',
+  },
+  { rule: 'G2', edits: [['orders = count; cents', 'orders = max; cents']], at: '| days |', says: 'orders is max' },
+  {
+    rule: 'G2',
+    edits: [['orders = count; cents = sum(cents)', 'orders = count']],
+    at: 'cents: (q)',
+    says: 'not in the document',
+  },
+  { rule: 'G2', code: withDays({ measures: { orders: { kind: 'count' } } }), at: '| days |', says: 'not in the code' },
+  {
+    rule: 'G2',
+    edits: [['Customers.name is copied to CustomerOrders.customerName', 'names are copied']],
+    at: 'names are copied',
+    says: 'customerName',
+  },
+  {
+    rule: 'G2',
+    edits: [['Customers.name is copied', 'Customers.fullName is copied']],
+    at: 'Customers.fullName',
+    says: 'no example has',
+  },
+  {
+    rule: 'G2',
+    edits: [
+      [
+        '"id": "o1", "type": "order", "customerId": "c1",',
+        '"id": "o1", "type": "order", "customerId": "c1", "customerName": "Ada",',
+      ],
+    ],
+    at: '"id": "o1", "type": "order"',
+    says: 'no projection keeps it fresh',
+  },
+
+  {
+    rule: 'G3',
+    edits: [
+      ['may be 5 s old', '< 50 ms'],
+      ['; it seldom changes', ''],
+    ],
+    at: '| summaries |',
+    says: 'may be behind',
+  },
+  { rule: 'G4', edits: [['max 40)', 'max 900)']], at: '| summaries |', says: 'CustomerOrders' },
+
+  {
+    rule: 'G5',
+    edits: [['| customerId; id = id |', '| placedAt; id = id |']],
+    at: '| summaries |',
+    says: '/customerId',
+  },
+  { rule: 'G5', edits: [['| [day] |', '| [day, customerId] |']], at: '| days |', says: 'groups by' },
+  {
+    rule: 'G5',
+    code: withCopy({ map: (order) => ({ id: order['id'], customerName: null, placedAt: order['placedAt'] }) }),
+    at: 'map: (order',
+    says: 'open',
+  },
+  {
+    rule: 'G5',
+    code: withDays({ stable: true }),
+    edits: [
+      ['| 5/1 | Write | name | | replace |', '| 5/1 | Write | placedAt | | replace |'],
+      ['| 6 | Rename a customer | Customers | Replace |', '| 6 | Rename a customer | Orders | Replace |'],
+    ],
+    at: 'stable: true',
+    says: 'placedAt',
+  },
+
+  {
+    rule: 'G6',
+    code: withCopy({ map: (order, joined) => ({ ...summaries.map(order, joined), id: 'one' }) }),
+    edits: [['; id is unique over all customers', '']],
+    at: 'id: order.id',
+    says: 'id of Orders',
+  },
+  {
+    rule: 'G6',
+    edits: [
+      ['; id is unique over all customers', ''],
+      [
+        '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `order`',
+        '- **Partition Key**: `/placedAt` - 100,000 values\n- **Document Types**: `order`',
+      ],
+    ],
+    at: 'id: order.id',
+    says: 'placedAt of Orders',
+  },
+  { rule: 'G6', code: mapped('id', () => Math.random().toString()), at: "copy('summaries'", says: 'second time' },
+
+  { rule: 'G7', code: { sources: [] }, at: '"id": "o1", "type": "order"', says: 'delete marker' },
+  {
+    rule: 'G7',
+    edits: [['| #2 | 5 s | remove |', '| #2 | 5 s | keep |']],
+    at: '| summaries |',
+    says: 'remove in the code',
+  },
+  { rule: 'G7', edits: [['| #2 | 5 s | remove |', '| #2 | 5 s | |']], at: '| summaries |', says: "isn't stated" },
+
+  {
+    rule: 'G8',
+    edits: [['| [day] | orders = count; cents = sum(cents) |', '| [day] | as hours |']],
+    at: '| days |',
+    says: 'as hours',
+  },
+  {
+    rule: 'G9',
+    edits: [['all; 400 d after placedAt', 'all; 90 d after placedAt']],
+    at: '| orders-cold |',
+    says: '400d in the code',
+  },
+  { rule: 'G9', code: withCold({ dateField: 'completedAt' }), at: '| orders-cold |', says: 'completedAt' },
+  {
+    rule: 'G9',
+    edits: [
+      [
+        '| blob:orders-cold | yyyy/mm of placedAt; id = id | all; 400 d after placedAt | #1 |',
+        '| blob:orders-cold | yyyy/mm of placedAt; id = id | all; 400 d after placedAt | |',
+      ],
+    ],
+    at: '| orders-cold |',
+    says: 'no pattern',
+  },
+  {
+    rule: 'G9',
+    edits: [['- **TTL**: -1\n- **Document Size**', '- **TTL**: 86400\n- **Document Size**']],
+    at: '| orders-cold |',
+    says: 'expire',
+  },
+
+  {
+    rule: 'G10',
+    edits: [['| #2 | 5 s | remove |', '| #2 | 9 s | remove |']],
+    at: '| summaries |',
+    says: '9 s in the document',
+  },
+  { rule: 'G10', edits: [['may be 5 s old', 'may be 1 s old']], at: '| summaries |', says: 'accepts 1 s' },
+  { rule: 'G10', edits: [['may be 5 s old', 'strong consistency']], at: '| summaries |', says: 'at once' },
+
+  {
+    rule: 'G11',
+    code: {
+      projections: [
+        summaries,
+        days,
+        cold,
+        { ...summaries, name: 'back', from: SUMMARY, into: ORDER, joins: [], map: (doc: Doc) => ({ ...doc }) },
+      ],
+    },
+    at: 'definePipeline',
+    says: 'comes back',
+  },
+  {
+    rule: 'G12',
+    edits: [['customer.name → customerName | #2 |', 'customer.name → customerName | #1 |']],
+    at: '| summaries |',
+    says: 'instead of CustomerOrders',
+  },
+  {
+    rule: 'G12',
+    edits: [['customer.name → customerName | #2 |', 'customer.name → customerName | |']],
+    at: '| summaries |',
+    says: 'serves no pattern',
+  },
+  {
+    rule: 'G13',
+    code: withCopy({ joins: [{ name: 'customer', of: CUSTOMER, on: { name: 'customerId' }, missing: 'null' }] }),
+    at: "copy('summaries'",
+    says: 'joins customer without id of Customers',
+  },
+];
+
+test('code and document agree', () => {
+  const { findings, notChecked } = check([]);
+  expect(findings).toEqual([]);
+  expect(notChecked).toEqual([]);
+});
+
+test.each(CASES.map((one, index) => [`${one.rule} #${index}: ${one.says}`, one] as const))(
+  '%s',
+  (_, { rule, edits = [], code, at, says }) => {
+    const { requirements, design } = edited(edits);
+    const found = check(edits, code).findings.filter((finding) => finding.rule === rule);
+    const lines = { 'cosmosdb_requirements.md': requirements, 'cosmosdb_data_model.md': design, 'pipeline.ts': TEXT };
+    const lineOf = ({ file, line }: { file: string; line: number }): string =>
+      Object.entries(lines)
+        .find(([name]) => name === file)?.[1]
+        .split('\n')[line - 1] ?? '';
+    const all = found.map((finding) => `${finding.message} | ${lineOf(finding.at)}`).join('\n');
+    expect(all).toContain(says);
+    expect(all.split('\n').find((line) => line.includes(at) && line.includes(says))).toBeDefined();
+  },
+);
+
+const LINES = '"cents": 100, "lines": [{ "sku": "a", "quantity": 1, "tier": "gold" }] }';
+const WITH_LINES: Edit = [
+  '"placedAt": "2026-01-01T10:00:00Z", "cents": 100 }',
+  `"placedAt": "2026-01-01T10:00:00Z", ${LINES}`,
+];
+const tiers: EmbedSpec = {
+  kind: 'embed',
+  name: 'tiers',
+  version: 1,
+  from: CUSTOMER,
+  into: ORDER,
+  on: { id: 'customerId' },
+  each: { field: 'lines', on: {} },
+  onDelete: 'keep',
+  set: { tier: (customer) => customer['tier'] },
+};
+const told = (edits: readonly Edit[], projections: readonly DerivedSpec[]): string =>
+  check(edits, { projections })
+    .findings.filter(({ rule }) => rule === 'G2')
+    .map(({ message, related = [] }) => `${message} | ${related.map(({ line }) => line).join()}`)
+    .join('\n');
+
+test('what an embed makes of the parents’ examples is what the children’s examples say', () => {
+  expect(told([WITH_LINES], [tiers])).not.toContain('tiers embeds');
+  const wrong: Edit = ['"tier": "gold" }] }', '"tier": "tin" }] }'];
+  expect(told([[WITH_LINES[0], WITH_LINES[1].replace(...wrong)]], [tiers])).toContain(
+    'tiers embeds tier "gold" of customer c1; order o1 says "tin"',
+  );
+});
+
+test('what conditions, embeds and reactions read is there, in the elements of lists too', () => {
+  const react: ReactSpec = {
+    kind: 'react',
+    name: 'told',
+    version: 1,
+    from: ORDER,
+    onDelete: 'keep',
+    order: 'document',
+    attempts: 1,
+    timeoutMs: 1,
+    restored: false,
+    echoes: false,
+    when: (order) => order['sttaus'] === 'open',
+    run: () => Promise.resolve(),
+  };
+  expect(told([], [react])).toContain('told reads sttaus, which no example of Orders (order) has');
+  const misspelt: EmbedSpec = { ...tiers, when: (line) => line['qauntity'] !== 0 };
+  expect(told([WITH_LINES], [misspelt])).toContain('tiers reads lines.qauntity');
+  const summed: AggregateSpec = {
+    ...days,
+    each: (order) => (order['lines'] ?? []) as Doc[],
+    measures: { orders: { kind: 'sum', of: (line) => Number((line as Doc)['qantity']) } },
+  };
+  expect(told([WITH_LINES], [summed])).toContain('days reads lines.qantity');
+});
+
+test('every rule of the contract has a case', () => {
+  const ids = new Set(CASES.map(({ rule }) => rule));
+  const rules = contractRules().map(({ id }) => id);
+  expect(rules.filter((id) => !ids.has(id))).toEqual([]);
+});
+
+test('without a pipeline the document is checked alone, and it is said what was not', () => {
+  const report = checkDocuments(documentsOf(edited([])), contractRules());
+  expect(report.findings).toEqual([]);
+  expect(report.notChecked.map(({ rule, missing }) => `${rule}: ${missing}`)).toEqual([
+    'G1: pipeline.ts',
+    'G6: pipeline.ts',
+    'G13: pipeline.ts',
+  ]);
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { NO_VIEW, type View, type ViewVersion, heldBy } from '../../../src/engine/views/views.ts';
+
+const order = { container: 'Orders', type: 'order' };
+const version = (number: number, reads = [order]): ViewVersion => ({
+  version: number,
+  container: 'Sink',
+  type: 'row',
+  reads,
+});
+const view = (more: Partial<View>): View => ({ ...NO_VIEW, current: version(1), ...more });
+const knows = (id: string): boolean => id === 'a@1';
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const code = (views: Record<string, View>, of = order) => heldBy(views, of, knows, NOW)?.message;
+
+describe('a page waits', () => {
+  it('for nothing while all is known and nothing is under way', () => {
+    expect(code({ a: view({}) })).toBeUndefined();
+    expect(code({})).toBeUndefined();
+    expect(code({ a: view({ current: null }) })).toBeUndefined();
+  });
+
+  it('while what reads its type is paused, and no other type', () => {
+    const paused = { since: 'then', by: 'me', reason: 'throttled' };
+    expect(code({ a: view({ paused }) })).toBe('a is paused since then by me: throttled');
+    expect(code({ a: view({ paused }) }, { container: 'Orders', type: 'note' })).toBeUndefined();
+  });
+
+  it('while a version that reads its type is being promoted, until the freeze is over', () => {
+    const staged = (frozenUntil: string) => ({ ...version(2), phase: 'frozen' as const, since: 'then', frozenUntil });
+    expect(code({ a: view({ staged: staged('2026-01-01T00:00:01Z') }) })).toBe('a@2 is being promoted');
+    expect(code({ a: view({ staged: staged('2025-12-31T23:59:59Z') }) })).toBeUndefined();
+    const only = { ...staged('2026-01-01T00:00:01Z'), reads: [{ container: 'Customers', type: 'customer' }] };
+    expect(code({ a: view({ staged: only }) }, { container: 'Customers', type: 'customer' })).toBe(
+      'a@2 is being promoted',
+    );
+  });
+
+  it('not for one that is being filled', () => {
+    expect(code({ a: view({ staged: { ...version(2), phase: 'filling', since: 'then' } }) })).toBeUndefined();
+  });
+
+  it('where this build does not know the current version', () => {
+    expect(code({ a: view({ current: version(2) }) })).toBe('a@2 is current, and this pipeline does not declare it');
+  });
+});

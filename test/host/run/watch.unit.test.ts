@@ -1,0 +1,37 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { emit } from '../../../src/base/diagnostics.ts';
+import { LeaseStalled } from '../../../src/feed/leases/lease.ts';
+import { watchTroubles } from '../../../src/host/run/watch.ts';
+
+function watched(): string[] {
+  const lines: string[] = [];
+  onTestFinished(watchTroubles((line) => void lines.push(line)));
+  return lines;
+}
+const rejected = (deliveries: number, error: Error): void =>
+  emit('feed:rejected', { container: 'orders', lease: 'P..0', position: '"7"', changes: 90, deliveries, error });
+
+it('says that one place comes again and again, and why, less often the longer it lasts', () => {
+  const lines = watched();
+  for (let deliveries = 1; deliveries <= 9; deliveries++) rejected(deliveries, new Error('the sink is not there'));
+  expect(lines).toEqual(
+    [2, 4, 8].map(
+      (times) =>
+        `feed of orders: 90 changes after "7" were handed on here ${times} times, and come again: the sink is not there`,
+    ),
+  );
+});
+
+it('says at once that a handler hung', () => {
+  const lines = watched();
+  rejected(1, new LeaseStalled('P..0', 'a handler has taken more than 180 s'));
+  expect(lines).toEqual([
+    'feed of orders: 90 changes after "7" were handed on here once, and come again: Lease P..0 is lost: a handler has taken more than 180 s',
+  ]);
+});
+
+it('says what the leases are troubled by', () => {
+  const lines = watched();
+  emit('balancer:failed', { container: 'orders', error: new Error('Lease P..0 can’t be read') });
+  expect(lines).toEqual(['leases of orders: Lease P..0 can’t be read; it will be tried again']);
+});

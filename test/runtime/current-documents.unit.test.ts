@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../src/base/clock.ts';
+import { currentDocuments, mayBeRewritten } from '../../src/runtime/current-documents.ts';
+import type { SinkDocument, SinkSession } from '../../src/sinks/session.ts';
+
+/** Time passes only while somebody sleeps. */
+const steppingClock = (): Clock => {
+  let time = 0;
+  return {
+    now: () => time,
+    monotonic: () => time,
+    sleep: async (ms) => {
+      time += Math.max(1, ms);
+    },
+  };
+};
+
+/** Answers reads from a script, the last answer for ever: stale replicas can't be had on demand from a server. */
+const scripted = (...answers: (SinkDocument | undefined)[]): SinkSession & { reads: number } => {
+  const session = {
+    reads: 0,
+    fence: { kind: 'host' as const, signal: new AbortController().signal, assert: () => {} },
+    read: async () => [answers[Math.min(session.reads++, answers.length - 1)]],
+    commit: () => Promise.reject(new Error('nothing may be written')),
+    query: () => Promise.reject(new Error('nothing is queried')),
+  };
+  return session;
+};
+
+const source = { name: 'Orders', keyPaths: [['storeId']], types: new Map() };
+const delivered = { id: 'o', storeId: 's', placedAt: '2026-01-01T10:00:00Z', _etag: 'b', _ts: 100, _lsn: 7 };
+const stored = (etag: string, ts: number): SinkDocument => ({
+  id: 'o',
+  storeId: 's',
+  placedAt: '2026-01-01T10:00:00.000Z',
+  _etag: etag,
+  _ts: ts,
+});
+
+const current = async (session: SinkSession) =>
+  (
+    await currentDocuments(source, [delivered], session, {
+      readLagMs: 5_000,
+      signal: new AbortController().signal,
+      clock: steppingClock(),
+    })
+  ).get(delivered);
+
+describe('the current document of a delivered one', () => {
+  it('is what is stored under the delivered etag, with the delivered lsn', async () => {
+    const session = scripted(stored('b', 100));
+    expect(await current(session)).toEqual({ ...stored('b', 100), _lsn: 7 });
+    expect(session.reads).toBe(1);
+  });
+
+  it('is waited for while a replica is behind, older version or none', async () => {
+    expect(await current(scripted(undefined, stored('a', 99), stored('b', 100)))).toMatchObject({
+      placedAt: '2026-01-01T10:00:00.000Z',
+    });
+  });
+
+  it('is left out at once where a newer version is there: that one is still to be delivered', async () => {
+    const session = scripted(stored('c', 101));
+    expect(await current(session)).toBeUndefined();
+    expect(session.reads).toBe(1);
+  });
+
+  it.each([
+    ['gone', undefined],
+    ['another version of the same second', stored('c', 100)],
+  ])('is left out once reads are settled and it is %s', async (_, answer) => {
+    const session = scripted(answer);
+    expect(await current(session)).toBeUndefined();
+    expect(session.reads).toBeGreaterThan(1);
+  });
+});
+
+it('tells texts that the host rewrites from others', () => {
+  expect(mayBeRewritten({ a: [{ b: '2026-01-01T10:00:00Z' }] })).toBe(true);
+  expect(mayBeRewritten({ a: '2026-01-01', b: 5, c: null, d: ['T10:00:00'] })).toBe(false);
+});

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fetchAll } from './fetch-all.ts';
+import { fetchAll } from '../cosmos/fetch-all.ts';
 import type { Services } from '../runtime/workspace.ts';
 
 /** What a running host says of itself now and then, as a document of the state container. One that died stays there

@@ -4,7 +4,7 @@ import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/
 import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
 import { type View, Views } from '../engine/views/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
-import { explain } from './fetch-all.ts';
+import { orContainerMissing } from '../cosmos/container-missing.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { expiration } from './leases/inputs.ts';
@@ -30,7 +30,7 @@ export const status = defineOperation({
     const [leases, letters, said] = await Promise.all([
       leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS }),
       countLetters(services.state).catch((error: unknown) => {
-        throw explain(error, services.state);
+        throw orContainerMissing(error, services.state);
       }),
       readHostStatuses(services, signal),
     ]);

@@ -8,7 +8,7 @@ import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { Engine } from '../engine/engine.ts';
 import { runnersOf, sourceContainers } from '../engine/runners.ts';
 import { formatVerification, verify } from '../operations/projections/verify.ts';
-import { fetchAll } from '../operations/fetch-all.ts';
+import { fetchAll } from '../cosmos/fetch-all.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 import type { EventHubSink } from '../sinks/event-hub.ts';

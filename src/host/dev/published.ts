@@ -3,7 +3,7 @@ import { canonical, isObject } from '../../base/json.ts';
 import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../definition/specs.ts';
 import { visible } from '../../definition/recompute.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
-import { fetchAll } from '../../operations/fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { plural, table } from '../../operations/table.ts';
 
 /** What a hub holds, held against the documents it was published from. */

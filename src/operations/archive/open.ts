@@ -11,7 +11,8 @@ import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { Views } from '../../engine/views/views.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { ENTRY } from '../../projections/archive/entries.ts';
-import { explain, fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import type { Step } from '../model/step.ts';
 import { processorName } from '../../runtime/processor-name.ts';
 import { Migrations } from '../containers/record.ts';
@@ -36,7 +37,7 @@ export async function openArchives(
   return Promise.all(
     chosen.map((spec) =>
       openArchive(spec, pipeline, model, { database, state, store }).catch((error: unknown) => {
-        throw explain(error, database.container(spec.from.container));
+        throw orContainerMissing(error, database.container(spec.from.container));
       }),
     ),
   );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
 import type { AuditRecord } from './record.ts';

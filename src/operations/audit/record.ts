@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
-import { explain } from '../fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import type { Context } from '../operation.ts';
 
 /** Who did what by hand, when, and what came of it; a document of the state container. */
@@ -53,7 +53,7 @@ export async function audited<T>(
       } catch (error) {
         // The same document again is the same document.
         if (error instanceof AmbiguousOutcome && attempt < 5) continue;
-        throw failureOf(error).kind === 'not-found' ? explain(error, state) : error;
+        throw failureOf(error).kind === 'not-found' ? orContainerMissing(error, state) : error;
       }
     }
   };

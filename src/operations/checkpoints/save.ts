@@ -3,7 +3,7 @@ import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import { audited } from '../audit/record.ts';
-import { explain } from '../fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { type LeaseGroup, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
 import { positionsOf } from '../leases/counterpart.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
@@ -57,7 +57,7 @@ export const checkpointsSave = defineOperation({
         sets,
       };
       await create(() => withRetry(() => state.items.create(document), { reads: false })).catch((error: unknown) => {
-        if (failureOf(error).kind !== 'conflict') throw explain(error, state);
+        if (failureOf(error).kind !== 'conflict') throw orContainerMissing(error, state);
         throw new UsageError('checkpoint-exists', `There is a checkpoint ${name} already`, {
           cause: error,
           mend: 'Choose another name, or delete it by `millrace checkpoints delete`.',

@@ -3,7 +3,8 @@ import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
-import { explain, fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
@@ -53,7 +54,7 @@ export async function readCheckpoint(services: Services, name: string, signal: A
   const item = services.state.item(name, 'checkpoints');
   const { resource } = await withRetry(() => item.read<Checkpoint>(), { reads: true, signal }).catch(
     (error: unknown) => {
-      throw failureOf(error).kind === 'not-found' ? explain(error, services.state) : error;
+      throw failureOf(error).kind === 'not-found' ? orContainerMissing(error, services.state) : error;
     },
   );
   if (resource) return resource;

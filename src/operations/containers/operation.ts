@@ -5,7 +5,7 @@ import { checkAccount, connect } from '../../cosmos/connect.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { readWriters } from '../../shards/write-gate.ts';
 import { audited } from '../audit/record.ts';
-import { explain } from '../fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { allVersionsContainers } from '../../definition/all-versions.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';
@@ -89,7 +89,7 @@ async function refuseAllVersions({ name, into, rollback }: MigrateInput, { works
 }
 
 async function missing(error: unknown, container: MigrateOptions['source']): Promise<unknown> {
-  const explained = explain(error, container);
+  const explained = orContainerMissing(error, container);
   if (!(explained instanceof UsageError)) return error;
   const { resources } = await withRetry(() => container.database.containers.readAll().fetchAll(), { reads: true });
   const near = suggestion(

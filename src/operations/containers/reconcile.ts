@@ -4,7 +4,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import type { Container } from '@azure/cosmos';
 import { fullKey } from '../../cosmos/paths.ts';
 import type { SinkSession } from '../../sinks/session.ts';
-import { fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type Copier, type Exists, type Side, movedOf } from './copy.ts';
 
 export interface Reconciled {

@@ -1,5 +1,5 @@
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
-import { explain } from '../fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
 /** @throws UsageError `container-missing` where the state container isn't there yet */
@@ -7,6 +7,6 @@ export async function readDeadLetters({ state }: Services): Promise<DeadLetter[]
   try {
     return await new DeadLetters(state).list();
   } catch (error) {
-    throw explain(error, state);
+    throw orContainerMissing(error, state);
   }
 }

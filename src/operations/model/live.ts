@@ -4,7 +4,8 @@ import { UsageError } from '../../base/errors.ts';
 import { ownFields } from '../../definition/recompute.ts';
 import type { ContainerDefinition } from '../../model/apply.ts';
 import type { Doc } from '../../model/drift.ts';
-import { explain, fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { readDefinition } from './apply.ts';
 
@@ -29,7 +30,7 @@ async function namesIn(database: Services['database']): Promise<readonly { reado
     return (await database.containers.readAll().fetchAll()).resources;
   } catch (cause) {
     // There is no container to be named: the database itself isn't there.
-    const error = explain(cause, database.container(''));
+    const error = orContainerMissing(cause, database.container(''));
     if (error === cause) throw error;
     throw new UsageError('database-missing', `There is no database ${database.id}`, {
       cause,

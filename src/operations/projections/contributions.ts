@@ -9,7 +9,7 @@ import {
 } from '../../definition/specs.ts';
 import { recompute, rowKey } from '../../definition/recompute.ts';
 import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
-import { fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Parked } from './parked.ts';
 import type { Candidate } from './pass.ts';
 

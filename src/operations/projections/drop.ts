@@ -9,7 +9,7 @@ import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { type View, type ViewVersion, Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
-import { fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { suggestion } from '../../base/near.ts';

@@ -16,7 +16,7 @@ import { rowKey } from '../../definition/recompute.ts';
 import { PENDING } from '../../projections/copy/documents.ts';
 import type { History } from '../../archive/types.ts';
 import { openPipelineHistory } from '../archive/open.ts';
-import { fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Screen } from '../screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { checkContributions } from './contributions.ts';

@@ -6,7 +6,7 @@ import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../definit
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
-import { explain } from '../fetch-all.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Plan, defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
@@ -153,7 +153,7 @@ async function assertEmptySink(spec: ProjectionSpec, { database }: Services): Pr
   };
   const { resources } = await withRetry(() => container.items.query(query).fetchAll(), { reads: true }).catch(
     (error: unknown) => {
-      throw explain(error, container);
+      throw orContainerMissing(error, container);
     },
   );
   if (resources.length === 0) return;

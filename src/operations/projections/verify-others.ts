@@ -15,7 +15,7 @@ import { recomputeRows } from '../../definition/recompute-rows.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import type { Model } from '../../model/model.ts';
-import { fetchAll } from '../fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './pass.ts';
 

@@ -7,7 +7,7 @@ import type { ArchiveSpec, Doc, PublishSpec } from '../../definition/specs.ts';
 import { ownFields, rowKey } from '../../definition/recompute.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import type { Container, Model } from '../../model/model.ts';
-import { fetchAll } from '../../operations/fetch-all.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { Adversity } from '../delivery.ts';
 import type { Documents } from '../documents.ts';

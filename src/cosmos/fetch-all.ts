@@ -1,7 +1,6 @@
 import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
-import { UsageError } from '../base/errors.ts';
-import { failureOf } from '../cosmos/failure.ts';
-import { withRetry } from '../cosmos/retry.ts';
+import { orContainerMissing } from './container-missing.ts';
+import { withRetry } from './retry.ts';
 
 /**
  * Every answer of a query, page by page.
@@ -17,21 +16,8 @@ export async function* fetchAll<T>(
   while (iterator.hasMoreResults()) {
     signal.throwIfAborted();
     const page = await withRetry(() => iterator.fetchNext(), { reads: true, signal }).catch((error: unknown) => {
-      throw explain(error, container);
+      throw orContainerMissing(error, container);
     });
     yield* page.resources ?? [];
   }
-}
-
-/** A missing container is the operator's to mend; everything else is passed on. */
-export function explain(error: unknown, container: Container): unknown {
-  if (failureOf(error).kind !== 'not-found') return error;
-  return new UsageError(
-    'container-missing',
-    `There is no container ${container.id} in database ${container.database.id}`,
-    {
-      cause: error,
-      mend: 'Create what the model needs by `millrace model apply`.',
-    },
-  );
 }

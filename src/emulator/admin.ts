@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
 import type { Controls } from './controls.ts';
-import type { Faults } from './cosmos/account.ts';
+import type { Faults } from './cosmos/faults.ts';
 import type { EmulatorStats } from './cosmos/stats.ts';
 import { script } from './foreign/script.ts';
 import type { Played, Script } from './foreign/script.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
-import type { Faults } from './cosmos/account.ts';
+import type { Faults } from './cosmos/faults.ts';
 import { isKind, KINDS } from './cosmos/kind.ts';
 
 const share = z.number().min(0).max(1);

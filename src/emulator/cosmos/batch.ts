@@ -4,7 +4,7 @@ import { chargeText } from './charge.ts';
 import type { Container } from './container.ts';
 import { perform } from './operations.ts';
 import type { Operation, Outcome } from './operations.ts';
-import type { PhysicalPartition } from './partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
 import { itemHeaders, reply } from './reply.ts';
 import { rangeById } from './target.ts';
 import { Transaction } from './transaction.ts';
@@ -76,12 +76,12 @@ function transactional(
         if (i === results.count) failed.refused(result.error, result.charge);
         else failed.leftOut();
       }
-      return answer(207, container, [home.range], failed, charge);
+      return answer(207, container, [tx.range], failed, charge);
     }
     results.done(result.outcome!, minimal);
   }
   tx.commit();
-  return answer(200, container, [home.range], results, charge);
+  return answer(200, container, [tx.range], results, charge);
 }
 
 function bulk(account: Account, call: Call, container: Container, operations: Parsed[], minimal: boolean): Reply {
@@ -122,10 +122,10 @@ function single(
   return caught(() => {
     if (key === undefined) throw badRequest('PartitionKey value must be supplied for this operation.');
     const home = container.open(container.keys.parse(key, true));
-    if (range && home.range !== range) {
+    const tx = new Transaction(account, container, home);
+    if (range && tx.range !== range) {
       throw new WireError(410, 'The key does not belong to this partition key range.', 1002);
     }
-    const tx = new Transaction(account, container, home);
     const outcome = perform(tx, operation);
     tx.commit();
     return outcome;

@@ -1,9 +1,9 @@
 import { isBound, pathsOf } from '../sql/restrictions.ts';
 import type { Bound, Restriction } from '../sql/restrictions.ts';
 import type { Container } from './container.ts';
-import type { Item, Version } from './item.ts';
+import type { Item, Version } from './logical-partition.ts';
 import type { WireKey } from './keys.ts';
-import type { LogicalPartition } from './partition.ts';
+import type { LogicalPartition } from './logical-partition.ts';
 import { covers } from './target.ts';
 import type { Target } from './target.ts';
 import type { View } from './view.ts';

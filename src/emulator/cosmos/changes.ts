@@ -1,24 +1,7 @@
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
-import type { Version } from './item.ts';
-import type { LogicalPartition, PhysicalPartition } from './partition.ts';
-
-/** One entry of the all-versions feed. */
-export interface Change {
-  readonly lsn: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly kind: 'create' | 'replace' | 'delete';
-  readonly home: LogicalPartition;
-  readonly id: string;
-  /** The document's text; absent for a delete. */
-  readonly current: string | undefined;
-  /** Kept only where previous images were asked for. */
-  readonly previous: string | undefined;
-  readonly previousLsn: number | undefined;
-  /** A delete because its time to live was over. */
-  readonly expired: boolean;
-}
+import type { Version } from './logical-partition.ts';
+import type { Change, PhysicalPartition } from './physical-partition.ts';
 
 /** What one committed state of an item means for who reads every change. */
 export function record(
@@ -44,7 +27,7 @@ export function record(
       previousLsn: previous?.lsn,
       expired: kind === 'delete' && !live,
     };
-    item.home.range.changes.push(change);
+    container.rangeOf(item.home.epk).changes.push(change);
     account.journal?.change(container, change);
   };
   // What had expired without being purged is gone first, and says so.

@@ -1,11 +1,12 @@
 import { evenBoundaries } from '../../cosmos/epk.ts';
 import { isIndexed } from './indexing.ts';
-import { expiry } from './item.ts';
+import { expiry } from './logical-partition.ts';
 import { ItemList } from './item-list.ts';
-import type { Version } from './item.ts';
-import { KeyReader, keyText, pathSteps } from './keys.ts';
+import type { Version } from './logical-partition.ts';
+import { KeyReader, keyText, pathSteps, valueAt } from './keys.ts';
 import type { KeyDefinition, WireKey } from './keys.ts';
-import { LogicalPartition, PhysicalPartition } from './partition.ts';
+import { LogicalPartition } from './logical-partition.ts';
+import { PhysicalPartition } from './physical-partition.ts';
 import { ValueIndex } from './value-index.ts';
 import type { Doc } from './wire.ts';
 
@@ -119,8 +120,17 @@ export class Container {
     const text = keyText(key);
     const known = this.logical.get(text);
     if (known) return known;
-    const epk = this.keys.epk(key);
-    return new LogicalPartition(key, text, epk, this.rangeOf(epk));
+    return new LogicalPartition(key, text, this.keys.epk(key));
+  }
+
+  /** Whether anything in it can expire. */
+  get mayExpire(): boolean {
+    return this.defaultTtl !== undefined && (this.defaultTtl !== -1 || this.expiring > 0);
+  }
+
+  /** Of a document, by constraint. A missing value counts as null. */
+  uniqueValues(doc: Doc): string[] {
+    return this.unique.map(({ paths }, i) => JSON.stringify([i, ...paths.map((steps) => valueAt(doc, steps) ?? null)]));
   }
 
   isLive(version: Version | undefined, now: number): version is Version {

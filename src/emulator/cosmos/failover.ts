@@ -1,8 +1,7 @@
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
-import type { Item, Version } from './item.ts';
-import type { PhysicalPartition } from './partition.ts';
-import { uniqueValues } from './transaction.ts';
+import type { Item, Version } from './logical-partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
 
 /**
  * A failover to a region that had not received the last `lossMs` of writes: they are undone, and their lsns come again
@@ -29,14 +28,14 @@ function restore(account: Account, container: Container, item: Item, before: Ver
   const home = container.logical.get(item.home.text) ?? item.home;
   const standing = home.items.get(item.id);
   if (standing?.current && (standing === item || !before)) {
-    for (const value of uniqueValues(container, standing.current.doc)) home.unique.delete(value);
+    for (const value of container.uniqueValues(standing.current.doc)) home.unique.delete(value);
   }
   item.current = before;
   if (before) {
     home.items.set(item.id, item);
     container.items.add(item);
     container.logical.set(home.text, home);
-    for (const value of uniqueValues(container, before.doc)) home.unique.set(value, item.id);
+    for (const value of container.uniqueValues(before.doc)) home.unique.set(value, item.id);
     account.journal?.put(container, before);
   } else {
     container.items.retire();

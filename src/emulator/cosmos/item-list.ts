@@ -1,4 +1,4 @@
-import type { Item } from './item.ts';
+import type { Item } from './logical-partition.ts';
 
 const COMPACT_FROM = 4096;
 

@@ -65,8 +65,9 @@ function item(account: Account, call: Call, container: Container, id: string): R
 function point(account: Account, call: Call, container: Container, id: string): Reply {
   const home = container.open(keyOf(call, container));
   const view = new View(account, container, header(call.headers, 'x-ms-session-token'));
-  view.demand(home.range);
-  const token = view.sessionToken([home.range]);
+  const range = container.rangeOf(home.epk);
+  view.demand(range);
+  const token = view.sessionToken([range]);
   return withToken(token, () => {
     const outcome = read(view.read(home, id), header(call.headers, 'if-none-match'));
     return answer(call, { ...containerHeaders(container), 'x-ms-session-token': token }, outcome);
@@ -81,14 +82,14 @@ function write(account: Account, call: Call, container: Container, operation: Op
     key === undefined && (operation.type === 'Create' || operation.type === 'Upsert' || operation.type === 'Replace');
   const home = container.open(inBody ? container.keys.of(body!) : keyOf(call, container));
   const tx = new Transaction(account, container, home);
-  return withToken(itemHeaders(container, [home.range])['x-ms-session-token']!, () => {
+  return withToken(itemHeaders(container, [tx.range])['x-ms-session-token']!, () => {
     const outcome = perform(tx, {
       ...operation,
       ifMatch: header(call.headers, 'if-match'),
       ifNoneMatch: header(call.headers, 'if-none-match'),
     });
     tx.commit();
-    return answer(call, itemHeaders(container, [home.range]), outcome);
+    return answer(call, itemHeaders(container, [tx.range]), outcome);
   });
 }
 

@@ -4,14 +4,14 @@ import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { messageOf, UsageError } from '../../base/errors.ts';
 import { openPrivate, privateFolder } from '../private-files.ts';
-import { ridNumber } from './account.ts';
-import type { Account, Database, Offer } from './account.ts';
-import type { Change } from './changes.ts';
 import { Container } from './container.ts';
-import { Item, Version } from './item.ts';
+import { Item, Version } from './logical-partition.ts';
+import type { Database, Holdings, Offer } from './holdings.ts';
 import type { WireKey } from './keys.ts';
-import { LogicalPartition, PhysicalPartition } from './partition.ts';
-import { uniqueValues } from './transaction.ts';
+import { LogicalPartition } from './logical-partition.ts';
+import { PhysicalPartition } from './physical-partition.ts';
+import type { Change } from './physical-partition.ts';
+import { ridNumber } from './rids.ts';
 import type { Doc } from './wire.ts';
 
 // The lock is exclusive: two servers on one folder would each serve a memory of their own.
@@ -51,7 +51,7 @@ export class Journal {
   readonly #folder: string;
   #failure: UsageError | undefined;
   #nextRid = 0;
-  account: Account | undefined;
+  #holdings: Holdings | undefined;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -175,12 +175,12 @@ export class Journal {
   }
 
   /** Reads everything back, as it was after the last commit. */
-  load(account: Account): void {
-    this.account = account;
-    account.nextRid = Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'nextRid'").get()?.value ?? 1);
+  load(holdings: Holdings): void {
+    this.#holdings = holdings;
+    holdings.nextRid = Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'nextRid'").get()?.value ?? 1);
     for (const row of this.#db.prepare('SELECT definition FROM databases ORDER BY rid').all()) {
       const definition = JSON.parse(row.definition as string) as Doc & { id: string; _rid: string };
-      account.databases.set(definition.id, {
+      holdings.databases.set(definition.id, {
         id: definition.id,
         rid: definition._rid,
         definition,
@@ -189,10 +189,10 @@ export class Journal {
     }
     for (const row of this.#db.prepare('SELECT definition FROM offers ORDER BY id').all()) {
       const definition = JSON.parse(row.definition as string) as Doc & { id: string };
-      account.offers.set(definition.id, { id: definition.id, definition });
+      holdings.offers.set(definition.id, { id: definition.id, definition });
     }
     for (const row of this.#db.prepare('SELECT database, definition FROM containers ORDER BY rid').all()) {
-      const database = account.databases.get(row.database as string);
+      const database = holdings.databases.get(row.database as string);
       if (database) this.#loadContainer(database, JSON.parse(row.definition as string) as Doc);
     }
   }
@@ -220,7 +220,7 @@ export class Journal {
     for (const { log } of ranges) log.sort((a, b) => a.lsn - b.lsn);
     for (const row of this.#db.prepare('SELECT * FROM changes WHERE container = ? ORDER BY row').iterate(rid)) {
       const change = changeOf(container, row);
-      change.home.range.changes.push(change);
+      container.rangeOf(change.home.epk).changes.push(change);
     }
     for (const range of ranges) range.forgottenLsn = (range.changes[0]?.lsn ?? range.lsn + 1) - 1;
   }
@@ -273,8 +273,8 @@ export class Journal {
     this.#attempt(() => {
       for (const [range, rid] of this.#moved) this.#lsn.run(range.lsn, rid, range.id);
       this.#moved.clear();
-      if (this.account && this.account.nextRid !== this.#nextRid) {
-        this.#nextRid = this.account.nextRid;
+      if (this.#holdings && this.#holdings.nextRid !== this.#nextRid) {
+        this.#nextRid = this.#holdings.nextRid;
         this.#db.prepare("INSERT OR REPLACE INTO meta VALUES ('nextRid', ?)").run(this.#nextRid);
       }
       this.#db.exec('COMMIT');
@@ -331,8 +331,7 @@ function loadItem(container: Container, [text, id, seq, lsn, at, ownTtl, etag, o
   let home = container.logical.get(text);
   if (!home) {
     const key = JSON.parse(text) as WireKey;
-    const epk = container.keys.epk(key);
-    home = new LogicalPartition(key, text, epk, container.rangeOf(epk));
+    home = new LogicalPartition(key, text, container.keys.epk(key));
     container.logical.set(text, home);
   }
   const item = new Item(id, home, seq);
@@ -340,10 +339,10 @@ function loadItem(container: Container, [text, id, seq, lsn, at, ownTtl, etag, o
   item.current = new Version(item, open, etag, lsn, at, ttl);
   home.items.set(item.id, item);
   container.items.add(item);
-  home.range.append(item.current);
+  container.rangeOf(home.epk).append(item.current);
   if (ttl !== undefined && ttl > 0) container.expiring++;
   if (container.unique.length > 0) {
-    for (const value of uniqueValues(container, item.current.doc)) home.unique.set(value, item.id);
+    for (const value of container.uniqueValues(item.current.doc)) home.unique.set(value, item.id);
   }
   container.nextSeq = Math.max(container.nextSeq, item.seq + 1);
 }

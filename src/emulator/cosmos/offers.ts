@@ -1,4 +1,5 @@
-import type { Account, Offer } from './account.ts';
+import type { Account } from './account.ts';
+import type { Offer } from './holdings.ts';
 import type { Container } from './container.ts';
 import { offerContent, throughputIn } from './definition.ts';
 import type { Throughput } from './definition.ts';

@@ -1,6 +1,6 @@
 import { conditionHolds } from './condition.ts';
 import { createCharge, deleteCharge, patchCharge, readCharge, REFUSED, replaceCharge } from './charge.ts';
-import type { Version } from './item.ts';
+import type { Version } from './logical-partition.ts';
 import { keyText } from './keys.ts';
 import { applyPatch, parsePatch } from './patch.ts';
 import type { Transaction } from './transaction.ts';

@@ -10,7 +10,6 @@ import { queryCharge } from './charge.ts';
 import { asWire } from './condition.ts';
 import { continuation, readContinuation } from './continuation.ts';
 import type { Container } from './container.ts';
-import { mayExpire } from './expiry.ts';
 import { checkOrder } from './indexing.ts';
 import { containerHeaders, reply } from './reply.ts';
 import { pageSize, targetOf } from './target.ts';
@@ -165,9 +164,7 @@ export class Queries {
 
 /** Another text once anything was written, or for who might see something expire. */
 const stateOf = (container: Container): string =>
-  mayExpire(container)
-    ? randomUUID()
-    : [container.rid, ...container.ranges.map(({ id, lsn }) => `${id}:${lsn}`)].join();
+  container.mayExpire ? randomUUID() : [container.rid, ...container.ranges.map(({ id, lsn }) => `${id}:${lsn}`)].join();
 
 export function parseBody(body: Buffer): { text: string; params: ReadonlyMap<string, unknown> } {
   const { query, parameters } = parseObject(body);

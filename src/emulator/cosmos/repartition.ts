@@ -1,8 +1,8 @@
 import { evenBoundaries } from '../../cosmos/epk.ts';
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
-import type { LogicalPartition } from './partition.ts';
-import { PhysicalPartition } from './partition.ts';
+import type { LogicalPartition } from './logical-partition.ts';
+import { PhysicalPartition } from './physical-partition.ts';
 import { badRequest } from './wire.ts';
 
 /** As fine as an empty partition can be cut. */
@@ -90,11 +90,8 @@ function replace(
   children: readonly PhysicalPartition[],
   heir: (home: LogicalPartition) => PhysicalPartition,
 ): void {
-  const homes = new Set(parents.flatMap(({ undo }) => [...undo.homes()]));
-  for (const home of container.logical.values()) if (parents.includes(home.range)) homes.add(home);
-  for (const home of homes) home.range = heir(home);
   for (const parent of parents) {
-    for (const version of parent.log) if (version.item.current === version) version.item.home.range.append(version);
+    for (const version of parent.log) if (version.item.current === version) heir(version.item.home).append(version);
     for (const change of parent.changes) heir(change.home).changes.push(change);
   }
   for (const child of children) child.log.sort((a, b) => a.lsn - b.lsn);

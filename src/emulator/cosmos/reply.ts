@@ -1,6 +1,6 @@
 import { chargeText } from './charge.ts';
 import type { Container } from './container.ts';
-import type { PhysicalPartition } from './partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
 import type { Reply } from './wire.ts';
 
 /** Which container an answer is about. Names come percent-encoded: headers are ASCII, and the client compares them so. */

@@ -1,13 +1,14 @@
-import { containerRid, databaseRid } from './account.ts';
-import type { Account, Database } from './account.ts';
+import type { Account } from './account.ts';
 import { beginChanges } from './changes.ts';
 import { Container, newRanges } from './container.ts';
 import { checkName, containerDefinition, throughputOf } from './definition.ts';
 import type { Throughput } from './definition.ts';
+import type { Database } from './holdings.ts';
 import { deleteByKey } from './key-delete.ts';
 import type { KeyDefinition } from './keys.ts';
 import { addOffer, dropOffer, offers, throughputFor } from './offers.ts';
 import { containerHeaders, reply } from './reply.ts';
+import { containerRid, databaseRid } from './rids.ts';
 import { isQuery, list, notAllowed, one, stamp } from './resource.ts';
 import { conflict, header, notFound, parseObject, preconditionFailed, WireError } from './wire.ts';
 import type { Call, Doc, Reply } from './wire.ts';

@@ -1,8 +1,9 @@
-import type { Account, Database } from './account.ts';
+import type { Account } from './account.ts';
+import type { Database } from './holdings.ts';
 import { beginChanges } from './changes.ts';
 import type { Container } from './container.ts';
 import type { Throughput } from './definition.ts';
-import type { Version } from './item.ts';
+import type { Version } from './logical-partition.ts';
 import { addContainer } from './resources.ts';
 import { Transaction } from './transaction.ts';
 import type { Doc } from './wire.ts';

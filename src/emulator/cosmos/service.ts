@@ -211,7 +211,7 @@ export class Service {
 
   #fate(call: Call, kind: string): Fate {
     try {
-      const fate = fateOf(this.account, call, kind);
+      const fate = fateOf(this.account.faults, this.account.random, call, kind);
       if (fate !== 'normal') this.stats.faults++;
       return fate;
     } catch (error) {

@@ -1,7 +1,8 @@
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Container } from './container.ts';
 import type { WireKey } from './keys.ts';
-import type { LogicalPartition, PhysicalPartition } from './partition.ts';
+import type { LogicalPartition } from './logical-partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
 import { badRequest, header, WireError } from './wire.ts';
 import type { Call } from './wire.ts';
 

@@ -2,19 +2,10 @@ import type { Account } from './account.ts';
 import type { Container } from './container.ts';
 import { throughputIn } from './definition.ts';
 import { tooManyRequests } from './faults.ts';
-import type { PhysicalPartition } from './partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
 import { targetOf } from './target.ts';
 import { WireError } from './wire.ts';
 import type { Call, Reply } from './wire.ts';
-
-/**
- * RU/s are shared evenly among physical partitions. Each has a second's worth at most; a request runs while there is
- * any left and may overdraw, and until the debt is earned back all others on that partition are answered 429.
- */
-export interface Budget {
-  left: number;
-  at: number;
-}
 
 /** What the container may use in a second; undefined where nothing is enforced. */
 export function rateOf(account: Account, container: Container): number | undefined {

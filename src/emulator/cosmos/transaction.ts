@@ -1,11 +1,11 @@
-import { itemRid } from './account.ts';
 import type { Account } from './account.ts';
 import { record } from './changes.ts';
 import type { Container } from './container.ts';
-import { Item, Version } from './item.ts';
-import { valueAt } from './keys.ts';
-import type { LogicalPartition } from './partition.ts';
+import { Item, Version } from './logical-partition.ts';
+import type { LogicalPartition } from './logical-partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
 import { shuffle } from './random.ts';
+import { itemRid } from './rids.ts';
 import { badRequest, conflict, tooLarge } from './wire.ts';
 import type { Doc } from './wire.ts';
 
@@ -27,6 +27,7 @@ export class Transaction {
   readonly account: Account;
   readonly container: Container;
   readonly home: LogicalPartition;
+  readonly range: PhysicalPartition;
   readonly now: number;
   readonly #staged = new Map<string, Staged | undefined>();
   readonly #unique = new Map<string, string | undefined>();
@@ -36,6 +37,7 @@ export class Transaction {
     this.account = account;
     this.container = container;
     this.home = home;
+    this.range = container.rangeOf(home.epk);
     this.now = now;
   }
 
@@ -77,8 +79,7 @@ export class Transaction {
 
   /** Makes everything staged visible; returns the partition's lsn. */
   commit(): number {
-    const { account, container, home } = this;
-    const { range } = home;
+    const { account, container, home, range } = this;
     if (this.#staged.size === 0) return range.lsn;
     const lsn = ++range.lsn;
     const lag = keepMs(account);
@@ -113,7 +114,7 @@ export class Transaction {
   }
 
   #drop(item: Item, lsn: number, lag: number): void {
-    const { range } = this.home;
+    const { range } = this;
     range.undo.push({ lsn, at: this.now, item, before: item.current }, lag);
     if (this.container.allVersions) record(this.account, this.container, item.current, undefined, lsn, this.now);
     for (const index of this.container.indexes.values()) index.update(item, undefined);
@@ -128,7 +129,7 @@ export class Transaction {
     if (this.container.unique.length === 0) return;
     const before = this.read(id) ?? this.home.items.get(id)?.current;
     if (before) this.#release(id, before.doc);
-    for (const value of uniqueValues(this.container, doc)) {
+    for (const value of this.container.uniqueValues(doc)) {
       const holder = this.#unique.has(value) ? this.#unique.get(value) : this.home.unique.get(value);
       // A holder that has expired but wasn't purged yet gives way.
       if (holder !== undefined && holder !== id && this.read(holder)) throw conflict();
@@ -137,7 +138,7 @@ export class Transaction {
   }
 
   #release(id: string, doc: Doc): void {
-    for (const value of uniqueValues(this.container, doc)) {
+    for (const value of this.container.uniqueValues(doc)) {
       if ((this.#unique.get(value) ?? this.home.unique.get(value)) === id) this.#unique.set(value, undefined);
     }
   }
@@ -145,10 +146,6 @@ export class Transaction {
 
 /** How long the past is kept: what replicas may show and a failover may go back to. */
 const keepMs = ({ faults: { replicaLagMs = 0, historyMs = 0 } }: Account): number => Math.max(replicaLagMs, historyMs);
-
-/** Unique keys count a missing value as null. */
-export const uniqueValues = (container: Container, doc: Doc): string[] =>
-  container.unique.map(({ paths }, i) => JSON.stringify([i, ...paths.map((steps) => valueAt(doc, steps) ?? null)]));
 
 function readTtl(doc: Doc): number | undefined {
   const { ttl } = doc;

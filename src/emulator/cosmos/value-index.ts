@@ -1,6 +1,6 @@
 import { compareAny } from '../sql/values.ts';
 import type { Bound } from '../sql/restrictions.ts';
-import type { Item, Version } from './item.ts';
+import type { Item, Version } from './logical-partition.ts';
 import { valueAt } from './keys.ts';
 import type { Doc } from './wire.ts';
 

@@ -1,7 +1,8 @@
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
-import type { Item, Version } from './item.ts';
-import type { LogicalPartition, PhysicalPartition } from './partition.ts';
+import type { Item, Version } from './logical-partition.ts';
+import type { LogicalPartition } from './logical-partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
 import { WireError } from './wire.ts';
 
 /**
@@ -52,7 +53,7 @@ export class View {
   read(home: LogicalPartition, id: string): Version | undefined {
     const item = home.items.get(id);
     if (this.#lag > 0) {
-      for (const [other, before] of this.#overlay(home.range)) {
+      for (const [other, before] of this.#overlay(this.#rangeOf(home))) {
         if (other.id === id && other.home.text === home.text && (before || other === item)) return this.#live(before);
       }
     }
@@ -61,7 +62,7 @@ export class View {
 
   /** What there is in a logical partition, by ascending seq. */
   versions(home: LogicalPartition): Version[] {
-    const past = this.#lag > 0 ? this.#overlay(home.range) : undefined;
+    const past = this.#lag > 0 ? this.#overlay(this.#rangeOf(home)) : undefined;
     const found: Version[] = [];
     const add = (version: Version | undefined): void => {
       if (this.#live(version)) found.push(version!);
@@ -107,6 +108,10 @@ export class View {
 
   #live(version: Version | undefined): Version | undefined {
     return this.#withExpired || this.#container.isLive(version, this.#now) ? version : undefined;
+  }
+
+  #rangeOf({ epk }: LogicalPartition): PhysicalPartition {
+    return this.#container.rangeOf(epk);
   }
 
   #overlay(range: PhysicalPartition): Map<Item, Version | undefined> {

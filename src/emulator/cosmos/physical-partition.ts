@@ -1,29 +1,33 @@
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import type { Change } from './changes.ts';
-import type { Item, Version } from './item.ts';
-import type { WireKey } from './keys.ts';
-import { Undo } from './replica.ts';
-import type { Budget } from './throughput.ts';
+import type { LogicalPartition, Version } from './logical-partition.ts';
+import { Undo } from './undo.ts';
 
 const COMPACT_FROM = 4096;
 
-/** All items with one full partition key. */
-export class LogicalPartition {
-  readonly key: WireKey;
-  readonly text: string;
-  readonly epk: string;
-  /** Changes when the physical partition is split or merged. */
-  range: PhysicalPartition;
-  readonly items = new Map<string, Item>();
-  /** Unique keys' values, by constraint, to the id that holds them. */
-  readonly unique = new Map<string, string>();
+/** One entry of the all-versions feed. */
+export interface Change {
+  readonly lsn: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly kind: 'create' | 'replace' | 'delete';
+  readonly home: LogicalPartition;
+  readonly id: string;
+  /** The document's text; absent for a delete. */
+  readonly current: string | undefined;
+  /** Kept only where previous images were asked for. */
+  readonly previous: string | undefined;
+  readonly previousLsn: number | undefined;
+  /** A delete because its time to live was over. */
+  readonly expired: boolean;
+}
 
-  constructor(key: WireKey, text: string, epk: string, range: PhysicalPartition) {
-    this.key = key;
-    this.text = text;
-    this.epk = epk;
-    this.range = range;
-  }
+/**
+ * RU/s are shared evenly among physical partitions. Each has a second's worth at most; a request runs while there is
+ * any left and may overdraw, and until the debt is earned back all others on that partition are answered 429.
+ */
+export interface Budget {
+  left: number;
+  at: number;
 }
 
 /**

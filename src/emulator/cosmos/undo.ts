@@ -1,5 +1,4 @@
-import type { Item, Version } from './item.ts';
-import type { LogicalPartition } from './partition.ts';
+import type { Item, Version } from './logical-partition.ts';
 
 interface Step {
   readonly lsn: number;
@@ -51,11 +50,6 @@ export class Undo {
   forget(lsn: number): void {
     this.#steps = [];
     this.#floor = lsn;
-  }
-
-  /** The logical partitions that were written to, emptied ones included. */
-  homes(): Set<LogicalPartition> {
-    return new Set(this.#steps.map(({ item }) => item.home));
   }
 
   /** The lsn that a replica had reached at `time`, never below `floor`. */

@@ -1,5 +1,21 @@
 import type { Doc } from './wire.ts';
-import type { LogicalPartition } from './partition.ts';
+import type { WireKey } from './keys.ts';
+
+/** All items with one full partition key. Which physical partition it lies in follows from its epk. */
+export class LogicalPartition {
+  readonly key: WireKey;
+  readonly text: string;
+  readonly epk: string;
+  readonly items = new Map<string, Item>();
+  /** Unique keys' values, by constraint, to the id that holds them. */
+  readonly unique = new Map<string, string>();
+
+  constructor(key: WireKey, text: string, epk: string) {
+    this.key = key;
+    this.text = text;
+    this.epk = epk;
+  }
+}
 
 /** One document identity; keeps its resource id while it lives. */
 export class Item {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { prepare } from '../sql/prepare.ts';
-import type { Prepared, Readable } from '../sql/prepare.ts';
+import type { Prepared } from '../sql/prepare.ts';
+import type { Readable } from '../sql/scope.ts';
 import { Walk } from '../sql/walk.ts';
 import type { Position } from '../sql/walk.ts';
 import type { Account } from './account.ts';

@@ -3,7 +3,7 @@ import type { Account } from './cosmos/account.ts';
 import type { Container } from './cosmos/container.ts';
 import { purge } from './cosmos/expiry.ts';
 import { failover } from './cosmos/failover.ts';
-import { throughputFor } from './cosmos/offers.ts';
+import { throughputFor } from './cosmos/throughput.ts';
 import { cutOf, merge, partitionOf, split } from './cosmos/repartition.ts';
 import { dropContainer } from './cosmos/resources.ts';
 import { restore } from './cosmos/restore.ts';

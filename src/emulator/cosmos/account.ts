@@ -1,8 +1,7 @@
 import { Clock } from './clock.ts';
 import type { Container } from './container.ts';
-import type { Throughput } from './definition.ts';
 import type { Faults } from './faults.ts';
-import type { Holdings } from './holdings.ts';
+import type { Holdings, Throughput } from './holdings.ts';
 import type { Journal } from './journal.ts';
 
 /** A container that was dropped a while ago. */

@@ -1,11 +1,10 @@
 import type { Account } from './account.ts';
 import { bytesOf } from './bytes.ts';
-import { chargeText } from './charge.ts';
 import type { Container } from './container.ts';
 import { perform } from './operations.ts';
 import type { Operation, Outcome } from './operations.ts';
 import type { PhysicalPartition } from './physical-partition.ts';
-import { itemHeaders, reply } from './reply.ts';
+import { chargeText, itemHeaders, reply } from './reply.ts';
 import { rangeById } from './target.ts';
 import { Transaction } from './transaction.ts';
 import { badRequest, header, parseJson, textOf, tooLarge, WireError } from './wire.ts';

@@ -33,5 +33,3 @@ export const queryCharge = (loaded: number, bytes: number, partitions: number): 
 
 /** A page costs as reads of what it holds, and an empty poll 1 RU. */
 export const feedCharge = (bytes: number): number => Math.max(1, (bytes / 1024) * FEED_SHARE);
-
-export const chargeText = (charge: number): string => String(Math.round(charge * 100) / 100);

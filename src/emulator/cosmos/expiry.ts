@@ -3,7 +3,7 @@ import { forgetOld } from './changes.ts';
 import { deleteCharge } from './charge.ts';
 import type { Container } from './container.ts';
 import { expiry } from './logical-partition.ts';
-import { left, rateOf, spend } from './throughput.ts';
+import { left, rateOf, spend } from './budget.ts';
 import { Transaction } from './transaction.ts';
 
 /** Deletes what has expired, unless told not to. Readers hide it at once; this is the later purge, which moves the lsn. */

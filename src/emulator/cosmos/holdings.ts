@@ -8,6 +8,12 @@ export interface Database {
   readonly containers: Map<string, Container>;
 }
 
+export interface Throughput {
+  /** RU/s at most. */
+  readonly maximum: number;
+  readonly autoscale: boolean;
+}
+
 /** The throughput of a container or a database. */
 export interface Offer {
   readonly id: string;

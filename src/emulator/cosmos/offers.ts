@@ -1,10 +1,9 @@
 import type { Account } from './account.ts';
-import type { Offer } from './holdings.ts';
+import type { Offer, Throughput } from './holdings.ts';
 import type { Container } from './container.ts';
-import { offerContent, throughputIn } from './definition.ts';
-import type { Throughput } from './definition.ts';
 import { partitionOf, split } from './repartition.ts';
 import { list, notAllowed, one, stamp } from './resource.ts';
+import { offerContent, throughputIn } from './throughput.ts';
 import { notFound, parseObject } from './wire.ts';
 import type { Call, Reply } from './wire.ts';
 
@@ -58,14 +57,6 @@ export function offers(account: Account, call: Call): Reply {
     }
   }
   return one(200, definition);
-}
-
-/** The throughput that a container or a database has of its own. */
-export function throughputFor(account: Account, rid: string): Throughput | undefined {
-  for (const { definition } of account.offers.values()) {
-    if (definition.offerResourceId === rid) return throughputIn(definition.content);
-  }
-  return undefined;
 }
 
 /** Splits physical partitions until they can carry the throughput, the fullest first. Fewer RU/s merge none. */

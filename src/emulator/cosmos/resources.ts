@@ -1,12 +1,12 @@
 import type { Account } from './account.ts';
 import { beginChanges } from './changes.ts';
 import { Container, newRanges } from './container.ts';
-import { checkName, containerDefinition, throughputOf } from './definition.ts';
-import type { Throughput } from './definition.ts';
-import type { Database } from './holdings.ts';
+import { checkName, containerDefinition } from './definition.ts';
+import type { Database, Throughput } from './holdings.ts';
 import { deleteByKey } from './key-delete.ts';
 import type { KeyDefinition } from './keys.ts';
-import { addOffer, dropOffer, offers, throughputFor } from './offers.ts';
+import { addOffer, dropOffer, offers } from './offers.ts';
+import { throughputFor, throughputOf } from './throughput.ts';
 import { containerHeaders, reply } from './reply.ts';
 import { containerRid, databaseRid } from './rids.ts';
 import { isQuery, list, notAllowed, one, stamp } from './resource.ts';

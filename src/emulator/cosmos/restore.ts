@@ -1,8 +1,7 @@
 import type { Account } from './account.ts';
-import type { Database } from './holdings.ts';
+import type { Database, Throughput } from './holdings.ts';
 import { beginChanges } from './changes.ts';
 import type { Container } from './container.ts';
-import type { Throughput } from './definition.ts';
 import type { Version } from './logical-partition.ts';
 import { addContainer } from './resources.ts';
 import { Transaction } from './transaction.ts';

@@ -12,7 +12,7 @@ import { Queries } from './query.ts';
 import { accountInfo, resources } from './resources.ts';
 import { Stats } from './stats.ts';
 import type { EmulatorStats } from './stats.ts';
-import { metered } from './throughput.ts';
+import { metered } from './budget.ts';
 import { badRequest, header, notFound, tooLarge, WireError } from './wire.ts';
 import type { Call, Reply } from './wire.ts';
 

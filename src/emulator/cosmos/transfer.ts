@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { messageOf, MillraceError, UsageError } from '../../base/errors.ts';
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
-import { throughputFor } from './offers.ts';
+import { throughputFor } from './throughput.ts';
 import { perform } from './operations.ts';
 import { resources } from './resources.ts';
 import { Transaction } from './transaction.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { kindOf } from '../cosmos/kind.ts';
-import { header, parseJson, textOf, WireError } from '../cosmos/wire.ts';
-import type { Call } from '../cosmos/wire.ts';
+import { kindOf } from '../cosmos/wire/kind.ts';
+import { header, parseJson, textOf, WireError } from '../cosmos/wire/wire.ts';
+import type { Call } from '../cosmos/wire/wire.ts';
 
 // Role-based access to the data plane, with the service's two built-in roles. Managing resources, their throughput
 // included, is none of the data plane's business whatever the role ("Data plane role-based access control").

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { errors, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
-import { WireError } from '../cosmos/wire.ts';
-import type { Call, Reply } from '../cosmos/wire.ts';
+import { WireError } from '../cosmos/wire/wire.ts';
+import type { Call, Reply } from '../cosmos/wire/wire.ts';
 import { blocked } from './access.ts';
 import type { Principal, Principals } from './access.ts';
 import { TENANT } from './tenant.ts';

@@ -1,16 +1,15 @@
+import { first } from '../../search.ts';
 import type { Account } from '../storage/account.ts';
-import { listOf } from '../wire/bytes.ts';
 import { feedCharge } from '../physics/charge.ts';
+import { listOf } from '../wire/bytes.ts';
 import { forgetOld } from './changes.ts';
 import type { Container } from '../storage/container.ts';
 import type { Change, PhysicalPartition } from '../storage/physical-partition.ts';
-import { itemHeaders, reply } from '../wire/reply.ts';
-import { covers } from '../storage/target.ts';
+import { covers, lsnIn, MAX_PAGE_BYTES } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
+import { feedHeaders, reply } from '../wire/reply.ts';
 import { badRequest, header } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
-
-const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /** One page of the all-versions-and-deletes feed: every change, whole lsn groups only, from now or a continuation. */
 export function allVersions(
@@ -42,10 +41,7 @@ export function allVersions(
     texts.push(...wanted);
     bytes += weight;
   }
-  const headers = itemHeaders(container, [partition]);
-  headers.etag = `"${lsn}"`;
-  headers['x-ms-documentdb-partitionkeyrangeid'] = partition.id;
-  headers['x-ms-item-count'] = String(texts.length);
+  const headers = feedHeaders(container, partition, lsn, texts.length);
   if (texts.length === 0) return reply(304, 1, headers);
   const body = listOf(`{"_rid":"${container.rid}","Documents":[`, texts, `],"_count":${texts.length}}`);
   return reply(200, feedCharge(bytes), headers, body);
@@ -54,10 +50,7 @@ export function allVersions(
 function start(call: Call, partition: PhysicalPartition): number {
   const etag = header(call.headers, 'if-none-match');
   if (etag === '*') return partition.lsn;
-  const lsn = etag === undefined || etag === '' ? undefined : Number(/^"?(\d+)"?$/.exec(etag)?.[1]);
-  if (lsn !== undefined && !Number.isSafeInteger(lsn)) {
-    throw badRequest(`The continuation '${etag}' is malformed: it must be a quoted lsn.`);
-  }
+  const lsn = etag === undefined || etag === '' ? undefined : lsnIn(etag);
   if (lsn !== undefined && lsn >= partition.forgottenLsn) return lsn;
   throw badRequest(
     'You must read the change feed from within the retention period. Start from now, or from a continuation that is younger than the retention.',
@@ -65,18 +58,12 @@ function start(call: Call, partition: PhysicalPartition): number {
 }
 
 function* groups(changes: readonly Change[], from: number): Generator<Change[], void> {
-  let low = 0;
-  let high = changes.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (changes[middle]!.lsn <= from) low = middle + 1;
-    else high = middle;
-  }
-  while (low < changes.length) {
-    const { lsn } = changes[low]!;
-    const begin = low;
-    while (low < changes.length && changes[low]!.lsn === lsn) low++;
-    yield changes.slice(begin, low);
+  let end = first(changes.length, (at) => changes[at]!.lsn > from);
+  while (end < changes.length) {
+    const { lsn } = changes[end]!;
+    const begin = end;
+    while (end < changes.length && changes[end]!.lsn === lsn) end++;
+    yield changes.slice(begin, end);
   }
 }
 

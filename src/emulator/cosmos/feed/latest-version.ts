@@ -1,18 +1,15 @@
 import type { Account } from '../storage/account.ts';
 import { allVersions } from './all-versions.ts';
-import { bytesOf } from '../wire/bytes.ts';
 import { feedCharge } from '../physics/charge.ts';
+import { bytesOf } from '../wire/bytes.ts';
 import type { Container } from '../storage/container.ts';
 import type { Version } from '../storage/logical-partition.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
-import { itemHeaders, reply } from '../wire/reply.ts';
-import { covers, pageSize, targetOf } from '../storage/target.ts';
+import { covers, lsnIn, MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
+import { feedHeaders, reply } from '../wire/reply.ts';
 import { badRequest, header } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
-
-const MAX_PAGE_BYTES = 4 * 1024 * 1024;
-const CHOSEN_PAGE_SIZE = 1000;
 
 /**
  * One page of the latest-version change feed of one physical partition: the newest state of every item whose newest
@@ -26,16 +23,13 @@ export function changeFeed(account: Account, call: Call, container: Container): 
       'The change feed is read range by range: the request needs a partition key range id or a full key.',
     );
   }
-  const size = pageSize(call, CHOSEN_PAGE_SIZE);
+  const size = pageSize(call);
   if (/full-fidelity/i.test(header(call.headers, 'a-im') ?? '')) {
     return allVersions(account, call, container, target, partition, size);
   }
   const { from, since } = start(call, container, partition);
   const page = read(account, container, target, partition, from, since, size);
-  const headers = itemHeaders(container, [partition]);
-  headers.etag = `"${page.lsn}"`;
-  headers['x-ms-documentdb-partitionkeyrangeid'] = partition.id;
-  headers['x-ms-item-count'] = String(page.versions.length);
+  const headers = feedHeaders(container, partition, page.lsn, page.versions.length);
   if (page.versions.length === 0) return reply(304, 1, headers);
   return reply(200, feedCharge(page.bytes), headers, bodyOf(container, page.versions));
 }
@@ -44,12 +38,7 @@ export function changeFeed(account: Account, call: Call, container: Container): 
 function start(call: Call, container: Container, partition: PhysicalPartition): { from: number; since: number } {
   const etag = header(call.headers, 'if-none-match');
   if (etag === '*') return { from: partition.lsn, since: 0 };
-  if (etag !== undefined && etag !== '') {
-    const lsn = Number(/^"?(\d+)"?$/.exec(etag)?.[1]);
-    if (!Number.isSafeInteger(lsn))
-      throw badRequest(`The continuation '${etag}' is malformed: it must be a quoted lsn.`);
-    return { from: lsn, since: 0 };
-  }
+  if (etag !== undefined && etag !== '') return { from: lsnIn(etag), since: 0 };
   const time = header(call.headers, 'if-modified-since');
   if (time === undefined) return { from: 0, since: 0 };
   if (container.merged) {

@@ -5,9 +5,9 @@ import { perform } from './operations.ts';
 import type { Operation, Outcome } from './operations.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
 import { chargeText, itemHeaders, reply } from '../wire/reply.ts';
-import { rangeById } from '../storage/target.ts';
+import { homeOf, rangeById } from '../storage/target.ts';
 import { Transaction } from './transaction.ts';
-import { badRequest, header, parseJson, textOf, tooLarge, WireError } from '../wire/wire.ts';
+import { badRequest, flag, header, parseJson, textOf, tooLarge, WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
 const MAX_OPERATIONS = 100;
@@ -31,7 +31,7 @@ export function batch(account: Account, call: Call, container: Container): Reply
   }
   const parsed = (operations as unknown[]).map(operationOf);
   const minimal = header(call.headers, 'prefer') === 'return=minimal';
-  return header(call.headers, 'x-ms-cosmos-batch-atomic')?.toLowerCase() === 'true'
+  return flag(call.headers, 'x-ms-cosmos-batch-atomic')
     ? transactional(account, call, container, parsed, minimal)
     : bulk(account, call, container, parsed, minimal);
 }
@@ -60,9 +60,7 @@ function transactional(
   operations: Parsed[],
   minimal: boolean,
 ): Reply {
-  const key = header(call.headers, 'x-ms-documentdb-partitionkey');
-  if (key === undefined) throw badRequest('PartitionKey value must be supplied for this operation.');
-  const home = container.open(container.keys.parse(key, true));
+  const home = homeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
   const tx = new Transaction(account, container, home);
   const results = new Results();
   let charge = 0;
@@ -119,9 +117,7 @@ function single(
   key: string | undefined,
 ): Attempt {
   return caught(() => {
-    if (key === undefined) throw badRequest('PartitionKey value must be supplied for this operation.');
-    const home = container.open(container.keys.parse(key, true));
-    const tx = new Transaction(account, container, home);
+    const tx = new Transaction(account, container, homeOf(container, key));
     if (range && tx.range !== range) {
       throw new WireError(410, 'The key does not belong to this partition key range.', 1002);
     }

@@ -3,7 +3,7 @@ import { forgetOld } from '../feed/changes.ts';
 import { deleteCharge } from '../physics/charge.ts';
 import type { Container } from '../storage/container.ts';
 import { expiry } from '../storage/logical-partition.ts';
-import { left, rateOf, spend } from '../storage/budget.ts';
+import { left, shareOf, spend } from '../storage/budget.ts';
 import { Transaction } from './transaction.ts';
 
 /** Deletes what has expired, unless told not to. Readers hide it at once; this is the later purge, which moves the lsn. */
@@ -23,13 +23,13 @@ export function purge(account: Account): void {
 }
 
 function purgeContainer(account: Account, container: Container, now: number): void {
-  const rate = rateOf(account, container);
+  const share = shareOf(account, container);
   for (const home of container.logical.values()) {
     for (const [id, { current }] of home.items) {
       if (current === undefined || expiry(current, container.defaultTtl) > now) continue;
-      if (rate !== undefined) {
+      if (share !== undefined) {
         const range = container.rangeOf(home.epk);
-        if (left(account, rate / container.ranges.length, range) < rate / container.ranges.length / 2) break;
+        if (left(account, share, range) < share / 2) break;
         spend(account, container, [range], deleteCharge(current.size));
       }
       const tx = new Transaction(account, container, home);

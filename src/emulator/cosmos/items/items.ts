@@ -8,8 +8,9 @@ import type { Queries } from '../query/query.ts';
 import { queryPlan } from '../query/query-plan.ts';
 import type { Account } from '../storage/account.ts';
 import { Transaction } from './transaction.ts';
+import { homeOf } from '../storage/target.ts';
 import { View } from '../storage/view.ts';
-import { badRequest, header, parseJson, parseObject, textOf, tooLarge, WireError } from '../wire/wire.ts';
+import { flag, header, notAllowed, parseJson, parseObject, textOf, tooLarge, WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
@@ -32,19 +33,14 @@ function feed(account: Account, queries: Queries, call: Call, container: Contain
       ? queries.page(call, container, undefined)
       : changeFeed(account, call, container);
   }
-  if (method !== 'POST') throw new WireError(405, `The method ${method} is not allowed here.`);
-  if (header(headers, 'x-ms-cosmos-is-batch-request')?.toLowerCase() === 'true') return batch(account, call, container);
-  if (header(headers, 'x-ms-cosmos-is-query-plan-request')?.toLowerCase() === 'true') {
-    return queryPlan(call, container);
-  }
-  if (
-    header(headers, 'x-ms-documentdb-isquery')?.toLowerCase() === 'true' ||
-    headers['content-type'] === 'application/query+json'
-  ) {
+  if (method !== 'POST') throw notAllowed(call);
+  if (flag(headers, 'x-ms-cosmos-is-batch-request')) return batch(account, call, container);
+  if (flag(headers, 'x-ms-cosmos-is-query-plan-request')) return queryPlan(call, container);
+  if (flag(headers, 'x-ms-documentdb-isquery') || headers['content-type'] === 'application/query+json') {
     return queries.page(call, container, call.body);
   }
-  const upsert = header(headers, 'x-ms-documentdb-is-upsert')?.toLowerCase() === 'true';
-  return write(account, call, container, { type: upsert ? 'Upsert' : 'Create', body: document(call) });
+  const type = flag(headers, 'x-ms-documentdb-is-upsert') ? 'Upsert' : 'Create';
+  return write(account, call, container, { type, body: document(call) });
 }
 
 function item(account: Account, call: Call, container: Container, id: string): Reply {
@@ -58,12 +54,12 @@ function item(account: Account, call: Call, container: Container, id: string): R
     case 'DELETE':
       return write(account, call, container, { type: 'Delete', id });
     default:
-      throw new WireError(405, `The method ${call.method} is not allowed here.`);
+      throw notAllowed(call);
   }
 }
 
 function point(account: Account, call: Call, container: Container, id: string): Reply {
-  const home = container.open(keyOf(call, container));
+  const home = homeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
   const view = new View(account, container, header(call.headers, 'x-ms-session-token'));
   const range = container.rangeOf(home.epk);
   view.demand(range);
@@ -80,7 +76,7 @@ function write(account: Account, call: Call, container: Container, operation: Op
   const body = operation.body as Record<string, unknown> | undefined;
   const inBody =
     key === undefined && (operation.type === 'Create' || operation.type === 'Upsert' || operation.type === 'Replace');
-  const home = container.open(inBody ? container.keys.of(body!) : keyOf(call, container));
+  const home = inBody ? container.open(container.keys.of(body!)) : homeOf(container, key);
   const tx = new Transaction(account, container, home);
   return withToken(itemHeaders(container, [tx.range])['x-ms-session-token']!, () => {
     const outcome = perform(tx, {
@@ -114,12 +110,6 @@ function answer(call: Call, headers: Record<string, string>, outcome: Outcome): 
   if (outcome.etag !== undefined) headers.etag = outcome.etag;
   const minimal = call.method !== 'GET' && header(call.headers, 'prefer') === 'return=minimal';
   return reply(outcome.status, outcome.charge, headers, minimal ? '' : outcome.text);
-}
-
-function keyOf(call: Call, container: Container): ReturnType<Container['keys']['parse']> {
-  const key = header(call.headers, 'x-ms-documentdb-partitionkey');
-  if (key === undefined) throw badRequest('PartitionKey value must be supplied for this operation.');
-  return container.keys.parse(key, true);
 }
 
 function document(call: Call): Record<string, unknown> {

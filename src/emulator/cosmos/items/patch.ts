@@ -1,3 +1,4 @@
+import { define } from '../../sql/values.ts';
 import { badRequest } from '../wire/wire.ts';
 import type { Doc } from '../wire/wire.ts';
 
@@ -105,11 +106,6 @@ function parentOf(doc: Doc, path: readonly string[], fail: Fail): Parent {
 function index(step: string, last: number, fail: Fail): number {
   if (!/^(0|[1-9]\d*)$/.test(step) || Number(step) > last) fail(`'${step}' is no index of the array.`);
   return Number(step);
-}
-
-/** As `parent[name] = value`, but safe for names such as `__proto__`. */
-function define(parent: Doc, name: string, value: unknown): void {
-  Object.defineProperty(parent, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
 function write(doc: Doc, path: readonly string[], value: unknown, op: 'add' | 'set' | 'replace', fail: Fail): void {

@@ -13,14 +13,12 @@ import { continuation, readContinuation } from './continuation.ts';
 import type { Container } from '../storage/container.ts';
 import { checkOrder } from '../storage/indexing.ts';
 import { containerHeaders, reply } from '../wire/reply.ts';
-import { pageSize, targetOf } from '../storage/target.ts';
+import { MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
 import { View } from '../storage/view.ts';
 import { badRequest, header, parseObject } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
-const MAX_PAGE_BYTES = 4 * 1024 * 1024;
-const CHOSEN_PAGE_SIZE = 1000;
 /** What the results kept for next pages may take, and for how long nobody asks for one. */
 const MAX_CURSORS = 256;
 const MAX_CURSOR_BYTES = 256 * 1024 * 1024;
@@ -61,7 +59,7 @@ export class Queries {
     const prepared = asWire(() => prepare(text, params, () => this.#account.now()));
     checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
     const from = readContinuation(call, container.rid, prepared.orderBy.length);
-    const size = pageSize(call, CHOSEN_PAGE_SIZE);
+    const size = pageSize(call);
     const cursor = this.#take(container, from?.cursor) ?? this.#open(container, target, prepared, token, from);
     for (const range of target.partitions) cursor.view.demand(range);
     const before = { ...cursor.cost };

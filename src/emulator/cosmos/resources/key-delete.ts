@@ -2,16 +2,14 @@ import type { Account } from '../storage/account.ts';
 import { deleteCharge } from '../physics/charge.ts';
 import type { Container } from '../storage/container.ts';
 import { itemHeaders, reply } from '../wire/reply.ts';
-import { covers, targetOf } from '../storage/target.ts';
+import { covers, demanded, targetOf } from '../storage/target.ts';
 import { Transaction } from '../items/transaction.ts';
-import { badRequest, header } from '../wire/wire.ts';
+import { header } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
 /** Deletes every item of a key, or of a key prefix. The service takes its time; here it is done when it is answered. */
 export function deleteByKey(account: Account, call: Call, container: Container): Reply {
-  if (header(call.headers, 'x-ms-documentdb-partitionkey') === undefined) {
-    throw badRequest('PartitionKey value must be supplied for this operation.');
-  }
+  demanded(header(call.headers, 'x-ms-documentdb-partitionkey'));
   const target = targetOf(call, container);
   let charge = 1;
   for (const home of container.logical.values()) {

@@ -2,9 +2,9 @@ import type { Account } from '../storage/account.ts';
 import type { Offer, Throughput } from '../storage/holdings.ts';
 import type { Container } from '../storage/container.ts';
 import { partitionOf, split } from './repartition.ts';
-import { list, notAllowed, one, stamp } from './resource.ts';
+import { list, one, stamp } from './resource.ts';
 import { offerContent, throughputIn } from '../storage/throughput.ts';
-import { notFound, parseObject } from '../wire/wire.ts';
+import { notAllowed, notFound, parseObject } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
 /** What one physical partition carries at most ("Service quotas"). */

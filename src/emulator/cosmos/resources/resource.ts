@@ -1,16 +1,12 @@
 import type { Account } from '../storage/account.ts';
 import { queryDefinitions } from '../query/query.ts';
 import { reply } from '../wire/reply.ts';
-import { header, WireError } from '../wire/wire.ts';
+import { flag } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
 // What databases, containers and offers have in common: stamped definitions, answered one by one or listed.
 
-export const isQuery = (call: Call): boolean =>
-  header(call.headers, 'x-ms-documentdb-isquery')?.toLowerCase() === 'true';
-
-export const notAllowed = (call: Call): WireError =>
-  new WireError(405, `The method ${call.method} is not allowed here.`);
+export const isQuery = (call: Call): boolean => flag(call.headers, 'x-ms-documentdb-isquery');
 
 export function list(call: Call, name: string, found: readonly { definition: Doc }[], rid: string): Reply {
   const definitions = found.map(({ definition }) => definition);

@@ -9,8 +9,17 @@ import { addOffer, dropOffer, offers } from './offers.ts';
 import { throughputFor, throughputOf } from '../storage/throughput.ts';
 import { containerHeaders, reply } from '../wire/reply.ts';
 import { containerRid, databaseRid } from '../storage/rids.ts';
-import { isQuery, list, notAllowed, one, stamp } from './resource.ts';
-import { conflict, header, notFound, parseObject, preconditionFailed, WireError } from '../wire/wire.ts';
+import { isQuery, list, one, stamp } from './resource.ts';
+import {
+  conflict,
+  flag,
+  header,
+  notAllowed,
+  notFound,
+  parseObject,
+  preconditionFailed,
+  WireError,
+} from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
 const DEFAULT_THROUGHPUT: Throughput = { maximum: 400, autoscale: false };
@@ -159,7 +168,7 @@ function withoutKey(call: Call, body: Doc): Doc {
 
 function oneContainer(account: Account, call: Call, database: Database, container: Container): Reply {
   if (call.method === 'GET') {
-    const asked = header(call.headers, 'x-ms-documentdb-populatequotainfo')?.toLowerCase() === 'true';
+    const asked = flag(call.headers, 'x-ms-documentdb-populatequotainfo');
     return one(200, container.definition, {
       ...containerHeaders(container),
       ...indexProgress(container),

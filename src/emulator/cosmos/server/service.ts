@@ -13,7 +13,7 @@ import { accountInfo, resources } from '../resources/resources.ts';
 import { Stats } from './stats.ts';
 import type { EmulatorStats } from './stats.ts';
 import { metered } from '../storage/budget.ts';
-import { badRequest, header, notFound, tooLarge, WireError } from '../wire/wire.ts';
+import { badRequest, flag, notFound, tooLarge, WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
 /** Where commands to the server itself go; no database may be called so, as those live under `dbs`. */
@@ -266,8 +266,7 @@ function tokenOf({ headers }: Call): string | undefined {
   return /^type(?:=|%3d)aad(?:&|%26)ver(?:=|%3d)1\.0(?:&|%26)sig(?:=|%3d)(.*)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
-const isTransaction = ({ headers }: Call): boolean =>
-  header(headers, 'x-ms-cosmos-batch-atomic')?.toLowerCase() === 'true';
+const isTransaction = ({ headers }: Call): boolean => flag(headers, 'x-ms-cosmos-batch-atomic');
 
 const unwritten = ({ message, mend }: UsageError): WireError => new WireError(503, `${message} ${mend ?? ''}`.trim());
 

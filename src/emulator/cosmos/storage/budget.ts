@@ -7,8 +7,13 @@ import { throughputFor } from './throughput.ts';
 import { WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
-/** What the container may use in a second; undefined where nothing is enforced. */
-export function rateOf(account: Account, container: Container): number | undefined {
+/** What each partition of the container may use in a second; undefined where nothing is enforced. */
+export function shareOf(account: Account, container: Container): number | undefined {
+  const rate = rateOf(account, container);
+  return rate === undefined ? undefined : rate / container.ranges.length;
+}
+
+function rateOf(account: Account, container: Container): number | undefined {
   const limit = account.limits.get(container.rid);
   if (limit !== undefined) return limit;
   if (account.faults.enforceThroughput !== true) return undefined;
@@ -29,28 +34,24 @@ function sharers(account: Account, rid: string): number {
 }
 
 /** What a partition has left now. */
-export function left(account: Account, rate: number, range: PhysicalPartition): number {
+export function left(account: Account, share: number, range: PhysicalPartition): number {
   const now = account.now();
-  const budget = (range.budget ??= { left: rate, at: now });
-  budget.left = Math.min(rate, budget.left + ((now - budget.at) / 1000) * rate);
+  const budget = (range.budget ??= { left: share, at: now });
+  budget.left = Math.min(share, budget.left + ((now - budget.at) / 1000) * share);
   budget.at = now;
   return budget.left;
 }
 
-/** @throws WireError 429 with a retry-after while any of the partitions is in debt */
-function admit(account: Account, container: Container, ranges: readonly PhysicalPartition[]): void {
-  const rate = rateOf(account, container);
-  if (rate === undefined) return;
-  const each = rate / container.ranges.length;
-  const least = Math.min(...ranges.map((range) => left(account, each, range)));
-  if (least <= 0) throw tooManyRequests(1 + Math.ceil((-least / each) * 1000));
-}
-
-/** Does what a request asks, if the partitions it concerns have anything left, and charges them. */
+/**
+ * Does what a request asks, if the partitions it concerns have anything left, and charges them.
+ * @throws WireError 429 with a retry-after while any of them is in debt
+ */
 export function metered(account: Account, call: Call, container: Container, work: () => Reply): Reply {
-  if (rateOf(account, container) === undefined) return work();
+  const share = shareOf(account, container);
+  if (share === undefined) return work();
   const { partitions } = targetOf(call, container);
-  admit(account, container, partitions);
+  const least = Math.min(...partitions.map((range) => left(account, share, range)));
+  if (least <= 0) throw tooManyRequests(1 + Math.ceil((-least / share) * 1000));
   let charge = 0;
   try {
     const reply = work();
@@ -70,10 +71,10 @@ export function spend(
   ranges: readonly PhysicalPartition[],
   charge: number,
 ): void {
-  const rate = rateOf(account, container);
-  if (rate === undefined) return;
+  const share = shareOf(account, container);
+  if (share === undefined) return;
   for (const range of ranges) {
-    left(account, rate / container.ranges.length, range);
+    left(account, share, range);
     range.budget!.left -= charge / ranges.length;
   }
 }

@@ -1,4 +1,5 @@
 import { evenBoundaries } from '../../../cosmos/epk.ts';
+import { first } from '../../search.ts';
 import { isIndexed } from './indexing.ts';
 import { expiry } from './logical-partition.ts';
 import { ItemList } from './item-list.ts';
@@ -101,14 +102,8 @@ export class Container {
   }
 
   rangeOf(epk: string): PhysicalPartition {
-    let low = 0;
-    let high = this.ranges.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if (this.ranges[middle]!.range.min <= epk) low = middle;
-      else high = middle - 1;
-    }
-    return this.ranges[low]!;
+    const { ranges } = this;
+    return ranges[first(ranges.length, (at) => ranges[at]!.range.min > epk) - 1]!;
   }
 
   find(key: WireKey): LogicalPartition | undefined {

@@ -1,3 +1,4 @@
+import { first } from '../../search.ts';
 import type { Item } from './logical-partition.ts';
 
 const COMPACT_FROM = 4096;
@@ -28,14 +29,8 @@ export class ItemList {
   }
 
   #place(seq: number): number {
-    let low = 0;
-    let high = this.#items.length;
-    if (high > 0 && this.#items[high - 1]!.seq < seq) return high;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#items[middle]!.seq < seq) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    const items = this.#items;
+    const { length } = items;
+    return length > 0 && items[length - 1]!.seq < seq ? length : first(length, (at) => items[at]!.seq >= seq);
   }
 }

@@ -1,4 +1,5 @@
 import type { FeedRange } from '../../../cosmos/ranges.ts';
+import { first } from '../../search.ts';
 import type { LogicalPartition, Version } from './logical-partition.ts';
 import { Undo } from './undo.ts';
 
@@ -73,13 +74,6 @@ export class PhysicalPartition {
 
   /** Index of the first log entry above `lsn`. */
   after(lsn: number): number {
-    let low = 0;
-    let high = this.log.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.log[middle]!.lsn <= lsn) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return first(this.log.length, (at) => this.log[at]!.lsn > lsn);
   }
 }

@@ -6,6 +6,9 @@ import type { PhysicalPartition } from './physical-partition.ts';
 import { badRequest, header, WireError } from '../wire/wire.ts';
 import type { Call } from '../wire/wire.ts';
 
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+const CHOSEN_PAGE_SIZE = 1000;
+
 /** Which part of a container a request is about. */
 export interface Target {
   /** A full key. */
@@ -13,6 +16,16 @@ export interface Target {
   /** Logical partitions outside this are none of the request's. */
   readonly range: FeedRange;
   readonly partitions: readonly PhysicalPartition[];
+}
+
+/** The logical partition of a full key, as a header or an operation has it. */
+export function homeOf(container: Container, key: string | undefined): LogicalPartition {
+  return container.open(container.keys.parse(demanded(key), true));
+}
+
+export function demanded(key: string | undefined): string {
+  if (key !== undefined) return key;
+  throw badRequest('PartitionKey value must be supplied for this operation.');
 }
 
 /** Reads the key, range and sub-range headers. An unknown range id is answered 410, as after a split. */
@@ -59,11 +72,18 @@ export function rangeById(container: Container, text: string): PhysicalPartition
 export const covers = ({ key, range }: Target, home: LogicalPartition): boolean =>
   key ? home.epk === range.min : range.min <= home.epk && home.epk < range.max;
 
+/** The position in a change feed that an etag names. */
+export function lsnIn(etag: string): number {
+  const lsn = Number(/^"?(\d+)"?$/.exec(etag)?.[1]);
+  if (Number.isSafeInteger(lsn)) return lsn;
+  throw badRequest(`The continuation '${etag}' is malformed: it must be a quoted lsn.`);
+}
+
 /** The page size header; -1 lets the server choose. */
-export function pageSize(call: Call, chosen: number): number {
+export function pageSize(call: Call): number {
   const text = header(call.headers, 'x-ms-max-item-count');
   if (text === undefined) return 100;
   const size = Number(text);
   if (!Number.isInteger(size) || size === 0 || size < -1) throw badRequest(`The max item count '${text}' is invalid.`);
-  return size === -1 ? chosen : size;
+  return size === -1 ? CHOSEN_PAGE_SIZE : size;
 }

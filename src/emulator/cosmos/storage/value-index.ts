@@ -1,3 +1,4 @@
+import { first } from '../../search.ts';
 import { compareAny } from '../../sql/values.ts';
 import type { Bound } from '../../sql/restrictions.ts';
 import type { Item, Version } from './logical-partition.ts';
@@ -89,16 +90,6 @@ export class ValueIndex {
 
   /** Where the first entry stands that is far enough: chunk and place in it. */
   #seek(enough: (value: unknown, item: Item) => boolean): [chunk: number, at: number] {
-    const first = (length: number, test: (at: number) => boolean): number => {
-      let low = 0;
-      let high = length;
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if (test(middle)) high = middle;
-        else low = middle + 1;
-      }
-      return low;
-    };
     const far = ({ value, item }: Entry): boolean => enough(value, item);
     const chunk = first(this.#chunks.length, (at) => far(this.#chunks[at]!.at(-1)!));
     const entries = this.#chunks[chunk] ?? [];

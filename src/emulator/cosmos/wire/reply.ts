@@ -23,6 +23,14 @@ export function itemHeaders(container: Named, ranges: readonly Progress[]): Reco
   return { ...containerHeaders(container), 'x-ms-session-token': sessionToken(ranges) };
 }
 
+/** What a page of a change feed carries: where it ends, and how much there was. */
+export const feedHeaders = (container: Named, range: Progress, lsn: number, count: number): Record<string, string> => ({
+  ...itemHeaders(container, [range]),
+  etag: `"${lsn}"`,
+  'x-ms-documentdb-partitionkeyrangeid': range.id,
+  'x-ms-item-count': String(count),
+});
+
 /** `<range>:<version>#<lsn>` per range; the client keeps the parts and sends them back. */
 const sessionToken = (ranges: readonly Progress[]): string => ranges.map(({ id, lsn }) => `${id}:-1#${lsn}`).join(',');
 

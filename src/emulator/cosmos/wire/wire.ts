@@ -78,12 +78,17 @@ export const conflict = (): WireError =>
   );
 export const preconditionFailed = (): WireError =>
   new WireError(412, 'Operation cannot be performed because one of the specified precondition is not met.');
+export const notAllowed = ({ method }: Call): WireError =>
+  new WireError(405, `The method ${method} is not allowed here.`);
 export const tooLarge = (): WireError => new WireError(413, 'Message: {"Errors":["Request size is too large"]}\r\n');
 
 export function header(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value.join(',') : value;
 }
+
+export const flag = (headers: IncomingHttpHeaders, name: string): boolean =>
+  header(headers, name)?.toLowerCase() === 'true';
 
 /** The body as one JSON object; anything else is the caller's mistake. */
 export function parseObject(body: Buffer): Doc {

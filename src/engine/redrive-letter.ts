@@ -1,14 +1,14 @@
-import { systemClock } from '../../base/clock.ts';
-import { mapSettled } from '../../base/map-settled.ts';
-import { type SourceContainer, toChange } from '../../feed/reading/mapper.ts';
-import type { Change } from '../../feed/reading/change.ts';
-import type { Fence } from '../../feed/tenure/fence.ts';
-import type { ColdRead } from '../../projections/archive/cold-read.ts';
-import type { SinkSession } from '../../sinks/session.ts';
-import type { DeadLetter, DeadLetters } from './dead-letters.ts';
-import type { Engine } from '../engine.ts';
-import { LetterBodyDamaged } from './letter-bodies.ts';
-import { letterId } from './letter-document.ts';
+import { systemClock } from '../base/clock.ts';
+import { mapSettled } from '../base/map-settled.ts';
+import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
+import type { Change } from '../feed/reading/change.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
+import type { ColdRead } from '../projections/archive/cold-read.ts';
+import type { SinkSession } from '../sinks/session.ts';
+import type { DeadLetter, DeadLetters } from './dead-letters/dead-letters.ts';
+import type { Engine } from './engine.ts';
+import { LetterBodyDamaged } from './dead-letters/letter-bodies.ts';
+import { letterId } from './dead-letters/letter-document.ts';
 
 /** What came of redriving one letter: what `superseded` names has a newer version, which the feed brings. */
 export interface Redriven {

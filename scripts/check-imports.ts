@@ -1,8 +1,9 @@
-// Imports point one way between rooms (CONTRIBUTING.md), and files don't import in circles.
+// Imports point one way between rooms, and inside the big ones between floors (CONTRIBUTING.md); files don't import in
+// circles, not even by types.
 // Usage: node scripts/check-imports.ts [ROOT]; exit code 1 with file:line for each import that breaks the rule.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import { parseSync } from 'oxc-parser';
+import { parseSync, Visitor } from 'oxc-parser';
 
 /** From the top to the ground: a room may import those after it. */
 const ORDER = [
@@ -30,6 +31,12 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   definition: ['model', 'base'],
   contract: ['definition', 'model', 'base'],
 };
+/** Inside big rooms, from the ground up: a floor may import those before it, and files beside the floors may import any. */
+const FLOORS: Readonly<Record<string, readonly string[]>> = {
+  'src/feed': ['reading', 'leases', 'tenure', 'sharing', 'processor'],
+  'src/engine': ['views', 'dead-letters'],
+  'src/emulator/cosmos': ['wire', 'physics', 'storage', 'feed', 'query', 'items', 'resources', 'server'],
+};
 const EMULATOR_MAY = ['src/cosmos/epk.ts', 'src/cosmos/murmur.ts', 'src/cosmos/ranges.ts'];
 const STARTS_EMULATOR = /^src\/(host\/dev|cli\/|testing\/)/;
 
@@ -51,7 +58,7 @@ else console.log(`imports: ${files.length} files, ${imports.length} imports betw
 
 function importsOf(from: string): Import[] {
   const text = readFileSync(join(root, from), 'utf8');
-  const { module, errors } = parseSync(from, text);
+  const { module, program, errors } = parseSync(from, text);
   if (errors[0]) throw new Error(`${from}: ${errors[0].message}`);
   const found: Import[] = [];
   const add = (specifier: string, at: number, kind: Import['kind']): void => {
@@ -72,6 +79,7 @@ function importsOf(from: string): Import[] {
   for (const { moduleRequest, start } of module.dynamicImports) {
     add(text.slice(moduleRequest.start + 1, moduleRequest.end - 1), start, 'dynamic');
   }
+  new Visitor({ TSImportType: ({ source, start }) => add(source.value, start, 'type') }).visit(program);
   return found;
 }
 
@@ -85,7 +93,7 @@ function roomOf(file: string): string | undefined {
 function objection({ from, to, line, kind }: Import): string[] {
   const [above, below] = [roomOf(from), roomOf(to)];
   const at = `${from}:${line}: imports ${to}`;
-  if (below === above && below !== undefined) return [];
+  if (below === above && below !== undefined) return betweenFloors(at, from, to);
   if (below === 'emulator') {
     if (!STARTS_EMULATOR.test(from))
       return [`${at}: only host/dev*, cli and testing may start the emulator. Take what you need from a lower room.`];
@@ -112,27 +120,65 @@ function objection({ from, to, line, kind }: Import): string[] {
   ];
 }
 
-/** Type imports vanish when the program runs, so they may run in circles. */
+function betweenFloors(at: string, from: string, to: string): string[] {
+  const room = Object.keys(FLOORS).find((each) => from.startsWith(`${each}/`) && to.startsWith(`${each}/`));
+  if (room === undefined) return [];
+  const floors = FLOORS[room]!;
+  const [above, below] = [floorOf(from, room), floorOf(to, room)];
+  if (above === undefined || above === below) return [];
+  const unknown = [above, below].find((floor) => floor !== undefined && !floors.includes(floor));
+  if (unknown !== undefined)
+    return [
+      `${at}: the floor ${unknown} of ${room} isn't in the order. Give it its place in scripts/check-imports.ts.`,
+    ];
+  if (below !== undefined && floors.indexOf(below) < floors.indexOf(above)) return [];
+  return [
+    `${at}: in ${room}, ${above} lies below ${below ?? to}. Move what both need down, or hand it in as a parameter.`,
+  ];
+}
+
+/** `src/feed/leases/lease.ts` → leases; a file beside the floors has none. */
+function floorOf(file: string, room: string): string | undefined {
+  const [floor, inside] = file.slice(room.length + 1).split('/');
+  return inside === undefined ? undefined : floor;
+}
+
+/** The shortest circle of each group of files that all reach one another, by imports of any kind. */
 function circles(): string[] {
-  const edges = Map.groupBy(
-    imports.filter(({ kind }) => kind === 'static'),
-    ({ from }) => from,
-  );
-  const done = new Set<string>();
-  const found: string[] = [];
-  const visit = (file: string, path: readonly string[]): void => {
-    if (path.includes(file)) {
-      const circle = [...path.slice(path.indexOf(file)), file];
-      const closing = edges.get(circle.at(-2) ?? '')?.find(({ to }) => to === file);
-      found.push(
-        `${closing?.from}:${closing?.line}: imports in a circle: ${circle.join(' → ')}. Take out what both need into a file of its own.`,
-      );
-      return;
+  const edges = Map.groupBy(imports, ({ from }) => from);
+  const ways = new Map(files.map((file) => [file, waysFrom(file, edges)]));
+  const told = new Set<string>();
+  const found = files.flatMap((file) => (ways.get(file)!.has(file) ? [circleOf(file, ways.get(file)!)] : []));
+  return found
+    .toSorted((a, b) => a.length - b.length)
+    .flatMap((circle) => {
+      const file = circle[0]!.from;
+      if (told.has(file)) return [];
+      const group = [...ways.get(file)!.keys()].filter((each) => ways.get(each)?.has(file));
+      for (const each of group) told.add(each);
+      const way = [...circle.map(({ from, line }) => `${from}:${line}`), file].join(' → ');
+      const among = group.length > circle.length ? ` (the shortest among ${group.length} files)` : '';
+      return [`${way}: imports in a circle${among}. Take out what both need into a file of its own.`];
+    });
+}
+
+/** By which import each file is first reached that a file reaches, itself included where it lies on a circle. */
+function waysFrom(file: string, edges: ReadonlyMap<string, readonly Import[]>): ReadonlyMap<string, Import> {
+  const ways = new Map<string, Import>();
+  const reached = [file];
+  for (const from of reached) {
+    for (const way of edges.get(from) ?? []) {
+      if (ways.has(way.to)) continue;
+      ways.set(way.to, way);
+      if (way.to !== file) reached.push(way.to);
     }
-    if (done.has(file)) return;
-    for (const { to } of edges.get(file) ?? []) visit(to, [...path, file]);
-    done.add(file);
-  };
-  for (const file of files) visit(file, []);
-  return found;
+  }
+  return ways;
+}
+
+function circleOf(file: string, ways: ReadonlyMap<string, Import>): Import[] {
+  const circle: Import[] = [];
+  do circle.unshift(ways.get(circle[0]?.from ?? file)!);
+  while (circle[0]!.from !== file);
+  return circle;
 }

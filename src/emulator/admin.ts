@@ -2,14 +2,14 @@ import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
 import type { Controls } from './controls.ts';
-import type { Faults } from './cosmos/account.ts';
-import type { EmulatorStats } from './cosmos/stats.ts';
+import type { Faults } from './cosmos/physics/faults.ts';
+import type { EmulatorStats } from './cosmos/server/stats.ts';
 import { script } from './foreign/script.ts';
 import type { Played, Script } from './foreign/script.ts';
-import { ImportError } from './cosmos/transfer.ts';
-import type { Importer } from './cosmos/transfer.ts';
-import { badRequest, header, parseObject, WireError } from './cosmos/wire.ts';
-import type { Call, Reply } from './cosmos/wire.ts';
+import { ImportError } from './cosmos/resources/transfer.ts';
+import type { Importer } from './cosmos/resources/transfer.ts';
+import { badRequest, header, parseObject, WireError } from './cosmos/wire/wire.ts';
+import type { Call, Reply } from './cosmos/wire/wire.ts';
 
 /** What the endpoint can do beyond the controls. */
 export interface Server extends Controls {

@@ -1,13 +1,13 @@
 import { UsageError } from '../base/errors.ts';
-import type { Account } from './cosmos/account.ts';
-import type { Container } from './cosmos/container.ts';
-import { purge } from './cosmos/expiry.ts';
-import { failover } from './cosmos/failover.ts';
-import { throughputFor } from './cosmos/offers.ts';
-import { cutOf, merge, partitionOf, split } from './cosmos/repartition.ts';
-import { dropContainer } from './cosmos/resources.ts';
-import { restore } from './cosmos/restore.ts';
-import { WireError } from './cosmos/wire.ts';
+import type { Account } from './cosmos/storage/account.ts';
+import type { Container } from './cosmos/storage/container.ts';
+import { purge } from './cosmos/items/expiry.ts';
+import { failover } from './cosmos/storage/failover.ts';
+import { throughputFor } from './cosmos/storage/throughput.ts';
+import { cutOf, merge, partitionOf, split } from './cosmos/resources/repartition.ts';
+import { dropContainer } from './cosmos/resources/resources.ts';
+import { restore } from './cosmos/resources/restore.ts';
+import { WireError } from './cosmos/wire/wire.ts';
 
 /** What a running server can be told to do. Containers are named `database/container`. All throw UsageError. */
 export interface Controls {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
-import type { Faults } from './cosmos/account.ts';
-import { isKind, KINDS } from './cosmos/kind.ts';
+import type { Faults } from './cosmos/physics/faults.ts';
+import { isKind, KINDS } from './cosmos/wire/kind.ts';
 
 const share = z.number().min(0).max(1);
 const ms = z.number().min(0);

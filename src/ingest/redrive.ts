@@ -1,7 +1,7 @@
 import { projectionId, type IngestSpec } from '../definition/specs.ts';
 import type { DeadLetter, DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { LetterBodyDamaged } from '../engine/dead-letters/letter-bodies.ts';
-import type { Redriven } from '../engine/dead-letters/redrive-letter.ts';
+import type { Redriven } from '../engine/redrive-letter.ts';
 import type { SinkSession } from '../sinks/session.ts';
 import { type Target, rawOf, takeEvents } from './take.ts';
 

@@ -5,10 +5,10 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { newAccount } from '../../src/emulator/cosmos/account.ts';
-import { hostNames } from '../../src/emulator/cosmos/host-names.ts';
-import { CosmosServer } from '../../src/emulator/cosmos/server.ts';
-import { Service } from '../../src/emulator/cosmos/service.ts';
+import { newAccount } from '../../src/emulator/cosmos/storage/account.ts';
+import { hostNames } from '../../src/emulator/cosmos/server/host-names.ts';
+import { CosmosServer } from '../../src/emulator/cosmos/server/http-server.ts';
+import { Service } from '../../src/emulator/cosmos/server/service.ts';
 import { EMULATOR_KEY, startEmulator, startEventHubs } from '../../src/emulator/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/index.ts';
 

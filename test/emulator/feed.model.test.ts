@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
 import type { ChangeFeedIteratorResponse, Container, FeedRange, OperationInput } from '@azure/cosmos';
 import { expect, test } from 'vitest';
-import { seeded } from '../../src/emulator/cosmos/random.ts';
+import { seeded } from '../../src/emulator/random.ts';
 import { ADVERSE, startEmulator } from '../../src/emulator/index.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { clientInside, HASH_KEY, insist, remove } from './emulate.ts';

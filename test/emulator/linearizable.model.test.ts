@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
 import type { Container, CosmosClient } from '@azure/cosmos';
 import { expect, onTestFinished, test } from 'vitest';
-import { seeded } from '../../src/emulator/cosmos/random.ts';
+import { seeded } from '../../src/emulator/random.ts';
 import { startEmulator } from '../../src/emulator/index.ts';
 import type { Emulator } from '../../src/emulator/index.ts';
 import { suiteSeed } from '../support/seed.ts';

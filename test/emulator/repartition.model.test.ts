@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom, PartitionKeyDefinitionVersion } from '@azure/cosmos';
 import type { Container, ContainerRequest, FeedRange } from '@azure/cosmos';
 import { expect, test } from 'vitest';
-import { seeded } from '../../src/emulator/cosmos/random.ts';
+import { seeded } from '../../src/emulator/random.ts';
 import { ADVERSE, startEmulator } from '../../src/emulator/index.ts';
 import type { Emulator } from '../../src/emulator/index.ts';
 import { suiteSeed } from '../support/seed.ts';

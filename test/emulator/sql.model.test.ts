@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { seeded } from '../../src/emulator/cosmos/random.ts';
+import { seeded } from '../../src/emulator/random.ts';
 import { prepare } from '../../src/emulator/sql/prepare.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { clientInside, emulate } from './emulate.ts';

@@ -8,7 +8,7 @@ import { Meter } from '../../src/cosmos/meter.ts';
 import type { Doc } from '../../src/definition/specs.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { redrive } from '../../src/engine/dead-letters/redrive-letter.ts';
+import { redrive } from '../../src/engine/redrive-letter.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';

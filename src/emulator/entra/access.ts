@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { kindOf } from '../cosmos/kind.ts';
-import { header, parseJson, textOf, WireError } from '../cosmos/wire.ts';
-import type { Call } from '../cosmos/wire.ts';
+import { kindOf } from '../cosmos/wire/kind.ts';
+import { header, parseJson, textOf, WireError } from '../cosmos/wire/wire.ts';
+import type { Call } from '../cosmos/wire/wire.ts';
 
 // Role-based access to the data plane, with the service's two built-in roles. Managing resources, their throughput
 // included, is none of the data plane's business whatever the role ("Data plane role-based access control").
+
+/** The tenant that every token comes from; no database may be called so, as those live under `dbs`. */
+export const TENANT = 'a1e2c3d4-6d69-4c6c-9261-636500000001';
 
 /** The service's `Cosmos DB Built-in Data Reader` and `Cosmos DB Built-in Data Contributor`. */
 export type Role = 'reader' | 'contributor';

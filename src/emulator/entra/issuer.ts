@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { errors, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
-import { WireError } from '../cosmos/wire.ts';
-import type { Call, Reply } from '../cosmos/wire.ts';
-import { blocked } from './access.ts';
+import { WireError } from '../cosmos/wire/wire.ts';
+import type { Call, Reply } from '../cosmos/wire/wire.ts';
+import { blocked, TENANT } from './access.ts';
 import type { Principal, Principals } from './access.ts';
-import { TENANT } from './tenant.ts';
 
 const COSMOS = 'https://cosmos.azure.com';
 const LIFETIME_S = 3600;
@@ -14,7 +13,6 @@ type Keys = Awaited<ReturnType<typeof generateKeyPair>>;
 /** A token issuer for tests, with Entra ID's endpoints: what it hands out it can tell from anything else. */
 export class Issuer {
   readonly #keys: Keys;
-  readonly #jwks: object;
   readonly #secret: string;
   readonly #endpoint: () => string;
   readonly #now: () => number;
@@ -22,12 +20,15 @@ export class Issuer {
   /** Tokens that were verified, with their end in milliseconds since 1970. */
   readonly #known = new Map<string, { readonly principal: Principal; readonly until: number }>();
 
-  private constructor(keys: Keys, jwks: object, secret: string, endpoint: () => string, now: () => number) {
+  private constructor(keys: Keys, principals: Principals, secret: string, endpoint: () => string, now: () => number) {
     this.#keys = keys;
-    this.#jwks = jwks;
     this.#secret = secret;
     this.#endpoint = endpoint;
     this.#now = now;
+    for (const [name, given] of Object.entries(principals)) {
+      const assignments = typeof given === 'string' ? [{ role: given }] : given;
+      this.#principals.set(name, { name, id: idOf(name), assignments });
+    }
   }
 
   /**
@@ -40,14 +41,7 @@ export class Issuer {
     endpoint: () => string,
     now: () => number,
   ): Promise<Issuer> {
-    const keys = await generateKeyPair('RS256');
-    const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'millrace', use: 'sig', alg: 'RS256' };
-    const issuer = new Issuer(keys, { keys: [jwk] }, secret, endpoint, now);
-    for (const [name, given] of Object.entries(principals)) {
-      const assignments = typeof given === 'string' ? [{ role: given }] : given;
-      issuer.#principals.set(name, { name, id: idOf(name), assignments });
-    }
-    return issuer;
+    return new Issuer(await generateKeyPair('RS256'), principals, secret, endpoint, now);
   }
 
   get #name(): string {
@@ -122,7 +116,10 @@ export class Issuer {
   async answer({ method, segments, body }: Call): Promise<Reply> {
     const [path = ''] = `${method} /${segments.slice(1).join('/')}`.split('?', 1);
     if (path === 'GET /v2.0/.well-known/openid-configuration') return json(200, this.#configuration());
-    if (path === 'GET /discovery/v2.0/keys') return json(200, this.#jwks);
+    if (path === 'GET /discovery/v2.0/keys') {
+      const key = await exportJWK(this.#keys.publicKey);
+      return json(200, { keys: [{ ...key, kid: 'millrace', use: 'sig', alg: 'RS256' }] });
+    }
     if (path !== 'POST /oauth2/v2.0/token') return json(404, { error: 'not_found', message: `There is no ${path}.` });
     const form = new URLSearchParams(body.toString());
     const [scope] = (form.get('scope') ?? '').split(' ');
@@ -167,8 +164,7 @@ const unauthorized = (why: string, substatus: number): WireError => new WireErro
 
 /** The same name, the same object id. */
 function idOf(name: string): string {
-  const hex = createHash('sha256').update(name).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+  return hash('sha256', name).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 }
 
 /** As the service writes it: `1/30/2025, 10:38:31 AM (UTC)`. */

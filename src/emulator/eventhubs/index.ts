@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import rhea from 'rhea';
 import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
-import { seeded } from '../cosmos/random.ts';
+import { seeded } from '../random.ts';
 import { Broker, type EventHubFaults } from './broker.ts';
 import { Journal } from './journal.ts';
 import { type HubOptions, Namespace } from './namespace.ts';

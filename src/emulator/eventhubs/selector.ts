@@ -1,3 +1,4 @@
+import { first } from '../search.ts';
 import type { PartitionLog, StoredEvent } from './partition-log.ts';
 import { AmqpRefusal } from './refusal.ts';
 
@@ -17,12 +18,8 @@ export function startOf(log: PartitionLog, filter: string | undefined): number {
   const of = (event: StoredEvent): number =>
     field === 'offset' ? Number(event.offset) : field === 'sequence-number' ? event.sequence : event.enqueuedAt;
   // All three rise with the index.
-  let low = 0;
-  for (let high = log.events.length; low < high;) {
-    const middle = (low + high) >> 1;
-    const event = log.events[middle];
-    if (event && (of(event) > wanted || (comparison === '>=' && of(event) === wanted))) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+  return first(log.events.length, (at) => {
+    const found = of(log.events[at]!);
+    return found > wanted || (comparison === '>=' && found === wanted);
+  });
 }

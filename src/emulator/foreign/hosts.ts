@@ -1,7 +1,7 @@
 import { CosmosClient } from '@azure/cosmos';
 import type { Container as SdkContainer, CosmosClientOptions } from '@azure/cosmos';
 import { messageOf, UsageError } from '../../base/errors.ts';
-import type { Container } from '../cosmos/container.ts';
+import type { Container } from '../cosmos/storage/container.ts';
 import { ForeignHost } from './host.ts';
 import type { ForeignHostOptions } from './host.ts';
 import type { Played, Script, Step } from './script.ts';

@@ -2,17 +2,13 @@ import { isAggregate } from './aggregate.ts';
 import type { Aggregate } from './aggregate.ts';
 import type { Column, Expr, Query } from './ast.ts';
 import { FUNCTIONS } from './functions.ts';
-import type { Tools } from './fn.ts';
 import { isLike, likePattern } from './like.ts';
 import type { LikePattern } from './like.ts';
 import { lastName } from './parse.ts';
-import type { Select } from './select.ts';
+import type { Eval, Scope } from './scope.ts';
+import { inner } from './scope.ts';
 import { SqlError } from './tokens.ts';
 import { compares, define, differs, equals, member, rank } from './values.ts';
-
-/** The values of the sources of one row, by slot: 0 is the document, 1 what it was read from. */
-export type Row = unknown[];
-export type Eval = (row: Row) => unknown;
 
 /** What it costs to call a function, and to evaluate one part of an expression. */
 const CALL_STEPS = 50;
@@ -22,28 +18,6 @@ const QUERY_STEPS = 500;
 
 /** What the service has and this engine has not. */
 const ABSENT = /^(?:ST_|FULLTEXT|VECTORDISTANCE$|RRF$)/;
-
-/** What an expression may refer to, and what it asks of the query around it. */
-export interface Scope {
-  readonly slots: Map<string, number>;
-  readonly params: ReadonlyMap<string, unknown>;
-  /** Shared by a query and its subqueries, so that no two sources meet in a slot. */
-  readonly counter: { next: number };
-  /** Shared likewise. */
-  readonly tools: Tools;
-  /** Compiles a subquery: handed in, since select.ts stands above this file. */
-  readonly select: (query: Query, scope: Scope) => Select;
-  /** Where aggregates are allowed: their arguments, in the order of the slots they were given. */
-  aggregates?: { readonly name: Aggregate; readonly argument: Eval; readonly slot: number }[];
-}
-
-export const inner = (scope: Scope): Scope => ({
-  slots: new Map(scope.slots),
-  params: scope.params,
-  counter: scope.counter,
-  tools: scope.tools,
-  select: scope.select,
-});
 
 export function compile(expr: Expr, scope: Scope): Eval {
   switch (expr.kind) {

@@ -1,22 +1,14 @@
 import { holdsAggregate } from './aggregate.ts';
 import type { Expr, Query } from './ast.ts';
-import type { Row, Scope } from './compile.ts';
 import { Meter, ROW_STEPS } from './meter.ts';
 import { parseQuery } from './parse.ts';
 import { Patterns } from './regex.ts';
 import { pathOf, restrictionsOf } from './restrictions.ts';
 import type { Restriction } from './restrictions.ts';
+import type { Readable, Row, Scope } from './scope.ts';
 import { select } from './select.ts';
 import { SqlError } from './tokens.ts';
 import type { Walk } from './walk.ts';
-
-/** What a query reads: a document and its text, which goes out unchanged where the query asks for it whole. */
-export interface Readable {
-  readonly doc: Record<string, unknown>;
-  readonly text: string;
-  /** Ascending in the order in which documents are read: what a position counts on. */
-  readonly seq?: number;
-}
 
 export interface Prepared {
   readonly restrictions: readonly Restriction[];

@@ -1,22 +1,16 @@
 import { canonical } from '../../base/json.ts';
 import { partsOf } from './ast.ts';
 import type { Expr, Query, Source } from './ast.ts';
-import { compile, inner, projection } from './compile.ts';
-import type { Eval, Row, Scope } from './compile.ts';
+import { compile, projection } from './compile.ts';
 import { Accumulator, holdsAggregate, isAggregate } from './aggregate.ts';
 import { COMPARE_STEPS, KEY_BYTES, ROW_BYTES, ROW_STEPS } from './meter.ts';
 import type { Meter } from './meter.ts';
 import { print } from './print.ts';
-import type { Readable } from './prepare.ts';
+import { inner } from './scope.ts';
+import type { Eval, Readable, Row, Scope, Select } from './scope.ts';
 import { SqlError } from './tokens.ts';
 import { compareAny, rank } from './values.ts';
 import type { Walk } from './walk.ts';
-
-/**
- * Runs a query for one outer row: the rows of its sources, filtered, grouped, sorted and projected. A walk, which the
- * outermost query alone has, leaves out what comes before its beginning.
- */
-export type Select = (row: Row, walk?: Walk) => Generator<unknown, void>;
 
 type Rows = (row: Row) => Generator<Row, void>;
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
 import type { Handlers, JobKinds } from '../../jobs/job-kinds.ts';
 import type { JobRow, Jobs, WorkOptions } from '../../jobs/jobs.ts';
-import type { Redriven } from '../../engine/dead-letters/redrive-letter.ts';
+import type { Redriven } from '../../engine/redrive-letter.ts';
 import { redrive } from '../../operations/dead-letters/redrive.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';

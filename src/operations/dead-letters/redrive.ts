@@ -6,7 +6,7 @@ import { type IngestSpec, projectionId } from '../../definition/specs.ts';
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { orderOf } from '../../engine/dead-letters/letter-document.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
-import { type Redriven, redrive as redriveLetters } from '../../engine/dead-letters/redrive-letter.ts';
+import { type Redriven, redrive as redriveLetters } from '../../engine/redrive-letter.ts';
 import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';

@@ -1,0 +1,83 @@
+import { first } from '../../search.ts';
+import type { Account } from '../storage/account.ts';
+import { feedCharge } from '../physics/charge.ts';
+import { listOf } from '../wire/bytes.ts';
+import { forgetOld } from './changes.ts';
+import type { Container } from '../storage/container.ts';
+import type { Change, PhysicalPartition } from '../storage/physical-partition.ts';
+import { covers, lsnIn, MAX_PAGE_BYTES } from '../storage/target.ts';
+import type { Target } from '../storage/target.ts';
+import { feedHeaders, reply } from '../wire/reply.ts';
+import { badRequest, header } from '../wire/wire.ts';
+import type { Call, Doc, Reply } from '../wire/wire.ts';
+
+/** One page of the all-versions-and-deletes feed: every change, whole lsn groups only, from now or a continuation. */
+export function allVersions(
+  account: Account,
+  call: Call,
+  container: Container,
+  target: Target,
+  partition: PhysicalPartition,
+  size: number,
+): Reply {
+  if (!container.allVersions) {
+    throw badRequest(
+      "The all-versions-and-deletes change feed needs a container with a 'changeFeedPolicy' whose 'retentionDuration' (minutes) is above 0.",
+    );
+  }
+  forgetOld(account, container);
+  const from = start(call, partition);
+  const texts: string[] = [];
+  let bytes = 0;
+  let lsn = Math.max(partition.lsn, from);
+  for (const group of groups(partition.changes, from)) {
+    const wanted = group.filter(({ home }) => covers(target, home)).map((change) => text(container, change));
+    if (wanted.length === 0) continue;
+    const weight = wanted.reduce((sum, each) => sum + each.length, 0);
+    if (texts.length > 0 && (texts.length + wanted.length > size || bytes + weight > MAX_PAGE_BYTES)) {
+      lsn = group[0]!.lsn - 1;
+      break;
+    }
+    texts.push(...wanted);
+    bytes += weight;
+  }
+  const headers = feedHeaders(container, partition, lsn, texts.length);
+  if (texts.length === 0) return reply(304, 1, headers);
+  const body = listOf(`{"_rid":"${container.rid}","Documents":[`, texts, `],"_count":${texts.length}}`);
+  return reply(200, feedCharge(bytes), headers, body);
+}
+
+function start(call: Call, partition: PhysicalPartition): number {
+  const etag = header(call.headers, 'if-none-match');
+  if (etag === '*') return partition.lsn;
+  const lsn = etag === undefined || etag === '' ? undefined : lsnIn(etag);
+  if (lsn !== undefined && lsn >= partition.forgottenLsn) return lsn;
+  throw badRequest(
+    'You must read the change feed from within the retention period. Start from now, or from a continuation that is younger than the retention.',
+  );
+}
+
+function* groups(changes: readonly Change[], from: number): Generator<Change[], void> {
+  let end = first(changes.length, (at) => changes[at]!.lsn > from);
+  while (end < changes.length) {
+    const { lsn } = changes[end]!;
+    const begin = end;
+    while (end < changes.length && changes[end]!.lsn === lsn) end++;
+    yield changes.slice(begin, end);
+  }
+}
+
+function text(container: Container, change: Change): string {
+  const metadata: Doc = { operationType: change.kind, lsn: change.lsn, crts: Math.floor(change.at / 1000) };
+  if (change.previousLsn !== undefined) metadata.previousImageLSN = change.previousLsn;
+  if (change.kind === 'delete') {
+    metadata.timeToLiveExpired = change.expired;
+    metadata.id = change.id;
+    const names = container.keys.steps.map((steps) => steps.at(-1)!);
+    metadata.partitionKey = Object.fromEntries(names.map((name, i) => [name, change.home.key[i]]));
+  }
+  const parts = [`"metadata":${JSON.stringify(metadata)}`];
+  if (change.current !== undefined) parts.unshift(`"current":${change.current}`);
+  if (change.previous !== undefined) parts.push(`"previous":${change.previous}`);
+  return `{${parts.join(',')}}`;
+}

@@ -1,0 +1,57 @@
+import type { Account } from '../storage/account.ts';
+import type { Container } from '../storage/container.ts';
+import type { Version } from '../storage/logical-partition.ts';
+import type { Change, PhysicalPartition } from '../storage/physical-partition.ts';
+
+/** What one committed state of an item means for who reads every change. */
+export function record(
+  account: Account,
+  container: Container,
+  before: Version | undefined,
+  after: Version | undefined,
+  lsn: number,
+  at: number,
+): void {
+  const item = (after ?? before)?.item;
+  if (!item) return;
+  const live = container.isLive(before, at);
+  const note = (kind: Change['kind'], current: Version | undefined, previous: Version | undefined): void => {
+    const change: Change = {
+      lsn,
+      at,
+      kind,
+      home: item.home,
+      id: item.id,
+      current: current?.text,
+      previous: account.previousImages ? previous?.text : undefined,
+      previousLsn: previous?.lsn,
+      expired: kind === 'delete' && !live,
+    };
+    container.rangeOf(item.home.epk).changes.push(change);
+    account.journal?.change(container, change);
+  };
+  // What had expired without being purged is gone first, and says so.
+  if (before && (!live || !after)) note('delete', undefined, before);
+  if (after) note(live ? 'replace' : 'create', after, live ? before : undefined);
+}
+
+/** Forgets what has left the retention window. */
+export function forgetOld(account: Account, container: Container): void {
+  const oldest = account.now() - container.retentionMs;
+  for (const range of container.ranges) {
+    const gone = range.changes.findIndex(({ at }) => at >= oldest);
+    const count = gone === -1 ? range.changes.length : gone;
+    if (count === 0) continue;
+    range.forgottenLsn = Math.max(range.forgottenLsn, range.changes[count - 1]!.lsn);
+    range.changes = range.changes.slice(count);
+  }
+  account.journal?.forgetChanges(container, oldest);
+}
+
+/** Where a container starts to keep changes, earlier ones count as forgotten. */
+export function beginChanges(ranges: readonly PhysicalPartition[]): void {
+  for (const range of ranges) {
+    range.changes = [];
+    range.forgottenLsn = range.lsn;
+  }
+}

@@ -1,0 +1,105 @@
+import type { Account } from '../storage/account.ts';
+import { allVersions } from './all-versions.ts';
+import { feedCharge } from '../physics/charge.ts';
+import { bytesOf } from '../wire/bytes.ts';
+import type { Container } from '../storage/container.ts';
+import type { Version } from '../storage/logical-partition.ts';
+import type { PhysicalPartition } from '../storage/physical-partition.ts';
+import { covers, lsnIn, MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
+import type { Target } from '../storage/target.ts';
+import { feedHeaders, reply } from '../wire/reply.ts';
+import { badRequest, header } from '../wire/wire.ts';
+import type { Call, Reply } from '../wire/wire.ts';
+
+/**
+ * One page of the latest-version change feed of one physical partition: the newest state of every item whose newest
+ * lsn lies above the position. Whole lsn groups only, because the etag can name nothing finer.
+ */
+export function changeFeed(account: Account, call: Call, container: Container): Reply {
+  const target = targetOf(call, container);
+  const [partition] = target.partitions;
+  if (!partition || target.partitions.length > 1) {
+    throw badRequest(
+      'The change feed is read range by range: the request needs a partition key range id or a full key.',
+    );
+  }
+  const size = pageSize(call);
+  if (/full-fidelity/i.test(header(call.headers, 'a-im') ?? '')) {
+    return allVersions(account, call, container, target, partition, size);
+  }
+  const { from, since } = start(call, container, partition);
+  const page = read(account, container, target, partition, from, since, size);
+  const headers = feedHeaders(container, partition, page.lsn, page.versions.length);
+  if (page.versions.length === 0) return reply(304, 1, headers);
+  return reply(200, feedCharge(page.bytes), headers, bodyOf(container, page.versions));
+}
+
+/** Where the page begins: an etag wins over a time, as the client sends the time with every request. */
+function start(call: Call, container: Container, partition: PhysicalPartition): { from: number; since: number } {
+  const etag = header(call.headers, 'if-none-match');
+  if (etag === '*') return { from: partition.lsn, since: 0 };
+  if (etag !== undefined && etag !== '') return { from: lsnIn(etag), since: 0 };
+  const time = header(call.headers, 'if-modified-since');
+  if (time === undefined) return { from: 0, since: 0 };
+  if (container.merged) {
+    throw badRequest(
+      'A start from a time is not supported once physical partitions were merged: start from the beginning.',
+    );
+  }
+  const since = Date.parse(time);
+  if (Number.isNaN(since)) throw badRequest(`The start time '${time}' is malformed.`);
+  return { from: 0, since };
+}
+
+/** The documents with their lsn, which isn't part of what is stored. */
+function bodyOf(container: Container, versions: readonly Version[]): Buffer {
+  const texts = [`{"_rid":"${container.rid}","Documents":[`];
+  for (const { open, lsn } of versions) texts.push(open, `,"_lsn":${lsn}}`, ',');
+  texts[texts.length - 1] = `],"_count":${versions.length}}`;
+  return bytesOf(texts);
+}
+
+interface Page {
+  readonly versions: readonly Version[];
+  readonly bytes: number;
+  /** Everything up to here has been delivered or isn't there any more. */
+  readonly lsn: number;
+}
+
+function read(
+  account: Account,
+  container: Container,
+  target: Target,
+  partition: PhysicalPartition,
+  from: number,
+  since: number,
+  size: number,
+): Page {
+  const { log } = partition;
+  const now = account.now();
+  const everything = target.range.min <= partition.range.min && target.range.max >= partition.range.max;
+  const versions: Version[] = [];
+  let bytes = 0;
+  let at = partition.after(from);
+  let group: Version[] = [];
+  while (at < log.length) {
+    const { lsn } = log[at]!;
+    group = [];
+    let weight = 0;
+    for (; at < log.length && log[at]!.lsn === lsn; at++) {
+      const version = log[at]!;
+      if (version.item.current !== version || version.at < since || !container.isLive(version, now)) continue;
+      if (!everything && !covers(target, version.item.home)) continue;
+      group.push(version);
+      weight += version.size;
+    }
+    if (group.length === 0) continue;
+    if (versions.length > 0 && (versions.length + group.length > size || bytes + weight > MAX_PAGE_BYTES)) {
+      return { versions, bytes, lsn: lsn - 1 };
+    }
+    versions.push(...group);
+    bytes += weight;
+  }
+  // A position ahead of the partition (a token of another life of the container) isn't moved back.
+  return { versions, bytes, lsn: Math.max(partition.lsn, from) };
+}

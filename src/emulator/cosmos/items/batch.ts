@@ -1,0 +1,178 @@
+import type { Account } from '../storage/account.ts';
+import { bytesOf } from '../wire/bytes.ts';
+import type { Container } from '../storage/container.ts';
+import { perform } from './operations.ts';
+import type { Operation, Outcome } from './operations.ts';
+import type { PhysicalPartition } from '../storage/physical-partition.ts';
+import { chargeText, itemHeaders, reply } from '../wire/reply.ts';
+import { homeOf, rangeById } from '../storage/target.ts';
+import { Transaction } from './transaction.ts';
+import { badRequest, flag, header, parseJson, textOf, tooLarge, WireError } from '../wire/wire.ts';
+import type { Call, Reply } from '../wire/wire.ts';
+
+const MAX_OPERATIONS = 100;
+const MAX_BYTES = 2 * 1024 * 1024;
+
+interface WireOperation extends Record<string, unknown> {
+  readonly operationType: Operation['type'];
+}
+
+/** A transactional batch (one key, all or nothing) or a bulk request (one range, each operation for itself). */
+export function batch(account: Account, call: Call, container: Container): Reply {
+  if (call.body.length > MAX_BYTES) throw tooLarge();
+  const operations = parseJson(textOf(call.body));
+  if (!Array.isArray(operations) || operations.length === 0) {
+    throw badRequest('The batch request must hold an array of operations that is not empty.');
+  }
+  if (operations.length > MAX_OPERATIONS) {
+    throw badRequest(
+      `Batch request has more operations than what is supported: ${operations.length} of ${MAX_OPERATIONS}.`,
+    );
+  }
+  const parsed = (operations as unknown[]).map(operationOf);
+  const minimal = header(call.headers, 'prefer') === 'return=minimal';
+  return flag(call.headers, 'x-ms-cosmos-batch-atomic')
+    ? transactional(account, call, container, parsed, minimal)
+    : bulk(account, call, container, parsed, minimal);
+}
+
+type Parsed = Operation & { readonly key: string | undefined };
+
+function operationOf(value: unknown): Parsed {
+  if (typeof value !== 'object' || value === null) throw badRequest('Each operation of a batch must be an object.');
+  const { operationType, id, resourceBody, ifMatch, ifNoneMatch, partitionKey } = value as WireOperation;
+  return {
+    type: operationType,
+    id: text(id),
+    body: resourceBody,
+    ifMatch: text(ifMatch),
+    ifNoneMatch: text(ifNoneMatch),
+    key: text(partitionKey),
+  };
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+function transactional(
+  account: Account,
+  call: Call,
+  container: Container,
+  operations: Parsed[],
+  minimal: boolean,
+): Reply {
+  const home = homeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
+  const tx = new Transaction(account, container, home);
+  const results = new Results();
+  let charge = 0;
+  for (const operation of operations) {
+    const result = attempt(tx, operation);
+    charge += result.charge;
+    if (result.error) {
+      const failed = new Results();
+      for (let i = 0; i < operations.length; i++) {
+        if (i === results.count) failed.refused(result.error, result.charge);
+        else failed.leftOut();
+      }
+      return answer(207, container, [tx.range], failed, charge);
+    }
+    results.done(result.outcome!, minimal);
+  }
+  tx.commit();
+  return answer(200, container, [tx.range], results, charge);
+}
+
+function bulk(account: Account, call: Call, container: Container, operations: Parsed[], minimal: boolean): Reply {
+  const rangeId = header(call.headers, 'x-ms-documentdb-partitionkeyrangeid');
+  const key = header(call.headers, 'x-ms-documentdb-partitionkey');
+  const range = rangeId === undefined ? undefined : rangeById(container, rangeId);
+  const goOn = header(call.headers, 'x-ms-cosmos-batch-continue-on-error')?.toLowerCase() !== 'false';
+  const results = new Results();
+  let charge = 0;
+  let failed = false;
+  for (const operation of operations) {
+    if (failed && !goOn) {
+      results.leftOut();
+      continue;
+    }
+    const result = single(account, container, range, operation, operation.key ?? key);
+    charge += result.charge;
+    failed ||= result.error !== undefined;
+    if (result.error) results.refused(result.error, result.charge);
+    else results.done(result.outcome!, minimal);
+  }
+  return answer(failed ? 207 : 200, container, range ? [range] : container.ranges, results, charge);
+}
+
+interface Attempt {
+  readonly charge: number;
+  readonly outcome?: Outcome;
+  readonly error?: WireError;
+}
+
+function single(
+  account: Account,
+  container: Container,
+  range: PhysicalPartition | undefined,
+  operation: Parsed,
+  key: string | undefined,
+): Attempt {
+  return caught(() => {
+    const tx = new Transaction(account, container, homeOf(container, key));
+    if (range && tx.range !== range) {
+      throw new WireError(410, 'The key does not belong to this partition key range.', 1002);
+    }
+    const outcome = perform(tx, operation);
+    tx.commit();
+    return outcome;
+  });
+}
+
+const attempt = (tx: Transaction, operation: Operation): Attempt => caught(() => perform(tx, operation));
+
+function caught(work: () => Outcome): Attempt {
+  try {
+    const outcome = work();
+    return { charge: outcome.charge, outcome };
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    return { charge: Number(error.headers['x-ms-request-charge'] ?? 0), error };
+  }
+}
+
+/** The entries of an answer, kept in pieces: a document's text goes into the page without being copied before. */
+class Results {
+  readonly texts = ['['];
+  count = 0;
+
+  done({ status, charge, etag, text: body }: Outcome, minimal: boolean): void {
+    const tag = etag === undefined ? '' : `,"eTag":${JSON.stringify(etag)}`;
+    this.#next(`{"statusCode":${status},"requestCharge":${chargeText(charge)}${tag}`);
+    if (body !== undefined && !minimal) this.texts.push(',"resourceBody":', body);
+    this.texts.push('}');
+  }
+
+  refused({ status, substatus, message }: WireError, charge: number): void {
+    this.#next(JSON.stringify({ statusCode: status, subStatusCode: substatus, requestCharge: charge, message }));
+  }
+
+  /** Not done, as another one failed. */
+  leftOut(): void {
+    this.#next('{"statusCode":424,"subStatusCode":0,"requestCharge":0}');
+  }
+
+  #next(head: string): void {
+    this.texts.push(this.count++ === 0 ? head : `,${head}`);
+  }
+}
+
+function answer(
+  status: number,
+  container: Container,
+  ranges: readonly PhysicalPartition[],
+  { texts, count }: Results,
+  charge: number,
+): Reply {
+  const headers = itemHeaders(container, ranges);
+  headers['x-ms-item-count'] = String(count);
+  return reply(status, charge, headers, bytesOf([...texts, ']']));
+}

@@ -1,0 +1,40 @@
+import type { Account } from '../storage/account.ts';
+import { forgetOld } from '../feed/changes.ts';
+import { deleteCharge } from '../physics/charge.ts';
+import type { Container } from '../storage/container.ts';
+import { expiry } from '../storage/logical-partition.ts';
+import { left, shareOf, spend } from '../storage/budget.ts';
+import { Transaction } from './transaction.ts';
+
+/** Deletes what has expired, unless told not to. Readers hide it at once; this is the later purge, which moves the lsn. */
+export function sweep(account: Account): void {
+  if (account.faults.purge !== false) purge(account);
+}
+
+/** The same on command. Where throughput is enforced it takes no more than half of what a partition has. */
+export function purge(account: Account): void {
+  const now = account.now();
+  for (const { containers } of account.databases.values()) {
+    for (const container of containers.values()) {
+      if (container.mayExpire) purgeContainer(account, container, now);
+      if (container.allVersions) forgetOld(account, container);
+    }
+  }
+}
+
+function purgeContainer(account: Account, container: Container, now: number): void {
+  const share = shareOf(account, container);
+  for (const home of container.logical.values()) {
+    for (const [id, { current }] of home.items) {
+      if (current === undefined || expiry(current, container.defaultTtl) > now) continue;
+      if (share !== undefined) {
+        const range = container.rangeOf(home.epk);
+        if (left(account, share, range) < share / 2) break;
+        spend(account, container, [range], deleteCharge(current.size));
+      }
+      const tx = new Transaction(account, container, home);
+      tx.remove(id);
+      tx.commit();
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { batch } from './batch.ts';
+import type { Container } from '../storage/container.ts';
+import { changeFeed } from '../feed/latest-version.ts';
+import { perform, read } from './operations.ts';
+import type { Operation, Outcome } from './operations.ts';
+import { containerHeaders, itemHeaders, reply } from '../wire/reply.ts';
+import type { Queries } from '../query/query.ts';
+import { queryPlan } from '../query/query-plan.ts';
+import type { Account } from '../storage/account.ts';
+import { Transaction } from './transaction.ts';
+import { homeOf } from '../storage/target.ts';
+import { View } from '../storage/view.ts';
+import { flag, header, notAllowed, parseJson, parseObject, textOf, tooLarge, WireError } from '../wire/wire.ts';
+import type { Call, Reply } from '../wire/wire.ts';
+
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
+
+/** Everything under `/dbs/{d}/colls/{c}/docs`. */
+export function items(account: Account, queries: Queries, call: Call, container: Container): Reply {
+  try {
+    const id = call.segments[5];
+    return id === undefined ? feed(account, queries, call, container) : item(account, call, container, id);
+  } catch (error) {
+    if (error instanceof WireError) Object.assign(error.headers, containerHeaders(container));
+    throw error;
+  }
+}
+
+function feed(account: Account, queries: Queries, call: Call, container: Container): Reply {
+  const { headers, method } = call;
+  if (method === 'GET') {
+    return headers['a-im'] === undefined
+      ? queries.page(call, container, undefined)
+      : changeFeed(account, call, container);
+  }
+  if (method !== 'POST') throw notAllowed(call);
+  if (flag(headers, 'x-ms-cosmos-is-batch-request')) return batch(account, call, container);
+  if (flag(headers, 'x-ms-cosmos-is-query-plan-request')) return queryPlan(call, container);
+  if (flag(headers, 'x-ms-documentdb-isquery') || headers['content-type'] === 'application/query+json') {
+    return queries.page(call, container, call.body);
+  }
+  const type = flag(headers, 'x-ms-documentdb-is-upsert') ? 'Upsert' : 'Create';
+  return write(account, call, container, { type, body: document(call) });
+}
+
+function item(account: Account, call: Call, container: Container, id: string): Reply {
+  switch (call.method) {
+    case 'GET':
+      return point(account, call, container, id);
+    case 'PUT':
+      return write(account, call, container, { type: 'Replace', id, body: document(call) });
+    case 'PATCH':
+      return write(account, call, container, { type: 'Patch', id, body: parseJson(textOf(call.body)) });
+    case 'DELETE':
+      return write(account, call, container, { type: 'Delete', id });
+    default:
+      throw notAllowed(call);
+  }
+}
+
+function point(account: Account, call: Call, container: Container, id: string): Reply {
+  const home = homeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
+  const view = new View(account, container, header(call.headers, 'x-ms-session-token'));
+  const range = container.rangeOf(home.epk);
+  view.demand(range);
+  const token = view.sessionToken([range]);
+  return withToken(token, () => {
+    const outcome = read(view.read(home, id), header(call.headers, 'if-none-match'));
+    return answer(call, { ...containerHeaders(container), 'x-ms-session-token': token }, outcome);
+  });
+}
+
+function write(account: Account, call: Call, container: Container, operation: Operation): Reply {
+  refuseTriggers(call);
+  const key = header(call.headers, 'x-ms-documentdb-partitionkey');
+  const body = operation.body as Record<string, unknown> | undefined;
+  const inBody =
+    key === undefined && (operation.type === 'Create' || operation.type === 'Upsert' || operation.type === 'Replace');
+  const home = inBody ? container.open(container.keys.of(body!)) : homeOf(container, key);
+  const tx = new Transaction(account, container, home);
+  return withToken(itemHeaders(container, [tx.range])['x-ms-session-token']!, () => {
+    const outcome = perform(tx, {
+      ...operation,
+      ifMatch: header(call.headers, 'if-match'),
+      ifNoneMatch: header(call.headers, 'if-none-match'),
+    });
+    tx.commit();
+    return answer(call, itemHeaders(container, [tx.range]), outcome);
+  });
+}
+
+/** Nothing would run them, and the client would believe that something did. */
+function refuseTriggers({ headers }: Call): void {
+  const named = headers['x-ms-documentdb-pre-trigger-include'] ?? headers['x-ms-documentdb-post-trigger-include'];
+  if (named === undefined) return;
+  throw new WireError(501, 'The embedded server runs no triggers, and this request names some.');
+}
+
+/** Refusals carry the session token as answers do: the client stores it for 404, 409 and 412. */
+function withToken(token: string, work: () => Reply): Reply {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof WireError) error.headers['x-ms-session-token'] = token;
+    throw error;
+  }
+}
+
+function answer(call: Call, headers: Record<string, string>, outcome: Outcome): Reply {
+  if (outcome.etag !== undefined) headers.etag = outcome.etag;
+  const minimal = call.method !== 'GET' && header(call.headers, 'prefer') === 'return=minimal';
+  return reply(outcome.status, outcome.charge, headers, minimal ? '' : outcome.text);
+}
+
+function document(call: Call): Record<string, unknown> {
+  if (call.body.length > MAX_BODY_BYTES) throw tooLarge();
+  return parseObject(call.body);
+}

@@ -1,0 +1,150 @@
+import { conditionHolds } from '../query/condition.ts';
+import { createCharge, deleteCharge, patchCharge, readCharge, REFUSED, replaceCharge } from '../physics/charge.ts';
+import type { Version } from '../storage/logical-partition.ts';
+import { keyText } from '../storage/keys.ts';
+import { applyPatch, parsePatch } from './patch.ts';
+import type { Transaction } from './transaction.ts';
+import { badRequest, conflict, notFound, preconditionFailed } from '../wire/wire.ts';
+import type { Doc, WireError } from '../wire/wire.ts';
+
+const MAX_ID_BYTES = 1023;
+
+/** One operation on one item, whatever request it came in. */
+export interface Operation {
+  readonly type: 'Create' | 'Upsert' | 'Read' | 'Replace' | 'Delete' | 'Patch';
+  readonly id?: string | undefined;
+  readonly body?: unknown;
+  readonly ifMatch?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+}
+
+export interface Outcome {
+  readonly status: number;
+  readonly charge: number;
+  readonly etag?: string;
+  readonly text?: string;
+}
+
+/** Stages one operation; throws a WireError where the service refuses it. */
+export function perform(tx: Transaction, operation: Operation): Outcome {
+  switch (operation.type) {
+    case 'Create':
+      return create(tx, operation);
+    case 'Upsert':
+      return upsert(tx, operation);
+    case 'Read':
+      return read(tx.read(requireId(operation)), operation.ifNoneMatch);
+    case 'Replace':
+      return replace(tx, operation);
+    case 'Delete':
+      return remove(tx, operation);
+    case 'Patch':
+      return patch(tx, operation);
+    default:
+      throw badRequest(`Unknown operation type ${JSON.stringify(operation.type)}.`);
+  }
+}
+
+export function read(version: Version | undefined, ifNoneMatch: string | undefined): Outcome {
+  if (!version) throw charged(notFound(), REFUSED);
+  if (ifNoneMatch !== undefined && (ifNoneMatch === '*' || ifNoneMatch === version.etag)) {
+    return { status: 304, charge: REFUSED, etag: version.etag };
+  }
+  return { status: 200, charge: readCharge(version.size), etag: version.etag, text: version.text };
+}
+
+function create(tx: Transaction, operation: Operation): Outcome {
+  const doc = documentOf(tx, operation);
+  const id = doc.id as string;
+  if (tx.read(id)) throw charged(conflict(), REFUSED);
+  const { etag, text } = tx.put(id, doc);
+  return { status: 201, charge: createCharge(text.length), etag, text };
+}
+
+function upsert(tx: Transaction, operation: Operation): Outcome {
+  const doc = documentOf(tx, operation);
+  const id = doc.id as string;
+  const before = tx.read(id);
+  // The service looks at If-Match only where the upsert turns out to be a replace (docs/assumptions.md, E14).
+  if (before) checkConditions(before, operation);
+  const { etag, text } = tx.put(id, doc);
+  return before
+    ? { status: 200, charge: replaceCharge(text.length), etag, text }
+    : { status: 201, charge: createCharge(text.length), etag, text };
+}
+
+function replace(tx: Transaction, operation: Operation): Outcome {
+  const id = requireId(operation);
+  const doc = documentOf(tx, operation);
+  const before = existing(tx, id, operation);
+  if (doc.id !== id) {
+    if (tx.read(doc.id as string)) throw charged(conflict(), REFUSED);
+    tx.remove(before.item.id);
+  }
+  const { etag, text } = tx.put(doc.id as string, doc);
+  return { status: 200, charge: replaceCharge(text.length), etag, text };
+}
+
+function remove(tx: Transaction, operation: Operation): Outcome {
+  const before = existing(tx, requireId(operation), operation);
+  tx.remove(before.item.id);
+  return { status: 204, charge: deleteCharge(before.size) };
+}
+
+function patch(tx: Transaction, operation: Operation): Outcome {
+  const { operations, condition } = parsePatch(operation.body);
+  const before = existing(tx, requireId(operation), operation);
+  const now = (): number => tx.account.now();
+  if (condition !== undefined && !conditionHolds(condition, before.doc, now)) {
+    throw charged(preconditionFailed(), REFUSED);
+  }
+  const doc = JSON.parse(before.text) as Doc;
+  applyPatch(doc, operations, tx.container.keys.definition.paths);
+  const { etag, text } = tx.put(before.item.id, doc);
+  return { status: 200, charge: patchCharge(text.length), etag, text };
+}
+
+function existing(tx: Transaction, id: string, operation: Operation): Version {
+  const before = tx.read(id);
+  if (!before) throw charged(notFound(), REFUSED);
+  checkConditions(before, operation);
+  return before;
+}
+
+function checkConditions(before: Version, { ifMatch, ifNoneMatch }: Operation): void {
+  const stale = ifMatch !== undefined && ifMatch !== '*' && ifMatch !== before.etag;
+  const same = ifNoneMatch !== undefined && (ifNoneMatch === '*' || ifNoneMatch === before.etag);
+  if (stale || same) throw charged(preconditionFailed(), REFUSED);
+}
+
+function requireId(operation: Operation): string {
+  if (typeof operation.id !== 'string') throw badRequest("The operation needs the item's id.");
+  return operation.id;
+}
+
+/** The body as a document of this partition, its id checked. */
+function documentOf(tx: Transaction, { body }: Operation): Doc {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw badRequest('The document must be a JSON object. One of the input values is invalid.');
+  }
+  const doc = body as Doc;
+  checkId(doc.id);
+  if (keyText(tx.container.keys.of(doc)) !== tx.home.text) {
+    throw badRequest("PartitionKey extracted from document doesn't match the one specified in the header.", 1001);
+  }
+  return doc;
+}
+
+export function checkId(id: unknown): void {
+  if (typeof id !== 'string' || id === '') {
+    throw badRequest("The input content is invalid because the required properties - 'id; ' - are missing.");
+  }
+  if (/[/\\#]/.test(id)) throw badRequest("The id contains one of the illegal characters '/', '\\', '#'.");
+  if (Buffer.byteLength(id) > MAX_ID_BYTES) throw badRequest(`The id is longer than ${MAX_ID_BYTES} bytes.`);
+}
+
+/** Notes what a refusal cost. */
+export function charged(error: WireError, charge: number): WireError {
+  error.headers['x-ms-request-charge'] = String(charge);
+  return error;
+}

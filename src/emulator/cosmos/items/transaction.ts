@@ -1,0 +1,157 @@
+import type { Account } from '../storage/account.ts';
+import { record } from '../feed/changes.ts';
+import type { Container } from '../storage/container.ts';
+import { Item, Version } from '../storage/logical-partition.ts';
+import type { LogicalPartition } from '../storage/logical-partition.ts';
+import type { PhysicalPartition } from '../storage/physical-partition.ts';
+import { shuffle } from '../../random.ts';
+import { itemRid } from '../storage/rids.ts';
+import { badRequest, conflict, tooLarge } from '../wire/wire.ts';
+import type { Doc } from '../wire/wire.ts';
+
+export const MAX_DOCUMENT_BYTES = 2 * 1024 * 1024;
+
+interface Staged {
+  readonly item: Item;
+  readonly open: string;
+  readonly etag: string;
+  readonly ttl: number | undefined;
+  readonly doc: Doc;
+}
+
+/**
+ * Writes to one logical partition that become visible together, under one lsn. Nothing outside changes before
+ * `commit`, so a transaction that is dropped has had no effect.
+ */
+export class Transaction {
+  readonly account: Account;
+  readonly container: Container;
+  readonly home: LogicalPartition;
+  readonly range: PhysicalPartition;
+  readonly now: number;
+  readonly #staged = new Map<string, Staged | undefined>();
+  readonly #unique = new Map<string, string | undefined>();
+
+  /** @param now when it is, or was: milliseconds since 1970 */
+  constructor(account: Account, container: Container, home: LogicalPartition, now = account.now()) {
+    this.account = account;
+    this.container = container;
+    this.home = home;
+    this.range = container.rangeOf(home.epk);
+    this.now = now;
+  }
+
+  /** The item as this transaction sees it. Staged states come as versions that aren't in any log. */
+  read(id: string): Version | undefined {
+    if (this.#staged.has(id)) {
+      const staged = this.#staged.get(id);
+      return staged && new Version(staged.item, staged.open, staged.etag, 0, this.now, staged.ttl, staged.doc);
+    }
+    const version = this.home.items.get(id)?.current;
+    return this.container.isLive(version, this.now) ? version : undefined;
+  }
+
+  /** Stages `doc` (whose ownership passes here) as the item's state; returns its etag and text. */
+  put(id: string, doc: Doc): { etag: string; text: string } {
+    const { account, container, home } = this;
+    const ttl = readTtl(doc);
+    const known = this.#staged.get(id)?.item ?? (this.#staged.has(id) ? undefined : home.items.get(id));
+    const item = known ?? new Item(id, home, container.nextSeq++);
+    const rid = itemRid(container.rid, item.seq);
+    const etag = account.etag();
+    doc._rid = rid;
+    doc._self = `${container.self}docs/${rid}/`;
+    doc._etag = etag;
+    doc._attachments = 'attachments/';
+    doc._ts = Math.floor(this.now / 1000);
+    const text = JSON.stringify(doc);
+    if (text.length > MAX_DOCUMENT_BYTES / 3 && Buffer.byteLength(text) > MAX_DOCUMENT_BYTES) throw tooLarge();
+    this.#claim(id, doc);
+    this.#staged.set(id, { item, open: text.slice(0, -1), etag, ttl, doc });
+    return { etag, text };
+  }
+
+  remove(id: string): void {
+    const before = this.read(id) ?? this.home.items.get(id)?.current;
+    if (before && this.container.unique.length > 0) this.#release(id, before.doc);
+    this.#staged.set(id, undefined);
+  }
+
+  /** Makes everything staged visible; returns the partition's lsn. */
+  commit(): number {
+    const { account, container, home, range } = this;
+    if (this.#staged.size === 0) return range.lsn;
+    const lsn = ++range.lsn;
+    const lag = keepMs(account);
+    const written: Version[] = [];
+    if (!container.logical.has(home.text)) container.logical.set(home.text, home);
+    for (const [id, staged] of this.#staged) {
+      const standing = home.items.get(id);
+      if (standing && standing !== staged?.item) this.#drop(standing, lsn, lag);
+      if (!staged) continue;
+      const { item } = staged;
+      range.undo.push({ lsn, at: this.now, item, before: item.current }, lag);
+      const before = item.current;
+      if (before) range.retire();
+      item.current = new Version(item, staged.open, staged.etag, lsn, this.now, staged.ttl);
+      if (staged.ttl !== undefined && staged.ttl > 0) container.expiring++;
+      if (!before) container.items.add(item);
+      home.items.set(id, item);
+      written.push(item.current);
+      for (const index of container.indexes.values()) index.update(item, staged.doc);
+      if (container.allVersions) record(account, container, before, item.current, lsn, this.now);
+      account.journal?.put(container, item.current);
+    }
+    if (written.length > 1 && (account.faults.shuffleInLsn ?? true)) shuffle(written, account.random);
+    for (const version of written) range.append(version);
+    for (const [value, id] of this.#unique) {
+      if (id === undefined) home.unique.delete(value);
+      else home.unique.set(value, id);
+    }
+    if (home.items.size === 0) container.logical.delete(home.text);
+    account.journal?.moved(container, range);
+    return lsn;
+  }
+
+  #drop(item: Item, lsn: number, lag: number): void {
+    const { range } = this;
+    range.undo.push({ lsn, at: this.now, item, before: item.current }, lag);
+    if (this.container.allVersions) record(this.account, this.container, item.current, undefined, lsn, this.now);
+    for (const index of this.container.indexes.values()) index.update(item, undefined);
+    item.current = undefined;
+    range.retire();
+    this.home.items.delete(item.id);
+    this.container.items.retire();
+    this.account.journal?.remove(this.container, item);
+  }
+
+  #claim(id: string, doc: Doc): void {
+    if (this.container.unique.length === 0) return;
+    const before = this.read(id) ?? this.home.items.get(id)?.current;
+    if (before) this.#release(id, before.doc);
+    for (const value of this.container.uniqueValues(doc)) {
+      const holder = this.#unique.has(value) ? this.#unique.get(value) : this.home.unique.get(value);
+      // A holder that has expired but wasn't purged yet gives way.
+      if (holder !== undefined && holder !== id && this.read(holder)) throw conflict();
+      this.#unique.set(value, id);
+    }
+  }
+
+  #release(id: string, doc: Doc): void {
+    for (const value of this.container.uniqueValues(doc)) {
+      if ((this.#unique.get(value) ?? this.home.unique.get(value)) === id) this.#unique.set(value, undefined);
+    }
+  }
+}
+
+/** How long the past is kept: what replicas may show and a failover may go back to. */
+const keepMs = ({ faults: { replicaLagMs = 0, historyMs = 0 } }: Account): number => Math.max(replicaLagMs, historyMs);
+
+function readTtl(doc: Doc): number | undefined {
+  const { ttl } = doc;
+  if (ttl === undefined) return undefined;
+  if (typeof ttl === 'number' && Number.isInteger(ttl) && (ttl === -1 || (ttl > 0 && ttl <= 2147483647))) return ttl;
+  throw badRequest(
+    `The input ttl '${JSON.stringify(ttl)}' is invalid. Ensure to provide a nonzero positive integer less than or equal to 2147483647, or -1 for never.`,
+  );
+}

@@ -1,0 +1,80 @@
+import { refusalOf, strike } from './rules.ts';
+import type { Rule } from './rules.ts';
+import { WireError } from '../wire/wire.ts';
+import type { Call, Reply } from '../wire/wire.ts';
+
+/** What may go wrong, by choice. Probabilities are 0 to 1 per request on items. */
+export interface Faults {
+  /** Reads and queries may see state up to this old, unless their session token covers what they would miss. */
+  readonly replicaLagMs?: number;
+  /** A write happens and its answer is lost: 408, 503 or a connection reset. */
+  readonly failAfterEffect?: number;
+  /** A request fails without effect: 408, 449, 503 or a connection reset. */
+  readonly failBefore?: number;
+  /** 429 with a retry-after, without effect. */
+  readonly throttle?: number;
+  /** Failures by rule, looked at before the probabilities above. */
+  readonly rules?: readonly Rule[];
+  /** How long each request on items takes at least, half of it before its effect, and up to how much longer. */
+  readonly latencyMs?: number;
+  readonly jitterMs?: number;
+  /** Whether each physical partition answers 429 beyond its share of the provisioned RU/s. */
+  readonly enforceThroughput?: boolean;
+  /** Whether what has expired is purged (default true); `purge()` does it on command. */
+  readonly purge?: boolean;
+  /** COUNT includes what has expired and isn't purged yet. */
+  readonly countExpired?: boolean;
+  /** How far back a failover may lose writes, and a restore may reach. */
+  readonly historyMs?: number;
+  /** Entries of one lsn come in a random order (default true), as the service promises none. */
+  readonly shuffleInLsn?: boolean;
+}
+
+/** What becomes of one request, drawn before it is handled: a reset without effect, or another answer after it. */
+export type Fate = 'normal' | 'reset-before' | 'reset-after' | { readonly answer: Reply };
+
+/** Without a rule only requests on items fail: clients that can't reach the account at all are no interesting case. */
+export function fateOf(faults: Faults, random: () => number, call: Call, kind: string): Fate {
+  const { throttle = 0, failBefore = 0, failAfterEffect = 0, rules = [] } = faults;
+  const rule = rules.length > 0 ? strike(rules, call, kind, random) : undefined;
+  if (rule) {
+    if (rule.status === 'reset') return rule.effect === 'after' ? 'reset-after' : 'reset-before';
+    if (rule.effect === 'after') return { answer: refusalOf(rule).reply() };
+    throw refusalOf(rule);
+  }
+  if (call.segments[4] !== 'docs' || throttle + failBefore + failAfterEffect === 0) return 'normal';
+  if (random() < throttle) throw tooManyRequests(1 + Math.floor(random() * 20));
+  if (random() < failBefore) {
+    switch (Math.floor(random() * 4)) {
+      case 0:
+        throw new WireError(408, 'The request timed out before it was carried out.');
+      case 1:
+        throw new WireError(503, 'The service is currently unavailable; nothing was done.');
+      case 2:
+        throw new WireError(449, 'Conflicting request to the resource has been attempted. Retry to avoid conflicts.');
+      default:
+        return 'reset-before';
+    }
+  }
+  if (!isWrite(call) || random() >= failAfterEffect) return 'normal';
+  const way = Math.floor(random() * 3);
+  return way === 2 ? 'reset-after' : { answer: lostAnswer(way === 0 ? 408 : 503) };
+}
+
+export function tooManyRequests(retryAfterMs: number): WireError {
+  const error = new WireError(
+    429,
+    'Request rate is large. More Request Units may be needed, so no changes were made.',
+    3200,
+  );
+  error.headers['x-ms-retry-after-ms'] = String(retryAfterMs);
+  return error;
+}
+
+/** The write has happened; only its answer is gone. */
+const lostAnswer = (status: number): Reply =>
+  new WireError(status, 'The answer was lost: the request may have been carried out.').reply();
+
+function isWrite(call: Call): boolean {
+  return call.method !== 'GET' && call.headers['x-ms-documentdb-isquery'] === undefined;
+}

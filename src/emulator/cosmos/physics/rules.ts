@@ -1,0 +1,63 @@
+import type { Call } from '../wire/wire.ts';
+import { WireError } from '../wire/wire.ts';
+
+/** A failure by rule. Requests that match are counted from 1 from the moment the rules were set. */
+export interface Rule {
+  /** Kinds of request as `stats()` names them, such as `read`, `batch` or `change-feed`; absent: every one on items. */
+  readonly operation?: string | readonly string[];
+  /** The container's id, or `database/container`; absent: every one. */
+  readonly container?: string;
+  /** Spares the matching requests before this one. */
+  readonly nth?: number;
+  /** How many are struck at most; default 1 where `nth` is given, else no end. */
+  readonly times?: number;
+  /** 0 to 1, default 1. */
+  readonly probability?: number;
+  /** What the client sees; `reset` cuts the connection. */
+  readonly status: number | 'reset';
+  readonly substatus?: number;
+  readonly retryAfterMs?: number;
+  /** `after`: the request is carried out, and its answer replaced. Default `before`: nothing is done. */
+  readonly effect?: 'before' | 'after';
+}
+
+const count = new WeakMap<Rule, { matched: number; struck: number }>();
+
+/** Forgets how often the rules have matched, so that the same objects may be set anew. */
+export function restart(rules: readonly Rule[]): void {
+  for (const rule of rules) count.set(rule, { matched: 0, struck: 0 });
+}
+
+/** The first rule that strikes this request. Each counts it, whichever strikes. */
+export function strike(rules: readonly Rule[], call: Call, kind: string, random: () => number): Rule | undefined {
+  let first: Rule | undefined;
+  for (const rule of rules) if (concerns(rule, call, kind) && strikes(rule, first, random)) first = rule;
+  return first;
+}
+
+function strikes(rule: Rule, earlier: Rule | undefined, random: () => number): boolean {
+  const seen = count.get(rule) ?? { matched: 0, struck: 0 };
+  count.set(rule, seen);
+  seen.matched++;
+  const { nth = 1, times = rule.nth === undefined ? Infinity : 1, probability = 1 } = rule;
+  if (earlier || seen.matched < nth || seen.struck >= times) return false;
+  if (probability < 1 && random() >= probability) return false;
+  seen.struck++;
+  return true;
+}
+
+function concerns({ operation, container }: Rule, { segments }: Call, kind: string): boolean {
+  if (container !== undefined && !named(container, segments)) return false;
+  if (operation === undefined) return segments[4] === 'docs';
+  return typeof operation === 'string' ? operation === kind : operation.includes(kind);
+}
+
+/** By the id alone a container of any database; no id holds a `/`. */
+const named = (container: string, [, database, , id]: readonly string[]): boolean =>
+  container.includes('/') ? container === `${database}/${id}` : container === id;
+
+export function refusalOf({ status, substatus = 0, retryAfterMs }: Rule): WireError {
+  const error = new WireError(Number(status), `Failed by rule with ${status}.`, substatus);
+  if (retryAfterMs !== undefined) error.headers['x-ms-retry-after-ms'] = String(retryAfterMs);
+  return error;
+}

@@ -1,0 +1,125 @@
+import { isBound, pathsOf } from '../../sql/restrictions.ts';
+import type { Bound, Restriction } from '../../sql/restrictions.ts';
+import type { Container } from '../storage/container.ts';
+import type { Item, Version } from '../storage/logical-partition.ts';
+import type { WireKey } from '../storage/keys.ts';
+import type { LogicalPartition } from '../storage/logical-partition.ts';
+import { covers } from '../storage/target.ts';
+import type { Target } from '../storage/target.ts';
+import type { View } from '../storage/view.ts';
+
+const MAX_KEY_COMBINATIONS = 1000;
+/** To make an index takes longer than to look at everything once. */
+const MAX_PATHS = 16;
+
+/**
+ * The versions that can match, by ascending seq from the given one on: by id and key or by an index where the query
+ * restricts those, else all of the target's.
+ */
+export function* candidates(
+  container: Container,
+  target: Target,
+  restrictions: readonly Restriction[],
+  view: View,
+  from: number,
+): Generator<Version, void> {
+  const ids = bounds(restrictions).find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
+  const keys = target.key ? [target.key] : keysOf(container, restrictions);
+  if (ids || keys) {
+    const wanted = ids && [...new Set(ids.filter((id) => typeof id === 'string'))];
+    yield* versionsOf(homes(container, target, keys, view), wanted, view, from);
+    return;
+  }
+  const few = pathsOf(restrictions).size <= MAX_PATHS;
+  const indexed = view.lags || !few ? undefined : lookUp(container, restrictions);
+  if (!indexed) {
+    for (const version of view.all(from)) if (covers(target, version.item.home)) yield version;
+    return;
+  }
+  const items = [...indexed].filter(({ seq, home }) => seq >= from && covers(target, home));
+  for (const { home, id } of items.toSorted((a, b) => a.seq - b.seq)) {
+    const version = view.read(home, id);
+    if (version) yield version;
+  }
+}
+
+/** Those with one of the ids, if any are named. */
+function versionsOf(
+  among: Iterable<LogicalPartition>,
+  ids: readonly string[] | undefined,
+  view: View,
+  from: number,
+): Version[] {
+  const found: Version[] = [];
+  for (const home of among) {
+    const versions = ids ? ids.map((id) => view.read(home, id)) : view.versions(home);
+    for (const version of versions) if (version && version.seq >= from) found.push(version);
+  }
+  return found.toSorted((a, b) => a.seq - b.seq);
+}
+
+/** What the most selective of the usable indexes finds; undefined where looking at everything is as well. */
+function lookUp(container: Container, restrictions: readonly Restriction[]): ReadonlySet<Item> | undefined {
+  let best: ReadonlySet<Item> | undefined;
+  for (const restriction of restrictions) {
+    const found = isBound(restriction) ? bounded(container, restriction) : united(container, restriction.anyOf);
+    if (found && (!best || found.size < best.size)) best = found;
+  }
+  return best;
+}
+
+function bounded(container: Container, bound: Bound): ReadonlySet<Item> | undefined {
+  const plain = bound.values?.every((value) => value === null || typeof value !== 'object') ?? true;
+  const index = plain ? container.indexOn(bound.path) : undefined;
+  return index && new Set(index.find(bound));
+}
+
+/** What any of the alternatives finds, if each of them has an index. */
+function united(
+  container: Container,
+  alternatives: readonly (readonly Restriction[])[],
+): ReadonlySet<Item> | undefined {
+  const all = new Set<Item>();
+  for (const alternative of alternatives) {
+    const found = lookUp(container, alternative);
+    if (!found) return undefined;
+    for (const item of found) all.add(item);
+  }
+  return all;
+}
+
+function* homes(
+  container: Container,
+  target: Target,
+  keys: readonly WireKey[] | undefined,
+  view: View,
+): Generator<LogicalPartition, void> {
+  if (!keys) {
+    for (const home of view.homes()) if (covers(target, home)) yield home;
+    return;
+  }
+  for (const key of keys) {
+    // A partition that was emptied a moment ago may still be seen by a lagging replica.
+    const home = container.find(key) ?? container.open(key);
+    if (covers(target, home)) yield home;
+  }
+}
+
+const bounds = (restrictions: readonly Restriction[]): readonly Bound[] => restrictions.filter(isBound);
+
+/** The full keys that the restrictions leave, if they name every level. */
+export function keysOf(container: Container, restrictions: readonly Restriction[]): WireKey[] | undefined {
+  let keys: WireKey[] = [[]];
+  for (const steps of container.keys.steps) {
+    const level = bounds(restrictions).find(
+      ({ path, values }) => values && path.length === steps.length && path.every((step, i) => step === steps[i]),
+    );
+    if (!level) return undefined;
+    const values = [...new Set(level.values!.filter((value) => value === null || typeof value !== 'object'))];
+    keys = keys.flatMap((key) =>
+      values.filter((value) => value !== undefined).map((value) => [...key, value as string]),
+    );
+    if (keys.length > MAX_KEY_COMBINATIONS) return undefined;
+  }
+  return keys;
+}

@@ -1,0 +1,219 @@
+import { randomUUID } from 'node:crypto';
+import { prepare } from '../../sql/prepare.ts';
+import type { Prepared } from '../../sql/prepare.ts';
+import type { Readable } from '../../sql/scope.ts';
+import { Walk } from '../../sql/walk.ts';
+import type { Position } from '../../sql/walk.ts';
+import type { Account } from '../storage/account.ts';
+import { listOf } from '../wire/bytes.ts';
+import { candidates } from './candidates.ts';
+import { queryCharge } from '../physics/charge.ts';
+import { asWire } from './condition.ts';
+import { continuation, readContinuation } from './continuation.ts';
+import type { Container } from '../storage/container.ts';
+import { checkOrder } from '../storage/indexing.ts';
+import { containerHeaders, reply } from '../wire/reply.ts';
+import { MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
+import type { Target } from '../storage/target.ts';
+import { View } from '../storage/view.ts';
+import { badRequest, header, parseObject } from '../wire/wire.ts';
+import type { Call, Doc, Reply } from '../wire/wire.ts';
+
+/** What the results kept for next pages may take, and for how long nobody asks for one. */
+const MAX_CURSORS = 256;
+const MAX_CURSOR_BYTES = 256 * 1024 * 1024;
+const CURSOR_MS = 60_000;
+
+/** A query under way, whose results are at hand already, sorted or grouped. */
+interface Cursor {
+  readonly prepared: Prepared;
+  readonly results: Iterator<string, unknown>;
+  readonly walk: Walk;
+  readonly view: View;
+  readonly cost: { documents: number; bytes: number };
+  pending: IteratorResult<string, unknown> | undefined;
+  /** What the container was when they were made. */
+  readonly state: string;
+  /** When they were asked for last, in milliseconds since 1970 by the server's clock. */
+  used: number;
+}
+
+/**
+ * Answers queries and plain feeds page by page, each by what there is when it is asked for, from where the one before it
+ * ended. Sorted and grouped results are kept for the next page, to be used if nothing was written until then.
+ */
+export class Queries {
+  readonly #account: Account;
+  readonly #cursors = new Map<string, Cursor>();
+
+  constructor(account: Account) {
+    this.#account = account;
+  }
+
+  /** `text` is the query, or absent for a plain feed of all items. */
+  page(call: Call, container: Container, body: Buffer | undefined): Reply {
+    const { text, params } =
+      body === undefined ? { text: 'SELECT * FROM c', params: new Map<string, unknown>() } : parseBody(body);
+    const target = targetOf(call, container);
+    const token = header(call.headers, 'x-ms-session-token');
+    const prepared = asWire(() => prepare(text, params, () => this.#account.now()));
+    checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
+    const from = readContinuation(call, container.rid, prepared.orderBy.length);
+    const size = pageSize(call);
+    const cursor = this.#take(container, from?.cursor) ?? this.#open(container, target, prepared, token, from);
+    for (const range of target.partitions) cursor.view.demand(range);
+    const before = { ...cursor.cost };
+    const began = performance.now();
+
+    const results: string[] = [];
+    let bytes = 0;
+    let end = cursor.walk.at(0);
+    let next = asWire(() => cursor.pending ?? cursor.results.next());
+    while (!next.done && results.length < size && (bytes === 0 || bytes + next.value.length < MAX_PAGE_BYTES)) {
+      results.push(next.value);
+      bytes += next.value.length;
+      end = cursor.walk.at((from?.delivered ?? 0) + results.length);
+      next = asWire(() => cursor.results.next());
+    }
+    cursor.pending = next;
+    const headers = containerHeaders(container);
+    headers['x-ms-session-token'] = cursor.view.sessionToken(target.partitions);
+    headers['x-ms-item-count'] = String(results.length);
+    // A page that came out full doesn't know yet that nothing follows.
+    if (!next.done || (results.length === size && prepared.streams && target.partitions.length === 1))
+      headers['x-ms-continuation'] = continuation(container.rid, end, this.#keep(cursor));
+    const { documents, bytes: loaded } = cursor.cost;
+    const read = { documents: documents - before.documents, bytes: loaded - before.bytes };
+    headers['x-ms-documentdb-query-metrics'] = queryMetrics(read, { documents: results.length, bytes }, began);
+    const charge = queryCharge(read.documents, read.bytes, target.partitions.length);
+    return reply(
+      200,
+      charge,
+      headers,
+      listOf(`{"_rid":"${container.rid}","Documents":[`, results, `],"_count":${results.length}}`),
+    );
+  }
+
+  #open(
+    container: Container,
+    target: Target,
+    prepared: Prepared,
+    token: string | undefined,
+    from: Position | undefined,
+  ): Cursor {
+    const withExpired = prepared.counts && this.#account.faults.countExpired === true;
+    const view = new View(this.#account, container, token, withExpired);
+    const cost = { documents: 0, bytes: 0 };
+    const walk = new Walk(from);
+    const first = prepared.seeks && from?.values ? from.seq : 0;
+    const documents = function* counted(): Generator<Readable, void> {
+      for (const version of candidates(container, target, prepared.restrictions, view, first)) {
+        cost.documents++;
+        cost.bytes += version.size;
+        yield version;
+      }
+    };
+    return {
+      prepared,
+      results: prepared.run(documents(), walk),
+      walk,
+      view,
+      cost,
+      pending: undefined,
+      state: stateOf(container),
+      used: this.#account.now(),
+    };
+  }
+
+  /** How many queries have results kept for their next page. */
+  get kept(): number {
+    return this.#cursors.size;
+  }
+
+  /** Gives up results that nobody has asked for in a while: the next page, if ever it is asked for, makes them again. */
+  sweep(): void {
+    const now = this.#account.now();
+    for (const [name, { used }] of this.#cursors) if (now - used > CURSOR_MS) this.#cursors.delete(name);
+  }
+
+  #take(container: Container, name: string | undefined): Cursor | undefined {
+    const cursor = name === undefined ? undefined : this.#cursors.get(name);
+    if (!cursor) return undefined;
+    this.#cursors.delete(name!);
+    return cursor.state === stateOf(container) ? cursor : undefined;
+  }
+
+  /** Returns the name it is kept by; none where it would do nothing that going on from the position doesn't. */
+  #keep(cursor: Cursor): string | undefined {
+    if (cursor.prepared.seeks || cursor.view.lags) return undefined;
+    // Another after a restart than before, as tokens outlive that.
+    const name = randomUUID();
+    cursor.used = this.#account.now();
+    this.#cursors.set(name, cursor);
+    let bytes = 0;
+    for (const { prepared } of this.#cursors.values()) bytes += prepared.kept;
+    for (const [oldest, { prepared }] of this.#cursors) {
+      if (this.#cursors.size <= MAX_CURSORS && bytes <= MAX_CURSOR_BYTES) break;
+      bytes -= prepared.kept;
+      this.#cursors.delete(oldest);
+    }
+    return name;
+  }
+}
+
+/** Another text once anything was written, or for who might see something expire. */
+const stateOf = (container: Container): string =>
+  container.mayExpire ? randomUUID() : [container.rid, ...container.ranges.map(({ id, lsn }) => `${id}:${lsn}`)].join();
+
+export function parseBody(body: Buffer): { text: string; params: ReadonlyMap<string, unknown> } {
+  const { query, parameters } = parseObject(body);
+  if (typeof query !== 'string') throw badRequest("The query body needs a 'query' text.");
+  const params = new Map<string, unknown>();
+  if (parameters !== undefined && parameters !== null) {
+    if (!Array.isArray(parameters)) throw badRequest("The query's 'parameters' must be an array.");
+    for (const parameter of parameters as unknown[]) {
+      const { name, value } = (parameter ?? {}) as { name?: unknown; value?: unknown };
+      if (typeof name !== 'string') throw badRequest('Each parameter needs a name.');
+      params.set(name, value);
+    }
+  }
+  return { text: query, params };
+}
+
+interface Amount {
+  readonly documents: number;
+  readonly bytes: number;
+}
+
+/** In the service's form, times in milliseconds. All of the time goes to the first that did something. */
+function queryMetrics(read: Amount, output: Amount, began: number): string {
+  const ms = (performance.now() - began).toFixed(2);
+  const figures = {
+    totalExecutionTimeInMs: ms,
+    queryCompileTimeInMs: '0.01',
+    queryLogicalPlanBuildTimeInMs: '0.01',
+    queryPhysicalPlanBuildTimeInMs: '0.01',
+    queryOptimizationTimeInMs: '0.01',
+    VMExecutionTimeInMs: ms,
+    indexLookupTimeInMs: '0.01',
+    documentLoadTimeInMs: '0.01',
+    systemFunctionExecuteTimeInMs: '0.00',
+    userFunctionExecuteTimeInMs: '0.00',
+    retrievedDocumentCount: read.documents,
+    retrievedDocumentSize: read.bytes,
+    outputDocumentCount: output.documents,
+    outputDocumentSize: output.bytes,
+    writeOutputTimeInMs: '0.01',
+    indexUtilizationRatio: (read.documents === 0 ? 1 : output.documents / read.documents).toFixed(2),
+  };
+  return Object.entries(figures)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(';');
+}
+
+/** A query over resources other than items (databases, containers, offers): everything in one page. */
+export function queryDefinitions(body: Buffer, definitions: readonly Doc[]): string[] {
+  const { text, params } = parseBody(body);
+  const readable = definitions.map((doc) => ({ doc, text: JSON.stringify(doc) }));
+  return asWire(() => [...prepare(text, params).run(readable)]);
+}

@@ -1,0 +1,25 @@
+import type { Account } from '../storage/account.ts';
+import { deleteCharge } from '../physics/charge.ts';
+import type { Container } from '../storage/container.ts';
+import { itemHeaders, reply } from '../wire/reply.ts';
+import { covers, demanded, targetOf } from '../storage/target.ts';
+import { Transaction } from '../items/transaction.ts';
+import { header } from '../wire/wire.ts';
+import type { Call, Reply } from '../wire/wire.ts';
+
+/** Deletes every item of a key, or of a key prefix. The service takes its time; here it is done when it is answered. */
+export function deleteByKey(account: Account, call: Call, container: Container): Reply {
+  demanded(header(call.headers, 'x-ms-documentdb-partitionkey'));
+  const target = targetOf(call, container);
+  let charge = 1;
+  for (const home of container.logical.values()) {
+    if (!covers(target, home)) continue;
+    const tx = new Transaction(account, container, home);
+    for (const { id, current } of home.items.values()) {
+      charge += current ? deleteCharge(current.size) : 0;
+      tx.remove(id);
+    }
+    tx.commit();
+  }
+  return reply(200, charge, itemHeaders(container, target.partitions), '{}');
+}

@@ -1,0 +1,66 @@
+import type { Account } from '../storage/account.ts';
+import type { Offer, Throughput } from '../storage/holdings.ts';
+import type { Container } from '../storage/container.ts';
+import { partitionOf, split } from './repartition.ts';
+import { list, one, stamp } from './resource.ts';
+import { offerContent, throughputIn } from '../storage/throughput.ts';
+import { notAllowed, notFound, parseObject } from '../wire/wire.ts';
+import type { Call, Reply } from '../wire/wire.ts';
+
+/** What one physical partition carries at most ("Service quotas"). */
+const RU_PER_PARTITION = 10_000;
+
+export function addOffer(account: Account, resourceRid: string, resource: string, throughput: Throughput): void {
+  const n = account.nextRid++;
+  const id = `of${n.toString(36).padStart(4, '0')}`;
+  const definition = stamp(
+    account,
+    {
+      id,
+      offerVersion: 'V2',
+      offerType: 'Invalid',
+      resource,
+      offerResourceId: resourceRid,
+      content: offerContent(throughput),
+    },
+    id,
+    `offers/${id}/`,
+  );
+  const offer: Offer = { id, definition };
+  account.offers.set(id, offer);
+  account.journal?.offer(offer);
+}
+
+export function dropOffer(account: Account, resourceRid: string): void {
+  for (const offer of account.offers.values()) {
+    if (offer.definition.offerResourceId !== resourceRid) continue;
+    account.offers.delete(offer.id);
+    account.journal?.dropOffer(offer);
+  }
+}
+
+export function offers(account: Account, call: Call): Reply {
+  const id = call.segments[1];
+  if (id === undefined) return list(call, 'Offers', [...account.offers.values()], '');
+  const offer = account.offers.get(id);
+  if (!offer) throw notFound('Offer');
+  if (call.method === 'GET') return one(200, offer.definition);
+  if (call.method !== 'PUT') throw notAllowed(call);
+  const throughput = throughputIn(parseObject(call.body).content);
+  const definition = stamp(account, { ...offer.definition, content: offerContent(throughput) }, id, `offers/${id}/`);
+  const replaced = { id, definition };
+  account.offers.set(id, replaced);
+  account.journal?.offer(replaced);
+  for (const { containers } of account.databases.values()) {
+    for (const container of containers.values()) {
+      if (container.rid === definition.offerResourceId) spread(account, container, throughput);
+    }
+  }
+  return one(200, definition);
+}
+
+/** Splits physical partitions until they can carry the throughput, the fullest first. Fewer RU/s merge none. */
+function spread(account: Account, container: Container, { maximum }: Throughput): void {
+  while (container.ranges.length * RU_PER_PARTITION < maximum)
+    split(account, container, partitionOf(container, undefined));
+}

@@ -1,0 +1,31 @@
+import type { Account } from '../storage/account.ts';
+import { queryDefinitions } from '../query/query.ts';
+import { reply } from '../wire/reply.ts';
+import { flag } from '../wire/wire.ts';
+import type { Call, Doc, Reply } from '../wire/wire.ts';
+
+// What databases, containers and offers have in common: stamped definitions, answered one by one or listed.
+
+export const isQuery = (call: Call): boolean => flag(call.headers, 'x-ms-documentdb-isquery');
+
+export function list(call: Call, name: string, found: readonly { definition: Doc }[], rid: string): Reply {
+  const definitions = found.map(({ definition }) => definition);
+  const texts = isQuery(call)
+    ? queryDefinitions(call.body, definitions)
+    : definitions.map((each) => JSON.stringify(each));
+  const headers = { 'x-ms-item-count': String(texts.length) };
+  return reply(200, 2, headers, `{"_rid":"${rid}","${name}":[${texts.join(',')}],"_count":${texts.length}}`);
+}
+
+export function stamp(account: Account, definition: Doc, rid: string, self: string): Doc {
+  return { ...definition, _rid: rid, _self: self, _etag: account.etag(), _ts: Math.floor(account.now() / 1000) };
+}
+
+export function one(status: number, definition: Doc, headers: Record<string, string> = {}): Reply {
+  return reply(
+    status,
+    status === 200 ? 1 : 5,
+    { ...headers, etag: String(definition._etag) },
+    JSON.stringify(definition),
+  );
+}

@@ -1,0 +1,263 @@
+import type { Account } from '../storage/account.ts';
+import { beginChanges } from '../feed/changes.ts';
+import { Container, newRanges } from '../storage/container.ts';
+import { checkName, containerDefinition } from './definition.ts';
+import type { Database, Throughput } from '../storage/holdings.ts';
+import { deleteByKey } from './key-delete.ts';
+import type { KeyDefinition } from '../storage/keys.ts';
+import { addOffer, dropOffer, offers } from './offers.ts';
+import { throughputFor, throughputOf } from '../storage/throughput.ts';
+import { containerHeaders, reply } from '../wire/reply.ts';
+import { containerRid, databaseRid } from '../storage/rids.ts';
+import { isQuery, list, one, stamp } from './resource.ts';
+import {
+  conflict,
+  flag,
+  header,
+  notAllowed,
+  notFound,
+  parseObject,
+  preconditionFailed,
+  WireError,
+} from '../wire/wire.ts';
+import type { Call, Doc, Reply } from '../wire/wire.ts';
+
+const DEFAULT_THROUGHPUT: Throughput = { maximum: 400, autoscale: false };
+
+/** What clients parse queries by themselves with; .NET's refuses an account that tells nothing (docs/assumptions.md, E65). */
+const QUERY_ENGINE = {
+  maxSqlQueryInputLength: 524_288,
+  maxJoinsPerSqlQuery: 10,
+  maxLogicalAndPerSqlQuery: 2_147_483_647,
+  maxLogicalOrPerSqlQuery: 2_147_483_647,
+  maxUdfRefPerSqlQuery: 10,
+  maxInExpressionItemsCount: 2_147_483_647,
+  queryMaxInMemorySortDocumentCount: -1000,
+  maxQueryRequestTimeoutFraction: 0.9,
+  sqlAllowNonFiniteNumbers: false,
+  sqlAllowAggregateFunctions: true,
+  sqlAllowSubQuery: true,
+  sqlAllowScalarSubQuery: true,
+  allowNewKeywords: true,
+  sqlAllowLike: true,
+  sqlAllowGroupByClause: true,
+  sqlAllowTop: true,
+  maxSpatialQueryCells: 2_147_483_647,
+  spatialMaxGeometryPointCount: 256,
+  sqlDisableOptimizationFlags: 0,
+  enableSpatialIndexing: true,
+};
+
+/** `GET /`. The id must not be `localhost` and the lists must not be empty, or the client asks again before every call. */
+export function accountInfo(call: Call, scheme: string): Reply {
+  const endpoint = `${scheme}://${call.headers.host ?? 'localhost'}/`;
+  const locations = [{ name: 'Embedded', databaseAccountEndpoint: endpoint }];
+  const info = {
+    id: 'millrace-emulator',
+    _self: '',
+    _rid: 'millrace-emulator',
+    addresses: '//addresses/',
+    media: '//media/',
+    _dbs: '//dbs/',
+    writableLocations: locations,
+    readableLocations: locations,
+    enableMultipleWriteLocations: false,
+    userReplicationPolicy: { asyncReplication: false, minReplicaSetSize: 3, maxReplicasetSize: 4 },
+    userConsistencyPolicy: { defaultConsistencyLevel: 'Session' },
+    readPolicy: { primaryReadCoefficient: 1, secondaryReadCoefficient: 1 },
+    queryEngineConfiguration: JSON.stringify(QUERY_ENGINE),
+  };
+  return reply(200, 0, {}, JSON.stringify(info));
+}
+
+/** Databases, containers, their ranges and offers: what the client calls resources of the control plane. */
+export function resources(account: Account, call: Call): Reply {
+  const { method, segments } = call;
+  const [kind, name] = segments;
+  if (kind === 'offers') return offers(account, call);
+  if (kind !== 'dbs') throw notFound('Resource');
+  if (name === undefined) {
+    return method === 'POST' && !isQuery(call)
+      ? createDatabase(account, call)
+      : list(call, 'Databases', [...account.databases.values()], '');
+  }
+  const database = account.databases.get(name);
+  if (!database) throw notFound('Database');
+  if (segments.length === 2) return oneDatabase(account, call, database);
+  if (segments[2] !== 'colls') throw unsupported(segments[2]);
+  if (segments.length === 3) {
+    return method === 'POST' && !isQuery(call)
+      ? createContainer(account, call, database)
+      : list(call, 'DocumentCollections', [...database.containers.values()], database.rid);
+  }
+  const container = database.containers.get(segments[3]!);
+  if (!container) throw notFound('Container');
+  if (segments.length === 4) return oneContainer(account, call, database, container);
+  if (segments[4] === 'pkranges') return ranges(container);
+  if (segments[4] === 'operations' && segments[5] === 'partitionkeydelete' && method === 'POST') {
+    return deleteByKey(account, call, container);
+  }
+  throw unsupported(segments[4]);
+}
+
+const unsupported = (what: string | undefined): WireError =>
+  new WireError(
+    501,
+    `The embedded server offers no '${String(what)}': only databases, containers, items, ranges and offers.`,
+  );
+
+function createDatabase(account: Account, call: Call): Reply {
+  const body = parseObject(call.body);
+  checkName(body.id);
+  const { id } = body;
+  if (account.databases.has(id)) throw conflict();
+  const throughput = throughputOf(call);
+  const rid = databaseRid(account.nextRid++);
+  const definition = { ...stamp(account, { id }, rid, `dbs/${rid}/`), _colls: 'colls/', _users: 'users/' };
+  const database: Database = { id, rid, definition, containers: new Map() };
+  account.databases.set(id, database);
+  account.journal?.database(database);
+  if (throughput) addOffer(account, rid, `dbs/${rid}/`, throughput);
+  return one(201, definition);
+}
+
+function oneDatabase(account: Account, call: Call, database: Database): Reply {
+  if (call.method === 'GET') return one(200, database.definition);
+  if (call.method !== 'DELETE') throw notAllowed(call);
+  for (const container of database.containers.values()) dropContainer(account, database, container);
+  account.databases.delete(database.id);
+  dropOffer(account, database.rid);
+  account.journal?.dropDatabase(database);
+  return reply(204, 5, {});
+}
+
+function createContainer(account: Account, call: Call, database: Database): Reply {
+  const body = containerDefinition(withoutKey(call, parseObject(call.body)));
+  const id = body.id as string;
+  if (database.containers.has(id)) throw conflict();
+  const shared = throughputFor(account, database.rid) !== undefined;
+  const throughput = throughputOf(call) ?? (shared ? undefined : DEFAULT_THROUGHPUT);
+  const container = addContainer(account, database, body, throughput);
+  return one(201, container.definition, containerHeaders(container));
+}
+
+/** Makes a container, empty and with a resource id of its own. */
+export function addContainer(
+  account: Account,
+  database: Database,
+  body: Doc,
+  throughput: Throughput | undefined,
+): Container {
+  const id = body.id as string;
+  const rid = containerRid(database.rid, account.nextRid++);
+  const self = `dbs/${database.rid}/colls/${rid}/`;
+  const definition = withLinks(stamp(account, body, rid, self));
+  const initial = newRanges(throughput?.maximum ?? 0, (body.partitionKey as KeyDefinition).version);
+  const container = new Container(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, initial, 1);
+  database.containers.set(id, container);
+  account.journal?.container(database, container);
+  if (throughput) addOffer(account, rid, self, throughput);
+  return container;
+}
+
+/** Before the API version of late 2018 containers needed no key; today's service gives those a system key. */
+function withoutKey(call: Call, body: Doc): Doc {
+  if (body.partitionKey !== undefined || (header(call.headers, 'x-ms-version') ?? '') >= '2018-12-31') return body;
+  return { ...body, partitionKey: { paths: ['/_partitionKey'], kind: 'Hash', version: 1, systemKey: true } };
+}
+
+function oneContainer(account: Account, call: Call, database: Database, container: Container): Reply {
+  if (call.method === 'GET') {
+    const asked = flag(call.headers, 'x-ms-documentdb-populatequotainfo');
+    return one(200, container.definition, {
+      ...containerHeaders(container),
+      ...indexProgress(container),
+      ...(asked ? quota(container) : {}),
+    });
+  }
+  if (call.method === 'DELETE') {
+    dropContainer(account, database, container);
+    return reply(204, 5, {});
+  }
+  if (call.method !== 'PUT') throw notAllowed(call);
+  const ifMatch = header(call.headers, 'if-match');
+  if (ifMatch !== undefined && ifMatch !== '*' && ifMatch !== container.definition._etag) throw preconditionFailed();
+  const body = containerDefinition(parseObject(call.body), container.definition);
+  const kept = container.allVersions;
+  container.definition = withLinks(stamp(account, body, container.rid, container.self));
+  container.indexes.clear();
+  if (container.allVersions && !kept) beginChanges(container.ranges);
+  account.journal?.container(database, container);
+  return one(200, container.definition, containerHeaders(container));
+}
+
+/** Indexes follow at once here, so that they are always complete. */
+function indexProgress({ definition }: Container): Record<string, string> {
+  const { indexingMode } = definition.indexingPolicy as Doc;
+  const lazy = indexingMode === 'lazy' ? { 'x-ms-documentdb-collection-lazy-indexing-progress': '100' } : {};
+  return { 'x-ms-documentdb-collection-index-transformation-progress': '100', ...lazy };
+}
+
+/** Sizes in KB; 10 GB is what the service tells for a container of one physical partition. */
+function quota(container: Container): Record<string, string> {
+  const versions = container.ranges.flatMap(({ log }) => log).filter((version) => version.item.current === version);
+  const kilobytes = Math.ceil(versions.reduce((sum, { size }) => sum + size, 0) / 1024);
+  const of = (size: number, documents: number, limit: number): string =>
+    `functions=0;storedProcedures=0;triggers=0;documentSize=0;documentsSize=${size};documentsCount=${documents};collectionSize=${limit}`;
+  return {
+    'x-ms-resource-quota': of(10 * 1024 * 1024, -1, 10 * 1024 * 1024),
+    'x-ms-resource-usage': of(kilobytes, versions.length, kilobytes),
+  };
+}
+
+const withLinks = (definition: Doc): Doc => ({
+  ...definition,
+  _docs: 'docs/',
+  _sprocs: 'sprocs/',
+  _triggers: 'triggers/',
+  _udfs: 'udfs/',
+  _conflicts: 'conflicts/',
+});
+
+/** What is left of it is kept for as long as the past is, so that it can be restored. */
+export function dropContainer(account: Account, database: Database, container: Container): void {
+  const { historyMs = 0 } = account.faults;
+  const at = account.now();
+  for (const [name, dropped] of account.dropped) if (dropped.at < at - historyMs) account.dropped.delete(name);
+  if (historyMs > 0) {
+    const throughput = throughputFor(account, container.rid);
+    account.dropped.set(`${database.id}/${container.id}`, { container, throughput, at });
+  }
+  database.containers.delete(container.id);
+  dropOffer(account, container.rid);
+  account.journal?.dropContainer(container);
+}
+
+function ranges(container: Container): Reply {
+  const texts = container.ranges.map(({ id, range, parents }) =>
+    JSON.stringify({
+      _rid: `${container.rid}-${id}`,
+      id,
+      _etag: container.definition._etag,
+      minInclusive: range.min,
+      maxExclusive: range.max,
+      ridPrefix: Number(id),
+      _self: `${container.self}pkranges/${id}/`,
+      throughputFraction: 1 / container.ranges.length,
+      status: 'online',
+      parents,
+      _ts: container.definition._ts,
+    }),
+  );
+  const headers = {
+    ...containerHeaders(container),
+    'x-ms-item-count': String(texts.length),
+    etag: String(container.definition._etag),
+  };
+  return reply(
+    200,
+    1,
+    headers,
+    `{"_rid":"${container.rid}","PartitionKeyRanges":[${texts.join(',')}],"_count":${texts.length}}`,
+  );
+}

@@ -1,0 +1,47 @@
+import type { Account } from '../storage/account.ts';
+import type { Database, Throughput } from '../storage/holdings.ts';
+import { beginChanges } from '../feed/changes.ts';
+import type { Container } from '../storage/container.ts';
+import type { Version } from '../storage/logical-partition.ts';
+import { addContainer } from './resources.ts';
+import { Transaction } from '../items/transaction.ts';
+import type { Doc } from '../wire/wire.ts';
+
+/**
+ * Brings back what a container held at `time`, in a container of the same name that is another to everybody: with a new
+ * resource id, lsns that begin again, new etags and the old times of writing. Reaches back as far as `Faults.historyMs`
+ * kept the past.
+ * @returns the number of items
+ */
+export function restore(
+  account: Account,
+  database: Database,
+  before: Container,
+  throughput: Throughput | undefined,
+  time: number,
+): number {
+  const versions = stateAt(before, time);
+  const after = addContainer(account, database, before.definition, throughput);
+  for (const { item, at, text } of versions) {
+    const tx = new Transaction(account, after, after.open(item.home.key), at);
+    tx.put(item.id, JSON.parse(text) as Doc);
+    tx.commit();
+  }
+  for (const range of after.ranges) range.undo.forget(range.lsn);
+  if (after.allVersions) {
+    beginChanges(after.ranges);
+    account.journal?.rewriteChanges(after);
+  }
+  return versions.length;
+}
+
+/** In the order in which they were written. */
+function stateAt({ ranges }: Container, time: number): Version[] {
+  const found: Version[] = [];
+  for (const { undo, lsn, log } of ranges) {
+    const past = undo.since(undo.lsnAt(time, 0, lsn));
+    for (const version of log) if (version.item.current === version && !past.has(version.item)) found.push(version);
+    for (const version of past.values()) if (version) found.push(version);
+  }
+  return found.toSorted((a, b) => a.at - b.at || a.lsn - b.lsn);
+}

@@ -1,0 +1,281 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { messageOf } from '../../../base/errors.ts';
+import type { UsageError } from '../../../base/errors.ts';
+import type { Account } from '../storage/account.ts';
+import { authorize, signer } from './auth.ts';
+import type { Signer } from './auth.ts';
+import { fateOf } from '../physics/faults.ts';
+import type { Fate } from '../physics/faults.ts';
+import { items } from '../items/items.ts';
+import { kindOf } from '../wire/kind.ts';
+import { Queries } from '../query/query.ts';
+import { accountInfo, resources } from '../resources/resources.ts';
+import { Stats } from './stats.ts';
+import type { EmulatorStats } from './stats.ts';
+import { metered } from '../storage/budget.ts';
+import { badRequest, flag, notFound, tooLarge, WireError } from '../wire/wire.ts';
+import type { Call, Reply } from '../wire/wire.ts';
+
+/** Where commands to the server itself go; no database may be called so, as those live under `dbs`. */
+export const ADMIN = '_millrace';
+
+/** Commands that need no disk, of which the first is how to get it back. */
+const WITHOUT_DISK = new Set(['crash', 'stats']);
+
+/** The longest a transactional batch may run ("Transactional batch operations"). */
+const TRANSACTION_MS = 5000;
+
+/** Answers a command to the server itself. */
+export type Admin = (from: string | undefined, call: Call) => Promise<Reply>;
+
+/** Who comes with a token instead of the account's key. */
+export interface Identity {
+  /** The first part of the paths that are its own. */
+  readonly tenant: string;
+  /** Rejects with WireError where the token isn't good, or good for something else. */
+  authorize(token: string, call: Call): Promise<void>;
+  answer(call: Call): Promise<Reply>;
+}
+
+/** A request as it came, its body read; undefined where that was too large to be kept. */
+export interface Incoming {
+  readonly method: string;
+  /** Path with whatever follows it, still encoded. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer | undefined;
+}
+
+/** Whoever waits for an answer, over a socket or in this process. Exactly one of the two is called, once. */
+export interface Caller {
+  /** Where the request came from. */
+  readonly address: string | undefined;
+  /** Takes the answer; nothing of it is shared with anyone else. */
+  send(reply: Reply): void;
+  /** Breaks the connection without an answer. */
+  cut(): void;
+}
+
+/** Answers one account's requests, whatever they came over, with the faults that were ordered. */
+export class Service {
+  readonly account: Account;
+  /** Goes on over a restart. */
+  stats = new Stats();
+  /** Until when everything stands still, in milliseconds since 1970 by the machine's clock. */
+  stalledUntil = 0;
+  readonly #signer: Signer;
+  readonly #queries: Queries;
+  readonly #admin: Admin;
+  readonly #identity: Identity | undefined;
+  readonly #waiting = new Set<Caller>();
+  #closed = false;
+  #activity = 0;
+
+  constructor(account: Account, key: string, admin: Admin, identity?: Identity) {
+    this.account = account;
+    this.#admin = admin;
+    this.#identity = identity;
+    this.#signer = signer(Buffer.from(key, 'base64'));
+    this.#queries = new Queries(account);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Answers nobody any more: whoever waits is cut off. */
+  close(): void {
+    this.#closed = true;
+    for (const caller of this.#waiting) caller.cut();
+    this.#waiting.clear();
+  }
+
+  /** Gives up what is kept for requests that don't come. */
+  sweep(): void {
+    this.#queries.sweep();
+  }
+
+  snapshot(): EmulatorStats {
+    return this.stats.snapshot(this.#queries.kept);
+  }
+
+  handle(incoming: Incoming, caller: Caller): void {
+    this.#waiting.add(caller);
+    try {
+      const call = callOf(incoming);
+      const identity = this.#identity;
+      const failure = this.account.journal?.failure;
+      if (call.segments[0] === ADMIN) {
+        if (failure && !WITHOUT_DISK.has(call.segments[1] ?? '')) throw unwritten(failure);
+        this.#later(caller, this.#admin(caller.address, call));
+      } else if (identity && call.segments[0] === identity.tenant) this.#later(caller, identity.answer(call));
+      else this.#admit(call, incoming.body !== undefined, caller);
+    } catch (error) {
+      this.#answer(caller, 'normal', refusal(error));
+    }
+  }
+
+  /** Lets in who has the account's key, or a token; throws WireError for others. */
+  #admit(call: Call, whole: boolean, caller: Caller): void {
+    const kind = kindOf(call);
+    this.stats.request(kind);
+    const go = (): void => {
+      if (!whole) throw tooLarge();
+      this.#perform(call, this.#fate(call, kind), caller);
+    };
+    const token = tokenOf(call);
+    if (token === undefined) {
+      authorize(call, this.#signer);
+      go();
+      return;
+    }
+    if (!this.#identity) throw new WireError(401, 'This server takes no tokens: it was started without TLS.', 5002);
+    this.#identity
+      .authorize(token, call)
+      .then(go)
+      .catch((error: unknown) => this.#answer(caller, 'normal', refusal(error)));
+  }
+
+  #later(caller: Caller, reply: Promise<Reply>): void {
+    reply.then(
+      (made) =>
+        this.account.journal?.failure
+          ? this.#send(caller, made)
+          : this.#release(caller, () => this.#send(caller, made)),
+      (error: unknown) => this.#send(caller, refusal(error)),
+    );
+  }
+
+  #perform(call: Call, fate: Fate, caller: Caller): void {
+    if (fate === 'reset-before') {
+      this.#cut(caller);
+      return;
+    }
+    const latency = this.#latency(call);
+    if (latency > TRANSACTION_MS && isTransaction(call)) {
+      this.#after(TRANSACTION_MS, () => this.#answer(caller, 'normal', timedOut().reply()));
+      return;
+    }
+    this.#after(latency / 2, () => {
+      const reply = this.#run(call);
+      this.#after(latency / 2, () => this.#answer(caller, fate, reply));
+    });
+  }
+
+  /** At once where there is nothing to wait for; never while the world stands still. */
+  #after(ms: number, work: () => void): void {
+    const wait = Math.max(ms, this.stalledUntil - Date.now());
+    if (wait <= 0) work();
+    else {
+      setTimeout(() => {
+        if (!this.#closed) this.#after(0, work);
+      }, wait);
+    }
+  }
+
+  #run(call: Call): Reply {
+    try {
+      const failure = this.account.journal?.failure;
+      if (failure) throw unwritten(failure);
+      return this.#route(call);
+    } catch (error) {
+      return refusal(error);
+    }
+  }
+
+  /** How long a request takes, in milliseconds. */
+  #latency({ segments }: Call): number {
+    const { latencyMs = 0, jitterMs = 0 } = this.account.faults;
+    if (segments[4] !== 'docs' || latencyMs + jitterMs === 0) return 0;
+    return latencyMs + (jitterMs > 0 ? this.account.random() * jitterMs : 0);
+  }
+
+  #answer(caller: Caller, fate: Fate, made: Reply): void {
+    if (this.#closed) return;
+    const reply = typeof fate === 'object' ? fate.answer : made;
+    this.stats.status(reply.status);
+    this.stats.charge += Number(reply.headers['x-ms-request-charge'] ?? 0);
+    const send = (): void => {
+      if (fate === 'reset-after') this.#cut(caller);
+      else this.#send(caller, reply);
+    };
+    this.#release(caller, send);
+  }
+
+  /** Sends no answer before what it tells is on disk; where that can't be, another goes out in its place. */
+  #release(caller: Caller, send: () => void): void {
+    const { journal } = this.account;
+    if (!journal) send();
+    else journal.release(send, (failure) => this.#send(caller, unwritten(failure).reply()));
+  }
+
+  #fate(call: Call, kind: string): Fate {
+    try {
+      const fate = fateOf(this.account.faults, this.account.random, call, kind);
+      if (fate !== 'normal') this.stats.faults++;
+      return fate;
+    } catch (error) {
+      this.stats.faults++;
+      throw error;
+    }
+  }
+
+  #route(call: Call): Reply {
+    const { segments } = call;
+    if (segments.length === 0) return accountInfo(call, this.#identity ? 'https' : 'http');
+    if (segments[4] !== 'docs') return resources(this.account, call);
+    if (segments[0] !== 'dbs' || segments[2] !== 'colls' || segments.length > 6) throw notFound('Resource');
+    const container = this.account.databases.get(segments[1]!)?.containers.get(segments[3]!);
+    if (!container) throw notFound('Owner resource');
+    return metered(this.account, call, container, () => items(this.account, this.#queries, call, container));
+  }
+
+  #send(caller: Caller, reply: Reply): void {
+    if (!this.#waiting.delete(caller)) return;
+    reply.headers['x-ms-activity-id'] = `00000000-0000-0000-0000-${(++this.#activity).toString(16).padStart(12, '0')}`;
+    reply.headers['x-ms-request-charge'] ??= '0';
+    caller.send(reply);
+  }
+
+  #cut(caller: Caller): void {
+    if (this.#waiting.delete(caller)) caller.cut();
+  }
+}
+
+const callOf = ({ method, url, headers, body }: Incoming): Call => ({
+  method,
+  segments: segmentsOf(url),
+  headers,
+  body: body ?? Buffer.alloc(0),
+});
+
+/** There are no query strings: the client leaves a `?` in an id as it is, and the service takes it for a part of it. */
+function segmentsOf(url: string): string[] {
+  try {
+    return url
+      .split('/')
+      .filter((segment) => segment !== '')
+      .map(decodeURIComponent);
+  } catch {
+    throw badRequest('The request path is not well-formed: it holds a broken percent escape.');
+  }
+}
+
+/** The token of `type=aad&ver=1.0&sig=…`, which the client sends as it is and others may encode. */
+function tokenOf({ headers }: Call): string | undefined {
+  return /^type(?:=|%3d)aad(?:&|%26)ver(?:=|%3d)1\.0(?:&|%26)sig(?:=|%3d)(.*)$/i.exec(headers.authorization ?? '')?.[1];
+}
+
+const isTransaction = ({ headers }: Call): boolean => flag(headers, 'x-ms-cosmos-batch-atomic');
+
+const unwritten = ({ message, mend }: UsageError): WireError => new WireError(503, `${message} ${mend ?? ''}`.trim());
+
+const timedOut = (): WireError =>
+  new WireError(408, 'The requested operation exceeded the alloted time. Nothing of the batch was done.');
+
+function refusal(error: unknown): Reply {
+  if (error instanceof WireError) return error.reply();
+  // Staged writes are gone with the exception, so nothing is half done.
+  if (error instanceof RangeError) return badRequest('The request is nested too deeply or asks for too much.').reply();
+  return new WireError(500, `The embedded server failed: ${messageOf(error)}`).reply();
+}

@@ -1,0 +1,144 @@
+import { evenBoundaries } from '../../../cosmos/epk.ts';
+import { first } from '../../search.ts';
+import { isIndexed } from './indexing.ts';
+import { expiry } from './logical-partition.ts';
+import { ItemList } from './item-list.ts';
+import type { Version } from './logical-partition.ts';
+import { KeyReader, keyText, pathSteps, valueAt } from './keys.ts';
+import type { KeyDefinition, WireKey } from './keys.ts';
+import { LogicalPartition } from './logical-partition.ts';
+import { PhysicalPartition } from './physical-partition.ts';
+import { ValueIndex } from './value-index.ts';
+import type { Doc } from '../wire/wire.ts';
+
+/** RU/s above which the service starts a container on another physical partition (Microsoft's SDK tests expect this). */
+export const RU_PER_NEW_PARTITION = 6000;
+
+const WORTH_AN_INDEX = 1000;
+const MAX_INDEXES = 32;
+
+export interface UniqueKey {
+  readonly paths: readonly (readonly string[])[];
+}
+
+/** A container: its definition, its physical partitions in key order, and its logical partitions by key. */
+export class Container {
+  readonly id: string;
+  readonly rid: string;
+  /** `dbs/d/colls/c`, by name. */
+  readonly link: string;
+  /** `dbs/<rid>/colls/<rid>/`. */
+  readonly self: string;
+  definition: Doc;
+  readonly keys: KeyReader;
+  readonly unique: readonly UniqueKey[];
+  ranges: PhysicalPartition[];
+  readonly logical = new Map<string, LogicalPartition>();
+  /** In the order of their creation. */
+  readonly items = new ItemList();
+  /** By path; kept up to date by whoever changes an item's current version. */
+  readonly indexes = new Map<string, ValueIndex>();
+  /** Next number for a new item. */
+  nextSeq: number;
+  /** Set for good by a merge: the feed then refuses to start from a time. */
+  merged = false;
+  /** How often an item was written with a time to live of its own; 0 spares the sweep. */
+  expiring = 0;
+
+  constructor(
+    id: string,
+    rid: string,
+    link: string,
+    self: string,
+    definition: Doc,
+    ranges: PhysicalPartition[],
+    seq: number,
+  ) {
+    this.id = id;
+    this.rid = rid;
+    this.link = link;
+    this.self = self;
+    this.definition = definition;
+    this.keys = new KeyReader(definition.partitionKey as KeyDefinition);
+    const policy = definition.uniqueKeyPolicy as { uniqueKeys?: { paths: string[] }[] } | undefined;
+    this.unique = (policy?.uniqueKeys ?? []).map(({ paths }) => ({ paths: paths.map(pathSteps) }));
+    this.ranges = ranges;
+    this.nextSeq = seq;
+  }
+
+  get defaultTtl(): number | undefined {
+    const ttl = this.definition.defaultTtl;
+    return typeof ttl === 'number' ? ttl : undefined;
+  }
+
+  /** Whether every change is kept: the container asked for it by a retention. */
+  get allVersions(): boolean {
+    return this.retentionMs > 0;
+  }
+
+  /** How far back the all-versions feed reaches, in milliseconds. */
+  get retentionMs(): number {
+    const policy = this.definition.changeFeedPolicy as { retentionDuration?: unknown } | undefined;
+    return typeof policy?.retentionDuration === 'number' ? policy.retentionDuration * 60_000 : 0;
+  }
+
+  /** An index on a path, made when it is first asked for; none where the policy has none or a look at all is as quick. */
+  indexOn(path: readonly string[]): ValueIndex | undefined {
+    const name = JSON.stringify(path);
+    let index = this.indexes.get(name);
+    if (index) return index;
+    const size = this.ranges.reduce((sum, { log }) => sum + log.length, 0);
+    if (size < WORTH_AN_INDEX || path.length === 0 || !isIndexed(this.definition.indexingPolicy as Doc, path)) {
+      return undefined;
+    }
+    if (this.indexes.size >= MAX_INDEXES) this.indexes.delete(this.indexes.keys().next().value!);
+    index = new ValueIndex(path, this.#versions());
+    this.indexes.set(name, index);
+    return index;
+  }
+
+  *#versions(): Generator<Version, void> {
+    for (const { current } of this.items.from(0)) if (current) yield current;
+  }
+
+  rangeOf(epk: string): PhysicalPartition {
+    const { ranges } = this;
+    return ranges[first(ranges.length, (at) => ranges[at]!.range.min > epk) - 1]!;
+  }
+
+  find(key: WireKey): LogicalPartition | undefined {
+    return this.logical.get(keyText(key));
+  }
+
+  /** The logical partition of a full key; a new one isn't kept until something is committed to it. */
+  open(key: WireKey): LogicalPartition {
+    const text = keyText(key);
+    const known = this.logical.get(text);
+    if (known) return known;
+    return new LogicalPartition(key, text, this.keys.epk(key));
+  }
+
+  /** Whether anything in it can expire. */
+  get mayExpire(): boolean {
+    return this.defaultTtl !== undefined && (this.defaultTtl !== -1 || this.expiring > 0);
+  }
+
+  /** Of a document, by constraint. A missing value counts as null. */
+  uniqueValues(doc: Doc): string[] {
+    return this.unique.map(({ paths }, i) => JSON.stringify([i, ...paths.map((steps) => valueAt(doc, steps) ?? null)]));
+  }
+
+  isLive(version: Version | undefined, now: number): version is Version {
+    return version !== undefined && expiry(version, this.defaultTtl) > now;
+  }
+}
+
+/** Physical partitions for a new container, tiling the whole range. */
+export function newRanges(throughput: number, version: 1 | 2): PhysicalPartition[] {
+  const count = Math.max(1, Math.ceil(throughput / RU_PER_NEW_PARTITION));
+  const cuts = ['', ...evenBoundaries(count, version), 'FF'];
+  return Array.from(
+    { length: count },
+    (_, i) => new PhysicalPartition(String(i), { min: cuts[i]!, max: cuts[i + 1]! }),
+  );
+}

@@ -1,0 +1,348 @@
+import { closeSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { StatementSync } from 'node:sqlite';
+import { messageOf, UsageError } from '../../../base/errors.ts';
+import { openPrivate, privateFolder } from '../../private-files.ts';
+import { Container } from './container.ts';
+import { Item, Version } from './logical-partition.ts';
+import type { Database, Holdings, Offer } from './holdings.ts';
+import type { WireKey } from './keys.ts';
+import { LogicalPartition } from './logical-partition.ts';
+import { PhysicalPartition } from './physical-partition.ts';
+import type { Change } from './physical-partition.ts';
+import { ridNumber } from './rids.ts';
+import type { Doc } from '../wire/wire.ts';
+
+// The lock is exclusive: two servers on one folder would each serve a memory of their own.
+const SCHEMA = `
+  PRAGMA locking_mode = EXCLUSIVE;
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = NORMAL;
+  CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS databases (rid TEXT PRIMARY KEY, definition TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS offers (id TEXT PRIMARY KEY, definition TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS containers (rid TEXT PRIMARY KEY, database TEXT, definition TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS ranges (container TEXT, id TEXT, low TEXT, high TEXT, parents TEXT, lsn INTEGER,
+    PRIMARY KEY (container, id)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS items (row INTEGER PRIMARY KEY, key TEXT, id TEXT, seq INTEGER, lsn INTEGER, at INTEGER,
+    ttl INTEGER, etag TEXT, open TEXT);
+  CREATE TABLE IF NOT EXISTS changes (row INTEGER PRIMARY KEY, container TEXT, lsn INTEGER, at INTEGER, kind TEXT,
+    key TEXT, id TEXT, current TEXT, previous TEXT, previous_lsn INTEGER, expired INTEGER);
+  CREATE INDEX IF NOT EXISTS changes_by_age ON changes (container, at);
+`;
+
+/** An item's row: its container's number above its own, so that one container's rows lie together. */
+const ROWS = 2 ** 36;
+const rowOf = ({ rid }: Container, seq: number): number => ridNumber(rid) * ROWS + seq;
+
+/**
+ * The durable half: memory serves, and every change is also written here. All changes of one turn of the event loop
+ * share a SQLite transaction; no answer leaves before it is committed, so a killed process loses nothing it answered.
+ */
+export class Journal {
+  readonly #db: DatabaseSync;
+  readonly #put: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #lsn: StatementSync;
+  readonly #moved = new Map<PhysicalPartition, string>();
+  #waiting: Answer[] = [];
+  #open = false;
+  readonly #folder: string;
+  #failure: UsageError | undefined;
+  #nextRid = 0;
+  #holdings: Holdings | undefined;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    try {
+      privateFolder(folder);
+      const file = join(folder, 'cosmos.db');
+      closeSync(openPrivate(file));
+      // SQLite gives a new file beside it the same rights, and leaves an older one as it is.
+      if (existsSync(`${file}-wal`)) closeSync(openPrivate(`${file}-wal`));
+      this.#db = new DatabaseSync(file);
+      this.#db.exec(SCHEMA);
+      this.#db.exec(
+        "INSERT INTO meta VALUES ('boot', 0) ON CONFLICT DO NOTHING; UPDATE meta SET value = value + 1 WHERE name = 'boot'",
+      );
+    } catch (error) {
+      throw new UsageError('emulator-data-unusable', `The data folder ${folder} can't be used: ${messageOf(error)}`, {
+        cause: error,
+        mend: 'Name a folder that this user may write to and that no other emulator has open.',
+      });
+    }
+    this.#put = this.#db.prepare('INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
+    this.#remove = this.#db.prepare('DELETE FROM items WHERE row = ?');
+    this.#lsn = this.#db.prepare('UPDATE ranges SET lsn = ? WHERE container = ? AND id = ?');
+  }
+
+  get boot(): number {
+    return Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'boot'").get()!.value);
+  }
+
+  /**
+   * Why the disk took no more. From then on memory is ahead of it, so that nothing may be answered from memory: what was
+   * answered before is on disk, and a restart goes on from there.
+   */
+  get failure(): UsageError | undefined {
+    return this.#failure;
+  }
+
+  /** Calls `send` once everything written before this call is on disk, or `fail` where it can't be. */
+  release(send: () => void, fail: (failure: UsageError) => void): void {
+    if (this.#failure) fail(this.#failure);
+    else if (this.#open) this.#waiting.push({ send, fail });
+    else send();
+  }
+
+  put(container: Container, { item, lsn, at, ttl, etag, open }: Version): void {
+    const row = [rowOf(container, item.seq), item.home.text, item.id, item.seq, lsn, at, ttl ?? null, etag, open];
+    this.#change(() => this.#put.run(...row));
+  }
+
+  remove(container: Container, item: Item): void {
+    this.#change(() => this.#remove.run(rowOf(container, item.seq)));
+  }
+
+  change({ rid }: Container, { lsn, at, kind, home, id, current, previous, previousLsn, expired }: Change): void {
+    const row = [rid, lsn, at, kind, home.text, id, current ?? null, previous ?? null, previousLsn ?? null];
+    this.#write('INSERT INTO changes VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)', ...row, Number(expired));
+  }
+
+  /** After a failover some changes never were. */
+  rewriteChanges(container: Container): void {
+    this.#write('DELETE FROM changes WHERE container = ?', container.rid);
+    for (const range of container.ranges) for (const change of range.changes) this.change(container, change);
+  }
+
+  /** Gives up what was written and not yet told, as a killed process does. */
+  crash(): void {
+    this.#rollBack();
+    this.#waiting = [];
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  forgetChanges({ rid }: Container, before: number): void {
+    this.#write('DELETE FROM changes WHERE container = ? AND at < ?', rid, before);
+  }
+
+  moved(container: Container, range: PhysicalPartition): void {
+    this.#change(() => this.#moved.set(range, container.rid));
+  }
+
+  database({ rid, definition }: Database): void {
+    this.#write('INSERT OR REPLACE INTO databases VALUES (?, ?)', rid, JSON.stringify(definition));
+  }
+
+  dropDatabase({ rid }: Database): void {
+    this.#write('DELETE FROM databases WHERE rid = ?', rid);
+  }
+
+  container(database: Database, { rid, definition, ranges }: Container): void {
+    this.#write('INSERT OR REPLACE INTO containers VALUES (?, ?, ?)', rid, database.id, JSON.stringify(definition));
+    this.#ranges(rid, ranges);
+  }
+
+  /** Other physical partitions than before. */
+  reshaped({ rid, ranges, merged }: Container): void {
+    this.#write('DELETE FROM ranges WHERE container = ?', rid);
+    this.#ranges(rid, ranges);
+    if (merged) this.#write('INSERT OR REPLACE INTO meta VALUES (?, 1)', `merged ${rid}`);
+  }
+
+  #ranges(container: string, ranges: readonly PhysicalPartition[]): void {
+    for (const { id, range, parents, lsn } of ranges) {
+      const values = [container, id, range.min, range.max, JSON.stringify(parents), lsn];
+      this.#write('INSERT OR REPLACE INTO ranges VALUES (?, ?, ?, ?, ?, ?)', ...values);
+    }
+  }
+
+  dropContainer(container: Container): void {
+    const { rid } = container;
+    this.#write('DELETE FROM containers WHERE rid = ?', rid);
+    this.#write('DELETE FROM ranges WHERE container = ?', rid);
+    this.#write('DELETE FROM changes WHERE container = ?', rid);
+    this.#write('DELETE FROM items WHERE row BETWEEN ? AND ?', rowOf(container, 0), rowOf(container, ROWS - 1));
+  }
+
+  offer({ id, definition }: Offer): void {
+    this.#write('INSERT OR REPLACE INTO offers VALUES (?, ?)', id, JSON.stringify(definition));
+  }
+
+  dropOffer({ id }: Offer): void {
+    this.#write('DELETE FROM offers WHERE id = ?', id);
+  }
+
+  /** Reads everything back, as it was after the last commit. */
+  load(holdings: Holdings): void {
+    this.#holdings = holdings;
+    holdings.nextRid = Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'nextRid'").get()?.value ?? 1);
+    for (const row of this.#db.prepare('SELECT definition FROM databases ORDER BY rid').all()) {
+      const definition = JSON.parse(row.definition as string) as Doc & { id: string; _rid: string };
+      holdings.databases.set(definition.id, {
+        id: definition.id,
+        rid: definition._rid,
+        definition,
+        containers: new Map(),
+      });
+    }
+    for (const row of this.#db.prepare('SELECT definition FROM offers ORDER BY id').all()) {
+      const definition = JSON.parse(row.definition as string) as Doc & { id: string };
+      holdings.offers.set(definition.id, { id: definition.id, definition });
+    }
+    for (const row of this.#db.prepare('SELECT database, definition FROM containers ORDER BY rid').all()) {
+      const database = holdings.databases.get(row.database as string);
+      if (database) this.#loadContainer(database, JSON.parse(row.definition as string) as Doc);
+    }
+  }
+
+  #loadContainer(database: Database, definition: Doc): void {
+    const { id, _rid: rid, _self: self } = definition as { id: string; _rid: string; _self: string };
+    const ranges = this.#db
+      .prepare('SELECT * FROM ranges WHERE container = ? ORDER BY low')
+      .all(rid)
+      .map(({ id: name, low, high, parents, lsn }) => {
+        const range = { min: low as string, max: high as string };
+        return new PhysicalPartition(name as string, range, JSON.parse(parents as string) as string[], Number(lsn));
+      });
+    const container = new Container(id, rid, `dbs/${database.id}/colls/${id}`, self, definition, ranges, 1);
+    container.merged = this.#db.prepare('SELECT 1 FROM meta WHERE name = ?').get(`merged ${rid}`) !== undefined;
+    database.containers.set(id, container);
+    const items = this.#db.prepare(
+      'SELECT key, id, seq, lsn, at, ttl, etag, open FROM items WHERE row BETWEEN ? AND ? ORDER BY row',
+    );
+    // There may be a million rows, and arrays cost less than objects with names.
+    items.setReturnArrays(true);
+    for (const row of items.iterate(rowOf(container, 0), rowOf(container, ROWS - 1))) {
+      loadItem(container, row as unknown as ItemRow);
+    }
+    for (const { log } of ranges) log.sort((a, b) => a.lsn - b.lsn);
+    for (const row of this.#db.prepare('SELECT * FROM changes WHERE container = ? ORDER BY row').iterate(rid)) {
+      const change = changeOf(container, row);
+      container.rangeOf(change.home.epk).changes.push(change);
+    }
+    for (const range of ranges) range.forgottenLsn = (range.changes[0]?.lsn ?? range.lsn + 1) - 1;
+  }
+
+  /** A step of the open transaction, or of a new one that ends with this turn of the event loop. */
+  #change(work: () => void): void {
+    this.#attempt(() => {
+      if (!this.#open) {
+        this.#db.exec('BEGIN');
+        this.#open = true;
+        setImmediate(() => this.flush());
+      }
+      work();
+    });
+  }
+
+  #attempt(work: () => void): void {
+    if (this.#failure) return;
+    try {
+      work();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Takes note that the disk takes no more: nothing that waits, or comes later, is answered as done. */
+  fail(cause: unknown): UsageError {
+    const message = `The data folder ${this.#folder} can't be written any more: ${messageOf(cause)}.`;
+    this.#failure = new UsageError('emulator-data-not-written', message, {
+      cause,
+      mend: 'Free space on its disk, then restart the server: it goes on from what it had answered.',
+    });
+    this.#rollBack();
+    process.emitWarning(`${message} ${this.#failure.mend ?? ''}`);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { fail } of waiting) fail(this.#failure);
+    return this.#failure;
+  }
+
+  /** SQLite may have done so already, with the error. */
+  #rollBack(): void {
+    this.#open = false;
+    if (this.#db.isOpen && this.#db.isTransaction) this.#db.exec('ROLLBACK');
+  }
+
+  /** Commits what is open and lets the answers that wait for it go. */
+  flush(): void {
+    if (!this.#open) return;
+    this.#attempt(() => {
+      for (const [range, rid] of this.#moved) this.#lsn.run(range.lsn, rid, range.id);
+      this.#moved.clear();
+      if (this.#holdings && this.#holdings.nextRid !== this.#nextRid) {
+        this.#nextRid = this.#holdings.nextRid;
+        this.#db.prepare("INSERT OR REPLACE INTO meta VALUES ('nextRid', ?)").run(this.#nextRid);
+      }
+      this.#db.exec('COMMIT');
+      this.#open = false;
+    });
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { send } of waiting) send();
+  }
+
+  close(): void {
+    this.flush();
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #write(sql: string, ...values: (string | number | null)[]): void {
+    this.#change(() => this.#db.prepare(sql).run(...values));
+  }
+}
+
+/** An answer that waits for the disk. */
+interface Answer {
+  readonly send: () => void;
+  readonly fail: (failure: UsageError) => void;
+}
+
+function changeOf(container: Container, row: Record<string, unknown>): Change {
+  return {
+    lsn: Number(row.lsn),
+    at: Number(row.at),
+    kind: row.kind as Change['kind'],
+    home: container.open(JSON.parse(row.key as string) as WireKey),
+    id: row.id as string,
+    current: (row.current as string | null) ?? undefined,
+    previous: (row.previous as string | null) ?? undefined,
+    previousLsn: (row.previous_lsn as number | null) ?? undefined,
+    expired: row.expired === 1,
+  };
+}
+
+/** A row of `items` without its number. */
+type ItemRow = readonly [
+  key: string,
+  id: string,
+  seq: number,
+  lsn: number,
+  at: number,
+  ttl: number | null,
+  etag: string,
+  open: string,
+];
+
+function loadItem(container: Container, [text, id, seq, lsn, at, ownTtl, etag, open]: ItemRow): void {
+  let home = container.logical.get(text);
+  if (!home) {
+    const key = JSON.parse(text) as WireKey;
+    home = new LogicalPartition(key, text, container.keys.epk(key));
+    container.logical.set(text, home);
+  }
+  const item = new Item(id, home, seq);
+  const ttl = ownTtl ?? undefined;
+  item.current = new Version(item, open, etag, lsn, at, ttl);
+  home.items.set(item.id, item);
+  container.items.add(item);
+  container.rangeOf(home.epk).append(item.current);
+  if (ttl !== undefined && ttl > 0) container.expiring++;
+  if (container.unique.length > 0) {
+    for (const value of container.uniqueValues(item.current.doc)) home.unique.set(value, item.id);
+  }
+  container.nextSeq = Math.max(container.nextSeq, item.seq + 1);
+}

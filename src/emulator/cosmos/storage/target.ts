@@ -1,0 +1,89 @@
+import type { FeedRange } from '../../../cosmos/ranges.ts';
+import type { Container } from './container.ts';
+import type { WireKey } from './keys.ts';
+import type { LogicalPartition } from './logical-partition.ts';
+import type { PhysicalPartition } from './physical-partition.ts';
+import { badRequest, header, WireError } from '../wire/wire.ts';
+import type { Call } from '../wire/wire.ts';
+
+export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+const CHOSEN_PAGE_SIZE = 1000;
+
+/** Which part of a container a request is about. */
+export interface Target {
+  /** A full key. */
+  readonly key?: WireKey;
+  /** Logical partitions outside this are none of the request's. */
+  readonly range: FeedRange;
+  readonly partitions: readonly PhysicalPartition[];
+}
+
+/** The logical partition of a full key, as a header or an operation has it. */
+export function homeOf(container: Container, key: string | undefined): LogicalPartition {
+  return container.open(container.keys.parse(demanded(key), true));
+}
+
+export function demanded(key: string | undefined): string {
+  if (key !== undefined) return key;
+  throw badRequest('PartitionKey value must be supplied for this operation.');
+}
+
+/** Reads the key, range and sub-range headers. An unknown range id is answered 410, as after a split. */
+export function targetOf(call: Call, container: Container): Target {
+  const keyHeader = header(call.headers, 'x-ms-documentdb-partitionkey');
+  const rangeId = header(call.headers, 'x-ms-documentdb-partitionkeyrangeid');
+  if (keyHeader !== undefined) {
+    const key = container.keys.parse(keyHeader, false);
+    const epk = container.keys.epk(key);
+    const full = key.length === container.keys.steps.length;
+    const range = { min: epk, max: `${epk}${full ? '' : 'FF'}` };
+    const partitions = full
+      ? [container.rangeOf(epk)]
+      : container.ranges.filter(({ range: { min, max } }) => min < range.max && range.min < max);
+    return full ? { key, range, partitions } : { range, partitions };
+  }
+  if (rangeId === undefined) return { range: { min: '', max: 'FF' }, partitions: container.ranges };
+  const partition = rangeById(container, rangeId);
+  const min = header(call.headers, 'x-ms-start-epk') ?? partition.range.min;
+  const max = header(call.headers, 'x-ms-end-epk') ?? partition.range.max;
+  if (min > max) throw badRequest('The start of the range lies behind its end.');
+  return {
+    range: {
+      min: min > partition.range.min ? min : partition.range.min,
+      max: max < partition.range.max ? max : partition.range.max,
+    },
+    partitions: [partition],
+  };
+}
+
+/** The client may send `<container rid>,<id>`. */
+export function rangeById(container: Container, text: string): PhysicalPartition {
+  const id = text.split(',').at(-1)!;
+  const found = container.ranges.find((range) => range.id === id);
+  if (found?.completing) {
+    if (found.completing.left-- > 0) {
+      throw new WireError(410, `The partition key range '${id}' is completing a split.`, 1007);
+    }
+    found.completing.finish();
+  } else if (found) return found;
+  throw new WireError(410, `The partition key range '${id}' does not exist: it is gone, or was never there.`, 1002);
+}
+
+export const covers = ({ key, range }: Target, home: LogicalPartition): boolean =>
+  key ? home.epk === range.min : range.min <= home.epk && home.epk < range.max;
+
+/** The position in a change feed that an etag names. */
+export function lsnIn(etag: string): number {
+  const lsn = Number(/^"?(\d+)"?$/.exec(etag)?.[1]);
+  if (Number.isSafeInteger(lsn)) return lsn;
+  throw badRequest(`The continuation '${etag}' is malformed: it must be a quoted lsn.`);
+}
+
+/** The page size header; -1 lets the server choose. */
+export function pageSize(call: Call): number {
+  const text = header(call.headers, 'x-ms-max-item-count');
+  if (text === undefined) return 100;
+  const size = Number(text);
+  if (!Number.isInteger(size) || size === 0 || size < -1) throw badRequest(`The max item count '${text}' is invalid.`);
+  return size === -1 ? CHOSEN_PAGE_SIZE : size;
+}

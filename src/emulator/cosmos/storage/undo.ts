@@ -1,0 +1,70 @@
+import type { Item, Version } from './logical-partition.ts';
+
+interface Step {
+  readonly lsn: number;
+  readonly at: number;
+  readonly item: Item;
+  readonly before: Version | undefined;
+}
+
+/**
+ * What undoes the last writes of a physical partition, kept only while replicas may lag: a lagging replica's state at
+ * an lsn is the present state with every younger step undone, newest first.
+ */
+export class Undo {
+  #steps: Step[] = [];
+  /** Everything up to this lsn can no longer be undone. */
+  #floor = 0;
+
+  push(step: Step, keepMs: number): void {
+    if (keepMs <= 0) {
+      if (this.#steps.length > 0) this.#steps = [];
+      this.#floor = step.lsn;
+      return;
+    }
+    this.#steps.push(step);
+    if (this.#steps.length > 256 && this.#steps[0]!.at < step.at - 2 * keepMs) {
+      const from = this.#steps.findIndex(({ at }) => at >= step.at - keepMs);
+      this.#floor = Math.max(this.#floor, this.#steps[from - 1]?.lsn ?? 0);
+      this.#steps = this.#steps.slice(from);
+    }
+  }
+
+  /** The same for a part of the items, when a partition is split. */
+  part(keep: (item: Item) => boolean): Undo {
+    const part = new Undo();
+    part.#floor = this.#floor;
+    part.#steps = this.#steps.filter(({ item }) => keep(item));
+    return part;
+  }
+
+  /** What is left to undo once everything above `lsn` is undone. */
+  until(lsn: number): Undo {
+    const rest = new Undo();
+    rest.#floor = Math.min(this.#floor, lsn);
+    rest.#steps = this.#steps.filter((step) => step.lsn <= lsn);
+    return rest;
+  }
+
+  /** From here on nothing up to `lsn` can be undone. */
+  forget(lsn: number): void {
+    this.#steps = [];
+    this.#floor = lsn;
+  }
+
+  /** The lsn that a replica had reached at `time`, never below `floor`. */
+  lsnAt(time: number, floor: number, latest: number): number {
+    let lsn = latest;
+    for (let i = this.#steps.length - 1; i >= 0 && this.#steps[i]!.at > time; i--) lsn = this.#steps[i]!.lsn - 1;
+    return Math.min(latest, Math.max(lsn, floor, this.#floor));
+  }
+
+  /** The items that looked different at `lsn`, and how. */
+  since(lsn: number): Map<Item, Version | undefined> {
+    const past = new Map<Item, Version | undefined>();
+    for (let i = this.#steps.length - 1; i >= 0 && this.#steps[i]!.lsn > lsn; i--) {
+      past.set(this.#steps[i]!.item, this.#steps[i]!.before);
+    }
+    return past;
+  }
+}

@@ -1,0 +1,98 @@
+import { first } from '../../search.ts';
+import { compareAny } from '../../sql/values.ts';
+import type { Bound } from '../../sql/restrictions.ts';
+import type { Item, Version } from './logical-partition.ts';
+import { valueAt } from './keys.ts';
+import type { Doc } from '../wire/wire.ts';
+
+const CHUNK = 2048;
+
+interface Entry {
+  readonly value: unknown;
+  readonly item: Item;
+}
+
+const order = (a: Entry, b: Entry): number => compareAny(a.value, b.value) || a.item.seq - b.item.seq;
+
+/**
+ * The values at one path of a container's items in their order: what equalities and ranges are looked up in. Kept in
+ * chunks, so that a write moves a few thousand entries at most.
+ */
+export class ValueIndex {
+  readonly #path: readonly string[];
+  #chunks: Entry[][] = [];
+  readonly #entries = new Map<Item, Entry>();
+
+  constructor(path: readonly string[], versions: Iterable<Version>) {
+    this.#path = path;
+    const all: Entry[] = [];
+    for (const version of versions) {
+      const entry = this.#entryOf(version.item, version.doc);
+      if (entry) all.push(entry);
+    }
+    all.sort(order);
+    for (let at = 0; at < all.length; at += CHUNK) this.#chunks.push(all.slice(at, at + CHUNK));
+  }
+
+  /** Takes note of an item's new state, or of its end. */
+  update(item: Item, doc: Doc | undefined): void {
+    const before = this.#entries.get(item);
+    if (before) this.#remove(before);
+    this.#entries.delete(item);
+    const entry = doc && this.#entryOf(item, doc);
+    if (entry) this.#insert(entry);
+  }
+
+  /** The items whose value can be as the bound says, each once. */
+  *find({ values, low, high }: Bound): Generator<Item, void> {
+    if (!values) yield* this.#between(low, high);
+    else for (const value of new Set(values)) yield* this.#between(value, value);
+  }
+
+  *#between(low: unknown, high: unknown): Generator<Item, void> {
+    const [begin, offset] = low === undefined ? [0, 0] : this.#seek((value) => compareAny(value, low) >= 0);
+    for (let chunk = begin; chunk < this.#chunks.length; chunk++) {
+      const entries = this.#chunks[chunk]!;
+      for (let at = chunk === begin ? offset : 0; at < entries.length; at++) {
+        const { value, item } = entries[at]!;
+        if (high !== undefined && compareAny(value, high) > 0) return;
+        yield item;
+      }
+    }
+  }
+
+  #entryOf(item: Item, doc: Doc): Entry | undefined {
+    const value = valueAt(doc, this.#path);
+    if (value === undefined) return undefined;
+    const entry = { value, item };
+    this.#entries.set(item, entry);
+    return entry;
+  }
+
+  #insert(entry: Entry): void {
+    const [chunk, at] = this.#seek((value, item) => order({ value, item }, entry) >= 0);
+    const entries = this.#chunks[Math.min(chunk, this.#chunks.length - 1)];
+    if (!entries) {
+      this.#chunks.push([entry]);
+      return;
+    }
+    entries.splice(chunk < this.#chunks.length ? at : entries.length, 0, entry);
+    if (entries.length > 2 * CHUNK) this.#chunks.splice(this.#chunks.indexOf(entries) + 1, 0, entries.splice(CHUNK));
+  }
+
+  #remove(entry: Entry): void {
+    const [chunk, at] = this.#seek((value, item) => order({ value, item }, entry) >= 0);
+    const entries = this.#chunks[chunk];
+    if (entries?.[at] !== entry) return;
+    entries.splice(at, 1);
+    if (entries.length === 0) this.#chunks.splice(chunk, 1);
+  }
+
+  /** Where the first entry stands that is far enough: chunk and place in it. */
+  #seek(enough: (value: unknown, item: Item) => boolean): [chunk: number, at: number] {
+    const far = ({ value, item }: Entry): boolean => enough(value, item);
+    const chunk = first(this.#chunks.length, (at) => far(this.#chunks[at]!.at(-1)!));
+    const entries = this.#chunks[chunk] ?? [];
+    return [chunk, first(entries.length, (at) => far(entries[at]!))];
+  }
+}

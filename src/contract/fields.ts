@@ -1,4 +1,4 @@
-// G2 and G3: field by field, what is copied and whether it may be.
+// G2: field by field, what is copied.
 import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
 import type { Facts } from '../model/rules/facts.ts';
@@ -13,7 +13,7 @@ import type { Read } from '../definition/watcher.ts';
 import { examplesOf } from '../definition/watcher.ts';
 import { type Trace, jsonTypes, trace } from './trace.ts';
 import type { Model } from '../model/model.ts';
-import { denormalization, listed, stale, suggestField } from './fresh.ts';
+import { listed, stale, suggestField } from './fresh.ts';
 
 /** Fields of a sink that no projection need write. */
 const FREE = new Set(['id', 'type', 'ttl']);
@@ -49,44 +49,6 @@ export function fields(contract: Contract): Rule[] {
         }
         yield* listed(facts, contract);
         yield* stale(facts, contract);
-      },
-    },
-    {
-      id: 'G3',
-      title: 'What is copied may be copied',
-      severity: 'warning',
-      source: 'the modelling prompt’s upstream template',
-      why: 'A copy is right where it saves a look-up, and where its value seldom changes or its readers accept that it is behind. Each condition is answered in the documents: by a pattern with its tolerance ("may be 5 s old"), or under Denormalization.',
-      mend: 'Say for each copied field what it avoids, and how old it may be.',
-      *check(facts) {
-        const copies = facts.rows.filter(
-          ({ kind, joins }) => (kind === 'copy' || kind === 'embed') && joins.length + (kind === 'embed' ? 1 : 0) > 0,
-        );
-        if (copies.length === 0) {
-          yield missing('a copy of another document’s fields');
-          return;
-        }
-        const text = denormalization(facts)
-          .map((piece) => piece.text)
-          .join(' ');
-        for (const row of copies) {
-          const patterns = row.serves.flatMap((id) => facts.pattern(id) ?? []);
-          const tolerant = patterns.some(({ cells }) =>
-            /\bold\b|stale|behind|eventual|delay|within \d|可以延迟/i.test(Object.values(cells).join(' ')),
-          );
-          const fixed = /never|rarely|seldom|mostly fixed|times a|twice a|refreshed by|不变|很少/i.test(text);
-          if (!tolerant && !fixed)
-            yield {
-              message: `${row.name}: whether its copied fields may be behind, or seldom change, isn't answered`,
-              at: row.at,
-            };
-          if (
-            !/avoid|instead of|saves?|second query|look-?up|each page|one partition|beside|避免/i.test(
-              `${text} ${patterns.map(({ considerations }) => considerations).join(' ')}`,
-            )
-          )
-            yield { message: `${row.name}: what its copied fields avoid isn't answered`, at: row.at };
-        }
       },
     },
   ];

@@ -11,7 +11,7 @@ import { type Whole, depends, trace } from './trace.ts';
 const SNAPSHOT =
   /as sold|snapshot|record of|nothing refreshes|never (refreshed|changes?)|at the time|immutable|as it was|not refreshed|frozen|as of the/i;
 
-export const denormalization = (facts: Facts): Prose[] =>
+const denormalization = (facts: Facts): Prose[] =>
   facts.prose.filter(({ label }) => /denormali[sz]|反规范化/i.test(label ?? ''));
 
 export const suggestField = (field: string, known: ReadonlySet<string>): string => {

@@ -3,12 +3,11 @@ import type { Pattern } from '../documents.ts';
 import { near } from '../../base/near.ts';
 import { quantities } from '../reader/quantity.ts';
 import { sum } from './facts.ts';
-import { type Rule, SOURCES, missing, n, quoted, noDesign, noPatterns } from './rule.ts';
+import { type Rule, SOURCES, missing, n, noDesign, noPatterns, quoted, say } from './rule.ts';
 
 /** Read or written, with the writes of both documents' words. */
 const isWrite = ({ type }: Pattern): boolean => type === 'write';
 const peaks = (patterns: readonly Pattern[]): number => sum(patterns.map(({ rate }) => rate?.peak ?? 0));
-const say = ({ printed, description }: Pattern): string => `${printed} "${quoted(description)}"`;
 
 export const AGREEMENT: readonly Rule[] = [
   {

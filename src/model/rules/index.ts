@@ -55,12 +55,6 @@ export interface CheckOptions {
   readonly today?: Date;
 }
 
-/** A9 looks at what the others found, so it comes last. */
-const order = (rules: readonly Rule[]): Rule[] => [
-  ...rules.filter(({ id }) => id !== 'A9'),
-  ...rules.filter(({ id }) => id === 'A9'),
-];
-
 export const factsOf = (documents: Documents, { settings, today = new Date() }: CheckOptions = {}): Facts =>
   new Facts(documents, { ...DEFAULTS, ...settings }, today);
 
@@ -73,9 +67,9 @@ export function checkDocuments(
   const facts = factsOf(documents, options);
   const all: RuleFinding[] = [];
   const notChecked: NotChecked[] = [];
-  for (const rule of order(rules)) {
+  for (const rule of rules) {
     const missing = new Set<string>();
-    for (const verdict of rule.check(facts, all)) {
+    for (const verdict of rule.check(facts)) {
       if ('missing' in verdict) missing.add(verdict.missing);
       else
         all.push({

@@ -1,3 +1,4 @@
+import type { Pattern } from '../documents.ts';
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
 
@@ -33,8 +34,7 @@ export interface Rule {
   /** Why it matters and when it fails, for the rule's page. */
   readonly why: string;
   readonly mend: string;
-  /** `earlier` is what the rules before this one found. */
-  check(facts: Facts, earlier: readonly RuleFinding[]): Iterable<Verdict>;
+  check(facts: Facts): Iterable<Verdict>;
 }
 
 export interface RuleFinding extends Found {
@@ -50,11 +50,14 @@ export const noPatterns = missing('the access patterns (cosmosdb_requirements.md
 export const n = (value: number): string =>
   value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 1000 ? 1 : 0 });
 
-/** `7 "Read an order"`, short enough for a line. */
+/** Short enough for a line. */
 export const quoted = (text: string, length = 60): string => {
   const plain = text.replaceAll('`', '').replaceAll('"', '’');
   return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
 };
+
+/** `7 "Read an order"` */
+export const say = ({ printed, description }: Pattern): string => `${printed} "${quoted(description)}"`;
 
 export const SOURCES = {
   seed: 'the modelling prompt (cosmosdb-datamodeling 1.0)',

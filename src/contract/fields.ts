@@ -7,7 +7,7 @@ import type { Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
 import { recompute, rowKey, visible } from '../definition/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
-import { noContract } from './existence.ts';
+import { either } from './existence.ts';
 import { readElsewhere } from './reads.ts';
 import type { Read } from '../definition/watcher.ts';
 import { examplesOf } from '../definition/watcher.ts';
@@ -27,11 +27,8 @@ export function fields(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'The projection’s functions are run on the document’s examples: what they read must be in a source’s example, what they write in a sink’s, of the same JSON type, with the values that the sink’s example of the same id has. A copied field that no projection keeps fresh goes stale; one that isn’t listed under Denormalization surprises who reads the document.',
       mend: 'Correct the field in the code, in the example, or in the list.',
+      needs: [either(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) yield* rowFields(facts, contract, row);
         const { pipeline } = contract;
         if (pipeline && facts.design) {

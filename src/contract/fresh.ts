@@ -1,7 +1,7 @@
 // G2's other half: what is listed under Denormalization, and copies that nothing keeps fresh.
 import { isObject } from '../base/json.ts';
 import type { Prose } from '../model/documents.ts';
-import type { Facts } from '../model/rules/facts.ts';
+import { type Facts, fieldsIn } from '../model/rules/facts.ts';
 import { type Verdict, missing } from '../model/rules/rule.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { near } from '../base/near.ts';
@@ -61,7 +61,7 @@ export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
           };
         continue;
       }
-      const known = new Set(detail.container.types.flatMap(({ examples }) => examples.flatMap(Object.keys)));
+      const known = fieldsIn(detail.container);
       const field = match[2] ?? '';
       if (known.size > 0 && !known.has(field))
         yield {

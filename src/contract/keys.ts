@@ -1,11 +1,11 @@
 // G5, G6, G7: where a derived document lies, what it is called, and what becomes of it.
 import { canonical } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type Verdict, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
 import { aggregateId } from '../definition/sink-id.ts';
 import type { Doc } from '../definition/specs.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
-import { noContract } from './existence.ts';
+import { either } from './existence.ts';
 import { examplesOf } from '../definition/watcher.ts';
 import { type Whole, depends, outputsOf, trace } from './trace.ts';
 
@@ -42,11 +42,8 @@ export function keys(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'Every level of the sink’s partition key is named in the key mapping, and the code gives it a value for every example. A projection that is declared `stable` keeps no locator: then no write may change what its key is made of.',
       mend: 'Name the level in the key mapping; take `stable` away where a pattern changes the field.',
+      needs: [either(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) {
           const sink = facts.detail(row.sink?.container);
           if (!sink || row.kind === 'embed') continue;
@@ -167,11 +164,8 @@ export function keys(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A source with a delete marker needs its rule in the code, else marked documents stay in every copy and sum. The column Deletes says remove or subtract, or keep.',
       mend: 'Add `source({ of, deleted })`; state Deletes.',
+      needs: [either(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) {
           const [life, own] = [row.source, row.sink].map(
             (of) => facts.detail(of?.container)?.container.defaultTtl ?? -1,

@@ -1,5 +1,5 @@
 // A9 to A14: what the modelling prompt asks of its documents.
-import { type Rule, SOURCES, missing, noDesign, noPatterns, quoted, say } from './rule.ts';
+import { type Rule, PATTERNS, SOURCES, missing, noDesign, quoted, say } from './rule.ts';
 
 export const PROMPT: readonly Rule[] = [
   {
@@ -36,11 +36,8 @@ export const PROMPT: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'The prompt writes the data model once all patterns are confirmed. A pattern whose Status is ⏳, pending or empty may still change, and the design with it.',
     mend: 'Confirm the pattern with its owner and set its Status to ✅, or take it out of the mapping.',
+    needs: [PATTERNS],
     *check({ design, patterns }) {
-      if (patterns.length === 0) {
-        yield noPatterns;
-        return;
-      }
       if (patterns.every(({ status }) => status === undefined)) {
         yield missing('the column Status');
         return;
@@ -69,11 +66,8 @@ export const PROMPT: readonly Rule[] = [
     source: `${SOURCES.seed}: rates are never made up`,
     why: 'A rate without a source can’t be checked when the bill comes. A source is words (source, measured, estimated, based on), a column Source, or arithmetic such as `220 ÷ 5 s`.',
     mend: 'Write it beside the rate: `(source: analytics of 2025-11, peak hour)`.',
+    needs: [PATTERNS],
     *check({ patterns }) {
-      if (patterns.length === 0) {
-        yield noPatterns;
-        return;
-      }
       const source =
         /\bsource|\bmeasured|\bestimat|\bbased on|\bassum|\bfrom (the |our )?(logs?|analytics|billing|report|metrics)|\bper (user|day|hour|session|minute|month)|\d\s*[÷×/*]\s*\d.*=|来源|估算|测量/i;
       for (const pattern of patterns) {

@@ -1,7 +1,7 @@
 // I: shard maps, `Key | Shard location`, and the steps of a change to one.
 import type { ShardMapping, Text } from '../documents.ts';
 import type { Facts } from './facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, n, quoted } from './rule.ts';
+import { type Rule, type Verdict, SOURCES, missing, n, quoted } from './rule.ts';
 
 const noMap = missing('a shard map (a table Key | Shard location)');
 const noPlan = missing('the steps of a change (a numbered list under "Shard map change plan")');

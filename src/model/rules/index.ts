@@ -14,7 +14,7 @@ import { F } from './f-feed.ts';
 import { Facts } from './facts.ts';
 import { H } from './h-tenancy.ts';
 import { I } from './i-shards.ts';
-import type { Rule, RuleFinding, RuleId } from './rule.ts';
+import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 
 /** All rules over the documents alone; those of the contract (G) need the pipeline and are in the definition. */
 export const MODEL_RULES: readonly Rule[] = [
@@ -68,9 +68,10 @@ export function checkDocuments(
   const all: RuleFinding[] = [];
   const notChecked: NotChecked[] = [];
   for (const rule of rules) {
-    const missing = new Set<string>();
-    for (const verdict of rule.check(facts)) {
-      if ('missing' in verdict) missing.add(verdict.missing);
+    const absent = rule.needs?.find((need) => !need.there(facts));
+    const lacking = new Set<string>();
+    for (const verdict of absent ? [missing(absent.what)] : rule.check(facts)) {
+      if ('missing' in verdict) lacking.add(verdict.missing);
       else
         all.push({
           ...verdict,
@@ -79,7 +80,7 @@ export function checkDocuments(
           mend: verdict.mend ?? rule.mend,
         });
     }
-    notChecked.push(...[...missing].map((what) => ({ rule: rule.id, missing: what })));
+    notChecked.push(...[...lacking].map((what) => ({ rule: rule.id, missing: what })));
   }
   const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);
   const waived: Waived[] = [];

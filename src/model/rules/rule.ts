@@ -24,6 +24,12 @@ export interface Missing {
 }
 export type Verdict = Found | Missing;
 
+/** What a rule can't be checked without, as the documents call it. */
+export interface Need {
+  readonly what: string;
+  there(facts: Facts): boolean;
+}
+
 export interface Rule {
   readonly id: RuleId;
   /** What must hold, as a sentence without its full stop. */
@@ -34,6 +40,8 @@ export interface Rule {
   /** Why it matters and when it fails, for the rule's page. */
   readonly why: string;
   readonly mend: string;
+  /** Where one of them isn't there, the rule isn't run, and the first is told as missing. */
+  readonly needs?: readonly Need[];
   check(facts: Facts): Iterable<Verdict>;
 }
 
@@ -43,8 +51,17 @@ export interface RuleFinding extends Found {
 }
 
 export const missing = (what: string): Missing => ({ missing: what });
-export const noDesign = missing('the data model (cosmosdb_data_model.md)');
-export const noPatterns = missing('the access patterns (cosmosdb_requirements.md)');
+
+export const DESIGN: Need = {
+  what: 'the data model (cosmosdb_data_model.md)',
+  there: ({ design }) => design !== undefined,
+};
+export const MAPPING: Need = { what: 'the access pattern mapping', there: ({ accesses }) => accesses.length > 0 };
+export const PATTERNS: Need = {
+  what: 'the access patterns (cosmosdb_requirements.md)',
+  there: ({ patterns }) => patterns.length > 0,
+};
+export const noDesign = missing(DESIGN.what);
 
 /** `1,234.5` */
 export const n = (value: number): string =>

@@ -2,17 +2,16 @@
 import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, SOURCES, type Verdict, missing } from '../model/rules/rule.ts';
-import type { Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
+import { type Rule, type Verdict, SOURCES, missing } from '../model/rules/rule.ts';
+import type { AggregateSpec, Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
 import { recompute, rowKey, visible } from '../definition/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
 import { either } from './existence.ts';
 import { readElsewhere } from './reads.ts';
-import type { Read } from '../definition/watcher.ts';
-import { examplesOf } from '../definition/watcher.ts';
+import { type Read, examplesOf } from '../definition/watcher.ts';
 import { type Trace, jsonTypes, trace } from './trace.ts';
-import type { Model } from '../model/model.ts';
+import type { DocumentType, Model } from '../model/model.ts';
 import { listed, stale, suggestField } from './fresh.ts';
 
 /** Fields of a sink that no projection need write. */
@@ -51,58 +50,78 @@ export function fields(contract: Contract): Rule[] {
   ];
 }
 
-/** What the row of the section says, against examples and code. */
+/** What the row of the section says, against the examples and the code. */
 function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Iterable<Verdict> {
   const sink = facts.type(row.sink);
-  const source = [row.source, ...row.joins].flatMap((of) => facts.type(of) ?? []);
-  const sinkFields = new Set((sink?.examples ?? []).flatMap(Object.keys));
-  const declared = contract.named(row.name);
   if (sink && sink.examples.length > 0) {
-    for (const { from, to } of row.pairs) {
-      if (!sinkFields.has(to))
-        yield {
-          message: `${row.name} copies into ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
-          at: row.at,
-          related: [sink.at],
-          mend: suggestField(to, sinkFields),
-        };
-      const [alias, field] = from.includes('.') ? from.split('.') : ['', from];
-      const known = new Set(
-        source
-          .filter(({ name }) => alias === '' || name === alias || source.every((type) => type.name !== alias))
-          .flatMap(({ examples }) => examples.flatMap(Object.keys)),
-      );
-      if (field !== undefined && known.size > 0 && !known.has(field))
-        yield {
-          message: `${row.name} copies ${from}, which no example of its sources has`,
-          at: row.at,
-          mend: suggestField(field, known),
-        };
-    }
-    for (const { field } of row.measures) {
-      if (field !== '' && !sinkFields.has(field))
-        yield {
-          message: `${row.name} has measure ${field}, which no example of ${sink.name} has`,
-          at: row.at,
-          related: [sink.at],
-          mend: suggestField(field, sinkFields),
-        };
-    }
-    if (row.kind === 'aggregate' && row.measures.length > 0 && row.as === undefined) {
-      const stated = new Set([...row.measures.map(({ field }) => field), ...row.keys]);
-      for (const field of sinkFields) {
-        if (!FREE.has(field) && !stated.has(field) && !fedByAnother(facts, row, field))
-          yield {
-            message: `${row.name}: no measure and no group makes ${field} of ${sink.name}`,
-            at: row.at,
-            related: [sink.at],
-          };
-      }
-    }
+    yield* rowPairs(facts, row, sink);
+    yield* rowMeasures(facts, row, sink);
   }
-  if (declared?.spec.kind !== 'aggregate' || row.kind !== 'aggregate') return;
+  const declared = contract.named(row.name);
+  if (declared?.spec.kind === 'aggregate' && row.kind === 'aggregate')
+    yield* declaredMeasures(facts, contract, row, declared, declared.spec.measures);
+}
+
+/** `name → customerName`: both are in the examples. */
+function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<Verdict> {
+  const source = [row.source, ...row.joins].flatMap((of) => facts.type(of) ?? []);
+  const sinkFields = fieldsOf(sink.examples);
+  for (const { from, to } of row.pairs) {
+    if (!sinkFields.has(to))
+      yield {
+        message: `${row.name} copies into ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
+        at: row.at,
+        related: [sink.at],
+        mend: suggestField(to, sinkFields),
+      };
+    const [alias, field] = from.includes('.') ? from.split('.') : ['', from];
+    const known = fieldsOf(
+      source
+        .filter(({ name }) => alias === '' || name === alias || source.every((type) => type.name !== alias))
+        .flatMap(({ examples }) => examples),
+    );
+    if (field !== undefined && known.size > 0 && !known.has(field))
+      yield {
+        message: `${row.name} copies ${from}, which no example of its sources has`,
+        at: row.at,
+        mend: suggestField(field, known),
+      };
+  }
+}
+
+/** The sink's examples have every measure of the row, and nothing that neither measure nor group makes. */
+function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<Verdict> {
+  const sinkFields = fieldsOf(sink.examples);
+  for (const { field } of row.measures) {
+    if (field !== '' && !sinkFields.has(field))
+      yield {
+        message: `${row.name} has measure ${field}, which no example of ${sink.name} has`,
+        at: row.at,
+        related: [sink.at],
+        mend: suggestField(field, sinkFields),
+      };
+  }
+  if (row.kind !== 'aggregate' || row.measures.length === 0 || row.as !== undefined) return;
+  const stated = new Set([...row.measures.map(({ field }) => field), ...row.keys]);
+  for (const field of sinkFields) {
+    if (!FREE.has(field) && !stated.has(field) && !fedByAnother(facts, row, field))
+      yield {
+        message: `${row.name}: no measure and no group makes ${field} of ${sink.name}`,
+        at: row.at,
+        related: [sink.at],
+      };
+  }
+}
+
+/** The row's measures and the code's are the same. */
+function* declaredMeasures(
+  facts: Facts,
+  contract: Contract,
+  row: ProjectionRow,
+  declared: Declared,
+  code: AggregateSpec['measures'],
+): Iterable<Verdict> {
   const like = row.as === undefined ? row : (facts.rows.find(({ name }) => name === row.as) ?? row);
-  const code = declared.spec.measures;
   for (const { field, kind } of like.measures) {
     const measure = code[field];
     if (field !== '' && !measure)
@@ -118,17 +137,18 @@ function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Itera
         related: [contract.at(declared, field, writing(declared))],
       };
   }
-  if (like.measures.length > 0) {
-    for (const field of Object.keys(code)) {
-      if (!like.measures.some((measure) => measure.field === field || measure.field === ''))
-        yield {
-          message: `${row.name}: measure ${field} is in the code and not in the document`,
-          at: contract.at(declared, field, 'measures'),
-          related: [row.at],
-        };
-    }
+  if (like.measures.length === 0) return;
+  for (const field of Object.keys(code)) {
+    if (!like.measures.some((measure) => measure.field === field || measure.field === ''))
+      yield {
+        message: `${row.name}: measure ${field} is in the code and not in the document`,
+        at: contract.at(declared, field, 'measures'),
+        related: [row.at],
+      };
   }
 }
+
+const fieldsOf = (examples: readonly Doc[]): Set<string> => new Set(examples.flatMap(Object.keys));
 
 const fedByAnother = (facts: Facts, row: ProjectionRow, field: string): boolean =>
   facts.rows.some(
@@ -161,7 +181,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   const produced = new Map<string, unknown[]>();
   for (const { output } of runs)
     for (const [field, value] of Object.entries(output)) produced.set(field, [...(produced.get(field) ?? []), value]);
-  const sinkFields = new Set(target.flatMap(Object.keys));
+  const sinkFields = fieldsOf(target);
   const at = facts.type(into)?.at ?? declared.at;
   for (const [field, made] of produced) {
     if (made.every((value) => value === undefined)) continue;

@@ -1,7 +1,7 @@
 // A container's labelled facts: `- **Partition Key**: …` with whatever hangs on it, in any of the forms that occur.
 import type { Code, ListItem, Paragraph, RootContent, Table } from 'mdast';
 import { type LabelName, labelName } from './labels.ts';
-import { lineOf } from './outline.ts';
+import { lineOf, partsOf, sourceOf } from './outline.ts';
 import { cut } from './tables.ts';
 
 export interface Fence {
@@ -83,7 +83,8 @@ class FactReader implements Facts {
   }
 
   #nested(node: RootContent, owner: Fact | undefined): void {
-    if (node.type === 'paragraph' && owner) owner.items.push({ text: plain(this.#cut(node)), line: lineOf(node) });
+    if (node.type === 'paragraph' && owner)
+      owner.items.push({ text: plain(sourceOf(node, this.#source)), line: lineOf(node) });
     else this.block(node, owner);
   }
 
@@ -109,19 +110,7 @@ class FactReader implements Facts {
 
   /** A paragraph of several bold-labelled lines is as many facts. */
   #lines(node: Paragraph): { text: string; line: number }[] {
-    let line = lineOf(node);
-    return this.#cut(node)
-      .split(/\n(?=\s*\*\*)/)
-      .map((text) => {
-        const part = { text: text.trim(), line };
-        line += text.split('\n').length;
-        return part;
-      });
-  }
-
-  #cut(node: Paragraph): string {
-    const { start, end } = node.position ?? {};
-    return this.#source.slice(start?.offset ?? 0, end?.offset ?? 0);
+    return partsOf(node, this.#source, /\n(?=\s*\*\*)/);
   }
 }
 

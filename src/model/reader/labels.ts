@@ -80,12 +80,13 @@ const find = <K extends string>(
   return undefined;
 };
 
-export function sectionName(title: string): SectionName | undefined {
+/** The section of a table whose words a heading contains; Chinese has no spaces between words. */
+export function sectionIn<K extends string>(table: Record<K, readonly string[]>, title: string): K | undefined {
   const words = ` ${normalised(title)} `;
-  return find<SectionName>(SECTIONS, (synonym) =>
-    /[a-z]/.test(synonym) ? words.includes(` ${synonym} `) : words.includes(synonym),
-  );
+  return find(table, (synonym) => words.includes(/[a-z]/.test(synonym) ? ` ${synonym} ` : synonym));
 }
+
+export const sectionName = (title: string): SectionName | undefined => sectionIn<SectionName>(SECTIONS, title);
 
 export const labelName = (label: string): LabelName | undefined => {
   const words = normalised(label);

@@ -1,5 +1,6 @@
 // Sections of both documents by the words of their headings: the template's, those of real ones, and Chinese.
-import { normalised, sectionName } from './labels.ts';
+import { sectionIn, sectionName } from './labels.ts';
+import { type Section, within } from './outline.ts';
 
 const REQUIREMENTS = {
   overview: ['application overview', 'app overview', '应用概述', '应用程序概述', '应用概览'],
@@ -17,19 +18,16 @@ const REQUIREMENTS = {
   checklist: ['validation checklist', '验证清单', '验证检查'],
 } as const satisfies Record<string, readonly string[]>;
 
-const SHARED = { shards: ['shard map', 'shard maps', '分片映射'] } as const satisfies Record<string, readonly string[]>;
-
-const find = (table: Record<string, readonly string[]>, title: string): string | undefined => {
-  const words = ` ${normalised(title)} `;
-  return Object.keys(table).find((name) =>
-    table[name]?.some((synonym) => (/[a-z]/.test(synonym) ? words.includes(` ${synonym} `) : words.includes(synonym))),
-  );
-};
+/** Sections that both documents may have. */
+const SHARED = { shards: ['shard map', 'shard maps', '分片映射'], checklist: REQUIREMENTS.checklist } as const;
 
 /** Sections that make a document one of requirements. */
-export const requirementsSection = (title: string): string | undefined => find(REQUIREMENTS, title);
+export const requirementsSection = (title: string): string | undefined => sectionIn(REQUIREMENTS, title);
 
-/** The name of a section in either document; those of the data model win, except the checklist that both have. */
+/** The name of a section in either document; of those that only one has, the data model's win. */
 export const sectionNameOf = (title: string): string | undefined =>
-  find(SHARED, title) ??
-  (find({ checklist: REQUIREMENTS.checklist }, title) || (sectionName(title) ?? requirementsSection(title)));
+  sectionIn(SHARED, title) ?? sectionName(title) ?? requirementsSection(title);
+
+/** The tree's sections of one name, in order, each with all that stands under it and has no other name. */
+export const sectionsNamed = (root: Section, name: string): Section[] =>
+  [...within(root)].filter((section) => section.depth > 0 && sectionNameOf(section.title) === name);

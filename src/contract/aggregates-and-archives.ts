@@ -2,7 +2,7 @@
 import { duration } from '../model/reader/quantity.ts';
 import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { parseDate } from '../definition/date.ts';
-import { examplesOf } from '../definition/watcher.ts';
+import { examplesOf } from '../model/model.ts';
 import type { Contract } from './declared.ts';
 
 const DAY = 86_400_000;

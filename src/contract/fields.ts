@@ -9,9 +9,9 @@ import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
 import { either } from './existence.ts';
 import { readElsewhere } from './reads.ts';
-import { type Read, examplesOf } from '../definition/watcher.ts';
+import type { Read } from './watcher.ts';
 import { type Trace, jsonTypes, trace } from './trace.ts';
-import type { DocumentType, Model } from '../model/model.ts';
+import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
 import { listed, stale, suggestField } from './fresh.ts';
 
 /** Fields of a sink that no projection need write. */
@@ -256,7 +256,7 @@ function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read'
 /** Sink examples whose id the projection makes of the source's examples have the values that it makes. */
 function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipeline: Pipeline): Iterable<Verdict> {
   const model = facts.design?.model;
-  const container = model?.containers.find(({ name }) => name === spec.into.container);
+  const container = model && containerOf(model, spec.into.container);
   const declared = contract.named(spec.name);
   if (!model || !container || !declared) return;
   let made: Map<string, Doc>;

@@ -2,11 +2,13 @@
 import { canonical } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type Verdict, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { typeRules } from '../definition/discriminator.ts';
+import { attempt } from '../definition/watched.ts';
 import { aggregateId } from '../definition/sink-id.ts';
 import type { Doc } from '../definition/specs.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { either } from './existence.ts';
-import { examplesOf } from '../definition/watcher.ts';
+import { examplesOf, valueAt } from '../model/model.ts';
 import { type Whole, depends, outputsOf, trace } from './trace.ts';
 
 const wholes = (contract: Contract): (Declared & { spec: Whole })[] =>
@@ -14,15 +16,6 @@ const wholes = (contract: Contract): (Declared & { spec: Whole })[] =>
     (declared): declared is Declared & { spec: Whole } =>
       declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference',
   );
-
-const value = (doc: Doc, path: string): unknown =>
-  path
-    .split('/')
-    .slice(1)
-    .reduce<unknown>(
-      (step, name) => (typeof step === 'object' && step !== null ? (step as Doc)[name] : undefined),
-      doc,
-    );
 
 const idOf = (spec: Whole, output: Doc): unknown => {
   if (spec.kind !== 'aggregate') return output['id'];
@@ -88,7 +81,7 @@ export function keys(contract: Contract): Rule[] {
           const { spec } = declared;
           const { runs } = trace(spec, facts.design.model, contract.pipeline);
           for (const path of container.partitionKey) {
-            const none = runs.find(({ output }) => value(output, path) === undefined);
+            const none = runs.find(({ output }) => valueAt(output, path) === undefined);
             if (none && path !== '/id')
               yield {
                 message: `${declared.name} leaves ${path} of ${container.name} open for ${String(none.source['id'])}`,
@@ -125,7 +118,7 @@ export function keys(contract: Contract): Rule[] {
           const again = trace(spec, facts.design.model, contract.pipeline).runs;
           const place = contract.at(declared, 'id', writing(declared));
           const identity = (output: Doc): unknown => [
-            sink.container.partitionKey.map((path) => value(output, path) ?? null),
+            sink.container.partitionKey.map((path) => valueAt(output, path) ?? null),
             idOf(spec, output),
           ];
           const changed = runs.findIndex(({ output }, index) => canonical(output) !== canonical(again[index]?.output));
@@ -198,16 +191,8 @@ export function keys(contract: Contract): Rule[] {
           );
           const [example] = marked;
           if (!example) continue;
-          const rules = contract.pipeline.sources.find(
-            ({ container, type }) => container === from.container && type === from.type,
-          );
-          let sees = rules?.feed === 'all-versions';
-          try {
-            sees ||= rules?.deleted?.(example) ?? false;
-          } catch {
-            sees = false;
-          }
-          if (!sees)
+          const rules = typeRules(contract.pipeline.sources, from);
+          if (rules.feed !== 'all-versions' && !attempt(() => rules.deleted?.(example)))
             yield {
               message: `${from.container} (${from.type}) has a delete marker, which the code's source() doesn't see`,
               at: facts.type(from)?.at ?? at,
@@ -232,7 +217,7 @@ function* unstable(
   const { spec } = declared;
   const identity = (doc: Doc): unknown => {
     const [output = {}] = outputsOf(spec, doc, run.joined);
-    return [paths.map((path) => value(output, path) ?? null), idOf(spec, output)];
+    return [paths.map((path) => valueAt(output, path) ?? null), idOf(spec, output)];
   };
   for (const { row, detail, pattern } of facts.accesses) {
     const [operation] = row.operations;

@@ -1,5 +1,6 @@
 // Writes `## Change Feed Projections` from the pipeline. Rows that agree with the code stay as they are, byte for byte.
 import type { Design, ProjectionRow } from '../model/documents.ts';
+import { keyPathsOf } from '../model/model.ts';
 import { duration } from '../model/reader/quantity.ts';
 import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
 import type { Doc, Pipeline, SourceRef } from '../definition/specs.ts';
@@ -124,9 +125,7 @@ function groupOf(declared: Declared, contract: Contract, design: Design): string
 
 function cellsOf(declared: Declared, contract: Contract, design: Design, row?: ProjectionRow): Cells {
   const { name, kind, from, joins, into, spec, maxLag, onDelete } = declared;
-  const key =
-    (into && design.model.containers.find(({ name: container }) => container === into.container)?.partitionKey) ?? [];
-  const levels = key.map((path) => path.slice(1));
+  const levels = into ? keyPathsOf(design.model, into.container).map((path) => path.slice(1)) : [];
   const group = groupOf(declared, contract, design);
   const keyed: Partial<Record<Declared['kind'], string>> = {
     aggregate: `[${(group.length > 0 ? group : levels).join(', ')}]`,

@@ -1,10 +1,10 @@
 // What a declaration's functions make of the document's examples: fields, JSON types, and what depends on what.
 import { canonical } from '../base/json.ts';
 import { messageOf } from '../base/errors.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, examplesOf } from '../model/model.ts';
 import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec } from '../definition/specs.ts';
 import { typeRules } from '../definition/discriminator.ts';
-import { type Read, Watcher, examplesOf } from '../definition/watcher.ts';
+import { type Read, Watcher } from './watcher.ts';
 
 /** One run on one example. */
 export interface Run {

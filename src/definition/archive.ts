@@ -1,5 +1,5 @@
 import { parseDate } from './date.ts';
-import { type Declaration, error, nameFindings, plain } from './declaration.ts';
+import { type Declaration, error, milliseconds, nameFindings, plain } from './declaration.ts';
 import type { ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from './specs.ts';
 import type { Type } from './types.ts';
 
@@ -55,17 +55,14 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
   };
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
-
 function ruleOf(name: string, { after, before, where }: Untyped, findings: Finding[]): ArchiveRule {
   if (after !== undefined && before !== undefined) {
     findings.push(
       error('archive-rule', `Archive ${name} has both after and before`, 'Write one of them; where may narrow it.'),
     );
   } else if (after !== undefined) {
-    const [, number, unit] = /^(\d+(?:\.\d+)?) ?(ms|s|min|h|d)$/.exec(after) ?? [];
-    if (number !== undefined && unit !== undefined)
-      return { kind: 'after', ms: Number(number) * (UNITS[unit] ?? 1), text: after };
+    const ms = milliseconds(after);
+    if (ms !== undefined) return { kind: 'after', ms, text: after };
     const mend = 'Write a number with ms, s, min, h or d: 90d.';
     findings.push(error('archive-after', `Archive ${name} has after ${JSON.stringify(after)}`, mend));
   } else if (before !== undefined) {

@@ -1,8 +1,7 @@
 // The code's projections against the document: what they name must be there, and joins must be point reads.
-import { isObject } from '../base/json.ts';
-import type { Container, DocumentType, Model } from '../model/model.ts';
+import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../model/model.ts';
 import { allVersionsFindings } from './all-versions.ts';
-import { about, error, ref } from './declaration.ts';
+import { about, error, ref, same } from './declaration.ts';
 import type {
   ArchiveSpec,
   Finding,
@@ -84,7 +83,7 @@ function checkArchive(archive: ArchiveSpec, { projections }: Pipeline, model: Mo
   const findings: Finding[] = [];
   const { name, dateField, from } = archive;
   const found = find(model, from, `Archive ${name} reads`, findings);
-  if (found && !found.type.examples.some((example) => has(example, [dateField]))) {
+  if (found && found.type.examples.every((example) => example[dateField] === undefined)) {
     const message = `Archive ${name} goes by ${dateField}, which no example of ${from.type} in ${place(found.container)} has`;
     findings.push(error('archive-date-unknown', message, 'Name a field of the document, or add it to an example.'));
   }
@@ -122,8 +121,6 @@ function checkIngest({ name, from, into }: IngestSpec, { projections, publishes 
   return findings;
 }
 
-const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;
-
 /** Findings of the names that the model doesn't have. */
 function unknown(model: Model, names: readonly SourceRef[], what: string): Finding[] {
   const findings: Finding[] = [];
@@ -137,7 +134,7 @@ interface Found {
 }
 
 function find(model: Model, of: SourceRef, what: string, findings: Finding[]): Found | undefined {
-  const container = model.containers.find(({ name }) => name === of.container);
+  const container = containerOf(model, of.container);
   if (!container) {
     const names = model.containers.map(({ name }) => name);
     const message = `${what} container ${of.container}, which ${model.file} doesn't have`;
@@ -181,7 +178,7 @@ function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found)
 
 function checkKey(what: string, { container, type }: Found): Finding[] {
   return container.partitionKey.flatMap((path) => {
-    const lacking = type.examples.some((example) => !has(example, path.split('/').slice(1)));
+    const lacking = type.examples.some((example) => valueAt(example, path) === undefined);
     if (!lacking) return [];
     const message = `${what} writes ${type.name} into ${place(container)}, whose key ${path} its examples lack`;
     return [
@@ -200,10 +197,4 @@ function ownDocuments({ name, kind }: ProjectionSpec, { container }: Found): Fin
       ? 'An aggregate and its contributions share a logical partition: key its container by the group, for example by the tenant.'
       : 'Millrace marks tombstones by their type: key the container by another property.';
   return [error('sink-key-unfit', message, mend)];
-}
-
-function has(document: unknown, steps: readonly string[]): boolean {
-  const [step, ...rest] = steps;
-  if (step === undefined) return document !== undefined;
-  return isObject(document) && step in document && has(document[step], rest);
 }

@@ -1,9 +1,9 @@
 // What is wrong with embeds that can be seen before anything runs.
-import type { Model } from '../model/model.ts';
-import { about, error, ref } from './declaration.ts';
+import { type Model, containerOf, keyPathsOf } from '../model/model.ts';
+import { about, error, ref, same } from './declaration.ts';
 import { typeRules } from './discriminator.ts';
 import { circles, readBy, writtenBy } from './field-flow.ts';
-import type { EmbedSpec, Finding, Pipeline, SourceRef } from './specs.ts';
+import type { EmbedSpec, Finding, Pipeline } from './specs.ts';
 
 /** Fields that are somebody else's by their nature. */
 const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_rid', '_self', '_attachments', '_lsn']);
@@ -32,7 +32,7 @@ export function checkEmbeds(pipeline: Pipeline, model: Model): Finding[] {
 }
 
 function pointRead(spec: EmbedSpec, model: Model): Finding[] {
-  const container = model.containers.find(({ name }) => name === spec.from.container);
+  const container = containerOf(model, spec.from.container);
   if (!container) return [];
   const covered = new Set(Object.keys({ ...spec.on, ...spec.each?.on }).map((field) => `/${field}`));
   const lacking = [...new Set(['/id', ...container.partitionKey])].filter((path) => !covered.has(path));
@@ -47,8 +47,7 @@ function pointRead(spec: EmbedSpec, model: Model): Finding[] {
 
 /** What an embed writes must not be what it is found by, what it reads, or what is not its to write. */
 function ownFields(spec: EmbedSpec, { sources }: Pipeline, model: Model): Finding[] {
-  const container = model.containers.find(({ name }) => name === spec.into.container);
-  const keys = (container?.partitionKey ?? []).map((path) => path.split('/')[1] ?? '');
+  const keys = keyPathsOf(model, spec.into.container).map((path) => path.split('/')[1] ?? '');
   const match = new Set([...Object.values(spec.each?.on ?? spec.on), ...(spec.each ? [] : keys)]);
   const read = readBy(spec, model, sources).item;
   return Object.keys(spec.set).flatMap((field) => {
@@ -98,5 +97,3 @@ function ownedTwice(embeds: readonly EmbedSpec[]): Finding[] {
 /** A list that is written whole owns what its elements hold. */
 const overlaps = (field: string, others: readonly string[]): boolean =>
   others.some((other) => field === other || field.startsWith(`${other}.`) || other.startsWith(`${field}.`));
-
-const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;

@@ -1,5 +1,5 @@
 import type { Doc, EmbedSpec, Finding, SourceRef } from './specs.ts';
-import { type Declaration, error, nameFindings, lagFindings, plain } from './declaration.ts';
+import { type Declaration, deleteFindings, error, nameFindings, lagFindings, plain } from './declaration.ts';
 import type { On, Type } from './types.ts';
 
 /** Children that are written with their parent's page; the rest is left to a job that any host goes on with. */
@@ -84,9 +84,11 @@ export function embedEach(name: string, spec: Untyped): Declaration<EmbedSpec> {
 
 function declare(name: string, spec: Untyped, when: EmbedSpec['when']): Declaration<EmbedSpec> {
   const { from, into, version = 1, onDelete = 'keep', maxLag } = spec;
-  const findings: Finding[] = [...nameFindings(name, version), ...lagFindings(name, maxLag)];
-  if (onDelete !== 'remove' && onDelete !== 'keep')
-    findings.push(error('on-delete', `Projection ${name} has onDelete ${String(onDelete)}`, 'Write remove or keep.'));
+  const findings: Finding[] = [
+    ...nameFindings(name, version),
+    ...lagFindings(name, maxLag),
+    ...deleteFindings(name, onDelete),
+  ];
   const set: Record<string, (parent: Doc, item: Doc) => unknown> = {};
   for (const [field, value] of Object.entries({ ...spec.set })) {
     if (typeof value === 'function') set[field] = value;

@@ -1,8 +1,7 @@
 // What every document of a type would be parked for is found before anything runs: the projections are worked out on the
 // data model's own examples.
 import { MillraceError, messageOf } from '../base/errors.ts';
-import { isObject } from '../base/json.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, examplesOf, keyPathsOf, valueAt } from '../model/model.ts';
 import { about, error, ref } from './declaration.ts';
 import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from './specs.ts';
 import { recompute } from './recompute.ts';
@@ -10,10 +9,7 @@ import { recomputeRows } from './recompute-rows.ts';
 
 /** One finding a projection and reason, however many examples meet it. */
 export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
-  const examples = ({ container, type }: SourceRef): readonly Doc[] =>
-    model.containers.find(({ name }) => name === container)?.types.find(({ name }) => name === type)?.examples ?? [];
-  const keyPaths = ({ container }: SourceRef): readonly string[] =>
-    model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+  const examples = (of: SourceRef): readonly Doc[] => examplesOf(model, of);
   const findings = new Map<string, Finding>();
   const found = (of: string, key: string, finding: Finding): void => {
     for (const named of about(of, [finding])) findings.set(key, findings.get(key) ?? named);
@@ -28,10 +24,10 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
     };
   const written = new Map<string, ProjectionSpec>();
   for (const spec of pipeline.projections) {
-    const paths = keyPaths(spec.into);
+    const paths = keyPathsOf(model, spec.into.container);
     const rows = recompute(spec, examples, pipeline.sources, { keyPaths: paths, refused: refused(spec) });
     for (const [key, row] of rows) {
-      const bad = paths.find((path) => !isScalar(at(row, path)));
+      const bad = paths.find((path) => !isScalar(valueAt(row, path)));
       if (bad !== undefined) {
         const message = `Projection ${spec.name} makes of an example of ${ref(spec.from)} a document without a string, number or boolean in ${bad}, the key of ${spec.into.container}`;
         found(
@@ -53,16 +49,10 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
   for (const spec of pipeline.effects)
     if (spec.kind === 'send')
       recomputeRows(spec, examples(spec.from), pipeline.sources, {
-        keyPaths: keyPaths(spec.from),
+        keyPaths: keyPathsOf(model, spec.from.container),
         refused: refused(spec),
       });
   return [...findings.values()];
 }
 
 const isScalar = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value);
-
-const at = (row: Doc, path: string): unknown =>
-  path
-    .split('/')
-    .slice(1)
-    .reduce<unknown>((part, step) => (isObject(part) ? part[step] : undefined), row);

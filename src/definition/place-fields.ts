@@ -1,28 +1,23 @@
 // What a sink document's place depends on: the fields of the source that could move it.
 import { canonical } from '../base/json.ts';
-import type { Model } from '../model/model.ts';
-import { examplesOf } from './watcher.ts';
+import { type Model, examplesOf, keyPathsOf } from '../model/model.ts';
 import type { AggregateSpec, CopySpec, Doc } from './specs.ts';
+import { attempt, watched } from './watched.ts';
 
 /** What is read to tell a document's groups: all that could move it to another. */
 export function readByGroups(spec: AggregateSpec, model: Model): string[] {
   const read = new Set<string>();
   for (const example of examplesOf(model, spec.from)) {
-    const doc = new Proxy(example, {
-      get(target, field) {
-        if (typeof field === 'string') read.add(field);
-        return Reflect.get(target, field) as unknown;
-      },
-    });
+    const doc = watched(example, read);
     attempt(() => (spec.each?.(doc) ?? [doc]).forEach((row) => spec.groupBy(row, doc)));
   }
-  return [...read];
+  return [...read].filter((field) => field !== '*');
 }
 
 /** Fields whose change moves the copy; each is tried with other values on the examples. */
 export function movedBy(spec: CopySpec, model: Model): string[] {
   const joined = Object.fromEntries(spec.joins.map(({ name, of }) => [name, examplesOf(model, of)[0] ?? null]));
-  const paths = model.containers.find(({ name }) => name === spec.into.container)?.partitionKey ?? [];
+  const paths = keyPathsOf(model, spec.into.container);
   const placeOf = (doc: Doc): string | undefined =>
     attempt(() => {
       const row = spec.map(doc, joined);
@@ -50,15 +45,5 @@ function others(value: unknown): unknown[] {
   return ['~', null];
 }
 
-function attempt<T>(run: () => T): T | undefined {
-  try {
-    return run();
-  } catch {
-    return undefined;
-  }
-}
-
 export const keyOf = (spec: AggregateSpec | CopySpec, model: Model): string[] =>
-  (model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? []).map(
-    (path) => path.split('/')[1] ?? '',
-  );
+  keyPathsOf(model, spec.from.container).map((path) => path.split('/')[1] ?? '');

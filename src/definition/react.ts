@@ -1,5 +1,13 @@
 import type { Doc, Effect, Finding, ReactSpec, SourceRef } from './specs.ts';
-import { type Declaration, error, lagFindings, milliseconds, nameFindings, plain } from './declaration.ts';
+import {
+  type Declaration,
+  deleteFindings,
+  error,
+  lagFindings,
+  milliseconds,
+  nameFindings,
+  plain,
+} from './declaration.ts';
 import type { Type } from './types.ts';
 
 /** What `react` takes; S the documents it reacts to. */
@@ -50,8 +58,7 @@ export function react(name: string, spec: Untyped): Declaration<ReactSpec> {
     findings.push(
       error('react-order', `Reaction ${name} has order ${String(order)}`, 'Write document or partitionKey.'),
     );
-  if (onDelete !== 'remove' && onDelete !== 'keep')
-    findings.push(error('on-delete', `Reaction ${name} has onDelete ${String(onDelete)}`, 'Write remove or keep.'));
+  findings.push(...deleteFindings(name, onDelete, 'Reaction'));
   if (typeof run !== 'function')
     findings.push(error('react-run', `Reaction ${name} has nothing to run`, 'Give it run: async (doc, effect) => ….'));
   return {

@@ -1,5 +1,5 @@
 // The oracle of sinks outside of Cosmos DB: the rows they must hold, from the source documents alone.
-import { isObject } from '../base/json.ts';
+import { valueAt } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
 import { isEmptied } from './emptied.ts';
 import type { Doc, SendSpec, SourceRules } from './specs.ts';
@@ -21,7 +21,7 @@ export function recomputeRows(
       const doc = upcast ? upcast(stored) : stored;
       if (isEmptied(raw) || (deleted?.(doc) && spec.onDelete === 'remove')) continue;
       if (spec.where && !spec.where(doc)) continue;
-      const key = keyPaths.map((path) => at(raw, path.split('/').slice(1)) ?? null);
+      const key = keyPaths.map((path) => valueAt(raw, path) ?? null);
       rows.set(entryId(key, String(raw['id'])), JSON.parse(JSON.stringify(spec.map(doc)) ?? 'null'));
     } catch (cause) {
       refused(raw, cause);
@@ -29,6 +29,3 @@ export function recomputeRows(
   }
   return rows;
 }
-
-const at = (value: unknown, steps: readonly string[]): unknown =>
-  steps.reduce<unknown>((part, step) => (isObject(part) ? part[step] : undefined), value);

@@ -2,6 +2,7 @@
 // the code that keeps the sinks up to date: a mistake there must not be able to repeat itself here.
 import { MillraceError } from '../base/errors.ts';
 import { canonical, isObject, shown } from '../base/json.ts';
+import { valueAt } from '../model/model.ts';
 import type {
   AggregateSpec,
   CopySpec,
@@ -13,6 +14,7 @@ import type {
   SourceRef,
   SourceRules,
 } from './specs.ts';
+import { typeRules } from './discriminator.ts';
 import { isEmptied } from './emptied.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
 
@@ -64,14 +66,14 @@ export function recompute(
     });
   const raws = new Map<Doc, Doc>();
   const live = (of: SourceRef, keepDeleted: boolean): Doc[] => {
-    const rule = rules.find((candidate) => candidate.container === of.container && candidate.type === of.type);
+    const { upcast, deleted } = typeRules(rules, of);
     const docs: Doc[] = [];
     for (const raw of documentsOf(of)) {
       if (isEmptied(raw)) continue;
       try {
         const stored = visible(raw);
-        const doc = rule?.upcast ? rule.upcast(stored) : stored;
-        if (keepDeleted || !rule?.deleted?.(doc)) docs.push(doc);
+        const doc = upcast ? upcast(stored) : stored;
+        if (keepDeleted || !deleted?.(doc)) docs.push(doc);
         raws.set(doc, raw);
       } catch (cause) {
         refuse(raw, cause);
@@ -110,12 +112,7 @@ export function recompute(
 
 /** How a sink document is told: canonical JSON of its key values (null where missing) and its id. */
 export function rowKey(doc: Doc, keyPaths: readonly string[]): string {
-  const values = keyPaths.map((path) => {
-    let step: unknown = doc;
-    for (const name of path.split('/').slice(1)) step = isObject(step) ? step[name] : undefined;
-    return step ?? null;
-  });
-  return canonical([...values, doc['id']]);
+  return canonical([...keyPaths.map((path) => valueAt(doc, path) ?? null), doc['id']]);
 }
 
 const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn', '_src', '_mr']);

@@ -1,6 +1,6 @@
 import { MillraceError } from '../base/errors.ts';
 import type { Doc, Finding, SendSpec, Sink, SourceRef } from './specs.ts';
-import { type Declaration, error, lagFindings, nameFindings, plain } from './declaration.ts';
+import { type Declaration, deleteFindings, error, lagFindings, nameFindings, plain } from './declaration.ts';
 import type { Type } from './types.ts';
 
 /** What `send` takes; S source, R the sink's rows. */
@@ -34,9 +34,11 @@ export class SinkRefusal extends MillraceError<'sink-refused'> {
 export function send<S extends object, R>(name: string, spec: SendOptions<S, R>): Declaration<SendSpec>;
 export function send(name: string, spec: Untyped): Declaration<SendSpec> {
   const { from, to, version = 1, maxLag, onDelete = 'remove', where, map } = spec;
-  const findings: Finding[] = [...nameFindings(name, version), ...lagFindings(name, maxLag)];
-  if (onDelete !== 'remove' && onDelete !== 'keep')
-    findings.push(error('on-delete', `Projection ${name} has onDelete ${String(onDelete)}`, 'Write remove or keep.'));
+  const findings: Finding[] = [
+    ...nameFindings(name, version),
+    ...lagFindings(name, maxLag),
+    ...deleteFindings(name, onDelete),
+  ];
   if (typeof to?.write !== 'function')
     findings.push(
       error('send-to', `Projection ${name} has no sink`, 'Give it to: an object with write(entries, signal).'),

@@ -1,7 +1,7 @@
 // Sees which fields of the examples a declaration's functions read, lists' elements included.
 import { isObject } from '../base/json.ts';
-import type { Model } from '../model/model.ts';
-import type { Doc, SourceRef } from './specs.ts';
+import { type Model, examplesOf } from '../model/model.ts';
+import type { Doc, SourceRef } from '../definition/specs.ts';
 
 export interface Read {
   readonly of: SourceRef;
@@ -9,11 +9,6 @@ export interface Read {
   readonly path: string;
   /** Fields that there are beside it. */
   readonly known: readonly string[];
-}
-
-export function examplesOf(model: Model, of: SourceRef | undefined): readonly Doc[] {
-  const container = model.containers.find(({ name }) => name === of?.container);
-  return container?.types.find(({ name }) => name === of?.type)?.examples ?? [];
 }
 
 export class Watcher {

@@ -10,7 +10,7 @@ import { embeddedFields } from './embeds.ts';
 import { either } from './existence.ts';
 import { readElsewhere } from './reads.ts';
 import type { Read } from './watcher.ts';
-import { type Trace, jsonTypes, trace } from './trace.ts';
+import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
 import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
 import { listed, stale, suggestField } from './fresh.ts';
 
@@ -32,8 +32,7 @@ export function fields(contract: Contract): Rule[] {
         const { pipeline } = contract;
         if (pipeline && facts.design) {
           for (const declared of contract.declared) {
-            if (declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference')
-              yield* declaredFields(facts, contract, declared, pipeline);
+            if (isWhole(declared)) yield* declaredFields(facts, contract, declared, pipeline);
             else {
               const { read, unknown } = readElsewhere(declared.spec, facts.design.model, pipeline);
               yield* unknownFields(facts, contract, declared, unknown);
@@ -162,14 +161,14 @@ const fedByAnother = (facts: Facts, row: ProjectionRow, field: string): boolean 
 /** What the code reads and writes, against the examples of both sides. */
 function* declaredFields(facts: Facts, contract: Contract, declared: Declared, pipeline: Pipeline): Iterable<Verdict> {
   const model = facts.design?.model;
-  const { spec, into, from } = declared;
-  if (!model || !into || (spec.kind !== 'copy' && spec.kind !== 'aggregate' && spec.kind !== 'reference')) return;
+  const { into, from } = declared;
+  if (!model || !into || !isWhole(declared)) return;
   const target = examplesOf(model, into);
   if (examplesOf(model, from).length === 0 || target.length === 0) {
     yield missing(`examples of ${examplesOf(model, from).length === 0 ? (from?.type ?? '') : into.type}`);
     return;
   }
-  const { runs, read, unknown, failed } = trace(spec, model, pipeline);
+  const { runs, read, unknown, failed } = trace(declared.spec, model, pipeline);
   yield* unknownFields(facts, contract, declared, unknown);
   yield* odd(facts, declared, model, read);
   if (failed !== undefined)

@@ -9,21 +9,14 @@ import type { Doc } from '../definition/specs.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { either } from './existence.ts';
 import { examplesOf, valueAt } from '../model/model.ts';
-import { type Whole, depends, outputsOf, trace } from './trace.ts';
+import { type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
-const wholes = (contract: Contract): (Declared & { spec: Whole })[] =>
-  contract.declared.filter(
-    (declared): declared is Declared & { spec: Whole } =>
-      declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference',
-  );
+const wholes = (contract: Contract) => contract.declared.filter(isWhole);
 
 const idOf = (spec: Whole, output: Doc): unknown => {
   if (spec.kind !== 'aggregate') return output['id'];
-  const measures = new Set(Object.keys(spec.measures));
-  return aggregateId(
-    spec.into.type,
-    Object.fromEntries(Object.entries(output).filter(([field]) => !measures.has(field))),
-  );
+  const group = Object.entries(output).filter(([field]) => !Object.hasOwn(spec.measures, field));
+  return aggregateId(spec.into.type, Object.fromEntries(group));
 };
 
 export function keys(contract: Contract): Rule[] {
@@ -59,14 +52,13 @@ export function keys(contract: Contract): Rule[] {
             };
           const declared = wholes(contract).find(({ name }) => name === row.name);
           if (declared?.spec.kind === 'aggregate' && contract.pipeline && facts.design) {
-            const measures = new Set(Object.keys(declared.spec.measures));
-            const [run] = trace(declared.spec, facts.design.model, contract.pipeline).runs;
-            const group = Object.keys(run?.output ?? {}).filter((field) => !measures.has(field));
+            const { runs } = trace(declared.spec, facts.design.model, contract.pipeline);
+            const group = groupOf(declared.spec, runs);
             const differ = [
               ...group.filter((field) => !row.keys.includes(field)),
               ...row.keys.filter((field) => !group.includes(field)),
             ];
-            if (run && differ.length > 0)
+            if (runs.length > 0 && differ.length > 0)
               yield {
                 message: `${row.name} groups by ${row.keys.join(', ')} in the document and by ${group.join(', ')} in the code`,
                 at: row.at,

@@ -8,7 +8,7 @@ import type { SourceRef } from '../definition/specs.ts';
 import { near } from '../base/near.ts';
 import type { Contract, Declared } from './declared.ts';
 
-export const either = (contract: Contract): Need => ({
+export const anyProjection = (contract: Contract): Need => ({
   what: 'projections (section "Change Feed Projections", or pipeline.ts)',
   there: ({ rows }) => rows.length + contract.declared.length > 0,
 });
@@ -31,7 +31,7 @@ export function existence(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A projection reads and writes what the document designs; the document has every projection of the code, and the code every one of the document, with the same kind, source and sink.',
       mend: 'Correct the name, or write the other half; `millrace model format --projections` writes the section anew.',
-      needs: [either(contract)],
+      needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
           yield* refersTo(facts, [row.source, ...row.joins, row.sink], () => row.at, `Projection ${row.name}`);
@@ -89,7 +89,7 @@ export function existence(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A change that comes back to its source is a change again, without end. Reading a type that another projection writes is fine as long as no circle closes.',
       mend: 'Write into another type, or let one of them read fields that none of the others writes.',
-      needs: [either(contract)],
+      needs: [anyProjection(contract)],
       *check(facts) {
         if (contract.pipeline && facts.design) {
           for (const names of circles(contract.pipeline, facts.design.model)) {

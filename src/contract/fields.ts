@@ -7,7 +7,7 @@ import type { AggregateSpec, Doc, Pipeline, ProjectionSpec } from '../definition
 import { recompute, rowKey, visible } from '../definition/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
-import { either } from './existence.ts';
+import { anyProjection } from './existence.ts';
 import { readElsewhere } from './reads.ts';
 import type { Read } from './watcher.ts';
 import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
@@ -26,7 +26,7 @@ export function fields(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'The projection’s functions are run on the document’s examples: what they read must be in a source’s example, what they write in a sink’s, of the same JSON type, with the values that the sink’s example of the same id has. A copied field that no projection keeps fresh goes stale; one that isn’t listed under Denormalization surprises who reads the document.',
       mend: 'Correct the field in the code, in the example, or in the list.',
-      needs: [either(contract)],
+      needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) yield* rowFields(facts, contract, row);
         const { pipeline } = contract;

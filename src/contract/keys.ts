@@ -7,7 +7,7 @@ import { attempt } from '../definition/watched.ts';
 import { aggregateId } from '../definition/sink-id.ts';
 import type { Doc } from '../definition/specs.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
-import { either } from './existence.ts';
+import { anyProjection } from './existence.ts';
 import { examplesOf, valueAt } from '../model/model.ts';
 import { type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
@@ -28,7 +28,7 @@ export function keys(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'Every level of the sink’s partition key is named in the key mapping, and the code gives it a value for every example. A projection that is declared `stable` keeps no locator: then no write may change what its key is made of.',
       mend: 'Name the level in the key mapping; take `stable` away where a pattern changes the field.',
-      needs: [either(contract)],
+      needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
           const sink = facts.detail(row.sink?.container);
@@ -149,7 +149,7 @@ export function keys(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A source with a delete marker needs its rule in the code, else marked documents stay in every copy and sum. The column Deletes says remove or subtract, or keep.',
       mend: 'Add `source({ of, deleted })`; state Deletes.',
-      needs: [either(contract)],
+      needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
           const [life, own] = [row.source, row.sink].map(

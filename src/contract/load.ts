@@ -1,10 +1,9 @@
 // G4 and G10: what keeping it fresh costs at the worst, and how fresh it is.
-
 import { duration } from '../model/reader/quantity.ts';
 import { fanOuts } from '../definition/fan-outs.ts';
 import { type Rule, SOURCES, missing, n, quoted } from '../model/rules/rule.ts';
 import type { Contract } from './declared.ts';
-import { SECTION, either } from './existence.ts';
+import { SECTION, anyProjection } from './existence.ts';
 
 const TOLERANCE =
   /(?:may|can) be (?:up to )?([\d.]+ ?(?:ms|s|min|minutes?|h|hours?|d|days?))(?:econds)? (?:old|behind|stale)|within ([\d.]+ ?(?:ms|s|min|minutes?|h|hours?|d|days?))\b[^;]*(?:fresh|visible|follow)|([\d.]+ ?(?:ms|s|min|h|d)) (?:stale|behind|old)/i;
@@ -59,7 +58,7 @@ export function load(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A pattern that accepts 5 s is served by a projection whose lag is 5 s at most; one that wants strong consistency or its own writes at once is served by no projection. The lag of code and document are the same.',
       mend: 'Lower the lag, or ask whether the pattern needs it.',
-      needs: [either(contract)],
+      needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
           const declared = contract.named(row.name);

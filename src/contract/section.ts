@@ -203,13 +203,12 @@ function served({ into, name }: Declared, { mapping }: Design): string[] {
     ];
   const rows = mapping.filter(
     ({ containers, operations }) =>
-      into &&
       containers.includes(into.container) &&
       operations.some((operation) => operation === 'point-read' || operation === 'query'),
   );
   const mine = rows.filter(({ queries, notes }) => {
     const text = `${queries.map((query) => query.text).join(' ')} ${notes}`;
-    return into && new RegExp(String.raw`\b${into.type}\b`).test(text);
+    return new RegExp(String.raw`\b${into.type}\b`).test(text);
   });
   return [...new Set((mine.length > 0 ? mine : rows).flatMap(({ ids }) => ids))];
 }

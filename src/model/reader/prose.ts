@@ -1,6 +1,6 @@
 // A document's text in pieces, each with its line, its heading and its bold label: what rules about wording read.
 import type { List, ListItem, Paragraph, RootContent } from 'mdast';
-import type { Check, Prose, Text } from '../documents.ts';
+import type { Check, Prose, SectionHeading, Text } from '../documents.ts';
 import { sectionNameOf } from './sections.ts';
 import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
 import { plainText, cut } from './tables.ts';
@@ -9,7 +9,7 @@ const LABEL = /^\*\*(?<bold>[^*]{1,80}?)\s*[::]?\s*\*\*\s*[::]?\s*(?<value>[^]*)
 
 export interface Pieces {
   readonly prose: Prose[];
-  readonly headings: { text: string; section: string | undefined; at: { file: string; line: number } }[];
+  readonly headings: SectionHeading[];
   readonly checks: Check[];
   readonly sql: Text[];
 }
@@ -22,7 +22,7 @@ export function piecesOf(root: Section, source: string, file: string): Pieces {
 
 class ProseReader implements Pieces {
   readonly prose: Prose[] = [];
-  readonly headings: Pieces['headings'] = [];
+  readonly headings: SectionHeading[] = [];
   readonly checks: Check[] = [];
   readonly sql: Text[] = [];
   readonly #source: string;

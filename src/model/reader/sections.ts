@@ -1,7 +1,31 @@
 // Sections of both documents by the words of their headings: the template's, those of real ones, and Chinese.
-import { sectionIn, sectionName } from './labels.ts';
+import { nameIn, normalised } from './labels.ts';
 import { type Section, within } from './outline.ts';
 
+/** Sections of the data-model document by the words their headings contain. */
+const DATA_MODEL = {
+  philosophy: ['design philosophy', '设计理念'],
+  aggregates: ['aggregate design decisions', 'aggregate design', '聚合设计'],
+  containers: [
+    'container designs',
+    'container design',
+    'containers design',
+    'container schemas',
+    'container schema',
+    'container definitions',
+    '容器设计',
+  ],
+  indexing: ['indexing strategy', 'indexing policy', 'indexing policies', '索引策略'],
+  mapping: ['access pattern mapping', 'access patterns mapping', 'solved patterns', '访问模式映射'],
+  projections: ['change feed projections', '变更源投影'],
+  hotPartitions: ['hot partition', '热分区'],
+  tradeOffs: ['trade offs', 'tradeoffs', '权衡'],
+  distribution: ['global distribution', '全局分布'],
+  validation: ['validation results', 'validation checklist', '验证'],
+} as const satisfies Record<string, readonly string[]>;
+type SectionName = keyof typeof DATA_MODEL;
+
+/** Those of the requirements. */
 const REQUIREMENTS = {
   overview: ['application overview', 'app overview', '应用概述', '应用程序概述', '应用概览'],
   patterns: ['access patterns analysis', 'access pattern analysis', 'access patterns', '访问模式分析', '访问模式'],
@@ -20,6 +44,15 @@ const REQUIREMENTS = {
 
 /** Sections that both documents may have. */
 const SHARED = { shards: ['shard map', 'shard maps', '分片映射'], checklist: REQUIREMENTS.checklist } as const;
+
+/** The section of a table whose words a heading contains; Chinese has no spaces between words. */
+function sectionIn<K extends string>(table: Record<K, readonly string[]>, title: string): K | undefined {
+  const words = ` ${normalised(title)} `;
+  return nameIn(table, (synonym) => words.includes(/[a-z]/.test(synonym) ? ` ${synonym} ` : synonym));
+}
+
+/** Sections that make a document one of a data model. */
+export const sectionName = (title: string): SectionName | undefined => sectionIn<SectionName>(DATA_MODEL, title);
 
 /** Sections that make a document one of requirements. */
 export const requirementsSection = (title: string): string | undefined => sectionIn(REQUIREMENTS, title);

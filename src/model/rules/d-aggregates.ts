@@ -14,7 +14,7 @@ const both = ({ parent, child }: Pair): string => `${parent} + ${child}`;
 const place = (pair: Pair) => pair.places.decision ?? pair.at;
 const overlap = (pair: Pair): number | undefined => pair.correlation ?? pair.both;
 
-export const D: readonly Rule[] = [
+export const AGGREGATES: readonly Rule[] = [
   {
     id: 'D1',
     title: 'What is read together lies together',

@@ -41,7 +41,7 @@ function indexed({ container }: ContainerDetail, field: string): boolean {
   );
 }
 
-export const E: readonly Rule[] = [
+export const INDEXES: readonly Rule[] = [
   {
     id: 'E1',
     title: 'Where nine of ten properties are never asked for, the index is selective',

@@ -61,7 +61,7 @@ const allVersions = (facts: Facts): boolean =>
 
 const saysFeed = ({ text: words }: Prose): boolean => /\bfeed\b|变更源|更改源/i.test(words);
 
-export const F: readonly Rule[] = [
+export const FEED: readonly Rule[] = [
   {
     id: 'F1',
     title: 'Changes are read before they expire',

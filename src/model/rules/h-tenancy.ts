@@ -26,7 +26,7 @@ const tenanted = (facts: Facts) => facts.containers.filter(({ reference }) => !r
 const lacksKey = ({ keys }: SqlTable, is: (column: string) => boolean) =>
   keys.filter(({ columns }) => !columns.some(is));
 
-export const H: readonly Rule[] = [
+export const TENANCY: readonly Rule[] = [
   {
     id: 'H1',
     title: 'The tenant is the first level of every key',

@@ -69,7 +69,7 @@ const shardNames = (text: string): string[] =>
     .map((match) => (match[1] ?? match[2] ?? '').toLowerCase())
     .filter((name) => !/^(map|s|and|on|to|with|the|is|database)$/.test(name));
 
-export const I: readonly Rule[] = [
+export const SHARDS: readonly Rule[] = [
   {
     id: 'I1',
     title: 'A range is [low, high): low in, high out',

@@ -8,15 +8,15 @@ import { COST } from './b-cost.ts';
 import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
-import { D } from './d-aggregates.ts';
-import { E } from './e-index.ts';
-import { F } from './f-feed.ts';
+import { AGGREGATES } from './d-aggregates.ts';
+import { INDEXES } from './e-index.ts';
+import { FEED } from './f-feed.ts';
 import { Facts } from './facts.ts';
-import { H } from './h-tenancy.ts';
-import { I } from './i-shards.ts';
+import { TENANCY } from './h-tenancy.ts';
+import { SHARDS } from './i-shards.ts';
 import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 
-/** All rules over the documents alone; those of the contract (G) need the pipeline and are in the definition. */
+/** All rules over the documents alone; those of the contract (G) need the pipeline and are in the contract. */
 export const MODEL_RULES: readonly Rule[] = [
   ...AGREEMENT,
   ...PROMPT,
@@ -24,11 +24,11 @@ export const MODEL_RULES: readonly Rule[] = [
   ...COST,
   ...KEYS,
   ...IDENTITY,
-  ...D,
-  ...E,
-  ...F,
-  ...H,
-  ...I,
+  ...AGGREGATES,
+  ...INDEXES,
+  ...FEED,
+  ...TENANCY,
+  ...SHARDS,
 ];
 
 export interface NotChecked {

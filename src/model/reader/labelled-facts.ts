@@ -22,20 +22,20 @@ export interface Fact {
   readonly fences: Fence[];
 }
 
-export interface Facts {
+export interface LabelledFacts {
   readonly facts: Fact[];
   /** Fences that hang on no label: the examples. */
   readonly loose: Fence[];
 }
 
 /** `source` is the whole document: values are cut from it, so that backticks survive. */
-export function factsOf(blocks: readonly RootContent[], source: string): Facts {
+export function labelledFacts(blocks: readonly RootContent[], source: string): LabelledFacts {
   const reader = new FactReader(source);
   for (const block of blocks) reader.block(block, undefined);
   return reader;
 }
 
-class FactReader implements Facts {
+class FactReader implements LabelledFacts {
   readonly facts: Fact[] = [];
   readonly loose: Fence[] = [];
   readonly #source: string;

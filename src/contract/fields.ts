@@ -4,7 +4,7 @@ import type { ProjectionRow } from '../model/documents.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type Verdict, SOURCES, missing } from '../model/rules/rule.ts';
 import type { AggregateSpec, Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
-import { recompute, rowKey, visible } from '../definition/recompute.ts';
+import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
 import { anyProjection } from './existence.ts';

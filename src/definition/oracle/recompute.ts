@@ -1,8 +1,8 @@
 // The oracle: what every sink document must be, from the source documents alone. Deliberately naive, and independent of
 // the code that keeps the sinks up to date: a mistake there must not be able to repeat itself here.
-import { MillraceError } from '../base/errors.ts';
-import { canonical, isObject, shown } from '../base/json.ts';
-import { valueAt } from '../model/model.ts';
+import { MillraceError } from '../../base/errors.ts';
+import { canonical, isObject, shown } from '../../base/json.ts';
+import { valueAt } from '../../model/model.ts';
 import type {
   AggregateSpec,
   CopySpec,
@@ -13,10 +13,10 @@ import type {
   ReferenceSpec,
   SourceRef,
   SourceRules,
-} from './specs.ts';
-import { typeRules } from './discriminator.ts';
-import { isEmptied } from './emptied.ts';
-import { aggregateId, sinkDocumentId } from './sink-id.ts';
+} from '../specs.ts';
+import { typeRules } from '../discriminator.ts';
+import { isEmptied } from '../emptied.ts';
+import { aggregateId, sinkDocumentId } from '../sink-id.ts';
 
 export interface RecomputeOptions {
   /** The sink's partition key paths: a copy's id is unique only under its key. Without them rows are told by id alone. */

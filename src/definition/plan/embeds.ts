@@ -1,11 +1,11 @@
 // What the plan says of an embed: with the page or by a job, to how many children, and what comes back.
-import type { Facts } from '../model/rules/facts.ts';
-import { words } from './fan-outs.ts';
-import { ref } from './declaration.ts';
-import { CHILDREN_WITH_THE_PAGE } from './embed.ts';
-import { writtenBy } from './field-flow.ts';
-import type { EmbedSpec, Pipeline } from './specs.ts';
-import { feedReaders, sourcesOf } from './pipeline.ts';
+import type { Facts } from '../../model/rules/facts.ts';
+import { words } from '../fan-outs.ts';
+import { ref } from '../declaration.ts';
+import { CHILDREN_WITH_THE_PAGE } from '../builders/embed.ts';
+import { writtenBy } from '../field-flow.ts';
+import type { EmbedSpec, Pipeline } from '../specs.ts';
+import { feedReaders, sourcesOf } from '../pipeline.ts';
 
 export interface Mode {
   readonly mode: string;

@@ -1,7 +1,7 @@
-import { type Declaration, error, nameFindings, plain } from './declaration.ts';
+import { type Declaration, error, nameFindings, plain } from '../declaration.ts';
 import { hubFindings } from './hub-name.ts';
-import type { Doc, PublishSpec, SourceRef } from './specs.ts';
-import type { Type } from './types.ts';
+import type { Doc, PublishSpec, SourceRef } from '../specs.ts';
+import type { Type } from '../types.ts';
 
 /** What `publish` takes; S the documents whose changes become events. */
 export interface PublishOptions<S extends object> {

@@ -1,10 +1,10 @@
 // The oracle of sinks outside of Cosmos DB: the rows they must hold, from the source documents alone.
-import { valueAt } from '../model/model.ts';
-import { typeRules } from './discriminator.ts';
-import { isEmptied } from './emptied.ts';
-import type { Doc, SendSpec, SourceRules } from './specs.ts';
+import { valueAt } from '../../model/model.ts';
+import { typeRules } from '../discriminator.ts';
+import { isEmptied } from '../emptied.ts';
+import type { Doc, SendSpec, SourceRules } from '../specs.ts';
 import { visible } from './recompute.ts';
-import { entryId } from './sink-id.ts';
+import { entryId } from '../sink-id.ts';
 
 /** The rows by their ids. `docs`: the source's present documents, deleted-marked ones included. */
 export function recomputeRows(

@@ -1,16 +1,16 @@
 // How each projection will be kept: its mode and why, what a change costs, and what would make it cheaper.
-import type { ContainerDetail } from '../model/documents.ts';
-import type { Model } from '../model/model.ts';
-import { type Facts, sum } from '../model/rules/facts.ts';
-import { type FanOut, fanOuts } from './fan-outs.ts';
-import { allVersionsSource } from './all-versions.ts';
-import { ref } from './declaration.ts';
-import { circles } from './field-flow.ts';
-import { indexNeeds } from './index-needs.ts';
-import { type AggregateSpec, type CopySpec, type DerivedSpec, type Pipeline, projectionId } from './specs.ts';
-import { feedReaders, sourcesOf } from './pipeline.ts';
+import type { ContainerDetail } from '../../model/documents.ts';
+import type { Model } from '../../model/model.ts';
+import { type Facts, sum } from '../../model/rules/facts.ts';
+import { type FanOut, fanOuts } from '../fan-outs.ts';
+import { allVersionsSource } from '../all-versions.ts';
+import { ref } from '../declaration.ts';
+import { circles } from '../field-flow.ts';
+import { indexNeeds } from '../index-needs.ts';
+import { type AggregateSpec, type CopySpec, type DerivedSpec, type Pipeline, projectionId } from '../specs.ts';
+import { feedReaders, sourcesOf } from '../pipeline.ts';
 import { keyOf, movedBy, readByGroups } from './place-fields.ts';
-import { type Mode, childrenOf, embedMode, embedNotes } from './plan-embed.ts';
+import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
 
 /** One request or item operation of keeping a projection. `shared`: once a group and page, not once a change. */
 export interface Step {

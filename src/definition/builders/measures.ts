@@ -1,6 +1,6 @@
-import { messageOf } from '../base/errors.ts';
-import { isObject } from '../base/json.ts';
-import type { Doc, MeasureSpec } from './specs.ts';
+import { messageOf } from '../../base/errors.ts';
+import { isObject } from '../../base/json.ts';
+import type { Doc, MeasureSpec } from '../specs.ts';
 
 declare const VALUE: unique symbol;
 

@@ -1,6 +1,6 @@
-import type { Doc, ReferenceSpec, SourceRef } from './specs.ts';
-import { type Declaration, common, error, plain } from './declaration.ts';
-import type { Options, Row, Type } from './types.ts';
+import type { Doc, ReferenceSpec, SourceRef } from '../specs.ts';
+import { type Declaration, common, error, plain } from '../declaration.ts';
+import type { Options, Row, Type } from '../types.ts';
 
 /** What `reference` takes; S source, N tenant, T sink, K the sink's fields that come from the tenant. */
 export interface ReferenceOptions<

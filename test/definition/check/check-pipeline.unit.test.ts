@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, model, source } from 'millrace';
-import { checkPipeline } from '../../src/definition/check-pipeline.ts';
-import type { Pipeline } from '../../src/definition/specs.ts';
-import { parseModel } from '../../src/model/reader/read.ts';
+import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
+import type { Pipeline } from '../../../src/definition/specs.ts';
+import { parseModel } from '../../../src/model/reader/read.ts';
 
 interface Shop {
   Orders: { order: { id: string; type: 'order'; storeId: string; customerId: string } };

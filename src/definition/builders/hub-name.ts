@@ -1,5 +1,5 @@
-import { error } from './declaration.ts';
-import type { Finding } from './specs.ts';
+import { error } from '../declaration.ts';
+import type { Finding } from '../specs.ts';
 
 const HUB = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,254}[A-Za-z0-9])?$/;
 const GROUP = /^(?:\$Default|[A-Za-z0-9](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?)$/i;

@@ -1,7 +1,7 @@
-import type { AggregateSpec, Doc, MeasureSpec, SourceRef } from './specs.ts';
-import { type Declaration, common, error } from './declaration.ts';
+import type { AggregateSpec, Doc, MeasureSpec, SourceRef } from '../specs.ts';
+import { type Declaration, common, error } from '../declaration.ts';
 import { type Measure, type Measures, measureSpec } from './measures.ts';
-import type { Options, Row, Type } from './types.ts';
+import type { Options, Row, Type } from '../types.ts';
 
 /** What `aggregate` takes; S source, T sink, R the rows that `each` makes of one document. */
 export interface AggregateOptions<S extends object, T extends object, R> extends Options {

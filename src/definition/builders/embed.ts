@@ -1,6 +1,6 @@
-import type { Doc, EmbedSpec, Finding, SourceRef } from './specs.ts';
-import { type Declaration, deleteFindings, error, nameFindings, lagFindings, plain } from './declaration.ts';
-import type { On, Type } from './types.ts';
+import type { Doc, EmbedSpec, Finding, SourceRef } from '../specs.ts';
+import { type Declaration, deleteFindings, error, nameFindings, lagFindings, plain } from '../declaration.ts';
+import type { On, Type } from '../types.ts';
 
 /** Children that are written with their parent's page; the rest is left to a job that any host goes on with. */
 export const CHILDREN_WITH_THE_PAGE = 500;

@@ -1,9 +1,9 @@
 // The oracle of embeds: what a child's fields must be, from the parents and the child alone. Like `recompute` it shares
 // nothing with the code that keeps them so.
-import { canonical } from '../base/json.ts';
-import { typeRules } from './discriminator.ts';
-import { isEmptied } from './emptied.ts';
-import type { Doc, EmbedSpec, SourceRef, SourceRules } from './specs.ts';
+import { canonical } from '../../base/json.ts';
+import { typeRules } from '../discriminator.ts';
+import { isEmptied } from '../emptied.ts';
+import type { Doc, EmbedSpec, SourceRef, SourceRules } from '../specs.ts';
 import { visible } from './recompute.ts';
 
 export interface ExpectedChild {

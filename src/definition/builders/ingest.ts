@@ -1,7 +1,7 @@
-import { error, nameFindings, plain } from './declaration.ts';
+import { error, nameFindings, plain } from '../declaration.ts';
 import { hubFindings } from './hub-name.ts';
-import type { Doc, Finding, IngestEvent, IngestSpec, SourceRef } from './specs.ts';
-import type { Row, Type } from './types.ts';
+import type { Doc, Finding, IngestEvent, IngestSpec, SourceRef } from '../specs.ts';
+import type { Row, Type } from '../types.ts';
 
 /** What `ingest` takes; T the documents that events become. */
 export interface IngestOptions<T extends { readonly id: string }> {

@@ -1,7 +1,7 @@
 // The code's projections against the document: what they name must be there, and joins must be point reads.
-import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../model/model.ts';
-import { allVersionsFindings } from './all-versions.ts';
-import { about, error, ref, same } from './declaration.ts';
+import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../../model/model.ts';
+import { allVersionsFindings } from '../all-versions.ts';
+import { about, error, ref, same } from '../declaration.ts';
 import type {
   ArchiveSpec,
   Finding,
@@ -11,11 +11,11 @@ import type {
   ProjectionSpec,
   ReferenceSpec,
   SourceRef,
-} from './specs.ts';
-import { near } from '../base/near.ts';
-import { checkEmbeds } from './embed-check.ts';
-import { checkExamples } from './example-check.ts';
-import { feedReaders, sourcesOf } from './pipeline.ts';
+} from '../specs.ts';
+import { near } from '../../base/near.ts';
+import { checkEmbeds } from './embeds.ts';
+import { checkExamples } from './examples.ts';
+import { feedReaders, sourcesOf } from '../pipeline.ts';
 
 /** Findings of the pipeline's own declaration and of its comparison with the model, errors first. */
 export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {

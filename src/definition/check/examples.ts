@@ -1,11 +1,11 @@
 // What every document of a type would be parked for is found before anything runs: the projections are worked out on the
 // data model's own examples.
-import { MillraceError, messageOf } from '../base/errors.ts';
-import { type Model, examplesOf, keyPathsOf, valueAt } from '../model/model.ts';
-import { about, error, ref } from './declaration.ts';
-import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from './specs.ts';
-import { recompute } from './recompute.ts';
-import { recomputeRows } from './recompute-rows.ts';
+import { MillraceError, messageOf } from '../../base/errors.ts';
+import { type Model, examplesOf, keyPathsOf, valueAt } from '../../model/model.ts';
+import { about, error, ref } from '../declaration.ts';
+import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from '../specs.ts';
+import { recompute } from '../oracle/recompute.ts';
+import { recomputeRows } from '../oracle/recompute-rows.ts';
 
 /** One finding a projection and reason, however many examples meet it. */
 export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {

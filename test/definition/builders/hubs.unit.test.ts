@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { definePipeline, ingest, model as modelAt, publish } from '../../src/index.ts';
-import { checkPipeline } from '../../src/definition/check-pipeline.ts';
-import { readModel } from '../../src/model/reader/read.ts';
-import { SHOP } from '../support/stage.ts';
-import type { Shop } from '../fixtures/shop/model.types.ts';
+import { definePipeline, ingest, model as modelAt, publish } from '../../../src/index.ts';
+import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
+import { readModel } from '../../../src/model/reader/read.ts';
+import { SHOP } from '../../support/stage.ts';
+import type { Shop } from '../../fixtures/shop/model.types.ts';
 
 const model = await readModel(`${SHOP}/cosmosdb_data_model.md`);
 const codes = (options: Partial<Parameters<typeof definePipeline>[0]>): string[] =>
@@ -63,7 +63,7 @@ describe('ingest', () => {
   it('takes no hub that gets the same documents published, and no type that is derived', async () => {
     const again = publish('out', { from: ORDERS, to: 'devices' });
     expect(codes({ projections: [again], ingest: [into()] })).toEqual(['hub-cycle']);
-    const { default: shop } = (await import('../fixtures/shop/pipeline.ts')) as {
+    const { default: shop } = (await import('../../fixtures/shop/pipeline.ts')) as {
       default: { projections: readonly { into: object }[] };
     };
     const [first] = shop.projections;

@@ -1,7 +1,7 @@
-import { parseDate } from './date.ts';
-import { type Declaration, error, milliseconds, nameFindings, plain } from './declaration.ts';
-import type { ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from './specs.ts';
-import type { Type } from './types.ts';
+import { parseDate } from '../date.ts';
+import { type Declaration, error, milliseconds, nameFindings, plain } from '../declaration.ts';
+import type { ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from '../specs.ts';
+import type { Type } from '../types.ts';
 
 /** What `archive` takes; S the documents that leave. */
 export interface ArchiveOptions<S extends object> {

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, model } from 'millrace';
-import type { Pipeline } from '../../src/definition/specs.ts';
-import { planOf } from '../../src/definition/plan.ts';
-import { readDesign } from '../../src/model/reader/design.ts';
-import { readRequirements } from '../../src/model/reader/requirements.ts';
-import { factsOf } from '../../src/model/rules/index.ts';
-import type { Storefront } from '../../examples/storefront/model.types.ts';
+import type { Pipeline } from '../../../src/definition/specs.ts';
+import { planOf } from '../../../src/definition/plan/plan.ts';
+import { readDesign } from '../../../src/model/reader/design.ts';
+import { readRequirements } from '../../../src/model/reader/requirements.ts';
+import { factsOf } from '../../../src/model/rules/index.ts';
+import type { Storefront } from '../../../examples/storefront/model.types.ts';
 
-const FOLDER = join(import.meta.dirname, '../../examples/storefront');
+const FOLDER = join(import.meta.dirname, '../../../examples/storefront');
 const m = model<Storefront>('./cosmosdb_data_model.md');
 
 const plan = (...projections: Parameters<typeof definePipeline>[0]['projections']) =>
@@ -74,7 +74,7 @@ test('a place made of key and id can’t change, whatever a field is called', as
 });
 
 test('a join is read, confirmed, fanned out at its largest, and needs its indexes', async () => {
-  const pipeline = await import('../../examples/storefront/pipeline.ts');
+  const pipeline = await import('../../../examples/storefront/pipeline.ts');
   const { projections, circles } = await plan(...pipeline.default.projections);
   const summaries = projections.find(({ id }) => id.startsWith('order-summaries'));
   expect(summaries?.steps.map(({ what }) => what)).toEqual(
@@ -86,7 +86,7 @@ test('a join is read, confirmed, fanned out at its largest, and needs its indexe
 });
 
 test('an embed is kept with the page or by a job, by the largest number of children that the documents state', async () => {
-  const pipeline = await import('../../examples/storefront/pipeline.ts');
+  const pipeline = await import('../../../examples/storefront/pipeline.ts');
   const { projections } = await plan(...pipeline.default.embeds);
   const [currencies, shelves] = projections;
   expect(currencies?.mode).toBe('fields in place, by a resumable job');
@@ -97,7 +97,7 @@ test('an embed is kept with the page or by a job, by the largest number of child
 });
 
 test('stable is not advised where the feed shows deletions without their documents', async () => {
-  const pipeline = await import('../../examples/storefront/pipeline.ts');
+  const pipeline = await import('../../../examples/storefront/pipeline.ts');
   const open = pipeline.default.projections.find(({ name }) => name === 'open-orders');
   if (!open) throw new Error('The storefront has open-orders');
   const sources = [{ ...open.from, feed: 'all-versions' as const }];

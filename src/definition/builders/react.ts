@@ -1,4 +1,4 @@
-import type { Doc, Effect, Finding, ReactSpec, SourceRef } from './specs.ts';
+import type { Doc, Effect, Finding, ReactSpec, SourceRef } from '../specs.ts';
 import {
   type Declaration,
   deleteFindings,
@@ -7,8 +7,8 @@ import {
   milliseconds,
   nameFindings,
   plain,
-} from './declaration.ts';
-import type { Type } from './types.ts';
+} from '../declaration.ts';
+import type { Type } from '../types.ts';
 
 /** What `react` takes; S the documents it reacts to. */
 export interface ReactOptions<S extends object> {

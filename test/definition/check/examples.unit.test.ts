@@ -1,8 +1,8 @@
 // What every document of a type would be parked for is found on the data model's examples, before anything runs.
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, model, source } from 'millrace';
-import { checkPipeline } from '../../src/definition/check-pipeline.ts';
-import { parseModel } from '../../src/model/reader/read.ts';
+import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
+import { parseModel } from '../../../src/model/reader/read.ts';
 
 interface Shop {
   Orders: {

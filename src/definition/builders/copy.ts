@@ -1,6 +1,6 @@
-import type { CopySpec, Doc, Finding, Join, SourceRef } from './specs.ts';
-import { type Declaration, common, error, plain, ref } from './declaration.ts';
-import type { JoinOf, Options, Row, Type } from './types.ts';
+import type { CopySpec, Doc, Finding, Join, SourceRef } from '../specs.ts';
+import { type Declaration, common, error, plain, ref } from '../declaration.ts';
+import type { JoinOf, Options, Row, Type } from '../types.ts';
 
 type Joined<J> = { readonly [K in keyof J]: J[K] | null };
 

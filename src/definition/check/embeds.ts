@@ -1,9 +1,9 @@
 // What is wrong with embeds that can be seen before anything runs.
-import { type Model, containerOf, keyPathsOf } from '../model/model.ts';
-import { about, error, ref, same } from './declaration.ts';
-import { typeRules } from './discriminator.ts';
-import { circles, readBy, writtenBy } from './field-flow.ts';
-import type { EmbedSpec, Finding, Pipeline } from './specs.ts';
+import { type Model, containerOf, keyPathsOf } from '../../model/model.ts';
+import { about, error, ref, same } from '../declaration.ts';
+import { typeRules } from '../discriminator.ts';
+import { circles, readBy, writtenBy } from '../field-flow.ts';
+import type { EmbedSpec, Finding, Pipeline } from '../specs.ts';
 
 /** Fields that are somebody else's by their nature. */
 const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_rid', '_self', '_attachments', '_lsn']);

@@ -1,7 +1,7 @@
-import { MillraceError } from '../base/errors.ts';
-import type { Doc, Finding, SendSpec, Sink, SourceRef } from './specs.ts';
-import { type Declaration, deleteFindings, error, lagFindings, nameFindings, plain } from './declaration.ts';
-import type { Type } from './types.ts';
+import { MillraceError } from '../../base/errors.ts';
+import type { Doc, Finding, SendSpec, Sink, SourceRef } from '../specs.ts';
+import { type Declaration, deleteFindings, error, lagFindings, nameFindings, plain } from '../declaration.ts';
+import type { Type } from '../types.ts';
 
 /** What `send` takes; S source, R the sink's rows. */
 export interface SendOptions<S extends object, R> {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { aggregate, copy, model, source } from 'millrace';
-import { isObject } from '../../src/base/json.ts';
-import type { Doc, ProjectionSpec, SourceRef } from '../../src/definition/specs.ts';
-import { recompute, rowKey, visible } from '../../src/definition/recompute.ts';
+import { isObject } from '../../../src/base/json.ts';
+import type { Doc, ProjectionSpec, SourceRef } from '../../../src/definition/specs.ts';
+import { recompute, rowKey, visible } from '../../../src/definition/oracle/recompute.ts';
 
 interface Shop {
   Orders: { order: Order };

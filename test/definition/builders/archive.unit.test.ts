@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { archive, copy, definePipeline, model } from 'millrace';
-import { checkPipeline } from '../../src/definition/check-pipeline.ts';
-import { parseDate } from '../../src/definition/date.ts';
-import { parseModel } from '../../src/model/reader/read.ts';
+import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
+import { parseDate } from '../../../src/definition/date.ts';
+import { parseModel } from '../../../src/model/reader/read.ts';
 
 interface Order {
   id: string;

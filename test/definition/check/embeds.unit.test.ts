@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, embed, embedEach, model, reference, source } from 'millrace';
-import { checkPipeline } from '../../src/definition/check-pipeline.ts';
+import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
 import type { PipelineOptions } from 'millrace';
-import { parseModel } from '../../src/model/reader/read.ts';
+import { parseModel } from '../../../src/model/reader/read.ts';
 
 interface Person {
   id: string;

@@ -1,8 +1,8 @@
 // What a sink document's place depends on: the fields of the source that could move it.
-import { canonical } from '../base/json.ts';
-import { type Model, examplesOf, keyPathsOf } from '../model/model.ts';
-import type { AggregateSpec, CopySpec, Doc } from './specs.ts';
-import { attempt, watched } from './watched.ts';
+import { canonical } from '../../base/json.ts';
+import { type Model, examplesOf, keyPathsOf } from '../../model/model.ts';
+import type { AggregateSpec, CopySpec, Doc } from '../specs.ts';
+import { attempt, watched } from '../watched.ts';
 
 /** What is read to tell a document's groups: all that could move it to another. */
 export function readByGroups(spec: AggregateSpec, model: Model): string[] {

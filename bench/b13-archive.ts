@@ -6,7 +6,7 @@ import { restoreArchive } from '../src/archive/restore.ts';
 import { sweepArchive } from '../src/archive/sweep.ts';
 import { verifyArchive } from '../src/archive/verify.ts';
 import type { ArchiveSpec, CopySpec, Doc, Pipeline } from '../src/definition/specs.ts';
-import { visible } from '../src/definition/recompute.ts';
+import { visible } from '../src/definition/oracle/recompute.ts';
 import { startAzurite } from '../src/host/dev/storage.ts';
 import type { Model } from '../src/model/model.ts';
 import { verify } from '../src/operations/projections/verify.ts';

@@ -2,12 +2,12 @@
 import { duration } from '../model/reader/quantity.ts';
 import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { parseDate } from '../definition/date.ts';
-import { examplesOf } from '../definition/watcher.ts';
+import { examplesOf } from '../model/model.ts';
 import type { Contract } from './declared.ts';
 
 const DAY = 86_400_000;
 
-export function kinds(contract: Contract): Rule[] {
+export function aggregatesAndArchives(contract: Contract): Rule[] {
   return [
     {
       id: 'G8',
@@ -30,7 +30,7 @@ export function kinds(contract: Contract): Rule[] {
           if (!like) yield { message: `${row.name} is "as ${row.as ?? ''}", which isn't there`, at: row.at };
           const sink = facts.detail(row.sink?.container);
           if (!sink) continue;
-          // A container whose examples hold a type for contributions, or whose deletes are handled, keeps them.
+          // What a contribution takes, about.
           const bytes = 400;
           const largest = facts.requirements?.relationships.find(
             ({ parent, child, max }) =>
@@ -68,8 +68,7 @@ export function kinds(contract: Contract): Rule[] {
           const date = /\d{4}[-/]\d\d[-/]\d\d/.exec(row.fieldsText)?.[0];
           if (after === undefined && date === undefined && !/\bwhere\b|\bwhen\b|\bonce\b/i.test(text))
             yield { message: `${row.name} doesn't say what leaves when`, at: row.at };
-          if (!/blob|storage|path|container/i.test(row.sinkText) && row.sinkText === '')
-            yield { message: `${row.name} doesn't say where it lies`, at: row.at };
+          if (row.sinkText === '') yield { message: `${row.name} doesn't say where it lies`, at: row.at };
           if (row.serves.length === 0) yield { message: `${row.name}: no pattern reads what is cold`, at: row.at };
           const life = facts.detail(row.source?.container)?.container.defaultTtl ?? -1;
           const need = (after ?? 0) + (row.lagMs ?? 0) + DAY;

@@ -6,14 +6,14 @@ import { Contract, type PipelineSource, type Unloadable } from './declared.ts';
 import { existence } from './existence.ts';
 import { fields } from './fields.ts';
 import { keys } from './keys.ts';
-import { kinds } from './aggregates-and-archives.ts';
+import { aggregatesAndArchives } from './aggregates-and-archives.ts';
 import { load } from './load.ts';
 import { start } from './start.ts';
 
 /** Without a pipeline they look at the document's section alone, and say what they couldn't check. */
 export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unloadable?: Unloadable): Rule[] {
   const contract = new Contract(pipeline, source, unloadable);
-  return [existence, fields, keys, kinds, load, start]
+  return [existence, fields, keys, aggregatesAndArchives, load, start]
     .flatMap((rules) => rules(contract))
     .toSorted((a, b) => compareIds(a.id, b.id));
 }

@@ -2,11 +2,11 @@
 import { canonical, isObject } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import type { Verdict } from '../model/rules/rule.ts';
+import { attempt } from '../definition/watched.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, examplesOf } from '../model/model.ts';
 import type { Contract, Declared } from './declared.ts';
-import { examplesOf } from '../definition/watcher.ts';
 import { jsonTypes } from './trace.ts';
 
 export function* embeddedFields(
@@ -49,13 +49,7 @@ export function* embeddedFields(
   }
 }
 
-const valueOf = (set: EmbedSpec['set'][string], parent: Doc, item: Doc): unknown => {
-  try {
-    return set(parent, item);
-  } catch {
-    return undefined;
-  }
-};
+const valueOf = (set: EmbedSpec['set'][string], parent: Doc, item: Doc): unknown => attempt(() => set(parent, item));
 
 function itemsOf({ each }: EmbedSpec, child: Doc): Doc[] {
   const list: unknown = each ? child[each.field] : [child];
@@ -90,9 +84,5 @@ function* kept(spec: EmbedSpec, model: Model, pipeline: Pipeline): Generator<Kep
 
 /** None where a function fails on an example: that is told elsewhere. */
 function allKept(spec: EmbedSpec, model: Model, pipeline: Pipeline): Kept[] {
-  try {
-    return [...kept(spec, model, pipeline)];
-  } catch {
-    return [];
-  }
+  return attempt(() => [...kept(spec, model, pipeline)]) ?? [];
 }

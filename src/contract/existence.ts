@@ -2,16 +2,20 @@
 import type { Facts } from '../model/rules/facts.ts';
 import type { ProjectionRow, Reference } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
-import { type Rule, SOURCES, type Verdict, missing, n, noDesign } from '../model/rules/rule.ts';
+import { type Need, type Rule, type Verdict, SOURCES, missing, n, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../definition/field-flow.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { near } from '../base/near.ts';
 import type { Contract, Declared } from './declared.ts';
 
-export const noContract = missing('projections (section "Change Feed Projections", or pipeline.ts)');
-export const noSection = missing(
-  'the section "Change Feed Projections" (`millrace model format --projections` writes it)',
-);
+export const anyProjection = (contract: Contract): Need => ({
+  what: 'projections (section "Change Feed Projections", or pipeline.ts)',
+  there: ({ rows }) => rows.length + contract.declared.length > 0,
+});
+export const SECTION: Need = {
+  what: 'the section "Change Feed Projections" (`millrace model format --projections` writes it)',
+  there: ({ rows }) => rows.length > 0,
+};
 export const noPipeline = missing('pipeline.ts');
 
 /** Kinds that a document may call by another word. */
@@ -27,11 +31,8 @@ export function existence(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A projection reads and writes what the document designs; the document has every projection of the code, and the code every one of the document, with the same kind, source and sink.',
       mend: 'Correct the name, or write the other half; `millrace model format --projections` writes the section anew.',
+      needs: [anyProjection(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) {
           yield* refersTo(facts, [row.source, ...row.joins, row.sink], () => row.at, `Projection ${row.name}`);
           if (!row.source) yield { message: `Projection ${row.name} names no source`, at: row.at };
@@ -48,7 +49,7 @@ export function existence(contract: Contract): Rule[] {
           return;
         }
         if (!facts.design?.projectionsAt) {
-          yield noSection;
+          yield missing(SECTION.what);
           return;
         }
         for (const declared of contract.declared) {
@@ -88,11 +89,8 @@ export function existence(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A change that comes back to its source is a change again, without end. Reading a type that another projection writes is fine as long as no circle closes.',
       mend: 'Write into another type, or let one of them read fields that none of the others writes.',
+      needs: [anyProjection(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         if (contract.pipeline && facts.design) {
           for (const names of circles(contract.pipeline, facts.design.model)) {
             const [first = ''] = names;
@@ -128,11 +126,8 @@ export function existence(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A copy that nobody reads costs its writes for nothing. A pattern that a projection serves is answered from its sink; and a frequent query across partitions has a projection, or a reason against one. The evidence has the update rate at which reading across partitions would be cheaper.',
       mend: 'State the patterns under Serves; map them to the sink.',
+      needs: [SECTION],
       *check(facts) {
-        if (facts.rows.length === 0) {
-          yield noSection;
-          return;
-        }
         for (const row of facts.rows) {
           if (row.serves.length === 0) yield { message: `${row.name} serves no pattern`, at: row.at };
           const sink = facts.detail(row.sink?.container);

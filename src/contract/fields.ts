@@ -1,19 +1,18 @@
-// G2 and G3: field by field, what is copied and whether it may be.
+// G2: field by field, what is copied.
 import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, SOURCES, type Verdict, missing } from '../model/rules/rule.ts';
-import type { Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
-import { recompute, rowKey, visible } from '../definition/recompute.ts';
+import { type Rule, type Verdict, SOURCES, missing } from '../model/rules/rule.ts';
+import type { AggregateSpec, Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
+import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
-import { noContract } from './existence.ts';
+import { anyProjection } from './existence.ts';
 import { readElsewhere } from './reads.ts';
-import type { Read } from '../definition/watcher.ts';
-import { examplesOf } from '../definition/watcher.ts';
-import { type Trace, jsonTypes, trace } from './trace.ts';
-import type { Model } from '../model/model.ts';
-import { denormalization, listed, stale, suggestField } from './fresh.ts';
+import type { Read } from './watcher.ts';
+import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
+import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
+import { listed, stale, suggestField } from './fresh.ts';
 
 /** Fields of a sink that no projection need write. */
 const FREE = new Set(['id', 'type', 'ttl']);
@@ -27,17 +26,13 @@ export function fields(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'The projection’s functions are run on the document’s examples: what they read must be in a source’s example, what they write in a sink’s, of the same JSON type, with the values that the sink’s example of the same id has. A copied field that no projection keeps fresh goes stale; one that isn’t listed under Denormalization surprises who reads the document.',
       mend: 'Correct the field in the code, in the example, or in the list.',
+      needs: [anyProjection(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) yield* rowFields(facts, contract, row);
         const { pipeline } = contract;
         if (pipeline && facts.design) {
           for (const declared of contract.declared) {
-            if (declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference')
-              yield* declaredFields(facts, contract, declared, pipeline);
+            if (isWhole(declared)) yield* declaredFields(facts, contract, declared, pipeline);
             else {
               const { read, unknown } = readElsewhere(declared.spec, facts.design.model, pipeline);
               yield* unknownFields(facts, contract, declared, unknown);
@@ -51,99 +46,81 @@ export function fields(contract: Contract): Rule[] {
         yield* stale(facts, contract);
       },
     },
-    {
-      id: 'G3',
-      title: 'What is copied may be copied',
-      severity: 'warning',
-      source: 'the modelling prompt’s upstream template',
-      why: 'A copy is right where it saves a look-up, and where its value seldom changes or its readers accept that it is behind. Each condition is answered in the documents: by a pattern with its tolerance ("may be 5 s old"), or under Denormalization.',
-      mend: 'Say for each copied field what it avoids, and how old it may be.',
-      *check(facts) {
-        const copies = facts.rows.filter(
-          ({ kind, joins }) => (kind === 'copy' || kind === 'embed') && joins.length + (kind === 'embed' ? 1 : 0) > 0,
-        );
-        if (copies.length === 0) {
-          yield missing('a copy of another document’s fields');
-          return;
-        }
-        const text = denormalization(facts)
-          .map((piece) => piece.text)
-          .join(' ');
-        for (const row of copies) {
-          const patterns = row.serves.flatMap((id) => facts.pattern(id) ?? []);
-          const tolerant = patterns.some(({ cells }) =>
-            /\bold\b|stale|behind|eventual|delay|within \d|可以延迟/i.test(Object.values(cells).join(' ')),
-          );
-          const fixed = /never|rarely|seldom|mostly fixed|times a|twice a|refreshed by|不变|很少/i.test(text);
-          if (!tolerant && !fixed)
-            yield {
-              message: `${row.name}: whether its copied fields may be behind, or seldom change, isn't answered`,
-              at: row.at,
-            };
-          if (
-            !/avoid|instead of|saves?|second query|look-?up|each page|one partition|beside|避免/i.test(
-              `${text} ${patterns.map(({ considerations }) => considerations).join(' ')}`,
-            )
-          )
-            yield { message: `${row.name}: what its copied fields avoid isn't answered`, at: row.at };
-        }
-      },
-    },
   ];
 }
 
-/** What the row of the section says, against examples and code. */
+/** What the row of the section says, against the examples and the code. */
 function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Iterable<Verdict> {
   const sink = facts.type(row.sink);
-  const source = [row.source, ...row.joins].flatMap((of) => facts.type(of) ?? []);
-  const sinkFields = new Set((sink?.examples ?? []).flatMap(Object.keys));
-  const declared = contract.named(row.name);
   if (sink && sink.examples.length > 0) {
-    for (const { from, to } of row.pairs) {
-      if (!sinkFields.has(to))
-        yield {
-          message: `${row.name} copies into ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
-          at: row.at,
-          related: [sink.at],
-          mend: suggestField(to, sinkFields),
-        };
-      const [alias, field] = from.includes('.') ? from.split('.') : ['', from];
-      const known = new Set(
-        source
-          .filter(({ name }) => alias === '' || name === alias || source.every((type) => type.name !== alias))
-          .flatMap(({ examples }) => examples.flatMap(Object.keys)),
-      );
-      if (field !== undefined && known.size > 0 && !known.has(field))
-        yield {
-          message: `${row.name} copies ${from}, which no example of its sources has`,
-          at: row.at,
-          mend: suggestField(field, known),
-        };
-    }
-    for (const { field } of row.measures) {
-      if (field !== '' && !sinkFields.has(field))
-        yield {
-          message: `${row.name} has measure ${field}, which no example of ${sink.name} has`,
-          at: row.at,
-          related: [sink.at],
-          mend: suggestField(field, sinkFields),
-        };
-    }
-    if (row.kind === 'aggregate' && row.measures.length > 0 && row.as === undefined) {
-      const stated = new Set([...row.measures.map(({ field }) => field), ...row.keys]);
-      for (const field of sinkFields) {
-        if (!FREE.has(field) && !stated.has(field) && !fedByAnother(facts, row, field))
-          yield {
-            message: `${row.name}: no measure and no group makes ${field} of ${sink.name}`,
-            at: row.at,
-            related: [sink.at],
-          };
-      }
-    }
+    yield* rowPairs(facts, row, sink);
+    yield* rowMeasures(facts, row, sink);
   }
-  if (declared?.spec.kind !== 'aggregate' || row.kind !== 'aggregate') return;
+  const declared = contract.named(row.name);
+  if (declared?.spec.kind === 'aggregate' && row.kind === 'aggregate')
+    yield* declaredMeasures(facts, contract, row, declared, declared.spec.measures);
+}
+
+/** `name → customerName`: both are in the examples. */
+function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<Verdict> {
+  const source = [row.source, ...row.joins].flatMap((of) => facts.type(of) ?? []);
+  const sinkFields = fieldsOf(sink.examples);
+  for (const { from, to } of row.pairs) {
+    if (!sinkFields.has(to))
+      yield {
+        message: `${row.name} copies into ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
+        at: row.at,
+        related: [sink.at],
+        mend: suggestField(to, sinkFields),
+      };
+    const [alias, field] = from.includes('.') ? from.split('.') : ['', from];
+    const known = fieldsOf(
+      source
+        .filter(({ name }) => alias === '' || name === alias || source.every((type) => type.name !== alias))
+        .flatMap(({ examples }) => examples),
+    );
+    if (field !== undefined && known.size > 0 && !known.has(field))
+      yield {
+        message: `${row.name} copies ${from}, which no example of its sources has`,
+        at: row.at,
+        mend: suggestField(field, known),
+      };
+  }
+}
+
+/** The sink's examples have every measure of the row, and nothing that neither measure nor group makes. */
+function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<Verdict> {
+  const sinkFields = fieldsOf(sink.examples);
+  for (const { field } of row.measures) {
+    if (field !== '' && !sinkFields.has(field))
+      yield {
+        message: `${row.name} has measure ${field}, which no example of ${sink.name} has`,
+        at: row.at,
+        related: [sink.at],
+        mend: suggestField(field, sinkFields),
+      };
+  }
+  if (row.kind !== 'aggregate' || row.measures.length === 0 || row.as !== undefined) return;
+  const stated = new Set([...row.measures.map(({ field }) => field), ...row.keys]);
+  for (const field of sinkFields) {
+    if (!FREE.has(field) && !stated.has(field) && !fedByAnother(facts, row, field))
+      yield {
+        message: `${row.name}: no measure and no group makes ${field} of ${sink.name}`,
+        at: row.at,
+        related: [sink.at],
+      };
+  }
+}
+
+/** The row's measures and the code's are the same. */
+function* declaredMeasures(
+  facts: Facts,
+  contract: Contract,
+  row: ProjectionRow,
+  declared: Declared,
+  code: AggregateSpec['measures'],
+): Iterable<Verdict> {
   const like = row.as === undefined ? row : (facts.rows.find(({ name }) => name === row.as) ?? row);
-  const code = declared.spec.measures;
   for (const { field, kind } of like.measures) {
     const measure = code[field];
     if (field !== '' && !measure)
@@ -159,17 +136,18 @@ function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Itera
         related: [contract.at(declared, field, writing(declared))],
       };
   }
-  if (like.measures.length > 0) {
-    for (const field of Object.keys(code)) {
-      if (!like.measures.some((measure) => measure.field === field || measure.field === ''))
-        yield {
-          message: `${row.name}: measure ${field} is in the code and not in the document`,
-          at: contract.at(declared, field, 'measures'),
-          related: [row.at],
-        };
-    }
+  if (like.measures.length === 0) return;
+  for (const field of Object.keys(code)) {
+    if (!like.measures.some((measure) => measure.field === field || measure.field === ''))
+      yield {
+        message: `${row.name}: measure ${field} is in the code and not in the document`,
+        at: contract.at(declared, field, 'measures'),
+        related: [row.at],
+      };
   }
 }
+
+const fieldsOf = (examples: readonly Doc[]): Set<string> => new Set(examples.flatMap(Object.keys));
 
 const fedByAnother = (facts: Facts, row: ProjectionRow, field: string): boolean =>
   facts.rows.some(
@@ -183,14 +161,14 @@ const fedByAnother = (facts: Facts, row: ProjectionRow, field: string): boolean 
 /** What the code reads and writes, against the examples of both sides. */
 function* declaredFields(facts: Facts, contract: Contract, declared: Declared, pipeline: Pipeline): Iterable<Verdict> {
   const model = facts.design?.model;
-  const { spec, into, from } = declared;
-  if (!model || !into || (spec.kind !== 'copy' && spec.kind !== 'aggregate' && spec.kind !== 'reference')) return;
+  const { into, from } = declared;
+  if (!model || !into || !isWhole(declared)) return;
   const target = examplesOf(model, into);
   if (examplesOf(model, from).length === 0 || target.length === 0) {
     yield missing(`examples of ${examplesOf(model, from).length === 0 ? (from?.type ?? '') : into.type}`);
     return;
   }
-  const { runs, read, unknown, failed } = trace(spec, model, pipeline);
+  const { runs, read, unknown, failed } = trace(declared.spec, model, pipeline);
   yield* unknownFields(facts, contract, declared, unknown);
   yield* odd(facts, declared, model, read);
   if (failed !== undefined)
@@ -202,7 +180,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   const produced = new Map<string, unknown[]>();
   for (const { output } of runs)
     for (const [field, value] of Object.entries(output)) produced.set(field, [...(produced.get(field) ?? []), value]);
-  const sinkFields = new Set(target.flatMap(Object.keys));
+  const sinkFields = fieldsOf(target);
   const at = facts.type(into)?.at ?? declared.at;
   for (const [field, made] of produced) {
     if (made.every((value) => value === undefined)) continue;
@@ -277,7 +255,7 @@ function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read'
 /** Sink examples whose id the projection makes of the source's examples have the values that it makes. */
 function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipeline: Pipeline): Iterable<Verdict> {
   const model = facts.design?.model;
-  const container = model?.containers.find(({ name }) => name === spec.into.container);
+  const container = model && containerOf(model, spec.into.container);
   const declared = contract.named(spec.name);
   if (!model || !container || !declared) return;
   let made: Map<string, Doc>;

@@ -1,7 +1,7 @@
 // G2's other half: what is listed under Denormalization, and copies that nothing keeps fresh.
 import { isObject } from '../base/json.ts';
 import type { Prose } from '../model/documents.ts';
-import type { Facts } from '../model/rules/facts.ts';
+import { type Facts, fieldsIn } from '../model/rules/facts.ts';
 import { type Verdict, missing } from '../model/rules/rule.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { near } from '../base/near.ts';
@@ -11,7 +11,7 @@ import { type Whole, depends, trace } from './trace.ts';
 const SNAPSHOT =
   /as sold|snapshot|record of|nothing refreshes|never (refreshed|changes?)|at the time|immutable|as it was|not refreshed|frozen|as of the/i;
 
-export const denormalization = (facts: Facts): Prose[] =>
+const denormalization = (facts: Facts): Prose[] =>
   facts.prose.filter(({ label }) => /denormali[sz]|反规范化/i.test(label ?? ''));
 
 export const suggestField = (field: string, known: ReadonlySet<string>): string => {
@@ -61,7 +61,7 @@ export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
           };
         continue;
       }
-      const known = new Set(detail.container.types.flatMap(({ examples }) => examples.flatMap(Object.keys)));
+      const known = fieldsIn(detail.container);
       const field = match[2] ?? '';
       if (known.size > 0 && !known.has(field))
         yield {

@@ -1,36 +1,22 @@
 // G5, G6, G7: where a derived document lies, what it is called, and what becomes of it.
 import { canonical } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type Verdict, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { typeRules } from '../definition/discriminator.ts';
+import { attempt } from '../definition/watched.ts';
 import { aggregateId } from '../definition/sink-id.ts';
 import type { Doc } from '../definition/specs.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
-import { noContract } from './existence.ts';
-import { examplesOf } from '../definition/watcher.ts';
-import { type Whole, depends, outputsOf, trace } from './trace.ts';
+import { anyProjection } from './existence.ts';
+import { examplesOf, valueAt } from '../model/model.ts';
+import { type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
-const wholes = (contract: Contract): (Declared & { spec: Whole })[] =>
-  contract.declared.filter(
-    (declared): declared is Declared & { spec: Whole } =>
-      declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference',
-  );
-
-const value = (doc: Doc, path: string): unknown =>
-  path
-    .split('/')
-    .slice(1)
-    .reduce<unknown>(
-      (step, name) => (typeof step === 'object' && step !== null ? (step as Doc)[name] : undefined),
-      doc,
-    );
+const wholes = (contract: Contract) => contract.declared.filter(isWhole);
 
 const idOf = (spec: Whole, output: Doc): unknown => {
   if (spec.kind !== 'aggregate') return output['id'];
-  const measures = new Set(Object.keys(spec.measures));
-  return aggregateId(
-    spec.into.type,
-    Object.fromEntries(Object.entries(output).filter(([field]) => !measures.has(field))),
-  );
+  const group = Object.entries(output).filter(([field]) => !Object.hasOwn(spec.measures, field));
+  return aggregateId(spec.into.type, Object.fromEntries(group));
 };
 
 export function keys(contract: Contract): Rule[] {
@@ -42,11 +28,8 @@ export function keys(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'Every level of the sink’s partition key is named in the key mapping, and the code gives it a value for every example. A projection that is declared `stable` keeps no locator: then no write may change what its key is made of.',
       mend: 'Name the level in the key mapping; take `stable` away where a pattern changes the field.',
+      needs: [anyProjection(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) {
           const sink = facts.detail(row.sink?.container);
           if (!sink || row.kind === 'embed') continue;
@@ -69,14 +52,13 @@ export function keys(contract: Contract): Rule[] {
             };
           const declared = wholes(contract).find(({ name }) => name === row.name);
           if (declared?.spec.kind === 'aggregate' && contract.pipeline && facts.design) {
-            const measures = new Set(Object.keys(declared.spec.measures));
-            const [run] = trace(declared.spec, facts.design.model, contract.pipeline).runs;
-            const group = Object.keys(run?.output ?? {}).filter((field) => !measures.has(field));
+            const { runs } = trace(declared.spec, facts.design.model, contract.pipeline);
+            const group = groupOf(declared.spec, runs);
             const differ = [
               ...group.filter((field) => !row.keys.includes(field)),
               ...row.keys.filter((field) => !group.includes(field)),
             ];
-            if (run && differ.length > 0)
+            if (runs.length > 0 && differ.length > 0)
               yield {
                 message: `${row.name} groups by ${row.keys.join(', ')} in the document and by ${group.join(', ')} in the code`,
                 at: row.at,
@@ -91,7 +73,7 @@ export function keys(contract: Contract): Rule[] {
           const { spec } = declared;
           const { runs } = trace(spec, facts.design.model, contract.pipeline);
           for (const path of container.partitionKey) {
-            const none = runs.find(({ output }) => value(output, path) === undefined);
+            const none = runs.find(({ output }) => valueAt(output, path) === undefined);
             if (none && path !== '/id')
               yield {
                 message: `${declared.name} leaves ${path} of ${container.name} open for ${String(none.source['id'])}`,
@@ -128,7 +110,7 @@ export function keys(contract: Contract): Rule[] {
           const again = trace(spec, facts.design.model, contract.pipeline).runs;
           const place = contract.at(declared, 'id', writing(declared));
           const identity = (output: Doc): unknown => [
-            sink.container.partitionKey.map((path) => value(output, path) ?? null),
+            sink.container.partitionKey.map((path) => valueAt(output, path) ?? null),
             idOf(spec, output),
           ];
           const changed = runs.findIndex(({ output }, index) => canonical(output) !== canonical(again[index]?.output));
@@ -167,11 +149,8 @@ export function keys(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A source with a delete marker needs its rule in the code, else marked documents stay in every copy and sum. The column Deletes says remove or subtract, or keep.',
       mend: 'Add `source({ of, deleted })`; state Deletes.',
+      needs: [anyProjection(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) {
           const [life, own] = [row.source, row.sink].map(
             (of) => facts.detail(of?.container)?.container.defaultTtl ?? -1,
@@ -204,16 +183,8 @@ export function keys(contract: Contract): Rule[] {
           );
           const [example] = marked;
           if (!example) continue;
-          const rules = contract.pipeline.sources.find(
-            ({ container, type }) => container === from.container && type === from.type,
-          );
-          let sees = rules?.feed === 'all-versions';
-          try {
-            sees ||= rules?.deleted?.(example) ?? false;
-          } catch {
-            sees = false;
-          }
-          if (!sees)
+          const rules = typeRules(contract.pipeline.sources, from);
+          if (rules.feed !== 'all-versions' && !attempt(() => rules.deleted?.(example)))
             yield {
               message: `${from.container} (${from.type}) has a delete marker, which the code's source() doesn't see`,
               at: facts.type(from)?.at ?? at,
@@ -238,7 +209,7 @@ function* unstable(
   const { spec } = declared;
   const identity = (doc: Doc): unknown => {
     const [output = {}] = outputsOf(spec, doc, run.joined);
-    return [paths.map((path) => value(output, path) ?? null), idOf(spec, output)];
+    return [paths.map((path) => valueAt(output, path) ?? null), idOf(spec, output)];
   };
   for (const { row, detail, pattern } of facts.accesses) {
     const [operation] = row.operations;

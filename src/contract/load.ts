@@ -1,10 +1,9 @@
 // G4 and G10: what keeping it fresh costs at the worst, and how fresh it is.
-
 import { duration } from '../model/reader/quantity.ts';
 import { fanOuts } from '../definition/fan-outs.ts';
 import { type Rule, SOURCES, missing, n, quoted } from '../model/rules/rule.ts';
 import type { Contract } from './declared.ts';
-import { noContract, noSection } from './existence.ts';
+import { SECTION, anyProjection } from './existence.ts';
 
 const TOLERANCE =
   /(?:may|can) be (?:up to )?([\d.]+ ?(?:ms|s|min|minutes?|h|hours?|d|days?))(?:econds)? (?:old|behind|stale)|within ([\d.]+ ?(?:ms|s|min|minutes?|h|hours?|d|days?))\b[^;]*(?:fresh|visible|follow)|([\d.]+ ?(?:ms|s|min|h|d)) (?:stale|behind|old)/i;
@@ -18,11 +17,8 @@ export function load(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'Updates a second × copies at the largest cardinality, not the average, × RU of a replace, against what the sink’s maximum leaves beside its other load. One rename of the largest customer is what pages people at night.',
       mend: 'Raise the sink’s maximum, copy less, or waive it with the rate that is real for the largest.',
+      needs: [SECTION],
       *check(facts) {
-        if (facts.rows.length === 0) {
-          yield noSection;
-          return;
-        }
         const joined = facts.rows.filter(({ joins, sink }) => joins.length > 0 && sink);
         if (joined.length === 0) {
           yield missing('a projection that joins');
@@ -62,11 +58,8 @@ export function load(contract: Contract): Rule[] {
       source: SOURCES.ours,
       why: 'A pattern that accepts 5 s is served by a projection whose lag is 5 s at most; one that wants strong consistency or its own writes at once is served by no projection. The lag of code and document are the same.',
       mend: 'Lower the lag, or ask whether the pattern needs it.',
+      needs: [anyProjection(contract)],
       *check(facts) {
-        if (facts.rows.length === 0 && contract.declared.length === 0) {
-          yield noContract;
-          return;
-        }
         for (const row of facts.rows) {
           const declared = contract.named(row.name);
           const code = declared?.maxLag === undefined ? undefined : duration(declared.maxLag);

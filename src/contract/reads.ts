@@ -1,9 +1,10 @@
 // What embeds, reactions, sinks outside and events read: functions whose results the examples say nothing of.
 import { isObject } from '../base/json.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, examplesOf } from '../model/model.ts';
+import { attempt } from '../definition/watched.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
-import { Watcher, examplesOf } from '../definition/watcher.ts';
+import { Watcher } from './watcher.ts';
 
 /** Fields that the functions of such a declaration read, those that no example has apart. */
 export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipeline): Pick<Watcher, 'read' | 'unknown'> {
@@ -31,14 +32,5 @@ function readByEmbed(spec: EmbedSpec, parent: Doc, model: Model, watcher: Watche
       attempt(() => spec.when?.(item, child));
       for (const set of Object.values(spec.set)) attempt(() => set(parent, item));
     }
-  }
-}
-
-/** What throws on an example has read until then what it reads. */
-function attempt<T>(run: () => T): T | undefined {
-  try {
-    return run();
-  } catch {
-    return undefined;
   }
 }

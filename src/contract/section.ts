@@ -1,10 +1,11 @@
 // Writes `## Change Feed Projections` from the pipeline. Rows that agree with the code stay as they are, byte for byte.
 import type { Design, ProjectionRow } from '../model/documents.ts';
+import { keyPathsOf } from '../model/model.ts';
 import { duration } from '../model/reader/quantity.ts';
 import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
 import type { Doc, Pipeline, SourceRef } from '../definition/specs.ts';
 import { Contract, type Declared } from './declared.ts';
-import { type Run, type Whole, depends, outputsOf, trace } from './trace.ts';
+import { type Run, type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
 const HEADERS = [
   'Projection',
@@ -99,7 +100,7 @@ function agrees(row: ProjectionRow, declared: Declared, contract: Contract, desi
   if (declared.onDelete !== undefined && (declared.onDelete === 'keep') !== /\bkeep/i.test(row.deletes)) return false;
   if (differ(row.joins.map(print), declared.joins.map(print))) return false;
   if (declared.spec.kind !== 'aggregate') return true;
-  const wanted = groupOf(declared, contract, design);
+  const wanted = groupIn(declared, contract, design);
   if (wanted.length > 0 && differ(wanted, row.keys)) return false;
   const like = row.as === undefined ? row : design.projections.find(({ name }) => name === row.as);
   const stated = new Map((like?.measures ?? []).map(({ field, kind }) => [field, kind]));
@@ -113,21 +114,13 @@ const differ = (a: readonly string[], b: readonly string[]): boolean =>
 const print = ({ container, type }: { container: string; type?: string }): string => `${container} (${type ?? ''})`;
 const runsOf = (declared: Declared, { pipeline }: Contract, { model }: Design): readonly Run[] =>
   pipeline && isWhole(declared) ? trace(declared.spec, model, pipeline).runs : [];
-const isWhole = (declared: Declared): declared is Declared & { spec: Whole } =>
-  declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference';
-
-function groupOf(declared: Declared, contract: Contract, design: Design): string[] {
-  if (declared.spec.kind !== 'aggregate') return [];
-  const measures = new Set(Object.keys(declared.spec.measures));
-  return Object.keys(runsOf(declared, contract, design)[0]?.output ?? {}).filter((field) => !measures.has(field));
-}
+const groupIn = (declared: Declared, contract: Contract, design: Design): string[] =>
+  declared.spec.kind === 'aggregate' ? groupOf(declared.spec, runsOf(declared, contract, design)) : [];
 
 function cellsOf(declared: Declared, contract: Contract, design: Design, row?: ProjectionRow): Cells {
   const { name, kind, from, joins, into, spec, maxLag, onDelete } = declared;
-  const key =
-    (into && design.model.containers.find(({ name: container }) => container === into.container)?.partitionKey) ?? [];
-  const levels = key.map((path) => path.slice(1));
-  const group = groupOf(declared, contract, design);
+  const levels = into ? keyPathsOf(design.model, into.container).map((path) => path.slice(1)) : [];
+  const group = groupIn(declared, contract, design);
   const keyed: Partial<Record<Declared['kind'], string>> = {
     aggregate: `[${(group.length > 0 ? group : levels).join(', ')}]`,
     archive:
@@ -210,13 +203,12 @@ function served({ into, name }: Declared, { mapping }: Design): string[] {
     ];
   const rows = mapping.filter(
     ({ containers, operations }) =>
-      into &&
       containers.includes(into.container) &&
       operations.some((operation) => operation === 'point-read' || operation === 'query'),
   );
   const mine = rows.filter(({ queries, notes }) => {
     const text = `${queries.map((query) => query.text).join(' ')} ${notes}`;
-    return into && new RegExp(String.raw`\b${into.type}\b`).test(text);
+    return new RegExp(String.raw`\b${into.type}\b`).test(text);
   });
   return [...new Set((mine.length > 0 ? mine : rows).flatMap(({ ids }) => ids))];
 }

@@ -1,6 +1,6 @@
 // G13: what a host refuses at its start.
 import { type Rule, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
-import { checkPipeline } from '../definition/check-pipeline.ts';
+import { checkPipeline } from '../definition/check/check-pipeline.ts';
 import type { Contract } from './declared.ts';
 
 /** Names that Millrace's own containers have unless the settings say otherwise. */

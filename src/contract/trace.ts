@@ -1,10 +1,11 @@
 // What a declaration's functions make of the document's examples: fields, JSON types, and what depends on what.
 import { canonical } from '../base/json.ts';
 import { messageOf } from '../base/errors.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, examplesOf } from '../model/model.ts';
 import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec } from '../definition/specs.ts';
 import { typeRules } from '../definition/discriminator.ts';
-import { type Read, Watcher, examplesOf } from '../definition/watcher.ts';
+import type { Declared } from './declared.ts';
+import { type Read, Watcher } from './watcher.ts';
 
 /** One run on one example. */
 export interface Run {
@@ -23,7 +24,15 @@ export interface Trace {
   readonly failed: string | undefined;
 }
 
+/** What writes whole documents. */
 export type Whole = CopySpec | AggregateSpec | ReferenceSpec;
+
+export const isWhole = (declared: Declared): declared is Declared & { spec: Whole } =>
+  declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference';
+
+/** The fields of an aggregate's group, by what it makes of the first example that it takes. */
+export const groupOf = (spec: AggregateSpec, runs: readonly Run[]): string[] =>
+  Object.keys(runs[0]?.output ?? {}).filter((field) => !Object.hasOwn(spec.measures, field));
 
 /** Runs a projection on every example of its source; joins take the matching example, or the first. */
 export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {

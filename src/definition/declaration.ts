@@ -51,14 +51,10 @@ export function common(
   spec: Options & { from: SourceRef; into: SourceRef },
 ): { fields: Common; findings: Finding[] } {
   const { from, into, version = 1, onDelete = 'remove', stable = false, maxLag, badIds } = spec;
-  const findings = nameFindings(name, version);
-  if (onDelete !== 'remove' && onDelete !== 'keep') {
-    findings.push(error('on-delete', `Projection ${name} has onDelete ${String(onDelete)}`, 'Write remove or keep.'));
-  }
-  findings.push(...lagFindings(name, maxLag));
+  const findings = [...nameFindings(name, version), ...deleteFindings(name, onDelete), ...lagFindings(name, maxLag)];
   if (badIds !== undefined && badIds !== 'hash' && badIds !== 'park')
     findings.push(error('bad-ids', `Projection ${name} has badIds ${String(badIds)}`, 'Write hash or park.'));
-  if (from.container === into.container && from.type === into.type) {
+  if (same(from, into)) {
     findings.push(
       error(
         'reads-what-it-writes',
@@ -76,6 +72,11 @@ export function common(
 
 type Common = Pick<CopySpec, 'name' | 'version' | 'from' | 'into' | 'onDelete' | 'stable' | 'maxLag' | 'badIds'>;
 
+export const deleteFindings = (name: string, onDelete: unknown, what = 'Projection'): Finding[] =>
+  onDelete === 'remove' || onDelete === 'keep'
+    ? []
+    : [error('on-delete', `${what} ${name} has onDelete ${String(onDelete)}`, 'Write remove or keep.')];
+
 export const lagFindings = (name: string, maxLag: string | undefined): Finding[] =>
   maxLag === undefined || milliseconds(maxLag) !== undefined
     ? []
@@ -87,5 +88,6 @@ export const lagFindings = (name: string, maxLag: string | undefined): Finding[]
         ),
       ];
 
+export const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;
 export const ref = (of: SourceRef): string => `${of.container} (${of.type})`;
 export const plain = ({ container, type }: SourceRef): SourceRef => ({ container, type });

@@ -1,10 +1,11 @@
+import { same } from './declaration.ts';
 import type { Doc, SourceRef, SourceRules } from './specs.ts';
 
 type Rules = Omit<SourceRules, keyof SourceRef>;
 
 /** The rules of a type; none where no `source()` names it. */
 export const typeRules = (rules: readonly SourceRules[], of: SourceRef): Rules =>
-  rules.find(({ container, type }) => container === of.container && type === of.type) ?? {};
+  rules.find((rule) => same(rule, of)) ?? {};
 
 /** Whether a stored document is of a type, by the type's own discriminator. */
 export function isOfType(type: string, { discriminator = 'type' }: Rules, stored: Doc): boolean {

@@ -1,10 +1,11 @@
 // Which fields a declaration reads and writes, and whether what it writes comes back to it.
 import { isObject } from '../base/json.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, examplesOf } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
-import { ref } from './declaration.ts';
+import { ref, same } from './declaration.ts';
 import type { AggregateSpec, Doc, EmbedSpec, Pipeline, ProjectionSpec, SourceRef, SourceRules } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
+import { attempt, watched } from './watched.ts';
 
 /** `*`: any; `lines.name`: in the elements of a list. */
 type Fields = ReadonlySet<string>;
@@ -71,8 +72,7 @@ export function circles(pipeline: Pipeline, model: Model): string[][] {
 }
 
 const feeds = (writer: Flow, reader: Flow): boolean =>
-  writer.into.container === reader.from.container &&
-  writer.into.type === reader.from.type &&
+  same(writer.into, reader.from) &&
   [...writer.writes].some((field) => field === '*' || reader.reads.has('*') || reader.reads.has(top(field)));
 
 const top = (field: string): string => field.split('.')[0] ?? field;
@@ -135,34 +135,11 @@ function readByAggregate(spec: AggregateSpec, doc: Doc): void {
 
 function* examples(model: Model, of: SourceRef, rules: readonly SourceRules[]): Generator<Doc> {
   const { upcast } = typeRules(rules, of);
-  const container = model.containers.find(({ name }) => name === of.container);
-  for (const example of container?.types.find(({ name }) => name === of.type)?.examples ?? []) {
+  for (const example of examplesOf(model, of)) {
     try {
       yield upcast ? upcast(example) : { ...example };
     } catch {
       // An example that upcast can't take says nothing of what is read.
     }
-  }
-}
-
-/** The document, which notes the top-level fields that are read of it. */
-const watched = (doc: Doc, read: Set<string>): Doc =>
-  new Proxy(doc, {
-    get(target, field) {
-      if (typeof field === 'string') read.add(field);
-      return Reflect.get(target, field) as unknown;
-    },
-    ownKeys(target) {
-      read.add('*');
-      return Reflect.ownKeys(target);
-    },
-  });
-
-/** An example may be no document that the functions take: that is nothing to find fault with here. */
-function attempt(run: () => unknown): void {
-  try {
-    run();
-  } catch {
-    // What was read up to there counts.
   }
 }

@@ -1,6 +1,6 @@
 // What of a declaration must not change while its version stays: where its documents lie, and what is kept to add to.
 import { canonical, digest, isObject } from '../base/json.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, examplesOf, keyPathsOf, valueAt } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
 import type { Doc, EmbedSpec, MeasureSpec, ProjectionSpec, SourceRules } from './specs.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
@@ -58,7 +58,7 @@ const say = (value: unknown): string => (value === undefined ? 'absent' : canoni
 
 function partsOf(spec: ProjectionSpec | EmbedSpec, model: Model): Record<string, unknown> {
   const { kind, from, into } = spec;
-  const key = model.containers.find(({ name }) => name === into.container)?.partitionKey ?? [];
+  const key = keyPathsOf(model, into.container);
   const common = { kind, from, into, key };
   if (spec.kind === 'embed')
     return { ...common, on: spec.on, each: spec.each ?? null, set: Object.keys(spec.set).toSorted() };
@@ -79,16 +79,16 @@ const mapValues = <T>(of: Readonly<Record<string, T>>, map: (value: T) => unknow
   Object.fromEntries(Object.entries(of).map(([name, value]) => [name, map(value)]));
 
 function placesOf(spec: ProjectionSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> {
-  const container = model.containers.find(({ name }) => name === spec.from.container);
-  const keyPaths = model.containers.find(({ name }) => name === spec.into.container)?.partitionKey ?? [];
+  const keyPaths = keyPathsOf(model, spec.into.container);
   const { upcast } = typeRules(rules, spec.from);
   const places: Record<string, string> = {};
-  const examples = container?.types.find(({ name }) => name === spec.from.type)?.examples ?? [];
-  for (const example of examples.slice(0, MOST_EXAMPLES)) {
+  for (const example of examplesOf(model, spec.from).slice(0, MOST_EXAMPLES)) {
     try {
       const rows = rowsOf(spec, upcast ? upcast(example) : { ...example });
       if (rows.length > 0)
-        places[digest(example)] = canonical(rows.map((row) => [...keyPaths.map((path) => at(row, path)), row['id']]));
+        places[digest(example)] = canonical(
+          rows.map((row) => [...keyPaths.map((path) => valueAt(row, path) ?? null), row['id']]),
+        );
     } catch {
       // What an example makes the functions throw says nothing of where documents lie.
     }
@@ -107,9 +107,3 @@ function rowsOf(spec: ProjectionSpec, doc: Doc): Doc[] {
   const row = spec.map(doc, nothing);
   return [{ ...row, id: sinkDocumentId(String(row['id']), spec.badIds) }];
 }
-
-const at = (doc: Doc, path: string): unknown =>
-  path
-    .split('/')
-    .slice(1)
-    .reduce<unknown>((value, step) => (value as Doc | undefined)?.[step], doc) ?? null;

@@ -1,7 +1,7 @@
 import type { ArchiveSpec, DerivedSpec, Doc, Finding, IngestSpec, Pipeline, SourceRef, SourceRules } from './specs.ts';
 import { projectionId } from './specs.ts';
 import { type Declaration, about, error, plain, ref } from './declaration.ts';
-import type { IngestDeclaration } from './ingest.ts';
+import type { IngestDeclaration } from './builders/ingest.ts';
 import { MODEL_FILE, type ModelFile, type Type } from './types.ts';
 
 export interface SourceOptions<S extends object> {

@@ -1,5 +1,5 @@
 // What a declaration becomes once the typed builders have taken it: the plain form that plan, engine and oracle read.
-// Documents are untyped here; the builders in define.ts are where types are held.
+// Documents are untyped here; the builders are where types are held.
 
 export type Doc = Record<string, unknown>;
 

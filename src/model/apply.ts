@@ -23,7 +23,8 @@ const TTL_ON = -1;
 /**
  * The containers a model describes. `needs` are the index paths that Millrace's own queries take, by container: they are
  * included where a policy leaves them out. `sinks` are the containers that hold documents of Millrace's making: they get
- * TTL switched on where the document states none; nobody else's, since documents with a `ttl` would begin to expire. Throws UsageError for a container whose key the reader couldn't read.
+ * TTL switched on where the document states none; nobody else's, since documents with a `ttl` would begin to expire.
+ * @throws UsageError `container-key` for a container whose key the reader couldn't read
  */
 export const containerDefinitions = (
   model: Model,

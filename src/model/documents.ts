@@ -84,6 +84,11 @@ export interface Pair {
   >;
 }
 
+/** `section`: the name of it, or of the nearest above, that the reader knows. */
+export interface SectionHeading extends Text {
+  readonly section: string | undefined;
+}
+
 export interface Check {
   readonly ticked: boolean;
   readonly text: string;
@@ -113,7 +118,7 @@ interface Common {
   readonly file: string;
   readonly title: string;
   readonly prose: readonly Prose[];
-  readonly headings: readonly { readonly text: string; readonly section: string | undefined; readonly at: Place }[];
+  readonly headings: readonly SectionHeading[];
   readonly checks: readonly Check[];
   readonly waivers: readonly Waiver[];
   readonly sql: readonly Text[];
@@ -152,7 +157,7 @@ export interface Query {
 export interface Mapping {
   readonly ids: readonly string[];
   readonly printed: string;
-  /** Names as written; `undefined` in the parallel list of containers where none is designed. */
+  /** Names of designed containers, and those in the same cell that no container has. */
   readonly containers: readonly string[];
   readonly unknown: readonly string[];
   readonly operations: readonly Operation[];
@@ -211,10 +216,12 @@ export interface ContainerDetail {
   readonly cardinality?: number;
   readonly serves: { readonly ids: readonly string[]; readonly at: Place } | undefined;
   readonly range?: { readonly low: number; readonly high: number; readonly at: Place };
+  /** What is said of it under hot partitions. */
   readonly hot: readonly Text[];
   readonly index: StatedIndex;
-  /** Whatever is derived by a projection and written by nothing else. */
+  /** A projection writes it, or its bullets say that it is derived. */
   readonly derived: boolean;
+  /** It holds reference data, which all tenants share. */
   readonly reference: boolean;
 }
 

@@ -1,7 +1,7 @@
 // Real documents against the examples of the data model. Pure: what was sampled is given.
 import { isObject } from '../base/json.ts';
 import type { ContainerDetail } from './documents.ts';
-import type { DocumentType } from './model.ts';
+import { type DocumentType, valueAt } from './model.ts';
 
 export type Doc = Readonly<Record<string, unknown>>;
 
@@ -37,7 +37,7 @@ export function driftOf(detail: ContainerDetail, samples: readonly Doc[]): Drift
   const found: Drift[] = [];
   const own = (kind: Drift['kind'], what: string): number => found.push({ container: name, kind, what });
   for (const path of partitionKey) {
-    const lacking = samples.filter((doc) => at(doc, path) === undefined).length;
+    const lacking = samples.filter((doc) => valueAt(doc, path) === undefined).length;
     if (lacking > 0) own('key', `${lacking} of ${samples.length} documents lack the key path ${path}`);
   }
   const typed = Map.groupBy(samples, (doc) => typeNameOf(doc, name));
@@ -131,11 +131,5 @@ function parentOf(path: string): string {
   const dot = path.lastIndexOf('.');
   return dot < 0 ? '' : path.slice(0, dot);
 }
-
-const at = (doc: unknown, path: string): unknown =>
-  path
-    .split('/')
-    .slice(1)
-    .reduce((part, step) => (isObject(part) ? part[step] : undefined), doc);
 
 const of = (count: number): string => `${count} document${count === 1 ? '' : 's'}`;

@@ -73,8 +73,8 @@ export const DEFAULTS: RuleSettings = {
   thresholds: { single: 90, multi: 50 },
 };
 
-export const SECONDS_PER_MONTH = 2_592_000;
-export const HOURS_PER_MONTH = SECONDS_PER_MONTH / 3600;
+/** Of a month of 30 days. */
+export const HOURS_PER_MONTH = 720;
 
 export interface Charge {
   readonly bytes: number;

@@ -1,3 +1,5 @@
+import { isObject } from '../base/json.ts';
+
 /** Where a fact stands in a document: 1-based line. */
 export interface Place {
   readonly file: string;
@@ -48,6 +50,12 @@ export interface ModelFinding {
   readonly at: Place;
 }
 
+/** A type of a container, by their names. */
+interface TypeName {
+  readonly container: string;
+  readonly type: string;
+}
+
 /** The parsed data-model document, and what the reader has to say about it. */
 export interface Model {
   readonly title: string;
@@ -55,3 +63,21 @@ export interface Model {
   readonly containers: readonly Container[];
   readonly findings: readonly ModelFinding[];
 }
+
+export const containerOf = ({ containers }: Model, name: string | undefined): Container | undefined =>
+  containers.find((container) => container.name === name);
+
+/** None where the document doesn't design the container. */
+export const keyPathsOf = (model: Model, name: string): readonly string[] =>
+  containerOf(model, name)?.partitionKey ?? [];
+
+/** None where the document doesn't have the type. */
+export const examplesOf = (model: Model, of: TypeName | undefined): DocumentType['examples'] =>
+  containerOf(model, of?.container)?.types.find(({ name }) => name === of?.type)?.examples ?? [];
+
+/** What a document has at a path such as a key level's, `/address/city`. */
+export const valueAt = (document: unknown, path: string): unknown =>
+  path
+    .split('/')
+    .slice(1)
+    .reduce((part, name) => (isObject(part) ? part[name] : undefined), document);

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
-import { checkPipeline } from '../definition/check-pipeline.ts';
+import { checkPipeline } from '../definition/check/check-pipeline.ts';
 import type { Finding } from '../definition/specs.ts';
-import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/plan.ts';
+import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/plan/plan.ts';
 import { factsOf } from '../model/rules/index.ts';
 import { n } from '../model/rules/rule.ts';
 import { type Deployed, againstDeployed, sayDeployed } from './plan-deployed.ts';

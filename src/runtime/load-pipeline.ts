@@ -21,7 +21,7 @@ export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
   if (built) return { folder, pipeline, modelFile, model: built };
   const model = await loadModel(modelFile);
   // Readers and rules are imported where they are used: a function app that was built starts without them.
-  const { checkPipeline } = await import('../definition/check-pipeline.ts');
+  const { checkPipeline } = await import('../definition/check/check-pipeline.ts');
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
   refuse('pipeline-wrong', `The pipeline in ${folder} does not fit its model`, errors);
   await holdContract(folder, modelFile);

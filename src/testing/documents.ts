@@ -1,5 +1,5 @@
 import type { Doc } from '../definition/specs.ts';
-import { ownFields } from '../definition/recompute.ts';
+import { ownFields } from '../definition/oracle/recompute.ts';
 import { canonical } from '../base/json.ts';
 
 /** Documents by container, each with its `id` and `type`. */

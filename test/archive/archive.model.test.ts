@@ -8,7 +8,7 @@ import { verifyArchive } from '../../src/archive/verify.ts';
 import { canonical } from '../../src/base/json.ts';
 import { connect } from '../../src/cosmos/connect.ts';
 import type { AggregateSpec, ArchiveSpec, Doc } from '../../src/definition/specs.ts';
-import { recompute, visible } from '../../src/definition/recompute.ts';
+import { recompute, visible } from '../../src/definition/oracle/recompute.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/aggregate-runner.ts';

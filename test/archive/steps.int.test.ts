@@ -5,7 +5,7 @@ import { enlist, readManifest } from '../../src/archive/manifests.ts';
 import { RESTORING } from '../../src/archive/placeholder.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Selection } from '../../src/archive/types.ts';
-import { visible } from '../../src/definition/recompute.ts';
+import { visible } from '../../src/definition/oracle/recompute.ts';
 import type { Identity } from '../../src/feed/reading/change.ts';
 import { Entries } from '../../src/projections/archive/entries.ts';
 import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { judge } from '../../src/archive/verdict.ts';
-import { archive } from '../../src/definition/archive.ts';
+import { archive } from '../../src/definition/builders/archive.ts';
 import type { Doc } from '../../src/definition/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 

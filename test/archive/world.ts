@@ -13,7 +13,7 @@ import { canonical } from '../../src/base/json.ts';
 import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
-import { visible } from '../../src/definition/recompute.ts';
+import { visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
 import type { Runner } from '../../src/projections/runner.ts';

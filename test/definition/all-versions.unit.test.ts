@@ -1,7 +1,7 @@
 // What of a declaration is refused because a container is read by its all-versions feed.
 import { expect, test } from 'vitest';
 import { aggregate, archive, definePipeline, model, source } from 'millrace';
-import { checkPipeline } from '../../src/definition/check-pipeline.ts';
+import { checkPipeline } from '../../src/definition/check/check-pipeline.ts';
 import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
 import type { Shop } from '../fixtures/shop/model.types.ts';
 import { SHOP } from '../support/stage.ts';

@@ -7,13 +7,13 @@ import { load as loadStorefront, now } from '../../examples/storefront/workload.
 import storefront from '../../examples/storefront/pipeline.ts';
 import telemetry from '../../examples/telemetry/pipeline.ts';
 import { load as loadTelemetry } from '../../examples/telemetry/workload.ts';
-import { checkPipeline } from '../../src/definition/check-pipeline.ts';
+import { checkPipeline } from '../../src/definition/check/check-pipeline.ts';
 import { parseDate } from '../../src/definition/date.ts';
 import type { Doc, SourceRef } from '../../src/definition/specs.ts';
 import type { EventStep, Load, Step } from '../../src/definition/workload.ts';
 import { modelPath } from '../../src/definition/model-ref.ts';
-import { recomputeEmbeds } from '../../src/definition/recompute-embeds.ts';
-import { recompute, rowKey, visible } from '../../src/definition/recompute.ts';
+import { recomputeEmbeds } from '../../src/definition/oracle/recompute-embeds.ts';
+import { recompute, rowKey, visible } from '../../src/definition/oracle/recompute.ts';
 import type { Model } from '../../src/model/model.ts';
 import { readModel } from '../../src/model/reader/read.ts';
 import { generateTypes } from '../../src/model/types/generate.ts';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readAirports, readFlights } from '../../examples/flights/input.ts';
 import pipeline from '../../examples/flights/pipeline.ts';
 import type { Doc } from '../../src/definition/specs.ts';
-import { recompute } from '../../src/definition/recompute.ts';
+import { recompute } from '../../src/definition/oracle/recompute.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 

@@ -1,7 +1,7 @@
 // A version that is built from a history of which a part has left for the archive.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AggregateSpec, Doc, Pipeline } from '../../src/definition/specs.ts';
-import { recompute } from '../../src/definition/recompute.ts';
+import { recompute } from '../../src/definition/oracle/recompute.ts';
 import { type App, compose } from '../../src/runtime/compose.ts';
 import { migrate } from '../../src/operations/containers/migrate.ts';
 import { sweep } from '../../src/operations/archive/sweep.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveSearch } from '../../examples/storefront/search/server.ts';
 import { searchIndex } from '../../examples/storefront/search/sink.ts';
 import type { Doc, Effect, EmbedSpec, ReactSpec } from '../../src/definition/specs.ts';
-import { recomputeRows } from '../../src/definition/recompute-rows.ts';
+import { recomputeRows } from '../../src/definition/oracle/recompute-rows.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Change } from '../../src/feed/reading/change.ts';

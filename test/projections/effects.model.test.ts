@@ -5,7 +5,7 @@ import { MillraceError } from '../../src/base/errors.ts';
 import { canonical } from '../../src/base/json.ts';
 import { type Entry, SinkRefusal } from '../../src/index.ts';
 import { type Doc, type Effect, projectionId } from '../../src/definition/specs.ts';
-import { recomputeRows } from '../../src/definition/recompute-rows.ts';
+import { recomputeRows } from '../../src/definition/oracle/recompute-rows.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { reactRunner } from '../../src/projections/react/react-runner.ts';
 import { Poison } from '../../src/projections/runner.ts';

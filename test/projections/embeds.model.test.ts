@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
 import { mapSettled } from '../../src/base/map-settled.ts';
 import type { Doc, EmbedSpec, SourceRef, SourceRules } from '../../src/definition/specs.ts';
-import { recomputeEmbeds } from '../../src/definition/recompute-embeds.ts';
+import { recomputeEmbeds } from '../../src/definition/oracle/recompute-embeds.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { embedRunner } from '../../src/projections/embed/embed-runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';

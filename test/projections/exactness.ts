@@ -4,7 +4,7 @@ import { canonical } from '../../src/base/json.ts';
 import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../src/definition/specs.ts';
 import { isEmptied } from '../../src/definition/emptied.ts';
 import { timeWindow } from '../../src/definition/time-window.ts';
-import { recompute, visible } from '../../src/definition/recompute.ts';
+import { recompute, visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';

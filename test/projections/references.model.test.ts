@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
 import type { Doc, ReferenceSpec, SourceRef, SourceRules } from '../../src/definition/specs.ts';
-import { recompute, visible } from '../../src/definition/recompute.ts';
+import { recompute, visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { referenceRunner } from '../../src/projections/reference/reference-runner.ts';
 import { Random } from '../support/random.ts';

@@ -1,7 +1,7 @@
 import type { Database } from '@azure/cosmos';
 import { canonical, isObject } from '../../base/json.ts';
 import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../definition/specs.ts';
-import { visible } from '../../definition/recompute.ts';
+import { visible } from '../../definition/oracle/recompute.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { plural, table } from '../../operations/table.ts';

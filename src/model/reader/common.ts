@@ -3,7 +3,7 @@ import { UsageError } from '../../base/errors.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import type { ShardMapping, Text } from '../documents.ts';
 import { tooDeepAt } from './depth.ts';
-import { type Section, lineOf, outline, within } from './outline.ts';
+import { type Section, lineOf, outline, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { hasColumns, column, plainText, tablesOf } from './tables.ts';
 import { waiversOf } from './waivers.ts';
@@ -62,8 +62,7 @@ function shardsOf(root: Section, text: string, file: string): { shards: ShardMap
       if (block.type !== 'list' || block.ordered !== true) continue;
       for (const item of block.children) {
         const at: Place = { file, line: lineOf(item) };
-        const { start, end } = item.children[0]?.position ?? {};
-        shardPlan.push({ text: plainText(text.slice(start?.offset ?? 0, end?.offset ?? 0)), at });
+        shardPlan.push({ text: plainText(sourceOf(item.children[0], text)), at });
       }
     }
   }

@@ -1,7 +1,7 @@
 // One container from its section. What is said of it elsewhere (indexing) comes in before `finish`.
 import { isObject } from '../../base/json.ts';
 import type { Container, ContainerFact, DocumentType, Place } from '../model.ts';
-import { type Fact, factsOf } from './facts.ts';
+import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
@@ -48,7 +48,7 @@ export class ContainerDraft {
     this.line = section.line;
     this.#findings = findings;
     for (const part of within(section)) {
-      const { facts, loose } = factsOf(part.blocks, source);
+      const { facts, loose } = labelledFacts(part.blocks, source);
       for (const fence of loose) {
         const content = contentOf(fence, findings);
         if (content) this.#content(content);

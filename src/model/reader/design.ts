@@ -8,9 +8,8 @@ import { isMapping, mappingRow } from './mapping.ts';
 import { type Section, within } from './outline.ts';
 import { isProjections, projectionDerivedFrom, projectionFromBullets, projectionOf } from './projections.ts';
 import { type ReadModel, readDrafts } from './read.ts';
-import { sectionNameOf } from './sections.ts';
+import { sectionNameOf, sectionsNamed } from './sections.ts';
 import { parsed, readDocument } from './source.ts';
-import { sectionsNamed } from './prose.ts';
 import { tablesOf } from './tables.ts';
 
 /** Throws what `readDocument` and `parseModel` throw. `known` are the ids that "all patterns" means. */

@@ -1,6 +1,6 @@
 // What a JSON fence of a container is, told by its content: examples, an indexing policy, composites, a key definition.
 import { isObject } from '../../base/json.ts';
-import type { Fence } from './facts.ts';
+import type { Fence } from './labelled-facts.ts';
 import type { Findings } from './findings.ts';
 import { type Element, readJson } from './json.ts';
 import { composites } from './values.ts';

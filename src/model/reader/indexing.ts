@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json.ts';
 import type { StatedIndex } from '../documents.ts';
 import type { IndexingPolicy, Place } from '../model.ts';
-import type { Fact } from './facts.ts';
+import type { Fact } from './labelled-facts.ts';
 import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
 import { composites, indexPaths, statedPaths } from './values.ts';

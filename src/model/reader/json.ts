@@ -1,6 +1,6 @@
 // JSON as people write it into Markdown: comments, trailing commas, `...`, a list without its brackets.
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
-import type { Fence } from './facts.ts';
+import type { Fence } from './labelled-facts.ts';
 
 export interface Element {
   readonly value: unknown;

@@ -1,4 +1,4 @@
-// What the documents' headings and bullets are called: the template's words, the drift seen in real ones, and Chinese.
+// What the bullets of a container are called: the template's words, the drift seen in real ones, and Chinese.
 
 /** Words alone, in lower case: numbering, emoji, punctuation and markup fall away. */
 export const normalised = (text: string): string =>
@@ -7,29 +7,6 @@ export const normalised = (text: string): string =>
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .replaceAll(/^(\s*\d+\s)+/g, '')
     .trim();
-
-/** Sections of the data-model document by the words their headings contain. */
-const SECTIONS = {
-  philosophy: ['design philosophy', '设计理念'],
-  aggregates: ['aggregate design decisions', 'aggregate design', '聚合设计'],
-  containers: [
-    'container designs',
-    'container design',
-    'containers design',
-    'container schemas',
-    'container schema',
-    'container definitions',
-    '容器设计',
-  ],
-  indexing: ['indexing strategy', 'indexing policy', 'indexing policies', '索引策略'],
-  mapping: ['access pattern mapping', 'access patterns mapping', 'solved patterns', '访问模式映射'],
-  projections: ['change feed projections', '变更源投影'],
-  hotPartitions: ['hot partition', '热分区'],
-  tradeOffs: ['trade offs', 'tradeoffs', '权衡'],
-  distribution: ['global distribution', '全局分布'],
-  validation: ['validation results', 'validation checklist', '验证'],
-} as const satisfies Record<string, readonly string[]>;
-export type SectionName = keyof typeof SECTIONS;
 
 /** Bullets of a container, by their whole label. `ignored` ones are known but say nothing that is read yet. */
 const LABELS = {
@@ -72,7 +49,8 @@ const LABELS = {
 } as const satisfies Record<string, readonly string[]>;
 export type LabelName = keyof typeof LABELS;
 
-const find = <K extends string>(
+/** The name in a table that has a synonym which fits. */
+export const nameIn = <K extends string>(
   table: Record<K, readonly string[]>,
   matches: (synonym: string) => boolean,
 ): K | undefined => {
@@ -80,14 +58,7 @@ const find = <K extends string>(
   return undefined;
 };
 
-export function sectionName(title: string): SectionName | undefined {
-  const words = ` ${normalised(title)} `;
-  return find<SectionName>(SECTIONS, (synonym) =>
-    /[a-z]/.test(synonym) ? words.includes(` ${synonym} `) : words.includes(synonym),
-  );
-}
-
 export const labelName = (label: string): LabelName | undefined => {
   const words = normalised(label);
-  return find<LabelName>(LABELS, (synonym) => synonym === words);
+  return nameIn<LabelName>(LABELS, (synonym) => synonym === words);
 };

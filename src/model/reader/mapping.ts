@@ -1,6 +1,6 @@
 // The rows of "Access Pattern Mapping".
 import type { Mapping, Operation } from '../documents.ts';
-import { patternId, patternIds } from './pattern-ids.ts';
+import { patternIds } from './pattern-ids.ts';
 import { quantities } from './quantity.ts';
 import { queryOf } from './sql.ts';
 import { type Row, type Table, column, hasColumns } from './tables.ts';
@@ -12,7 +12,7 @@ export const isMapping = (table: Table): boolean =>
 export function mappingRow(row: Row, names: readonly string[], known: readonly string[]): Mapping | undefined {
   const printed = column(row, ['pattern', 'pattern id', 'id', '模式']) ?? '';
   const ids = patternIds(printed, known);
-  if (ids.length === 0 || (patternId(printed) === undefined && ids.length === 0)) return undefined;
+  if (ids.length === 0) return undefined;
   const containerText =
     column(row, ['containers indexes', 'container', 'containers', 'container index', '容器 索引', '容器']) ?? '';
   const operationText = column(row, ['cosmos db operations', 'operations', 'operation', '操作']) ?? '';
@@ -89,6 +89,7 @@ function containersOf(text: string, names: readonly string[]): { containers: str
       names.find((name) => name.toLowerCase() === word.toLowerCase()) ??
       names.find((name) => part.toLowerCase().includes(name.toLowerCase()) && !/^blob/i.test(part));
     if (known !== undefined) containers.push(known);
+    // A part after the first may be a remark: it names a container only where it is quoted or capitalised.
     else if (
       !NO_CONTAINER.test(word) &&
       (index === 0 || part.trimStart().startsWith('`') || /^[A-Z]/.test(word)) &&
@@ -96,6 +97,5 @@ function containersOf(text: string, names: readonly string[]): { containers: str
     )
       unknown.push(word);
   }
-  // A part after the first names no container where one is found already, unless it is quoted or capitalised alone.
   return { containers: [...new Set(containers)], unknown: [...new Set(unknown)] };
 }

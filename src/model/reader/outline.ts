@@ -1,5 +1,5 @@
 // The document as a tree of sections over the Markdown syntax tree, so that fences hide headings and every fact has a line.
-import type { Heading, Nodes, RootContent } from 'mdast';
+import type { Heading, Nodes, Paragraph, RootContent } from 'mdast';
 import { toString } from 'mdast-util-to-string';
 import { parseMarkdown } from './markdown.ts';
 
@@ -46,6 +46,22 @@ function heading(node: Heading): Section {
     blocks: [],
     sections: [],
   };
+}
+
+/** A node's source: the parser's own text would lose backticks. Empty for one that isn't there. */
+export const sourceOf = (node: Nodes | undefined, source: string): string =>
+  source.slice(node?.position?.start.offset ?? 0, node?.position?.end.offset ?? 0);
+
+/** The parts of a paragraph, each with the line that it begins in. */
+export function partsOf(node: Paragraph, source: string, separator: RegExp): { text: string; line: number }[] {
+  let line = lineOf(node);
+  return sourceOf(node, source)
+    .split(separator)
+    .map((text) => {
+      const part = { text: text.trim(), line };
+      line += text.split('\n').length;
+      return part;
+    });
 }
 
 export const lineOf = (node: Nodes): number => node.position?.start.line ?? 1;

@@ -1,15 +1,15 @@
 // A document's text in pieces, each with its line, its heading and its bold label: what rules about wording read.
-import type { List, ListItem, Nodes, Paragraph, RootContent } from 'mdast';
-import type { Check, Prose, Text } from '../documents.ts';
+import type { List, ListItem, Paragraph, RootContent } from 'mdast';
+import type { Check, Prose, SectionHeading, Text } from '../documents.ts';
 import { sectionNameOf } from './sections.ts';
-import { type Section, lineOf, within } from './outline.ts';
+import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
 import { plainText, cut } from './tables.ts';
 
 const LABEL = /^\*\*(?<bold>[^*]{1,80}?)\s*[::]?\s*\*\*\s*[::]?\s*(?<value>[^]*)$/u;
 
 export interface Pieces {
   readonly prose: Prose[];
-  readonly headings: { text: string; section: string | undefined; at: { file: string; line: number } }[];
+  readonly headings: SectionHeading[];
   readonly checks: Check[];
   readonly sql: Text[];
 }
@@ -22,7 +22,7 @@ export function piecesOf(root: Section, source: string, file: string): Pieces {
 
 class ProseReader implements Pieces {
   readonly prose: Prose[] = [];
-  readonly headings: Pieces['headings'] = [];
+  readonly headings: SectionHeading[] = [];
   readonly checks: Check[] = [];
   readonly sql: Text[] = [];
   readonly #source: string;
@@ -70,7 +70,7 @@ class ProseReader implements Pieces {
       return;
     }
     const nested = rest.flatMap((child) =>
-      child.type === 'list' ? child.children.map((sub) => this.#slice(sub)) : [],
+      child.type === 'list' ? child.children.map((sub) => sourceOf(sub, this.#source)) : [],
     );
     const own = this.#lines(first);
     for (const [index, part] of own.entries()) {
@@ -106,21 +106,6 @@ class ProseReader implements Pieces {
 
   /** Bold-labelled lines of one paragraph are pieces of their own. */
   #lines(node: Paragraph): { text: string; line: number }[] {
-    let line = lineOf(node);
-    return this.#slice(node)
-      .split(/\r\n?|\n(?=\s*\*\*)/)
-      .map((text) => {
-        const part = { text: text.trim(), line };
-        line += text.split('\n').length;
-        return part;
-      });
-  }
-
-  #slice(node: Nodes): string {
-    return this.#source.slice(node.position?.start.offset ?? 0, node.position?.end.offset ?? 0);
+    return partsOf(node, this.#source, /\r\n?|\n(?=\s*\*\*)/);
   }
 }
-
-/** The tree's sections of one name, in order, each with all that stands under it and has no other name. */
-export const sectionsNamed = (root: Section, name: string): Section[] =>
-  [...within(root)].filter((section) => section.depth > 0 && sectionNameOf(section.title) === name);

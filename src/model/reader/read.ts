@@ -3,13 +3,13 @@ import type { StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
 import { ContainerDraft } from './container.ts';
-import { factsOf } from './facts.ts';
+import { labelledFacts } from './labelled-facts.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
-import { normalised, sectionName } from './labels.ts';
+import { normalised } from './labels.ts';
 import { type Section, within } from './outline.ts';
 import { parsed, readDocument } from './source.ts';
-import { sectionNameOf } from './sections.ts';
+import { sectionName, sectionNameOf } from './sections.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws what `readDocument` and `parseModel` throw. */
 export const readModel = async (path: string): Promise<Model> => parseModel(await readDocument(path), path);
@@ -19,8 +19,8 @@ export const readModel = async (path: string): Promise<Model> => parseModel(awai
  * Throws UsageError `not-a-model-document` where none of the sections occurs, `model-without-containers`, and
  * `document-too-deep`, `document-too-intricate` or `document-too-slow`.
  */
-// The Markdown parser drops a byte order mark but counts offsets without it: values would be cut one off.
 export const parseModel = (document: string, file: string): Model =>
+  // The Markdown parser drops a byte order mark but counts offsets without it: values would be cut one off.
   parsed(document, file, () => readDrafts(document.replace(/^\uFEFF/, ''), file).model);
 
 export interface ReadModel {
@@ -116,7 +116,7 @@ function indexingElsewhere(
   );
   const roots = all.filter((section) => sectionName(section.title) === 'indexing' && !inside.has(section));
   for (const section of new Set(roots.flatMap((root) => [...within(root)]))) {
-    const { facts, loose } = factsOf(section.blocks, text);
+    const { facts, loose } = labelledFacts(section.blocks, text);
     const named = (words: string) =>
       drafts.find(({ name }) => ` ${normalised(words)} `.includes(` ${normalised(name)} `));
     const stated = facts.find((fact) => fact.name === 'container');

@@ -1,6 +1,31 @@
 // Sections of both documents by the words of their headings: the template's, those of real ones, and Chinese.
-import { normalised, sectionName } from './labels.ts';
+import { nameIn, normalised } from './labels.ts';
+import { type Section, within } from './outline.ts';
 
+/** Sections of the data-model document by the words their headings contain. */
+const DATA_MODEL = {
+  philosophy: ['design philosophy', '设计理念'],
+  aggregates: ['aggregate design decisions', 'aggregate design', '聚合设计'],
+  containers: [
+    'container designs',
+    'container design',
+    'containers design',
+    'container schemas',
+    'container schema',
+    'container definitions',
+    '容器设计',
+  ],
+  indexing: ['indexing strategy', 'indexing policy', 'indexing policies', '索引策略'],
+  mapping: ['access pattern mapping', 'access patterns mapping', 'solved patterns', '访问模式映射'],
+  projections: ['change feed projections', '变更源投影'],
+  hotPartitions: ['hot partition', '热分区'],
+  tradeOffs: ['trade offs', 'tradeoffs', '权衡'],
+  distribution: ['global distribution', '全局分布'],
+  validation: ['validation results', 'validation checklist', '验证'],
+} as const satisfies Record<string, readonly string[]>;
+type SectionName = keyof typeof DATA_MODEL;
+
+/** Those of the requirements. */
 const REQUIREMENTS = {
   overview: ['application overview', 'app overview', '应用概述', '应用程序概述', '应用概览'],
   patterns: ['access patterns analysis', 'access pattern analysis', 'access patterns', '访问模式分析', '访问模式'],
@@ -17,19 +42,25 @@ const REQUIREMENTS = {
   checklist: ['validation checklist', '验证清单', '验证检查'],
 } as const satisfies Record<string, readonly string[]>;
 
-const SHARED = { shards: ['shard map', 'shard maps', '分片映射'] } as const satisfies Record<string, readonly string[]>;
+/** Sections that both documents may have. */
+const SHARED = { shards: ['shard map', 'shard maps', '分片映射'], checklist: REQUIREMENTS.checklist } as const;
 
-const find = (table: Record<string, readonly string[]>, title: string): string | undefined => {
+/** The section of a table whose words a heading contains; Chinese has no spaces between words. */
+function sectionIn<K extends string>(table: Record<K, readonly string[]>, title: string): K | undefined {
   const words = ` ${normalised(title)} `;
-  return Object.keys(table).find((name) =>
-    table[name]?.some((synonym) => (/[a-z]/.test(synonym) ? words.includes(` ${synonym} `) : words.includes(synonym))),
-  );
-};
+  return nameIn(table, (synonym) => words.includes(/[a-z]/.test(synonym) ? ` ${synonym} ` : synonym));
+}
+
+/** Sections that make a document one of a data model. */
+export const sectionName = (title: string): SectionName | undefined => sectionIn<SectionName>(DATA_MODEL, title);
 
 /** Sections that make a document one of requirements. */
-export const requirementsSection = (title: string): string | undefined => find(REQUIREMENTS, title);
+export const requirementsSection = (title: string): string | undefined => sectionIn(REQUIREMENTS, title);
 
-/** The name of a section in either document; those of the data model win, except the checklist that both have. */
+/** The name of a section in either document; of those that only one has, the data model's win. */
 export const sectionNameOf = (title: string): string | undefined =>
-  find(SHARED, title) ??
-  (find({ checklist: REQUIREMENTS.checklist }, title) || (sectionName(title) ?? requirementsSection(title)));
+  sectionIn(SHARED, title) ?? sectionName(title) ?? requirementsSection(title);
+
+/** The tree's sections of one name, in order, each with all that stands under it and has no other name. */
+export const sectionsNamed = (root: Section, name: string): Section[] =>
+  [...within(root)].filter((section) => section.depth > 0 && sectionNameOf(section.title) === name);

@@ -1,6 +1,6 @@
 // Where the rows of a section's tables begin and end in the text, for changing them and nothing else.
 import { outline } from './outline.ts';
-import { sectionsNamed } from './prose.ts';
+import { sectionsNamed } from './sections.ts';
 import { isProjections } from './projections.ts';
 import { tablesOf } from './tables.ts';
 

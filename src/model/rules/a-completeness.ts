@@ -3,12 +3,11 @@ import type { Pattern } from '../documents.ts';
 import { near } from '../../base/near.ts';
 import { quantities } from '../reader/quantity.ts';
 import { sum } from './facts.ts';
-import { type Rule, SOURCES, missing, n, quoted, noDesign, noPatterns } from './rule.ts';
+import { type Rule, DESIGN, MAPPING, PATTERNS, SOURCES, missing, n, noDesign, quoted, say } from './rule.ts';
 
 /** Read or written, with the writes of both documents' words. */
 const isWrite = ({ type }: Pattern): boolean => type === 'write';
 const peaks = (patterns: readonly Pattern[]): number => sum(patterns.map(({ rate }) => rate?.peak ?? 0));
-const say = ({ printed, description }: Pattern): string => `${printed} "${quoted(description)}"`;
 
 export const AGREEMENT: readonly Rule[] = [
   {
@@ -18,11 +17,8 @@ export const AGREEMENT: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'Throughput, hot keys and cost are all sums over rates; a pattern without one is left out of each of them. It fails where the cell is empty, a placeholder such as `TBD` or `[…]`, or holds no number, and warns where the average is above the peak.',
     mend: 'Write peak and average, `50/20`, or one figure, `500 RPS`; estimate it with the owner of the feature.',
-    *check({ requirements, patterns }) {
-      if (!requirements || patterns.length === 0) {
-        yield noPatterns;
-        return;
-      }
+    needs: [PATTERNS],
+    *check({ patterns }) {
       for (const pattern of patterns) {
         const { peak, average } = pattern.rate ?? {};
         if (peak !== undefined && average !== undefined && average > peak)
@@ -49,12 +45,9 @@ export const AGREEMENT: readonly Rule[] = [
     source: `${SOURCES.seed}; its upstream template`,
     why: 'A pattern that no row of the mapping serves was forgotten, and a reference to a pattern that isn’t there points at nothing. It fails for an id given twice, one without a mapping row, and one that is only referred to.',
     mend: 'Number patterns once, in the requirements; give each a row under "Access Pattern Mapping".',
+    needs: [PATTERNS],
     *check(facts) {
-      const { requirements, design, patterns } = facts;
-      if (!requirements || patterns.length === 0) {
-        yield noPatterns;
-        return;
-      }
+      const { design, patterns } = facts;
       const seen = new Map<string, Pattern>();
       for (const pattern of patterns) {
         const before = seen.get(pattern.id);
@@ -108,16 +101,13 @@ export const AGREEMENT: readonly Rule[] = [
     source: 'the modelling prompt’s upstream template',
     why: 'A row whose container isn’t designed can’t be built. Names are compared without case and backticks.',
     mend: 'Correct the name, or design the container.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
-      if (facts.design.mapping.length === 0) {
+      if (facts.mapping.length === 0) {
         yield missing('the access pattern mapping');
         return;
       }
-      for (const row of facts.design.mapping) {
+      for (const row of facts.mapping) {
         for (const name of row.unknown)
           yield {
             message: `Row ${row.printed} uses container ${name}, which has no design`,
@@ -128,7 +118,7 @@ export const AGREEMENT: readonly Rule[] = [
           yield { message: `Row ${row.printed} names no container`, at: row.at };
       }
       const names = facts.containers.map(({ container }) => container.name);
-      for (const { text, at } of facts.design.headings) {
+      for (const { text, at } of facts.design?.headings ?? []) {
         const head = /^([\p{L}_][\w-]*) container\b/iu.exec(text)?.[1];
         if (head === undefined || names.some((name) => name.toLowerCase() === head.toLowerCase())) continue;
         const best = near(head, names);
@@ -149,15 +139,8 @@ export const AGREEMENT: readonly Rule[] = [
     source: `${SOURCES.seed}; its upstream template`,
     why: 'A container that is only read stays empty, and one that is only written is for nobody: mostly a pattern was forgotten. Projections count: a sink is written by its projection, a source is read by it.',
     mend: 'Add the missing pattern, or take the container away.',
+    needs: [DESIGN, MAPPING],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
-      if (facts.accesses.length === 0) {
-        yield missing('the access pattern mapping');
-        return;
-      }
       for (const detail of facts.containers) {
         const own = facts.accesses.filter((access) => access.detail === detail);
         const [reads, writes] = [own.filter(({ write }) => !write), own.filter(({ write }) => write)];
@@ -237,10 +220,7 @@ export const AGREEMENT: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'The total in "Scale" and the sum of the table come from the same people; 20 % apart means that a pattern is missing or a figure is wrong.',
     mend: 'Correct the one that is wrong.',
-    *check({ requirements, patterns }) {
-      const scale = requirements?.prose.find(
-        ({ section, label }) => section === 'overview' && /scale|规模/i.test(label ?? ''),
-      );
+    *check({ scale, patterns }) {
       if (!scale) {
         yield missing('Scale in the application overview');
         return;
@@ -283,9 +263,7 @@ export const AGREEMENT: readonly Rule[] = [
     why: 'Partitions, and with them the cost of every cross-partition query, follow from the size. It fails where the total in the requirements and the containers’ sizes differ more than twice. Where an archive takes data out, the containers may hold less.',
     mend: 'State the size of each container as `- **Size**: 12 GB`, and the total under Scale.',
     *check(facts) {
-      const scale = facts.requirements?.prose.find(
-        ({ section, label }) => section === 'overview' && /scale|规模/i.test(label ?? ''),
-      );
+      const { scale } = facts;
       const total = quantities(scale?.text ?? '').find(({ unit }) => unit === 'gb' || unit === 'tb');
       if (!scale || !total) {
         yield missing('a total size under Scale');

@@ -2,14 +2,11 @@
 import { HOURS_PER_MONTH } from '../estimate.ts';
 import type { ContainerDetail, Text } from '../documents.ts';
 import { quantities } from '../reader/quantity.ts';
-import { type Access, type Facts, figures, sum, written } from './facts.ts';
-import { type Rule, SOURCES, missing, n, noDesign } from './rule.ts';
+import { type Facts, figures, sum, written } from './facts.ts';
+import { type Rule, DESIGN, MAPPING, SOURCES, missing, n } from './rule.ts';
 
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
-
-const crossing = (facts: Facts): Access[] =>
-  facts.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));
 
 /** Regions named in the distribution section, at least one. */
 function regions({ design }: Facts): { count: number; at: Text['at'] } | undefined {
@@ -61,16 +58,9 @@ export const COST: readonly Rule[] = [
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}: avoid above 30,000 RU/s or 100 GB`,
     why: 'It warns where a query crosses more than one partition 10 times a second or more (a setting), and fails from 100 partitions on.',
     mend: 'Derive a container keyed by what the query knows: a copy, kept fresh from the change feed.',
+    needs: [DESIGN, MAPPING],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
-      if (facts.accesses.length === 0) {
-        yield missing('the access pattern mapping');
-        return;
-      }
-      for (const { row, detail, peak } of crossing(facts)) {
+      for (const { row, detail, peak } of facts.crossing) {
         const partitions = facts.partitions(detail);
         if (partitions < 2) continue;
         if (partitions >= 100)
@@ -97,11 +87,8 @@ export const COST: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'The load is Σ peak RPS × RU over the patterns of the mapping, what projections write, and the reading of the feed. It fails above the declared maximum and warns above 70 % of it (a setting), where bursts are throttled.',
     mend: 'Raise the maximum, or spread the load.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const max = detail.container.throughput?.max;
         const terms = facts.load(detail);
@@ -129,11 +116,8 @@ export const COST: readonly Rule[] = [
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Provision autoscale throughput')}`,
     why: 'The floor of autoscale is a tenth of the maximum; the maximum is 1,000 RU/s at least, in steps of 1,000, and 10 RU/s for each GB stored.',
     mend: 'Write the range that the service gives.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const scaled = facts.containers.filter(({ container }) => container.throughput?.kind === 'autoscale');
       if (scaled.length === 0) {
         yield missing('a container with autoscale');
@@ -174,11 +158,8 @@ export const COST: readonly Rule[] = [
     source: LIMITS,
     why: 'The service refuses anything else.',
     mend: 'Write a value that can be set.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const manual = facts.containers.filter(({ container }) => container.throughput?.kind === 'manual');
       if (manual.length === 0) {
         yield missing('a container with manual throughput');
@@ -203,11 +184,8 @@ export const COST: readonly Rule[] = [
     source: `${SOURCES.seed}: 2,592,000 s a month; ${SOURCES.microsoft('Understand your Azure Cosmos DB bill')}: by the hour`,
     why: 'A month is 720 hours, billed for each 100 RU/s. The price is a setting or stated in the documents, never built in. The upstream prompt’s "$0.008/RU per hour" is a hundred times too much: that is the price of 100 RU/s.',
     mend: 'Work it out again; `millrace model cost --price` shows each term.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const { text, at } of facts.prose) {
         if (/[$€£]\s?0\.0\d*\s*(\/|per )\s*RU\b(?!\/s)/i.test(text))
           yield {
@@ -277,11 +255,8 @@ export const COST: readonly Rule[] = [
     source: SOURCES.microsoft('Consistency levels in Azure Cosmos DB'),
     why: 'They read from two replicas.',
     mend: 'Double the reads’ RU, or read with session consistency.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const strong = facts.containers.flatMap((detail) => {
         const level = facts.labelled(detail, /consistency|一致性/i);
         return level && /^\W*(strong|bounded)/i.test(level.text) ? [{ detail, at: level.at }] : [];
@@ -334,11 +309,8 @@ export const COST: readonly Rule[] = [
     source: SOURCES.microsoft('Azure Cosmos DB serverless account type'),
     why: 'Serverless has one region, 1 TB a container, no provisioned RU/s, and 5,000 RU/s a partition that fall to 1,000 as data grows.',
     mend: 'Provision throughput, or stay under the limits.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const found = serverless(facts);
       if (found.length === 0) {
         yield missing('a serverless container');

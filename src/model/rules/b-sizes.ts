@@ -2,7 +2,7 @@
 import { chargeOf } from '../estimate.ts';
 import type { Operation } from '../documents.ts';
 import { type Access, type Facts } from './facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, n, noDesign } from './rule.ts';
+import { type Rule, type Verdict, DESIGN, SOURCES, missing, n } from './rule.ts';
 
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -17,10 +17,6 @@ const stated = (facts: Facts, operation: Operation): Access[] =>
 
 /** Fails where less than half of the estimate is stated. */
 function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Verdict> {
-  if (!facts.design) {
-    yield noDesign;
-    return;
-  }
   const accesses = stated(facts, operation);
   if (accesses.length === 0) {
     yield noRu;
@@ -41,9 +37,6 @@ function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Ve
   }
 }
 
-const crossing = (facts: Facts): Access[] =>
-  facts.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));
-
 export const SIZES: readonly Rule[] = [
   {
     id: 'B1',
@@ -52,11 +45,8 @@ export const SIZES: readonly Rule[] = [
     source: `${SOURCES.seed}; ${LIMITS}`,
     why: 'An item may have 2 MB as UTF-8 JSON; above 1 MB the prompt’s upstream asks to split it, since every write costs RU for the whole.',
     mend: 'Move the part that grows into documents of its own under the same partition key, or into Blob Storage.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const { container, size } of facts.containers) {
         if (size.max > 1e6)
           yield {
@@ -75,6 +65,7 @@ export const SIZES: readonly Rule[] = [
     source: `${SOURCES.seed}; ${RU}: 1 KB 1 RU, 100 KB 10 RU`,
     why: 'A point read of 1 KB costs 1 RU, of 100 KB 10. It fails where less than half of the estimate for the document’s size is stated.',
     mend: 'Correct the RU, or the document’s size.',
+    needs: [DESIGN],
     check: (facts) => tooCheap(facts, 'point-read'),
   },
   {
@@ -84,6 +75,7 @@ export const SIZES: readonly Rule[] = [
     source: `${SOURCES.seed}; ${RU}: 1 KB 5 RU, 100 KB 50 RU without indexing`,
     why: 'Each indexed property adds to it. It fails where less than half of the estimate is stated.',
     mend: 'Correct the RU; measure it by the request charge of one create.',
+    needs: [DESIGN],
     check: (facts) => tooCheap(facts, 'create'),
   },
   {
@@ -107,6 +99,7 @@ export const SIZES: readonly Rule[] = [
     source: `${SOURCES.seed} (5 RU); Microsoft gives no number`,
     why: 'It fails where less than half of the estimate is stated.',
     mend: 'Correct the RU.',
+    needs: [DESIGN],
     check: (facts) => tooCheap(facts, 'delete'),
   },
   {
@@ -116,11 +109,8 @@ export const SIZES: readonly Rule[] = [
     source: `${SOURCES.seed} (2 to 5 RU); Microsoft’s capacity planner assumes 10`,
     why: 'A query that returns one document costs more than a point read of the same document.',
     mend: 'Correct the RU, or make it a point read by id and key.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const queries = stated(facts, 'query');
       if (queries.length === 0) {
         yield noRu;
@@ -143,11 +133,8 @@ export const SIZES: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'The figures for 1 KB are no constants. It fails where exactly those are stated for documents above 10 KB.',
     mend: 'Estimate with the real size.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       if (!facts.accesses.some((access) => access.stated)) {
         yield noRu;
         return;
@@ -178,12 +165,9 @@ export const SIZES: readonly Rule[] = [
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}`,
     why: 'Each physical partition has an index of its own that must be asked, found or not.',
     mend: 'Add 2.5 RU × partitions, or give the query a container whose key it knows.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
-      const accesses = crossing(facts).filter((access) => access.stated);
+      const accesses = facts.crossing.filter((access) => access.stated);
       if (accesses.length === 0) {
         yield missing('a cross-partition query with its RU');
         return;
@@ -207,11 +191,8 @@ export const SIZES: readonly Rule[] = [
     source: `${SOURCES.seed} (data alone); ${SOURCES.microsoft('Partitioning and horizontal scaling')}: data and throughput`,
     why: 'A physical partition holds 50 GB and serves 10,000 RU/s: max(⌈GB ÷ 50⌉, ⌈RU/s ÷ 10,000⌉, 1). The prompt counts data alone.',
     mend: 'Correct the count, or state the size and the throughput it follows from.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const said = facts.containers.flatMap((detail) => {
         for (const { text, at } of [...detail.prose, ...detail.hot]) {
           const count = /(\d[\d,]*)\s+physical partitions?/i.exec(text)?.[1];

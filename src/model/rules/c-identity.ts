@@ -1,22 +1,14 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
-import type { ContainerDetail, Prose, Text } from '../documents.ts';
-import { type Facts, sum, valueAt } from './facts.ts';
-import { type Missing, type Rule, SOURCES, missing, n, quoted, noDesign } from './rule.ts';
+import type { ContainerDetail } from '../documents.ts';
+import { type Facts, examplesIn, sum, valueAt } from './facts.ts';
+import { type Need, type Rule, DESIGN, SOURCES, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
-const KEY = /partition key|^pk$|分区键|分片键/i;
 
-const keyText = (facts: Facts, detail: ContainerDetail): Prose | undefined => facts.labelled(detail, KEY);
-const keyPlace = (facts: Facts, detail: ContainerDetail): Text['at'] => facts.place(detail, 'partitionKey');
-const examplesOf = ({ container }: ContainerDetail) => container.types.flatMap(({ examples }) => examples);
-
-/** Containers with several levels, or what it takes to look. */
-function hierarchicalKeys(facts: Facts): readonly ContainerDetail[] | Missing {
-  if (!facts.design) return noDesign;
-  const found = facts.containers.filter(({ container }) => container.partitionKey.length > 1);
-  return found.length === 0 ? missing('a hierarchical key') : found;
-}
+const hierarchical = ({ containers }: Facts): ContainerDetail[] =>
+  containers.filter(({ container }) => container.partitionKey.length > 1);
+const HIERARCHICAL: Need = { what: 'a hierarchical key', there: (facts) => hierarchical(facts).length > 0 };
 
 export const IDENTITY: readonly Rule[] = [
   {
@@ -26,18 +18,14 @@ export const IDENTITY: readonly Rule[] = [
     source: `${SOURCES.seed}; ${HPK}`,
     why: 'A filter that leaves the first level out asks every partition. Kind MultiHash and version 2 are what the service takes; the 20 GB then hold for the full path.',
     mend: 'Filter by the first level, or order the levels by what queries know.',
+    needs: [DESIGN, HIERARCHICAL],
     *check(facts) {
-      const hierarchical = hierarchicalKeys(facts);
-      if ('missing' in hierarchical) {
-        yield hierarchical;
-        return;
-      }
-      for (const detail of hierarchical) {
+      for (const detail of hierarchical(facts)) {
         const { name, partitionKey } = detail.container;
         if (partitionKey.length > 3)
           yield {
             message: `${name}: ${partitionKey.length} key levels; three is the most`,
-            at: keyPlace(facts, detail),
+            at: facts.place(detail, 'partitionKey'),
           };
         const [first = ''] = partitionKey;
         for (const { row } of facts.accesses.filter((access) => access.detail === detail)) {
@@ -64,13 +52,9 @@ export const IDENTITY: readonly Rule[] = [
     source: `${SOURCES.seed}; Microsoft’s list of limitations doesn't mention it`,
     why: 'The prompt says that hierarchical keys don’t work in serverless accounts. Microsoft’s list of limitations doesn’t have it, so this is a warning.',
     mend: 'Try it on an account, or provision throughput.',
+    needs: [DESIGN, HIERARCHICAL],
     *check(facts) {
-      const hierarchical = hierarchicalKeys(facts);
-      if ('missing' in hierarchical) {
-        yield hierarchical;
-        return;
-      }
-      for (const detail of hierarchical) {
+      for (const detail of hierarchical(facts)) {
         const mode = facts.labelled(detail, /throughput|capacity|吞吐量/i);
         if (mode && /serverless/i.test(mode.text))
           yield { message: `${detail.container.name} has a hierarchical key and is serverless`, at: mode.at };
@@ -84,25 +68,22 @@ export const IDENTITY: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'A key glued together as `tenant_user` needs code everywhere; a hierarchical key does the same, and a prefix of it can be queried.',
     mend: 'Say why the synthetic key is better here.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         if (detail.container.partitionKey.length !== 1) continue;
         const [path = ''] = detail.container.partitionKey;
-        const values = examplesOf(detail).map((example) => valueAt(example, path));
+        const values = examplesIn(detail.container).map((example) => valueAt(example, path));
         const glued =
           /_/.test(path.slice(2)) ||
           (values.length > 0 && values.every((value) => typeof value === 'string' && /^[^_]+_[^_]+_[^_]/.test(value)));
         if (
-          (glued || /synthetic|合成/i.test(keyText(facts, detail)?.text ?? '')) &&
+          (glued || /synthetic|合成/i.test(facts.keyText(detail)?.text ?? '')) &&
           !detail.prose.some(({ text }) => /hierarchical|\bHPK\b|层级/i.test(text))
         )
           yield {
             message: `${detail.container.name}: ${path} is a synthetic key, and nothing is said about a hierarchical one`,
-            at: keyPlace(facts, detail),
+            at: facts.place(detail, 'partitionKey'),
           };
       }
     },
@@ -114,11 +95,8 @@ export const IDENTITY: readonly Rule[] = [
     source: LIMITS,
     why: 'An id is a string of 1 to 1,023 bytes without / \\ # ?; a key value has 2,048 bytes at most.',
     mend: 'Escape or shorten them.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const { container } = detail;
         for (const { name, examples, at: place } of container.types) {
@@ -157,11 +135,8 @@ export const IDENTITY: readonly Rule[] = [
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
     why: 'Id and key together are unique. Unique key policies exist too, against what the prompt says: within one logical partition, fixed at creation, a missing value counting as null, 10 constraints and 16 paths at most. Nothing is unique across partitions.',
     mend: 'Reserve the value by a document whose key and id are the value, and write it first.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const wide =
         /(globally|system-wide) unique|unique (globally|across|over all|over the whole|in the whole|system-wide)|全局唯一/i;
       const reserved = facts.prose.some(({ text }) => /reserv|uniqueness document|lookup document|预留/i.test(text));

@@ -1,21 +1,16 @@
 // C1 to C7: partition keys and their load.
-import type { ContainerDetail, Prose, Text } from '../documents.ts';
+import type { ContainerDetail, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
-import { type Facts, valueAt } from './facts.ts';
-import { type Rule, SOURCES, missing, n, noDesign } from './rule.ts';
+import { type Facts, examplesIn, valueAt } from './facts.ts';
+import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
-const KEY = /partition key|^pk$|分区键|分片键/i;
-
-const keyText = (facts: Facts, detail: ContainerDetail): Prose | undefined => facts.labelled(detail, KEY);
-const keyPlace = (facts: Facts, detail: ContainerDetail): Text['at'] => facts.place(detail, 'partitionKey');
-const examplesOf = ({ container }: ContainerDetail) => container.types.flatMap(({ examples }) => examples);
 const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
 
 /** What is said of one container about hot keys: its entry, and its key's reasons. */
 const aboutKeys = (facts: Facts, detail: ContainerDetail): Text[] => [
   ...detail.hot,
-  ...[keyText(facts, detail)].filter((piece) => piece !== undefined),
+  ...[facts.keyText(detail)].filter((piece) => piece !== undefined),
 ];
 
 /** RU/s that are told of one key, without those named as the limit. */
@@ -55,11 +50,8 @@ export const KEYS: readonly Rule[] = [
     source: `${SOURCES.ours}; Microsoft’s migration tool checks the same`,
     why: 'A document without the key’s field lands under an undefined key, with all others like it.',
     mend: 'Add the field to the examples, or name the field they have.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const { container } = detail;
         if (container.types.every(({ examples }) => examples.length === 0))
@@ -73,8 +65,11 @@ export const KEYS: readonly Rule[] = [
             );
             yield {
               message: `${container.name}: key ${path}, but ${lacking.length} of ${examples.length} examples of ${name} have none${others.length > 0 ? ` (they have ${others.join(', ')})` : ''}`,
-              at: lacking.length === examples.length ? keyPlace(facts, detail) : facts.example(lacking[0], at),
-              related: [lacking.length === examples.length ? at : keyPlace(facts, detail)],
+              at:
+                lacking.length === examples.length
+                  ? facts.place(detail, 'partitionKey')
+                  : facts.example(lacking[0], at),
+              related: [lacking.length === examples.length ? at : facts.place(detail, 'partitionKey')],
             };
           }
         }
@@ -88,14 +83,11 @@ export const KEYS: readonly Rule[] = [
     source: `${SOURCES.seed}; Microsoft says "high cardinality" and gives no number`,
     why: 'Few values mean few partitions to spread over. It fails under 100 stated values and warns where none are stated, or where the name tells of few: status, type, country, tier, a flag; and where two containers with one key state different numbers.',
     mend: 'State the number of values beside the key; put a field with more values first.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const { cardinality, container } = detail;
-        const at = keyPlace(facts, detail);
+        const at = facts.place(detail, 'partitionKey');
         const [first = ''] = container.partitionKey;
         if (container.partitionKey.length === 0) continue;
         if (cardinality !== undefined && cardinality < 100)
@@ -104,7 +96,7 @@ export const KEYS: readonly Rule[] = [
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (cardinality === undefined && !/high cardinality|guid|uuid|unique/i.test(keyText(facts, detail)?.text ?? ''))
+        if (cardinality === undefined && !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''))
           yield {
             severity: 'warning',
             message: `${container.name}: how many values the key has isn't stated`,
@@ -131,7 +123,7 @@ export const KEYS: readonly Rule[] = [
             severity: 'warning',
             message: `${container.name}: the key ${container.partitionKey.join(', ')} has ${n(cardinality ?? 0)} values here and ${n(other.cardinality ?? 0)} in ${other.container.name}`,
             at,
-            related: [keyPlace(facts, other)],
+            related: [facts.place(other, 'partitionKey')],
             mend: 'Correct the number, or the key.',
           };
       }
@@ -144,11 +136,8 @@ export const KEYS: readonly Rule[] = [
     source: `${LIMITS}; the modelling prompt doesn't have it`,
     why: 'A key that has reached 20 GB refuses every write; it can’t be split. It fails above 20 GB and warns above 10, for what is stated of the largest key, and for what follows from the largest number of children.',
     mend: 'Add a level to the key, or bin by time.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       let known = false;
       for (const detail of facts.containers) {
         const { container, size } = detail;
@@ -186,7 +175,7 @@ export const KEYS: readonly Rule[] = [
             yield {
               severity: gb > 20 ? 'error' : 'warning',
               message: `${container.name}: the largest ${parent.toLowerCase()} has ${n(gb)} GB in one key`,
-              at: keyPlace(facts, detail),
+              at: facts.place(detail, 'partitionKey'),
               evidence: `${n(max)} × ${n(size.average / 1000)} KB = ${n(gb)} GB > ${gb > 20 ? 20 : 10} GB`,
             };
         }
@@ -201,11 +190,8 @@ export const KEYS: readonly Rule[] = [
     source: `${SOURCES.seed}; ${LIMITS}`,
     why: 'All documents of a key lie in one physical partition. It fails where the RU/s stated for a key, or its stated share of the container’s load, are more.',
     mend: 'Spread the key over shards, or over another level.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       let known = false;
       for (const detail of facts.containers) {
         for (const { text, at } of aboutKeys(facts, detail)) {
@@ -240,11 +226,8 @@ export const KEYS: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'N shards are enough if N ≥ ⌈hot RU/s ÷ 10,000⌉. A reader that asks one of them sees a part; and without a hot key, sharding makes every read dearer for nothing.',
     mend: 'State N and the hot RU/s; let readers query all N and merge in order.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const sharded = facts.containers.flatMap((detail) => {
         const text = aboutKeys(facts, detail).find(
           (piece) =>
@@ -333,14 +316,11 @@ export const KEYS: readonly Rule[] = [
     source: 'the modelling prompt’s upstream template',
     why: 'With a date, a time or a counter as the key, everything written now goes to one partition.',
     mend: 'Put another field first, or add a shard suffix.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const [first = ''] = detail.container.partitionKey;
-        const values = examplesOf(detail).map((example) => valueAt(example, first));
+        const values = examplesIn(detail.container).map((example) => valueAt(example, first));
         const dated =
           /\/(date|day|month|year|hour|week|time|timestamp|created(At|On|Date)?|updatedAt|_ts|sequence|seq|number|counter)$/i.test(
             first,
@@ -357,7 +337,7 @@ export const KEYS: readonly Rule[] = [
         )
           yield {
             message: `${detail.container.name}: the key ${first} grows with time, so all writes go to one partition`,
-            at: keyPlace(facts, detail),
+            at: facts.place(detail, 'partitionKey'),
           };
       }
     },

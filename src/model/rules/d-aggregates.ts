@@ -2,16 +2,19 @@
 import type { Pair } from '../documents.ts';
 import type { DocumentType } from '../model.ts';
 import { near } from '../../base/near.ts';
-import { type Facts, figures } from './facts.ts';
+import { type Facts, examplesIn, figures } from './facts.ts';
 import { sums } from './arithmetic.ts';
-import { type Rule, SOURCES, type Verdict, missing, n, quoted, noDesign } from './rule.ts';
+import { type Need, type Rule, type Verdict, SOURCES, missing, n, noDesign, quoted } from './rule.ts';
 
-const noPairs = missing('aggregate analyses and the consolidation table (cosmosdb_requirements.md)');
+const PAIRS: Need = {
+  what: 'aggregate analyses and the consolidation table (cosmosdb_requirements.md)',
+  there: ({ pairs }) => pairs.length > 0,
+};
 const both = ({ parent, child }: Pair): string => `${parent} + ${child}`;
 const place = (pair: Pair) => pair.places.decision ?? pair.at;
 const overlap = (pair: Pair): number | undefined => pair.correlation ?? pair.both;
 
-export const D: readonly Rule[] = [
+export const AGGREGATES: readonly Rule[] = [
   {
     id: 'D1',
     title: 'What is read together lies together',
@@ -19,12 +22,9 @@ export const D: readonly Rule[] = [
     source: `${SOURCES.seed}; its upstream adds the identifying relationship`,
     why: 'Over 50 % overlap, a natural parent and a bounded size: then two containers cost two requests for what one would answer.',
     mend: 'Put them into one document or one container, or write down what speaks against it.',
-    *check({ requirements, settings }) {
-      if (!requirements || requirements.pairs.length === 0) {
-        yield noPairs;
-        return;
-      }
-      for (const pair of requirements.pairs) {
+    needs: [PAIRS],
+    *check({ pairs, settings }) {
+      for (const pair of pairs) {
         const share = overlap(pair);
         if (share === undefined) yield missing(`the overlap of ${both(pair)}`);
         else if (
@@ -49,12 +49,9 @@ export const D: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'Under 30 % overlap most reads pay for what they don’t want; what grows without bound fills its key; and what is scaled or backed up apart can’t share a container.',
     mend: 'Separate them.',
-    *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) {
-        yield noPairs;
-        return;
-      }
-      for (const pair of requirements.pairs) {
+    needs: [PAIRS],
+    *check({ pairs }) {
+      for (const pair of pairs) {
         if (pair.decision === undefined || pair.decision === 'separate') continue;
         const share = overlap(pair);
         const why =
@@ -81,12 +78,9 @@ export const D: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'There, cost is weighed against complexity; a justification without a number weighs nothing.',
     mend: 'Write RU of both ways into the justification.',
-    *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) {
-        yield noPairs;
-        return;
-      }
-      for (const pair of requirements.pairs) {
+    needs: [PAIRS],
+    *check({ pairs }) {
+      for (const pair of pairs) {
         const share = overlap(pair);
         if (
           share !== undefined &&
@@ -108,12 +102,9 @@ export const D: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'Documents of their own in one partition are the middle way between embedding and separating.',
     mend: 'Say why it is, or isn’t, a multi-document container.',
-    *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) {
-        yield noPairs;
-        return;
-      }
-      for (const pair of requirements.pairs) {
+    needs: [PAIRS],
+    *check({ pairs }) {
+      for (const pair of pairs) {
         const share = overlap(pair);
         if (
           share !== undefined &&
@@ -138,12 +129,9 @@ export const D: readonly Rule[] = [
     source: 'the modelling prompt’s upstream, which gives several tables that disagree',
     why: 'One part says 90 and 50 %, another 40 to 80, a third 70. The table here is a setting: single document above 90 %, several types in one container from 50 %. It tells where a decision would differ.',
     mend: 'Nothing, or set the thresholds that your team uses.',
-    *check({ requirements, settings: { thresholds } }) {
-      if (!requirements || requirements.pairs.length === 0) {
-        yield noPairs;
-        return;
-      }
-      for (const pair of requirements.pairs) {
+    needs: [PAIRS],
+    *check({ pairs, settings: { thresholds } }) {
+      for (const pair of pairs) {
         const share = overlap(pair);
         if (share === undefined || pair.unbounded) continue;
         if (pair.decision === 'single' && share <= thresholds.single)
@@ -166,12 +154,9 @@ export const D: readonly Rule[] = [
     source: 'the modelling prompt’s upstream (1 MB); Microsoft’s limit is 2 MB',
     why: 'An embedded list grows the document with each element, and every write of it costs RU for the whole.',
     mend: 'Give it a bound, or documents of its own.',
-    *check({ requirements }) {
-      if (!requirements || requirements.pairs.length === 0) {
-        yield noPairs;
-        return;
-      }
-      const embedded = requirements.pairs.filter(({ decision }) => decision === 'single');
+    needs: [PAIRS],
+    *check({ pairs }) {
+      const embedded = pairs.filter(({ decision }) => decision === 'single');
       if (embedded.length === 0) {
         yield missing('an embedded entity');
         return;
@@ -225,7 +210,7 @@ export const D: readonly Rule[] = [
       for (const { container } of containers)
         for (const type of container.types) yield* shapes(facts, container.name, type);
       for (const { container, prose } of containers) {
-        const examples = container.types.flatMap((type) => type.examples);
+        const examples = examplesIn(container);
         const untyped = examples.filter((example) => typeof example['type'] !== 'string' || example['type'] === '');
         const stated =
           prose.find(({ label }) => /document types?|文档类型/i.test(label ?? ''))?.text.match(/`[\w-]+`/g)?.length ??

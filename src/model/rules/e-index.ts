@@ -1,7 +1,7 @@
 // E: indexing policies and time to live.
 import type { ContainerDetail, Text } from '../documents.ts';
-import { type Facts, valueAt } from './facts.ts';
-import { type Rule, SOURCES, missing, n, noDesign } from './rule.ts';
+import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
+import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
@@ -41,7 +41,7 @@ function indexed({ container }: ContainerDetail, field: string): boolean {
   );
 }
 
-export const E: readonly Rule[] = [
+export const INDEXES: readonly Rule[] = [
   {
     id: 'E1',
     title: 'Where nine of ten properties are never asked for, the index is selective',
@@ -49,16 +49,11 @@ export const E: readonly Rule[] = [
     source: SOURCES.seed,
     why: 'Every indexed property is paid for at every write. It warns where at least ten properties are indexed automatically and 90 % of them are in no filter and no sort of the mapping.',
     mend: 'Exclude `/*` and include what is asked for.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const { container } = detail;
-        const fields = new Set(
-          container.types.flatMap(({ examples }) => examples.flatMap((example) => Object.keys(example))),
-        );
+        const fields = fieldsIn(container);
         if (fields.size < 10) continue;
         const queries = queriesOf(facts, detail);
         if (
@@ -91,11 +86,8 @@ export const E: readonly Rule[] = [
     source: POLICY,
     why: 'The root path is in the included or in the excluded paths; the service refuses a policy that has it in neither, and one that has it in both says nothing.',
     mend: 'Exclude `/*` for a selective index, include it otherwise.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const [first] = stated(detail);
         if (!first) continue;
@@ -123,11 +115,8 @@ export const E: readonly Rule[] = [
     source: POLICY,
     why: '`/a/*/b/?` isn’t a path; elements of an array are `/a/[]/b/?`.',
     mend: 'Write `[]` for the array’s step.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         for (const { text, at } of stated(detail)) {
           if (/\*(?!$)/.test(text) || /\[\d+\]/.test(text))
@@ -140,13 +129,9 @@ export const E: readonly Rule[] = [
         for (const { text, at } of stated(detail)) {
           // A path into an array without its step reaches nothing.
           const steps = fieldOf(text).split('.');
-          const list = detail.container.types
-            .flatMap(({ examples }) => examples)
-            .some((example) =>
-              steps
-                .slice(0, -1)
-                .some((_, index) => Array.isArray(valueAt(example, steps.slice(0, index + 1).join('/')))),
-            );
+          const list = examplesIn(detail.container).some((example) =>
+            steps.slice(0, -1).some((_, index) => Array.isArray(valueAt(example, steps.slice(0, index + 1).join('/')))),
+          );
           if (list && !text.includes('[]'))
             yield { message: `${detail.container.name}: ${text} goes through a list without /[]/`, at };
         }
@@ -160,13 +145,10 @@ export const E: readonly Rule[] = [
     source: POLICY,
     why: '`/name/*` indexes everything below and works for a scalar too, but is wider than meant; without either the service refuses it. Paths of a composite index have no ending, and there are two to eight of them.',
     mend: 'Write `/name/?`; in composites `/name`.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
-        const examples = detail.container.types.flatMap((type) => type.examples);
+        const examples = examplesIn(detail.container);
         for (const { text, at } of stated(detail)) {
           const values = examples
             .map((example) => valueAt(example, fieldOf(text)))
@@ -206,14 +188,11 @@ export const E: readonly Rule[] = [
     source: POLICY,
     why: 'A filter without an index loads documents to look at them. That goes for the partition key too where `/*` is excluded. A property that no example has is a slip of the query or of the example.',
     mend: 'Include the path.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       let known = false;
       for (const detail of facts.containers) {
-        const examples = detail.container.types.flatMap((type) => type.examples);
+        const examples = examplesIn(detail.container);
         for (const { row, query } of queriesOf(facts, detail)) {
           known = true;
           const asked = [...new Set([...query.filters, ...query.order.map(({ path }) => path)])].filter(
@@ -278,11 +257,8 @@ export const E: readonly Rule[] = [
     source: POLICY,
     why: 'Without one the service refuses the query. Paths, their order and their directions are those of the ORDER BY, or all directions the opposite.',
     mend: 'Add the composite index.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       const all = facts.containers.flatMap((detail) => queriesOf(facts, detail).map((asked) => ({ detail, ...asked })));
       if (all.length === 0) {
         yield missing('a query in the mapping');
@@ -321,11 +297,8 @@ export const E: readonly Rule[] = [
     source: `${TTL}; the modelling prompt is wrong here`,
     why: 'ttl counts seconds since the last write: −1, or 1 to 2,147,483,647. A Unix time or an ISO string, as the prompt says, doesn’t work; and an item’s ttl counts only where the container has a default.',
     mend: 'Write seconds, and a default for the container: -1 where only some items expire.',
+    needs: [DESIGN],
     *check(facts) {
-      if (!facts.design) {
-        yield noDesign;
-        return;
-      }
       for (const detail of facts.containers) {
         const { container } = detail;
         const told = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);

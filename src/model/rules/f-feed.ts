@@ -3,10 +3,13 @@ import type { ProjectionRow, Prose, Reference } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { duration } from '../reader/quantity.ts';
 import type { Facts } from './facts.ts';
-import { type Rule, SOURCES, missing, n } from './rule.ts';
+import { type Need, type Rule, SOURCES, missing, n } from './rule.ts';
 
 const MODES = SOURCES.microsoft('Change feed modes in Azure Cosmos DB');
-const noProjections = missing('projections (section "Change Feed Projections")');
+const PROJECTIONS: Need = {
+  what: 'projections (section "Change Feed Projections")',
+  there: ({ rows }) => rows.length > 0,
+};
 const text = (row: ProjectionRow): string => `${row.keyText} ${row.fieldsText} ${row.deletes} ${row.start}`;
 
 const duringOf = (ms: number): string =>
@@ -58,7 +61,7 @@ const allVersions = (facts: Facts): boolean =>
 
 const saysFeed = ({ text: words }: Prose): boolean => /\bfeed\b|变更源|更改源/i.test(words);
 
-export const F: readonly Rule[] = [
+export const FEED: readonly Rule[] = [
   {
     id: 'F1',
     title: 'Changes are read before they expire',
@@ -66,11 +69,8 @@ export const F: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'An expired document leaves the feed; if nobody read it before, its change is lost unseen. It fails where a document lives no longer than the projection’s lag and the longest outage together, and warns below twice that. The outage is what the documents say ("the outage planned for is 7 days"), else a setting, one day.',
     mend: 'Let documents live longer, or plan for a shorter outage.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       const planned = outage(facts);
       for (const row of facts.rows) {
         const lives = [row.source, ...row.joins].flatMap((of) => (of ? (lifeOf(facts, of) ?? []) : []));
@@ -99,11 +99,8 @@ export const F: readonly Rule[] = [
     source: `${SOURCES.feed}; ${MODES}`,
     why: 'The latest-version feed has no deletes and no expiries. A document that is deleted stays in every copy and sum, unless it is marked and given a ttl instead. The all-versions mode shows deletes; it is a preview and needs continuous backup.',
     mend: 'Replace the delete by a marker (`deletedAt`) and a ttl.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       if (allVersions(facts)) return;
       for (const { row, detail } of facts.accesses) {
         if (!row.operations.includes('delete')) continue;
@@ -130,11 +127,8 @@ export const F: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'Changes of one key value come in order, others in any. A projection that needs the order (last value, sequence, previous state) must be grouped within the source’s key.',
     mend: 'Group by the source’s whole key, or take what doesn’t depend on order.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       for (const row of facts.rows) {
         if (
           !/\b(last|first|latest|previous)\s*\(|in order|sequence|ordered by arrival|in the order|按顺序/i.test(
@@ -160,11 +154,8 @@ export const F: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'The feed has the latest version alone; versions between two reads are gone. A delta, a transition or a difference needs the contribution that was stored before.',
     mend: 'Store each document’s contribution, as Millrace’s aggregates do.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       for (const row of facts.rows) {
         if (
           /\b(delta|transition|difference|change in|changes? of|previous value|before\/after)\b|增量/i.test(
@@ -183,11 +174,8 @@ export const F: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'The feed delivers at least once. `+=` counts a change again after a crash, unless each source document’s contribution or version is kept.',
     mend: 'Keep contributions by source document, or a guard by version.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       const adds = /\+=|\bincrement|\bcounter\b|累加/i;
       const guarded = /contribution|version guard|idempot|guard|exactly[- ]once|dedup/i;
       for (const row of facts.rows) {
@@ -207,11 +195,8 @@ export const F: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'Two consumers with the same leases split the changes between them, and each sees about half.',
     mend: 'Give each its own lease prefix or container.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       const leased = facts.rows.filter(({ lease }) => lease !== undefined && lease !== '');
       if (leased.length === 0) {
         yield missing('a column Lease');
@@ -237,11 +222,8 @@ export const F: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'A lease is a physical partition’s; a worker without one waits.',
     mend: 'Run as many workers as there are partitions, or fewer.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       const piece = facts.prose.find(
         ({ text: words }) =>
           /\b\d+ (feed )?(workers|hosts|instances|processors)\b/i.test(words) &&
@@ -273,11 +255,8 @@ export const F: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'Feed reads, leases and sink writes cost RU like any other. It warns where a source’s throughput planning doesn’t speak of the feed.',
     mend: 'Add a term for the feed to the source’s sum.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       const sources = new Set(
         facts.rows.flatMap(({ source, joins }) => [source, ...joins]).map((of) => facts.detail(of?.container)),
       );
@@ -300,11 +279,8 @@ export const F: readonly Rule[] = [
     source: `${SOURCES.feed}; ${SOURCES.microsoft('Change feed processor in Azure Cosmos DB')}`,
     why: 'A processor that begins now never sees what was written before.',
     mend: 'Write `backfill` into Start, or say that the source is empty.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       for (const { name, start, at } of facts.rows) {
         if (start === '') yield { message: `Where ${name} starts isn't stated`, at };
         else if (
@@ -322,11 +298,8 @@ export const F: readonly Rule[] = [
     source: MODES,
     why: 'Writes of a batch, a bulk or a stored procedure share a timestamp, and their order in the feed is free; `_ts` has whole seconds.',
     mend: 'Order by a field of your own that only grows.',
+    needs: [PROJECTIONS],
     *check(facts) {
-      if (facts.rows.length === 0) {
-        yield noProjections;
-        return;
-      }
       for (const row of facts.rows) {
         if (/\b_ts\b|\bby timestamp\b|\bby _lsn\b/i.test(`${text(row)} ${row.sourceText}`))
           yield { message: `${row.name} orders by a timestamp, which one transaction’s documents share`, at: row.at };

@@ -6,6 +6,7 @@ import type {
   Documents,
   Mapping,
   Operation,
+  Pair,
   Pattern,
   ProjectionRow,
   Prose,
@@ -13,7 +14,7 @@ import type {
   Requirements,
 } from '../documents.ts';
 import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
-import type { DocumentType, Place } from '../model.ts';
+import type { Container, DocumentType, Place } from '../model.ts';
 import { quantities } from '../reader/quantity.ts';
 
 /** One operation of one pattern on one container. */
@@ -69,6 +70,14 @@ export class Facts {
     return this.requirements?.patterns ?? [];
   }
 
+  get pairs(): readonly Pair[] {
+    return this.requirements?.pairs ?? [];
+  }
+
+  get mapping(): readonly Mapping[] {
+    return this.design?.mapping ?? [];
+  }
+
   get containers(): readonly ContainerDetail[] {
     return this.design?.containers ?? [];
   }
@@ -80,6 +89,18 @@ export class Facts {
   /** Prose of both documents. */
   get prose(): readonly Prose[] {
     return [...(this.requirements?.prose ?? []), ...(this.design?.prose ?? [])];
+  }
+
+  /** Reads that ask every physical partition. */
+  get crossing(): readonly Access[] {
+    return this.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));
+  }
+
+  /** The bullet Scale of the requirements. */
+  get scale(): Prose | undefined {
+    return this.requirements?.prose.find(
+      ({ section, label }) => section === 'overview' && /scale|规模/i.test(label ?? ''),
+    );
   }
 
   pattern(id: string): Pattern | undefined {
@@ -119,6 +140,11 @@ export class Facts {
 
   labelled(detail: ContainerDetail, label: RegExp): Prose | undefined {
     return detail.prose.find((piece) => piece.label !== undefined && label.test(piece.label));
+  }
+
+  /** What is said of a container's partition key. */
+  keyText(detail: ContainerDetail): Prose | undefined {
+    return this.labelled(detail, /partition key|^pk$|分区键|分片键/i);
   }
 
   charge(detail: ContainerDetail): Charge {
@@ -180,11 +206,7 @@ export class Facts {
 
   /** The multi-tenant field, if the documents name one: a bullet Tenancy, or `the tenant` beside the first key level. */
   get tenant(): { readonly field: string; readonly at: Place } | undefined {
-    const fields = new Set(
-      this.containers.flatMap(({ container }) =>
-        container.types.flatMap(({ examples }) => examples.flatMap((example) => Object.keys(example))),
-      ),
-    );
+    const fields = new Set(this.containers.flatMap(({ container }) => [...fieldsIn(container)]));
     for (const { label, text, at } of this.prose) {
       if (!/^(multi-)?tenan(cy|t)( id| field| key)?s?$|^租户/i.test(label ?? '')) continue;
       const field = text.match(/[\p{L}_]\w*/gu)?.find((word) => fields.has(word));
@@ -200,7 +222,7 @@ export class Facts {
   }
 
   #accesses(): Access[] {
-    return (this.design?.mapping ?? []).flatMap((row) =>
+    return this.mapping.flatMap((row) =>
       row.containers.flatMap((name, index) => {
         const detail = this.detail(name);
         // A row of several containers costs what it states once, on the first.
@@ -232,10 +254,7 @@ export class Facts {
 
 /** Properties that a write has to index: the included ones, or all but the excluded. */
 function indexedOf({ container, index }: ContainerDetail): number {
-  const fields = Math.max(
-    0,
-    ...container.types.flatMap(({ examples }) => examples.map((example) => Object.keys(example).length)),
-  );
+  const fields = Math.max(0, ...examplesIn(container).map((example) => Object.keys(example).length));
   const all = index.included.length === 0 || index.included.some(({ text }) => text === '/*');
   return all
     ? Math.max(0, fields - index.excluded.filter(({ text }) => text !== '/*' && !text.includes('_etag')).length)
@@ -243,6 +262,12 @@ function indexedOf({ container, index }: ContainerDetail): number {
 }
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+export const examplesIn = ({ types }: Container): Readonly<Record<string, unknown>>[] =>
+  types.flatMap(({ examples }) => examples);
+
+/** Top-level fields that any example has. */
+export const fieldsIn = (container: Container): Set<string> => new Set(examplesIn(container).flatMap(Object.keys));
 
 /** Figures of one unit in a text. */
 export const figures = (text: string, unit: string): number[] =>

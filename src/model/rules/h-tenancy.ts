@@ -2,7 +2,7 @@
 import type { Place } from '../model.ts';
 import { addedColumns, joinsIn, type SqlTable, tablesIn } from './ddl.ts';
 import { type Facts, valueAt } from './facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, n } from './rule.ts';
+import { type Rule, type Verdict, SOURCES, missing, n } from './rule.ts';
 
 const noTenant = missing('a tenant field (a bullet "Tenancy", or a key said to be the tenant)');
 const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -26,7 +26,7 @@ const tenanted = (facts: Facts) => facts.containers.filter(({ reference }) => !r
 const lacksKey = ({ keys }: SqlTable, is: (column: string) => boolean) =>
   keys.filter(({ columns }) => !columns.some(is));
 
-export const H: readonly Rule[] = [
+export const TENANCY: readonly Rule[] = [
   {
     id: 'H1',
     title: 'The tenant is the first level of every key',

@@ -1,7 +1,7 @@
 // I: shard maps, `Key | Shard location`, and the steps of a change to one.
 import type { ShardMapping, Text } from '../documents.ts';
 import type { Facts } from './facts.ts';
-import { type Rule, SOURCES, type Verdict, missing, n, quoted } from './rule.ts';
+import { type Rule, type Verdict, SOURCES, missing, n, quoted } from './rule.ts';
 
 const noMap = missing('a shard map (a table Key | Shard location)');
 const noPlan = missing('the steps of a change (a numbered list under "Shard map change plan")');
@@ -69,7 +69,7 @@ const shardNames = (text: string): string[] =>
     .map((match) => (match[1] ?? match[2] ?? '').toLowerCase())
     .filter((name) => !/^(map|s|and|on|to|with|the|is|database)$/.test(name));
 
-export const I: readonly Rule[] = [
+export const SHARDS: readonly Rule[] = [
   {
     id: 'I1',
     title: 'A range is [low, high): low in, high out',

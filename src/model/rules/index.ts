@@ -8,15 +8,15 @@ import { COST } from './b-cost.ts';
 import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
-import { D } from './d-aggregates.ts';
-import { E } from './e-index.ts';
-import { F } from './f-feed.ts';
+import { AGGREGATES } from './d-aggregates.ts';
+import { INDEXES } from './e-index.ts';
+import { FEED } from './f-feed.ts';
 import { Facts } from './facts.ts';
-import { H } from './h-tenancy.ts';
-import { I } from './i-shards.ts';
-import type { Rule, RuleFinding, RuleId } from './rule.ts';
+import { TENANCY } from './h-tenancy.ts';
+import { SHARDS } from './i-shards.ts';
+import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 
-/** All rules over the documents alone; those of the contract (G) need the pipeline and are in the definition. */
+/** All rules over the documents alone; those of the contract (G) need the pipeline and are in the contract. */
 export const MODEL_RULES: readonly Rule[] = [
   ...AGREEMENT,
   ...PROMPT,
@@ -24,11 +24,11 @@ export const MODEL_RULES: readonly Rule[] = [
   ...COST,
   ...KEYS,
   ...IDENTITY,
-  ...D,
-  ...E,
-  ...F,
-  ...H,
-  ...I,
+  ...AGGREGATES,
+  ...INDEXES,
+  ...FEED,
+  ...TENANCY,
+  ...SHARDS,
 ];
 
 export interface NotChecked {
@@ -55,12 +55,6 @@ export interface CheckOptions {
   readonly today?: Date;
 }
 
-/** A9 looks at what the others found, so it comes last. */
-const order = (rules: readonly Rule[]): Rule[] => [
-  ...rules.filter(({ id }) => id !== 'A9'),
-  ...rules.filter(({ id }) => id === 'A9'),
-];
-
 export const factsOf = (documents: Documents, { settings, today = new Date() }: CheckOptions = {}): Facts =>
   new Facts(documents, { ...DEFAULTS, ...settings }, today);
 
@@ -73,10 +67,11 @@ export function checkDocuments(
   const facts = factsOf(documents, options);
   const all: RuleFinding[] = [];
   const notChecked: NotChecked[] = [];
-  for (const rule of order(rules)) {
-    const missing = new Set<string>();
-    for (const verdict of rule.check(facts, all)) {
-      if ('missing' in verdict) missing.add(verdict.missing);
+  for (const rule of rules) {
+    const absent = rule.needs?.find((need) => !need.there(facts));
+    const lacking = new Set<string>();
+    for (const verdict of absent ? [missing(absent.what)] : rule.check(facts)) {
+      if ('missing' in verdict) lacking.add(verdict.missing);
       else
         all.push({
           ...verdict,
@@ -85,7 +80,7 @@ export function checkDocuments(
           mend: verdict.mend ?? rule.mend,
         });
     }
-    notChecked.push(...[...missing].map((what) => ({ rule: rule.id, missing: what })));
+    notChecked.push(...[...lacking].map((what) => ({ rule: rule.id, missing: what })));
   }
   const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);
   const waived: Waived[] = [];

@@ -1,3 +1,4 @@
+import type { Pattern } from '../documents.ts';
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
 
@@ -23,6 +24,12 @@ export interface Missing {
 }
 export type Verdict = Found | Missing;
 
+/** What a rule can't be checked without, as the documents call it. */
+export interface Need {
+  readonly what: string;
+  there(facts: Facts): boolean;
+}
+
 export interface Rule {
   readonly id: RuleId;
   /** What must hold, as a sentence without its full stop. */
@@ -33,8 +40,9 @@ export interface Rule {
   /** Why it matters and when it fails, for the rule's page. */
   readonly why: string;
   readonly mend: string;
-  /** `earlier` is what the rules before this one found. */
-  check(facts: Facts, earlier: readonly RuleFinding[]): Iterable<Verdict>;
+  /** Where one of them isn't there, the rule isn't run, and the first is told as missing. */
+  readonly needs?: readonly Need[];
+  check(facts: Facts): Iterable<Verdict>;
 }
 
 export interface RuleFinding extends Found {
@@ -43,18 +51,30 @@ export interface RuleFinding extends Found {
 }
 
 export const missing = (what: string): Missing => ({ missing: what });
-export const noDesign = missing('the data model (cosmosdb_data_model.md)');
-export const noPatterns = missing('the access patterns (cosmosdb_requirements.md)');
+
+export const DESIGN: Need = {
+  what: 'the data model (cosmosdb_data_model.md)',
+  there: ({ design }) => design !== undefined,
+};
+export const MAPPING: Need = { what: 'the access pattern mapping', there: ({ accesses }) => accesses.length > 0 };
+export const PATTERNS: Need = {
+  what: 'the access patterns (cosmosdb_requirements.md)',
+  there: ({ patterns }) => patterns.length > 0,
+};
+export const noDesign = missing(DESIGN.what);
 
 /** `1,234.5` */
 export const n = (value: number): string =>
   value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 1000 ? 1 : 0 });
 
-/** `7 "Read an order"`, short enough for a line. */
+/** Short enough for a line. */
 export const quoted = (text: string, length = 60): string => {
   const plain = text.replaceAll('`', '').replaceAll('"', '’');
   return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
 };
+
+/** `7 "Read an order"` */
+export const say = ({ printed, description }: Pattern): string => `${printed} "${quoted(description)}"`;
 
 export const SOURCES = {
   seed: 'the modelling prompt (cosmosdb-datamodeling 1.0)',

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { compareIds } from '../../model/rules/index.ts';
+import { WITHDRAWN, type Withdrawn } from '../../model/rules/withdrawn.ts';
 import { defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { GROUPS } from './check-text.ts';
@@ -19,7 +20,7 @@ export const modelExplain = defineOperation({
   run: async ({ rule: wanted }) => {
     const rules = everyRule().toSorted((a, b) => compareIds(a.id, b.id));
     if (wanted === undefined) return rules.map(describe);
-    const found = rules.filter(({ id }) => id === wanted.trim().toUpperCase());
+    const found = [...rules, ...WITHDRAWN].filter(({ id }) => id === wanted.trim().toUpperCase());
     if (found.length > 0) return found.map(describe);
     const ids = rules.map(({ id }) => id);
     const mend = '`millrace model explain` lists them all.';
@@ -35,7 +36,7 @@ export const modelExplain = defineOperation({
   },
 });
 
-const describe = ({ id, title, severity, source, why, mend }: Rule) => ({
+const describe = ({ id, title, severity, source, why, mend }: Rule | Withdrawn) => ({
   rule: id,
   group: GROUPS[id.charAt(0)] ?? '',
   title,

@@ -1,7 +1,7 @@
 // What a live account says of itself: containers as they are defined, and samples of their documents.
 import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
-import { ownFields } from '../../definition/recompute.ts';
+import { ownFields } from '../../definition/oracle/recompute.ts';
 import type { ContainerDefinition } from '../../model/apply.ts';
 import type { Doc } from '../../model/drift.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';

@@ -7,7 +7,7 @@ import {
   type SourceRules,
   projectionId,
 } from '../../definition/specs.ts';
-import { recompute, rowKey } from '../../definition/recompute.ts';
+import { recompute, rowKey } from '../../definition/oracle/recompute.ts';
 import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Parked } from './parked.ts';

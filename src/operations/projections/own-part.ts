@@ -1,7 +1,7 @@
 // What a sink document must hold beside its content, so that its projection knows it again: docs/SPEC-rebuild.md.
 import { canonical, digest, isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
-import type { GroupFacts } from '../../definition/recompute.ts';
+import type { GroupFacts } from '../../definition/oracle/recompute.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 
 /** What of a sink document is known from its sources. */

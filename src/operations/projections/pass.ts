@@ -12,7 +12,7 @@ import {
 } from '../../definition/specs.ts';
 import { isEmptied } from '../../definition/emptied.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { rowKey } from '../../definition/recompute.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
 import { PENDING } from '../../projections/copy/documents.ts';
 import type { History } from '../../archive/types.ts';
 import { openPipelineHistory } from '../archive/open.ts';

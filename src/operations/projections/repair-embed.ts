@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { untilStopped } from '../../archive/reading.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { EmbedSpec, SourceRef } from '../../definition/specs.ts';
-import { rowKey } from '../../definition/recompute.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { matchesOf, refOf } from '../../projections/embed/fields.ts';

@@ -12,7 +12,7 @@ import {
   type ReferenceSpec,
   projectionId,
 } from '../../definition/specs.ts';
-import { rowKey } from '../../definition/recompute.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
 import { aggregateId, sinkDocumentId } from '../../definition/sink-id.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';

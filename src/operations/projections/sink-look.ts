@@ -8,7 +8,7 @@ import {
   type SourceRules,
   projectionId,
 } from '../../definition/specs.ts';
-import { ownFields, recompute, rowKey } from '../../definition/recompute.ts';
+import { ownFields, recompute, rowKey } from '../../definition/oracle/recompute.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import { PENDING } from '../../projections/copy/documents.ts';
 import type { ContributionPart } from './contributions.ts';

@@ -10,9 +10,9 @@ import {
   type SourceRef,
   projectionId,
 } from '../../definition/specs.ts';
-import { recomputeEmbeds } from '../../definition/recompute-embeds.ts';
-import { recomputeRows } from '../../definition/recompute-rows.ts';
-import { rowKey } from '../../definition/recompute.ts';
+import { recomputeEmbeds } from '../../definition/oracle/recompute-embeds.ts';
+import { recomputeRows } from '../../definition/oracle/recompute-rows.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import type { Model } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';

@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { CHILDREN_WITH_THE_PAGE } from '../../definition/embed.ts';
+import { CHILDREN_WITH_THE_PAGE } from '../../definition/builders/embed.ts';
 import { type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';

@@ -1,6 +1,6 @@
 import { isObject } from '../../base/json.ts';
 import { type Entry, type SendSpec, projectionId } from '../../definition/specs.ts';
-import { SinkRefusal } from '../../definition/send.ts';
+import { SinkRefusal } from '../../definition/builders/send.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import { MillraceError } from '../../base/errors.ts';
 import type { Change } from '../../feed/reading/change.ts';

@@ -9,7 +9,7 @@ import type { Archive } from '../../archive/types.ts';
 import { verifyArchive } from '../../archive/verify.ts';
 import { parseDate } from '../../definition/date.ts';
 import type { ArchiveSpec, Doc } from '../../definition/specs.ts';
-import { ownFields } from '../../definition/recompute.ts';
+import { ownFields } from '../../definition/oracle/recompute.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { ColdRead } from '../../projections/archive/cold-read.ts';
 import type { ByContainer } from './oracle.ts';

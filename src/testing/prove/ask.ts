@@ -5,7 +5,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { isEmptied } from '../../definition/emptied.ts';
 import type { Doc } from '../../definition/specs.ts';
-import { ownFields } from '../../definition/recompute.ts';
+import { ownFields } from '../../definition/oracle/recompute.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 import type { Query } from '../../model/documents.ts';
 import type { Container } from '../../model/model.ts';

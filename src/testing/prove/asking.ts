@@ -1,7 +1,7 @@
 // The access patterns of a model, asked stage by stage: one verdict each in the end.
 import type { Database } from '@azure/cosmos';
 import type { Doc } from '../../definition/specs.ts';
-import { rowKey } from '../../definition/recompute.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
 import type { Design, Mapping, Requirements } from '../../model/documents.ts';
 import type { Model } from '../../model/model.ts';
 import { type Asked, type Sides, ask } from './ask.ts';

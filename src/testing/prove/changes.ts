@@ -2,7 +2,7 @@
 import { canonical } from '../../base/json.ts';
 import { typeRules } from '../../definition/discriminator.ts';
 import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../../definition/specs.ts';
-import { rowKey } from '../../definition/recompute.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
 import type { DocumentType, Model } from '../../model/model.ts';
 import type { Documents } from '../documents.ts';
 import { documentsLike } from '../documents-like.ts';

@@ -5,7 +5,7 @@ import { canonical, isObject } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import type { Doc, Pipeline, PublishSpec } from '../../definition/specs.ts';
 import { isEmptied } from '../../definition/emptied.ts';
-import { ownFields } from '../../definition/recompute.ts';
+import { ownFields } from '../../definition/oracle/recompute.ts';
 import type { PublishedEvent } from '../../emulator/eventhubs/index.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 import type { Model } from '../../model/model.ts';

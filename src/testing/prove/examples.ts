@@ -1,7 +1,7 @@
 // The document's derived examples against what projections make of its source examples.
 import { canonical } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
-import { ownFields, rowKey } from '../../definition/recompute.ts';
+import { ownFields, rowKey } from '../../definition/oracle/recompute.ts';
 import type { Design } from '../../model/documents.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { type ByContainer, derivedTypes, refName } from './oracle.ts';

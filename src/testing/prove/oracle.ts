@@ -2,8 +2,8 @@
 // that shares nothing with the running one.
 import type { Doc, Pipeline, SourceRef } from '../../definition/specs.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
-import { recompute, visible } from '../../definition/recompute.ts';
-import { recomputeEmbeds } from '../../definition/recompute-embeds.ts';
+import { recompute, visible } from '../../definition/oracle/recompute.ts';
+import { recomputeEmbeds } from '../../definition/oracle/recompute-embeds.ts';
 import type { Model } from '../../model/model.ts';
 
 /** Documents by container. */

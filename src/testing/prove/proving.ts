@@ -4,7 +4,7 @@ import type { Database } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
 import { isEmptied } from '../../definition/emptied.ts';
 import type { ArchiveSpec, Doc, PublishSpec } from '../../definition/specs.ts';
-import { ownFields, rowKey } from '../../definition/recompute.ts';
+import { ownFields, rowKey } from '../../definition/oracle/recompute.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import type { Container, Model } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';

@@ -4,7 +4,7 @@ import type { Database, PatchOperation } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Doc } from '../../definition/specs.ts';
-import { ownFields } from '../../definition/recompute.ts';
+import { ownFields } from '../../definition/oracle/recompute.ts';
 import { type Asked, keyOf, readOne, short } from './ask.ts';
 import type { Changes } from './changes.ts';
 import type { Question } from './question.ts';

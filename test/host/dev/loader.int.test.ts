@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Step } from '../../../src/definition/workload.ts';
 import type { Input } from '../../../src/host/dev/input.ts';
 import { load } from '../../../src/host/dev/loader.ts';
-import { visible } from '../../../src/definition/recompute.ts';
+import { visible } from '../../../src/definition/oracle/recompute.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
 const SEED = 20_261;

@@ -21,8 +21,6 @@ const HIERARCHICAL: Edit = [
   '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `order`',
   '- **Partition Key**: `/customerId, /id` - 100,000 values\n- **Document Types**: `order`',
 ];
-const MASSIVE: Edit = ['| 25/5 | Write |', '| 12,000/500 | Write |'];
-const SCALE: Edit = ['110 reads/s and 30 writes/s', '110 reads/s and 12,005 writes/s'];
 const cost = (text: string): Edit => [
   '- **Multi-Region Setup**: one region',
   `- **Cost**: ${text}\n- **Multi-Region Setup**: one region`,
@@ -89,28 +87,6 @@ export const A_TO_D: readonly Case[] = [
   },
   { rule: 'A9', wrong: [['- [x] Loads are', '- [ ] Loads are']], at: '- [ ] Loads', severity: 'warning' },
   {
-    rule: 'A9',
-    wrong: [['- **Customers**: 0.1 % of the load\n', '']],
-    at: 'Hot partition analysis completed',
-    says: 'Customers has no entry',
-  },
-  {
-    rule: 'A9',
-    wrong: [['Throughput Planning**: autoscale 400-4,000 RU/s', 'Throughput Planning**: autoscale 20-200 RU/s']],
-    at: 'Loads are under',
-    says: 'B11',
-  },
-  {
-    rule: 'A10',
-    given: [
-      MASSIVE,
-      SCALE,
-      ['- **Decision**: lines embedded', '- **Binning**: events are binned by hour\n- **Decision**: lines embedded'],
-    ],
-    wrong: [['- **Binning**: events are binned by hour\n', '']],
-    at: '12,000/500',
-  },
-  {
     rule: 'A11',
     wrong: [['| 5/1 | Write | name | | replace | ✅ |', '| 5/1 | Write | name | | replace | ⏳ |']],
     at: '⏳',
@@ -119,20 +95,6 @@ export const A_TO_D: readonly Case[] = [
     rule: 'A12',
     wrong: [['Rename a customer (source: support)', 'Rename a customer']],
     at: '| 6 | Rename a customer | 5/1',
-  },
-  {
-    rule: 'A13',
-    given: [
-      MASSIVE,
-      SCALE,
-      [
-        '- **Decision**: lines embedded',
-        '- **Large scale**: events are binned by hour, written in batches, and 100 GB are two physical partitions\n- **Decision**: lines embedded',
-      ],
-    ],
-    wrong: [[', written in batches', '']],
-    at: '12,000/500',
-    says: 'batched',
   },
   { rule: 'A14', wrong: [['- **Load**: 25', '- **Load**: as in DynamoDB, 25']], at: 'DynamoDB' },
 

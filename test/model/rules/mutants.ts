@@ -114,7 +114,7 @@ export function mutantsOf(example: string): Mutant[] {
     /`((?:\/\w+(?:, )?)+)`/g,
     'change key',
     (key) => [key.replace(/\w+$/, 'none'), ...(key.includes(', ') ? [key.replace(/, \/\w+$/, '')] : [`${key}, /none`])],
-    /^(C1|C2|C8|G5|G6|G12|H1|A9)$/,
+    /^(C1|C2|C8|G5|G6|G12|H1)$/,
   );
   parts('design', /^- \*\*TTL\*\*/, /: (-1)/g, 'TTL', () => ['0', '3600'], /^(E7|F1|G7|G9)$/);
   parts('design', /^\| \d+ \|/, /(?<=[ ,|] ?)(\d+) RU \|$/g, 'RU', (ru) => [String(Number(ru) / 10)], /^(B[2-7]|D7)$/);

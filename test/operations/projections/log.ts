@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { canonical } from '../../../src/base/json.ts';
 import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../../src/definition/specs.ts';
-import { recompute, rowKey, visible } from '../../../src/definition/recompute.ts';
+import { recompute, rowKey, visible } from '../../../src/definition/oracle/recompute.ts';
 import type { Random } from '../../support/random.ts';
 import type { Stage } from '../../support/stage.ts';
 

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../../base/errors.ts';
 import type { EmulatorOptions, EventHubs, HubOptions, Principals } from '../../../emulator/index.ts';
-import { hubFindings } from '../../../definition/hub-name.ts';
+import { hubFindings } from '../../../definition/builders/hub-name.ts';
 import { defineOperation } from '../../../operations/operation.ts';
 import { untilAborted } from '../../run/until-aborted.ts';
 import { embeddedInput, startEmbedded } from '../embedded.ts';

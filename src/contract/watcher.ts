@@ -1,0 +1,54 @@
+// Sees which fields of the examples a declaration's functions read, lists' elements included.
+import { isObject } from '../base/json.ts';
+import { type Model, examplesOf } from '../model/model.ts';
+import type { Doc, SourceRef } from '../definition/specs.ts';
+
+export interface Read {
+  readonly of: SourceRef;
+  /** `customerId`; `lines.quantity` of a list's elements. */
+  readonly path: string;
+  /** Fields that there are beside it. */
+  readonly known: readonly string[];
+}
+
+export class Watcher {
+  readonly #model: Model;
+  readonly #read = new Map<string, Read>();
+  readonly #unknown = new Map<string, Read>();
+
+  constructor(model: Model) {
+    this.#model = model;
+  }
+
+  /** Fields of documents that were read and that examples have. */
+  get read(): readonly Read[] {
+    return [...this.#read.values()].filter(({ path }) => !path.includes('.'));
+  }
+
+  /** What was read and no example has. */
+  get unknown(): readonly Read[] {
+    return [...this.#unknown.values()];
+  }
+
+  watch(doc: Doc, of: SourceRef): Doc {
+    return this.#watched(doc, of, '', examplesOf(this.#model, of));
+  }
+
+  /** `samples`: what lies at the same place in all examples. */
+  #watched(doc: Doc, of: SourceRef, before: string, samples: readonly Doc[]): Doc {
+    const known = new Set(samples.flatMap(Object.keys));
+    return new Proxy(doc, {
+      get: (target, field) => {
+        const value = Reflect.get(target, field) as unknown;
+        // `ttl` and the service's own fields are always possible.
+        if (typeof field !== 'string' || field === 'ttl' || field.startsWith('_') || field === 'toJSON') return value;
+        const path = `${before}${field}`;
+        const told = known.has(field) ? this.#read : this.#unknown;
+        told.set(`${of.container} ${of.type} ${path}`, { of, path, known: [...known] });
+        if (!Array.isArray(value)) return value;
+        const items = samples.flatMap((sample) => sample[field]).filter(isObject);
+        return value.map((item: unknown) => (isObject(item) ? this.#watched(item, of, `${path}.`, items) : item));
+      },
+    });
+  }
+}

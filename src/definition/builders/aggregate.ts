@@ -1,0 +1,65 @@
+import type { AggregateSpec, Doc, MeasureSpec, SourceRef } from '../specs.ts';
+import { type Declaration, common, error } from '../declaration.ts';
+import { type Measure, type Measures, measureSpec } from './measures.ts';
+import type { Options, Row, Type } from '../types.ts';
+
+/** What `aggregate` takes; S source, T sink, R the rows that `each` makes of one document. */
+export interface AggregateOptions<S extends object, T extends object, R> extends Options {
+  readonly from: Type<S>;
+  readonly into: Type<T>;
+  readonly where?: (doc: S) => boolean;
+  /** Rows of one document, each counted in its group; without it the document is the one row. */
+  readonly each?: (doc: S) => readonly R[];
+  /**
+   * The row's group: the sink's whole partition key and whatever else tells groups apart. The same fields for every
+   * row, each a string, finite number, boolean or null.
+   */
+  readonly groupBy: (row: R, doc: S) => Partial<Row<NoInfer<T>>>;
+  readonly measures: { readonly [K in Exclude<keyof T, 'id' | 'type'>]?: (q: Measures<R>) => Measure<T[K]> };
+}
+
+/** The same as the implementation sees it. */
+interface Untyped extends Options, Pick<AggregateSpec, 'groupBy'> {
+  readonly from: SourceRef;
+  readonly into: SourceRef;
+  readonly where?: (doc: Doc) => boolean;
+  readonly each?: (doc: Doc) => readonly unknown[];
+  readonly measures: object;
+}
+
+/** A materialised aggregate: one sink document for each group that has a row; its id comes of the group (`aggregateId`). */
+export function aggregate<S extends object, T extends object, R = S>(
+  name: string,
+  spec: AggregateOptions<S, T, R>,
+): Declaration<AggregateSpec>;
+export function aggregate(name: string, spec: Untyped): Declaration<AggregateSpec> {
+  const { fields, findings } = common(name, spec);
+  const measures: Record<string, MeasureSpec> = {};
+  for (const [field, declared] of Object.entries<unknown>({ ...spec.measures })) {
+    if (declared === undefined) continue;
+    const measure = measureSpec(declared);
+    if ('unknown' in measure) {
+      const mend = `Write ${field}: q => q.count(), or sum, avg, min, max, distinct, top or histogram with its functions of the row.`;
+      findings.push(error('measure', `Measure ${field} of projection ${name} isn't one: ${measure.unknown}`, mend));
+    } else measures[field] = measure;
+  }
+  if (typeof spec.groupBy !== 'function') {
+    findings.push(
+      error('group-by', `Projection ${name} has no groupBy`, 'Give it groupBy: doc => ({ … }) with the sink key.'),
+    );
+  }
+  if (Object.keys(spec.measures ?? {}).length === 0) {
+    findings.push(
+      error('no-measures', `Projection ${name} measures nothing`, 'Give it measures: { count: q => q.count() }.'),
+    );
+  }
+  return {
+    ...fields,
+    kind: 'aggregate',
+    ...(spec.where && { where: spec.where }),
+    ...(spec.each && { each: spec.each }),
+    groupBy: spec.groupBy,
+    measures,
+    findings,
+  };
+}

@@ -1,0 +1,118 @@
+import type { Doc, EmbedSpec, Finding, SourceRef } from '../specs.ts';
+import { type Declaration, deleteFindings, error, nameFindings, lagFindings, plain } from '../declaration.ts';
+import type { On, Type } from '../types.ts';
+
+/** Children that are written with their parent's page; the rest is left to a job that any host goes on with. */
+export const CHILDREN_WITH_THE_PAGE = 500;
+
+interface EmbedCommon {
+  /** A whole number from 1 on; default 1. Another version is another projection with its own state. */
+  readonly version?: number;
+  /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
+  readonly maxLag?: string;
+  /**
+   * What a parent's delete marker does. `keep` (default): the marker is ignored, children stay as the marked parent
+   * would have them. `remove`: the fields are taken away from the children, so they should be optional ones.
+   */
+  readonly onDelete?: 'remove' | 'keep';
+}
+
+/** What `embed` takes; P parent, C the child that holds the fields. */
+export interface EmbedOptions<P extends object, C extends object> extends EmbedCommon {
+  readonly from: Type<P>;
+  readonly into: Type<C>;
+  /** The parent's id and whole key, by fields of the child. */
+  readonly on: On<P, C>;
+  /** Children for which it is false are left as they are. */
+  readonly when?: (child: C) => boolean;
+  /** Pure: each field from the parent, and from fields of the child that this projection doesn't write. */
+  readonly set: { readonly [K in keyof C]?: (parent: P, child: C) => C[K] };
+}
+
+/** The names of the fields that hold lists of objects. */
+export type Lists<C> = { [K in keyof C]-?: NonNullable<C[K]> extends readonly object[] ? K : never }[keyof C];
+type Item<C, A extends keyof C> = NonNullable<C[A]> extends readonly (infer E)[] ? E : never;
+
+/** What `embedEach` takes; A the child's field with the list. */
+export interface EmbedEachOptions<P extends object, C extends object, A extends Lists<C>> extends EmbedCommon {
+  readonly from: Type<P>;
+  readonly into: Type<C>;
+  readonly each: A;
+  /** With `onEach` together the parent's id and whole key: this half by fields of the child, */
+  readonly on: On<P, C>;
+  /** that half by fields of the element. */
+  readonly onEach: On<P, Item<C, A>>;
+  /** Elements for which it is false are left as they are. */
+  readonly when?: (item: Item<C, A>, child: C) => boolean;
+  /** Pure: each field from the parent, and from fields of the element that this projection doesn't write. */
+  readonly set: { readonly [K in keyof Item<C, A>]?: (parent: P, item: Item<C, A>) => Item<C, A>[K] };
+}
+
+/** The same as the implementation sees them. */
+interface Untyped extends EmbedCommon {
+  readonly from: SourceRef;
+  readonly into: SourceRef;
+  readonly each?: string;
+  readonly on: Readonly<Record<string, string | undefined>>;
+  readonly onEach?: Readonly<Record<string, string | undefined>>;
+  readonly when?: (item: Doc, child: Doc) => boolean;
+  readonly set: Readonly<Record<string, ((parent: Doc, item: Doc) => unknown) | undefined>>;
+}
+
+/** Fields of a document that are kept as its parent document says; the rest of it stays its writer's. */
+export function embed<P extends object, C extends object>(
+  name: string,
+  spec: EmbedOptions<P, C>,
+): Declaration<EmbedSpec>;
+export function embed(name: string, spec: Untyped): Declaration<EmbedSpec> {
+  const { when } = spec;
+  return declare(name, spec, when && ((_item, child) => when(child, child)));
+}
+
+/** The same for the elements of a list, each of which may have another parent. */
+export function embedEach<P extends object, C extends object, A extends Lists<C>>(
+  name: string,
+  spec: EmbedEachOptions<P, C, A>,
+): Declaration<EmbedSpec>;
+export function embedEach(name: string, spec: Untyped): Declaration<EmbedSpec> {
+  const { each, onEach, when } = spec;
+  const declared = declare(name, spec, when);
+  if (typeof each === 'string' && each !== '') return { ...declared, each: { field: each, on: defined(onEach ?? {}) } };
+  const why = error('embed-each', `Projection ${name} names no list`, `Write each: 'lines', a field that holds one.`);
+  return { ...declared, findings: [...declared.findings, why] };
+}
+
+function declare(name: string, spec: Untyped, when: EmbedSpec['when']): Declaration<EmbedSpec> {
+  const { from, into, version = 1, onDelete = 'keep', maxLag } = spec;
+  const findings: Finding[] = [
+    ...nameFindings(name, version),
+    ...lagFindings(name, maxLag),
+    ...deleteFindings(name, onDelete),
+  ];
+  const set: Record<string, (parent: Doc, item: Doc) => unknown> = {};
+  for (const [field, value] of Object.entries({ ...spec.set })) {
+    if (typeof value === 'function') set[field] = value;
+    else if (value !== undefined)
+      findings.push(error('embed-set', `Field ${field} of projection ${name} is no function`, 'Write (parent) => ….'));
+  }
+  if (Object.keys(set).length === 0)
+    findings.push(
+      error('embed-set', `Projection ${name} sets no field`, 'Write set: { name: (parent) => parent.name }.'),
+    );
+  return {
+    kind: 'embed',
+    name,
+    version,
+    from: plain(from),
+    into: plain(into),
+    on: defined(spec.on ?? {}),
+    onDelete,
+    ...(maxLag !== undefined && { maxLag }),
+    ...(when && { when }),
+    set,
+    findings,
+  };
+}
+
+const defined = (on: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(on).flatMap(([field, of]) => (of === undefined ? [] : [[field, of]])));

@@ -1,0 +1,200 @@
+// The code's projections against the document: what they name must be there, and joins must be point reads.
+import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../../model/model.ts';
+import { allVersionsFindings } from '../all-versions.ts';
+import { about, error, ref, same } from '../declaration.ts';
+import type {
+  ArchiveSpec,
+  Finding,
+  IngestSpec,
+  Join,
+  Pipeline,
+  ProjectionSpec,
+  ReferenceSpec,
+  SourceRef,
+} from '../specs.ts';
+import { near } from '../../base/near.ts';
+import { checkEmbeds } from './embeds.ts';
+import { checkExamples } from './examples.ts';
+import { feedReaders, sourcesOf } from '../pipeline.ts';
+
+/** Findings of the pipeline's own declaration and of its comparison with the model, errors first. */
+export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
+  const findings = [...pipeline.findings];
+  for (const rules of pipeline.sources) find(model, rules, 'source() names', findings);
+  for (const projection of pipeline.projections)
+    findings.push(...about(projection.name, checkProjection(projection, model)));
+  for (const archive of pipeline.archives)
+    findings.push(...about(archive.name, checkArchive(archive, pipeline, model)));
+  findings.push(...allVersionsFindings(pipeline));
+  for (const { name, from } of pipeline.publishes)
+    findings.push(...about(name, unknown(model, [from], `Projection ${name} publishes`)));
+  for (const effect of pipeline.effects)
+    findings.push(...about(effect.name, unknown(model, sourcesOf(effect), `Projection ${effect.name} reads`)));
+  for (const { name, from, into } of pipeline.embeds) {
+    findings.push(...about(name, unknown(model, [from], `Projection ${name} reads`)));
+    findings.push(...about(name, unknown(model, [into], `Projection ${name} embeds into`)));
+  }
+  // Only of what could be worked out at all: a name that isn't there would be told once more.
+  if (!findings.some(({ severity }) => severity === 'error')) findings.push(...checkExamples(pipeline, model));
+  findings.push(...checkEmbeds(pipeline, model));
+  for (const ingest of pipeline.ingests) findings.push(...about(ingest.name, checkIngest(ingest, pipeline, model)));
+  if (feedReaders(pipeline).length + pipeline.ingests.length === 0) {
+    findings.push({
+      code: 'no-projections',
+      severity: 'warning',
+      message: 'The pipeline has no projections',
+      mend: 'Declare a copy or an aggregate.',
+    });
+  }
+  return [
+    ...findings.filter((finding) => finding.severity === 'error'),
+    ...findings.filter((finding) => finding.severity !== 'error'),
+  ];
+}
+
+function checkProjection(projection: ProjectionSpec, model: Model): Finding[] {
+  const findings: Finding[] = [];
+  find(model, projection.from, `Projection ${projection.name} reads`, findings);
+  const sink = find(model, projection.into, `Projection ${projection.name} writes`, findings);
+  if (sink) findings.push(...checkKey(`Projection ${projection.name}`, sink), ...ownDocuments(projection, sink));
+  if (projection.kind === 'copy') {
+    for (const join of projection.joins) {
+      const joined = find(model, join.of, `Projection ${projection.name} joins`, findings);
+      if (joined) findings.push(...checkJoin(projection, join, joined));
+    }
+  }
+  if (projection.kind === 'reference') {
+    find(model, projection.tenants, `Projection ${projection.name} lists its tenants by`, findings);
+    findings.push(...checkTenantKey(projection, sink));
+  }
+  return findings;
+}
+
+/** Without a part of the key from the tenant all tenants' copies would lie in one place. */
+function checkTenantKey({ name, key }: ReferenceSpec, sink: Found | undefined): Finding[] {
+  const paths = sink?.container.partitionKey ?? [];
+  if (!sink || paths.some((path) => Object.hasOwn(key, path.slice(1)))) return [];
+  const message = `Projection ${name} takes nothing of its sink's partition key from the tenant`;
+  return [error('reference-key', message, `Let key name one of ${paths.map((path) => path.slice(1)).join(', ')}.`)];
+}
+
+/** A document that left its container is seen by nobody who reads it there. */
+function checkArchive(archive: ArchiveSpec, { projections }: Pipeline, model: Model): Finding[] {
+  const findings: Finding[] = [];
+  const { name, dateField, from } = archive;
+  const found = find(model, from, `Archive ${name} reads`, findings);
+  if (found && found.type.examples.every((example) => example[dateField] === undefined)) {
+    const message = `Archive ${name} goes by ${dateField}, which no example of ${from.type} in ${place(found.container)} has`;
+    findings.push(error('archive-date-unknown', message, 'Name a field of the document, or add it to an example.'));
+  }
+  for (const projection of projections) {
+    if (same(projection.into, from)) {
+      const message = `Archive ${name} takes ${ref(from)}, which projection ${projection.name} writes`;
+      findings.push(
+        error('archive-of-derived', message, 'Archive its source; what is derived can be worked out anew.'),
+      );
+    }
+    if (projection.kind === 'copy' && projection.joins.some(({ of }) => same(of, from))) {
+      const message = `Archive ${name} takes ${ref(from)}, which projection ${projection.name} joins`;
+      const mend = 'Leave joined documents where they are: once archived, a join would no longer find them.';
+      findings.push(error('archive-of-joined', message, mend));
+    }
+  }
+  return findings;
+}
+
+/** What comes in is a source: what a projection writes there would be lost among it, or taken for it. */
+function checkIngest({ name, from, into }: IngestSpec, { projections, publishes }: Pipeline, model: Model): Finding[] {
+  const findings: Finding[] = [];
+  const sink = find(model, into, `Ingest ${name} writes`, findings);
+  if (sink) findings.push(...checkKey(`Ingest ${name}`, sink));
+  for (const projection of projections) {
+    if (!same(projection.into, into)) continue;
+    const message = `Ingest ${name} writes ${ref(into)}, which projection ${projection.name} writes too`;
+    findings.push(error('ingest-into-derived', message, 'Give one of them another type.'));
+  }
+  for (const publish of publishes) {
+    if (publish.to !== from || !same(publish.from, into)) continue;
+    const message = `Ingest ${name} reads ${from} into ${ref(into)}, which ${publish.name} publishes to ${from} again`;
+    findings.push(error('hub-cycle', message, 'Publish to another event hub.'));
+  }
+  return findings;
+}
+
+/** Findings of the names that the model doesn't have. */
+function unknown(model: Model, names: readonly SourceRef[], what: string): Finding[] {
+  const findings: Finding[] = [];
+  for (const of of names) find(model, of, what, findings);
+  return findings;
+}
+
+interface Found {
+  readonly container: Container;
+  readonly type: DocumentType;
+}
+
+function find(model: Model, of: SourceRef, what: string, findings: Finding[]): Found | undefined {
+  const container = containerOf(model, of.container);
+  if (!container) {
+    const names = model.containers.map(({ name }) => name);
+    const message = `${what} container ${of.container}, which ${model.file} doesn't have`;
+    findings.push(error('container-unknown', message, didYouMean(of.container, names)));
+    return undefined;
+  }
+  const type = container.types.find(({ name }) => name === of.type);
+  if (!type) {
+    const names = container.types.map(({ name }) => name);
+    const message = `${what} ${ref(of)}, but ${place(container)} has no example of type ${of.type}`;
+    findings.push(error('type-unknown', message, didYouMean(of.type, names)));
+    return undefined;
+  }
+  return { container, type };
+}
+
+const didYouMean = (wanted: string, names: readonly string[]): string => {
+  const best = near(wanted, names);
+  return best === undefined
+    ? `There ${names.length === 1 ? 'is' : 'are'}: ${names.join(', ') || 'none'}.`
+    : `Did you mean ${best}?`;
+};
+
+const place = ({ name, at }: Container): string => `${name} (${at.file}:${at.line})`;
+
+/** A join is a point read by id and the whole key, so that one document answers and a change finds its dependants. */
+function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found): Finding[] {
+  const covered = new Set(Object.keys(join.on).map((field) => `/${field}`));
+  const lacking = ['/id', ...container.partitionKey].filter((path) => !covered.has(path));
+  if (lacking.length === 0) return [];
+  const fields = [...new Set(lacking)].map((path) => path.slice(1));
+  const message = `Projection ${projection.name} joins ${join.name} without ${fields.join(' and ')} of ${place(container)}`;
+  return [
+    error(
+      'join-not-a-point-read',
+      message,
+      `Add ${fields.map((field) => `${field}: '…'`).join(', ')} to its on: id and the whole partition key.`,
+    ),
+  ];
+}
+
+function checkKey(what: string, { container, type }: Found): Finding[] {
+  return container.partitionKey.flatMap((path) => {
+    const lacking = type.examples.some((example) => valueAt(example, path) === undefined);
+    if (!lacking) return [];
+    const message = `${what} writes ${type.name} into ${place(container)}, whose key ${path} its examples lack`;
+    return [
+      error('sink-key-missing', message, `Give every ${type.name} the field ${path.slice(1)}, or change the key.`),
+    ];
+  });
+}
+
+/** Contributions and tombstones lie in the partition of what they belong to, under ids and a type of their own. */
+function ownDocuments({ name, kind }: ProjectionSpec, { container }: Found): Finding[] {
+  const bad = container.partitionKey.find((path) => path === '/type' || (path === '/id' && kind === 'aggregate'));
+  if (bad === undefined) return [];
+  const message = `Projection ${name} can't write into ${place(container)}: ${bad} is part of its partition key`;
+  const mend =
+    bad === '/id'
+      ? 'An aggregate and its contributions share a logical partition: key its container by the group, for example by the tenant.'
+      : 'Millrace marks tombstones by their type: key the container by another property.';
+  return [error('sink-key-unfit', message, mend)];
+}

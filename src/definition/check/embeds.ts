@@ -1,0 +1,99 @@
+// What is wrong with embeds that can be seen before anything runs.
+import { type Model, containerOf, keyPathsOf } from '../../model/model.ts';
+import { about, error, ref, same } from '../declaration.ts';
+import { typeRules } from '../discriminator.ts';
+import { circles, readBy, writtenBy } from '../field-flow.ts';
+import type { EmbedSpec, Finding, Pipeline } from '../specs.ts';
+
+/** Fields that are somebody else's by their nature. */
+const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_rid', '_self', '_attachments', '_lsn']);
+
+/** Findings of the pipeline's embeds; that what they name is in the model is found elsewhere. */
+export function checkEmbeds(pipeline: Pipeline, model: Model): Finding[] {
+  return [
+    ...pipeline.embeds.flatMap((spec) =>
+      about(spec.name, [...pointRead(spec, model), ...ownFields(spec, pipeline, model), ...writable(spec, pipeline)]),
+    ),
+    ...ownedTwice(pipeline.embeds),
+    ...circles(pipeline, model).map((names) =>
+      names.length === 1
+        ? error(
+            'projection-cycle',
+            `Projection ${names[0]} writes fields of its own source, so it would feed itself`,
+            'Write into another type or other fields than those it reads.',
+          )
+        : error(
+            'projection-cycle',
+            `Projections ${names.join(' → ')} → ${names[0]} feed each other in a circle`,
+            'Let one of them read fields that none of the others writes.',
+          ),
+    ),
+  ];
+}
+
+function pointRead(spec: EmbedSpec, model: Model): Finding[] {
+  const container = containerOf(model, spec.from.container);
+  if (!container) return [];
+  const covered = new Set(Object.keys({ ...spec.on, ...spec.each?.on }).map((field) => `/${field}`));
+  const lacking = [...new Set(['/id', ...container.partitionKey])].filter((path) => !covered.has(path));
+  const [first] = lacking;
+  if (first === undefined) return [];
+  const fields = lacking.map((path) => path.slice(1));
+  const message = `Projection ${spec.name} matches ${ref(spec.from)} without ${fields.join(' and ')}`;
+  const where = spec.each ? 'on or onEach' : 'on';
+  const mend = `Add ${fields.map((field) => `${field}: '…'`).join(', ')} to its ${where}: id and the whole partition key.`;
+  return [error('join-not-a-point-read', message, mend)];
+}
+
+/** What an embed writes must not be what it is found by, what it reads, or what is not its to write. */
+function ownFields(spec: EmbedSpec, { sources }: Pipeline, model: Model): Finding[] {
+  const keys = keyPathsOf(model, spec.into.container).map((path) => path.split('/')[1] ?? '');
+  const match = new Set([...Object.values(spec.each?.on ?? spec.on), ...(spec.each ? [] : keys)]);
+  const read = readBy(spec, model, sources).item;
+  return Object.keys(spec.set).flatMap((field) => {
+    if (!spec.each && RESERVED.has(field))
+      return error('embed-reserved', `Projection ${spec.name} sets ${field}`, 'Set a field of the document’s content.');
+    if (match.has(field)) {
+      const message = `Projection ${spec.name} sets ${field}, which its parents or its partition are found by`;
+      return error('embed-writes-its-match', message, 'Set another field.');
+    }
+    if (!read.has(field)) return [];
+    const message = `Projection ${spec.name} sets ${field} and reads it of the same ${spec.each ? 'element' : 'child'}`;
+    return error('reads-what-it-writes', message, 'Work it out of the parent and of other fields.');
+  });
+}
+
+function writable(spec: EmbedSpec, { projections, sources }: Pipeline): Finding[] {
+  const findings: Finding[] = [];
+  const writer = projections.find(({ into }) => same(into, spec.into));
+  if (writer) {
+    const message = `Projection ${spec.name} embeds into ${ref(spec.into)}, which projection ${writer.name} writes whole`;
+    const mend = `Join ${ref(spec.from)} into ${writer.name} by with instead.`;
+    findings.push(error('embed-into-derived', message, mend));
+  }
+  if (typeRules(sources, spec.into).upcast) {
+    const message = `Projection ${spec.name} embeds into ${ref(spec.into)}, whose documents may be stored in an older shape`;
+    findings.push(
+      error('embed-into-upcast', message, 'Rewrite them in the present shape and drop upcast from its source().'),
+    );
+  }
+  return findings;
+}
+
+function ownedTwice(embeds: readonly EmbedSpec[]): Finding[] {
+  return embeds.flatMap((spec, at) => {
+    for (const other of embeds.slice(0, at)) {
+      const field = same(spec.into, other.into)
+        ? writtenBy(spec).find((one) => overlaps(one, writtenBy(other)))
+        : undefined;
+      if (field === undefined) continue;
+      const message = `Projections ${other.name} and ${spec.name} both write ${field} of ${ref(spec.into)}`;
+      return about(spec.name, [error('field-owned-twice', message, 'Let one of them own the field.')]);
+    }
+    return [];
+  });
+}
+
+/** A list that is written whole owns what its elements hold. */
+const overlaps = (field: string, others: readonly string[]): boolean =>
+  others.some((other) => field === other || field.startsWith(`${other}.`) || other.startsWith(`${field}.`));

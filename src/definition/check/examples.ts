@@ -1,0 +1,58 @@
+// What every document of a type would be parked for is found before anything runs: the projections are worked out on the
+// data model's own examples.
+import { MillraceError, messageOf } from '../../base/errors.ts';
+import { type Model, examplesOf, keyPathsOf, valueAt } from '../../model/model.ts';
+import { about, error, ref } from '../declaration.ts';
+import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from '../specs.ts';
+import { recompute } from '../oracle/recompute.ts';
+import { recomputeRows } from '../oracle/recompute-rows.ts';
+
+/** One finding a projection and reason, however many examples meet it. */
+export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
+  const examples = (of: SourceRef): readonly Doc[] => examplesOf(model, of);
+  const findings = new Map<string, Finding>();
+  const found = (of: string, key: string, finding: Finding): void => {
+    for (const named of about(of, [finding])) findings.set(key, findings.get(key) ?? named);
+  };
+  const refused =
+    ({ name, from }: { readonly name: string; readonly from: SourceRef }) =>
+    (doc: Doc, cause: unknown): void => {
+      const code = cause instanceof MillraceError ? cause.code : 'projection-threw';
+      const mend = (cause instanceof MillraceError ? cause.mend : undefined) ?? 'Mend the function, or the example.';
+      const message = `Projection ${name} can't take the example ${String(doc['id'])} of ${ref(from)}: ${messageOf(cause)}`;
+      found(name, `${name} ${code}`, error('example-refused', message, mend));
+    };
+  const written = new Map<string, ProjectionSpec>();
+  for (const spec of pipeline.projections) {
+    const paths = keyPathsOf(model, spec.into.container);
+    const rows = recompute(spec, examples, pipeline.sources, { keyPaths: paths, refused: refused(spec) });
+    for (const [key, row] of rows) {
+      const bad = paths.find((path) => !isScalar(valueAt(row, path)));
+      if (bad !== undefined) {
+        const message = `Projection ${spec.name} makes of an example of ${ref(spec.from)} a document without a string, number or boolean in ${bad}, the key of ${spec.into.container}`;
+        found(
+          spec.name,
+          `${spec.name} key`,
+          error('sink-key-value', message, `Return ${bad.slice(1)} in every document.`),
+        );
+      }
+      const place = `${spec.into.container} ${key}`;
+      const other = written.get(place);
+      if (other && other.name !== spec.name) {
+        const message = `Projections ${other.name} and ${spec.name} write one document of ${spec.into.container}: ${key}`;
+        const mend = 'Give one of them another type or container: each document has one owner.';
+        found(spec.name, `${other.name} ${spec.name}`, error('sink-shared', message, mend));
+      }
+      written.set(place, spec);
+    }
+  }
+  for (const spec of pipeline.effects)
+    if (spec.kind === 'send')
+      recomputeRows(spec, examples(spec.from), pipeline.sources, {
+        keyPaths: keyPathsOf(model, spec.from.container),
+        refused: refused(spec),
+      });
+  return [...findings.values()];
+}
+
+const isScalar = (value: unknown): boolean => ['string', 'number', 'boolean'].includes(typeof value);

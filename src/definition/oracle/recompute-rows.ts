@@ -1,0 +1,31 @@
+// The oracle of sinks outside of Cosmos DB: the rows they must hold, from the source documents alone.
+import { valueAt } from '../../model/model.ts';
+import { typeRules } from '../discriminator.ts';
+import { isEmptied } from '../emptied.ts';
+import type { Doc, SendSpec, SourceRules } from '../specs.ts';
+import { visible } from './recompute.ts';
+import { entryId } from '../sink-id.ts';
+
+/** The rows by their ids. `docs`: the source's present documents, deleted-marked ones included. */
+export function recomputeRows(
+  spec: SendSpec,
+  docs: Iterable<Doc>,
+  rules: readonly SourceRules[],
+  { keyPaths, refused }: { readonly keyPaths: readonly string[]; readonly refused: (doc: Doc, cause: unknown) => void },
+): Map<string, unknown> {
+  const { upcast, deleted } = typeRules(rules, spec.from);
+  const rows = new Map<string, unknown>();
+  for (const raw of docs) {
+    try {
+      const stored = visible(raw);
+      const doc = upcast ? upcast(stored) : stored;
+      if (isEmptied(raw) || (deleted?.(doc) && spec.onDelete === 'remove')) continue;
+      if (spec.where && !spec.where(doc)) continue;
+      const key = keyPaths.map((path) => valueAt(raw, path) ?? null);
+      rows.set(entryId(key, String(raw['id'])), JSON.parse(JSON.stringify(spec.map(doc)) ?? 'null'));
+    } catch (cause) {
+      refused(raw, cause);
+    }
+  }
+  return rows;
+}

@@ -1,0 +1,49 @@
+// What a sink document's place depends on: the fields of the source that could move it.
+import { canonical } from '../../base/json.ts';
+import { type Model, examplesOf, keyPathsOf } from '../../model/model.ts';
+import type { AggregateSpec, CopySpec, Doc } from '../specs.ts';
+import { attempt, watched } from '../watched.ts';
+
+/** What is read to tell a document's groups: all that could move it to another. */
+export function readByGroups(spec: AggregateSpec, model: Model): string[] {
+  const read = new Set<string>();
+  for (const example of examplesOf(model, spec.from)) {
+    const doc = watched(example, read);
+    attempt(() => (spec.each?.(doc) ?? [doc]).forEach((row) => spec.groupBy(row, doc)));
+  }
+  return [...read].filter((field) => field !== '*');
+}
+
+/** Fields whose change moves the copy; each is tried with other values on the examples. */
+export function movedBy(spec: CopySpec, model: Model): string[] {
+  const joined = Object.fromEntries(spec.joins.map(({ name, of }) => [name, examplesOf(model, of)[0] ?? null]));
+  const paths = keyPathsOf(model, spec.into.container);
+  const placeOf = (doc: Doc): string | undefined =>
+    attempt(() => {
+      const row = spec.map(doc, joined);
+      return canonical([row['id'], ...paths.map((path) => row[path.split('/')[1] ?? ''])]);
+    });
+  const examples = examplesOf(model, spec.from);
+  const names = new Set(examples.flatMap((example) => Object.keys(example)));
+  return [...names].filter((name) =>
+    examples.some((example) => {
+      const before = placeOf(example);
+      return others(example[name]).some((value) => {
+        const after = placeOf({ ...example, [name]: value });
+        // One that throws says nothing of the place.
+        return before !== undefined && after !== undefined && after !== before;
+      });
+    }),
+  );
+}
+
+function others(value: unknown): unknown[] {
+  if (typeof value === 'string') return [`~${value}`, `${value}~`, ''];
+  if (typeof value === 'number') return [value + 1, -value - 1];
+  if (typeof value === 'boolean') return [!value];
+  if (Array.isArray(value)) return [[], [...(value as unknown[]), ...(value as unknown[])]];
+  return ['~', null];
+}
+
+export const keyOf = (spec: AggregateSpec | CopySpec, model: Model): string[] =>
+  keyPathsOf(model, spec.from.container).map((path) => path.split('/')[1] ?? '');

@@ -1,0 +1,241 @@
+// How each projection will be kept: its mode and why, what a change costs, and what would make it cheaper.
+import type { ContainerDetail } from '../../model/documents.ts';
+import type { Model } from '../../model/model.ts';
+import { type Facts, sum } from '../../model/rules/facts.ts';
+import { type FanOut, fanOuts } from '../fan-outs.ts';
+import { allVersionsSource } from '../all-versions.ts';
+import { ref } from '../declaration.ts';
+import { circles } from '../field-flow.ts';
+import { indexNeeds } from '../index-needs.ts';
+import { type AggregateSpec, type CopySpec, type DerivedSpec, type Pipeline, projectionId } from '../specs.ts';
+import { feedReaders, sourcesOf } from '../pipeline.ts';
+import { keyOf, movedBy, readByGroups } from './place-fields.ts';
+import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
+
+/** One request or item operation of keeping a projection. `shared`: once a group and page, not once a change. */
+export interface Step {
+  readonly what: string;
+  readonly ru: number;
+  readonly shared: boolean;
+}
+
+export interface ProjectionPlan {
+  readonly id: string;
+  readonly kind: DerivedSpec['kind'];
+  readonly from: readonly string[];
+  readonly into: string;
+  readonly mode: string;
+  readonly reason: string;
+  /** For one change of one source document, at the document's own sizes. */
+  readonly steps: readonly Step[];
+  /** RU a change; `shared` is to be divided by the changes of a page that fall into one group. */
+  readonly ru: { readonly each: number; readonly shared: number };
+  /** Changes a second at the peak, where the documents say. */
+  readonly changes: number | undefined;
+  readonly cheaper: string | undefined;
+  readonly fanOut: readonly string[];
+  /** Index paths that its own queries need in the sink. */
+  readonly indexes: readonly string[];
+  readonly notes: readonly string[];
+}
+
+export interface PipelinePlan {
+  readonly projections: readonly ProjectionPlan[];
+  /** Names of projections that feed each other; none in a pipeline that runs. */
+  readonly circles: readonly (readonly string[])[];
+}
+
+/** RU of a state document of ours, about half a kilobyte, with its few indexed paths (the published 1 KB figures). */
+const OWN = { read: 1, write: 10 };
+
+/** Never throws: what a function can't take is left to `checkPipeline`. */
+export function planOf(pipeline: Pipeline, model: Model, facts: Facts): PipelinePlan {
+  return {
+    projections: feedReaders(pipeline).map((spec) => {
+      const steps = stepsOf(spec, pipeline, model, facts);
+      const into = 'into' in spec ? ref(spec.into) : spec.kind === 'publish' ? `event hub ${spec.to}` : '–';
+      return {
+        id: projectionId(spec),
+        kind: spec.kind,
+        from: sourcesOf(spec).map(ref),
+        into,
+        ...modeOf(spec, pipeline, model, facts),
+        steps,
+        ru: totals(steps),
+        changes: changesOf(spec, facts),
+        fanOut: fanOutOf(spec, facts),
+        indexes: 'into' in spec ? [...(indexNeeds([spec]).get(spec.into.container) ?? [])] : [],
+        notes: notesOf(spec, pipeline),
+      };
+    }),
+    circles: circles(pipeline, model),
+  };
+}
+
+const totals = (steps: readonly Step[]): { each: number; shared: number } => ({
+  each: sum(steps.filter(({ shared }) => !shared).map(({ ru }) => ru)),
+  shared: sum(steps.filter(({ shared }) => shared).map(({ ru }) => ru)),
+});
+
+function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Facts): Mode {
+  switch (spec.kind) {
+    case 'aggregate':
+      return located(spec, pipeline, model, 'contribution', 'group', readByGroups(spec, model));
+    case 'copy':
+      return located(spec, pipeline, model, 'copy', 'place', movedBy(spec, model));
+    case 'reference':
+      return {
+        mode: 'copy into every tenant',
+        reason: `One document for each pair of ${spec.from.type} and ${spec.tenants.type}`,
+        cheaper: undefined,
+      };
+    case 'embed':
+      return embedMode(spec, facts);
+    case 'archive':
+      return {
+        mode: 'sweep',
+        reason: 'Documents leave once every projection has acknowledged them',
+        cheaper: undefined,
+      };
+    case 'publish':
+      return {
+        mode: 'ordered send',
+        reason: 'A hub can’t be asked what it holds; events carry a stable key',
+        cheaper: undefined,
+      };
+    case 'react':
+    case 'send':
+    case 'custom':
+      break;
+  }
+  return { mode: 'at least once', reason: 'It works outside of the account', cheaper: undefined };
+}
+
+/** With a locator, unless the place can't change; and whether it says so although it could. */
+function located(
+  spec: AggregateSpec | CopySpec,
+  { sources }: Pipeline,
+  model: Model,
+  what: 'contribution' | 'copy',
+  place: 'group' | 'place',
+  fields: readonly string[],
+): Mode {
+  const fixed = new Set(['id', ...keyOf(spec, model)]);
+  const mutable = fields.filter((field) => !fixed.has(field));
+  const told = fields.length === 0 ? 'nothing of the document' : fields.join(', ');
+  if (spec.stable) {
+    const doubt =
+      mutable.length === 0 ? 'which can’t change' : `and ${mutable.join(', ')} must never change: you said so`;
+    return {
+      mode: `${what}, no locator`,
+      reason: `Its ${place} comes of ${told}, ${doubt} (stable)`,
+      cheaper: undefined,
+    };
+  }
+  const saved = OWN.read + OWN.write;
+  // Its deletions don't say what the document was.
+  const whole = sources.some((rule) => ref(rule) === ref(spec.from) && rule.feed === 'all-versions');
+  return {
+    mode: `${what} with locator`,
+    reason: `Its ${place} comes of ${told}, so a locator must know where the document was before`,
+    cheaper: whole
+      ? undefined
+      : mutable.length === 0
+        ? `\`stable: true\`: ${told} can’t change in a document’s life; saves ${saved} RU and 2 requests a change`
+        : `\`stable: true\`, if the data model says that ${mutable.join(' and ')} never ${mutable.length === 1 ? 'changes' : 'change'}; saves ${saved} RU and 2 requests a change`,
+  };
+}
+
+function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Facts): Step[] {
+  const sink = 'into' in spec ? facts.detail(spec.into.container) : undefined;
+  const read = sink ? facts.estimate('point-read', sink) : OWN.read;
+  const write = sink ? facts.estimate('replace', sink) : OWN.write;
+  const each = (what: string, ru: number): Step => ({ what, ru, shared: false });
+  const locator = (stable: boolean): Step[] =>
+    stable ? [] : [each('read the locator', OWN.read), each('move the locator', OWN.write)];
+  switch (spec.kind) {
+    case 'aggregate':
+      return [
+        ...locator(spec.stable),
+        each('read the contribution', OWN.read),
+        each('write the contribution', OWN.write),
+        { what: 'read the aggregate', ru: read, shared: true },
+        { what: 'write the aggregate', ru: write, shared: true },
+      ];
+    case 'copy':
+      return [
+        ...locator(spec.stable),
+        ...spec.joins.map(({ name, of }) => each(`read ${name}`, readOf(facts.detail(of.container), facts))),
+        each('read the copy', read),
+        each('write the copy', write),
+        ...(spec.joins.length > 0 ? [each('confirm what was joined', OWN.write)] : []),
+      ];
+    case 'reference':
+      return [each('read and write the copy, for each tenant', read + write)];
+    case 'embed':
+      return [
+        each('read the state', OWN.read),
+        each('write the state, and later that it is done', 2 * OWN.write),
+        each('find the children, and look once more', 2 * (sink ? facts.estimate('query', sink) : OWN.read)),
+        each('patch a child, for each', write),
+      ];
+    case 'publish':
+      return pipeline.embeds.some(({ into }) => ref(into) === ref(spec.from))
+        ? [each('read and write what was published last', OWN.read + OWN.write)]
+        : [];
+    case 'archive':
+      return [
+        each('read the entry', OWN.read),
+        each('write the entry', OWN.write),
+        each('remove the document', OWN.write / 2),
+      ];
+    case 'react':
+    case 'send':
+    case 'custom':
+      break;
+  }
+  return [];
+}
+
+const readOf = (detail: ContainerDetail | undefined, facts: Facts): number =>
+  detail ? facts.estimate('point-read', detail) : OWN.read;
+
+function changesOf(spec: DerivedSpec, facts: Facts): number | undefined {
+  const details = sourcesOf(spec).map(({ container }) => facts.detail(container));
+  const rates = details.map((detail) => (detail ? facts.writesTo(detail) : 0));
+  return sum(rates) > 0 ? sum(rates) : undefined;
+}
+
+/** What a change of a joined type makes it write, at the largest cardinality. */
+function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
+  if (spec.kind === 'embed') return [childrenOf(spec, facts)];
+  const row = facts.rows.find(({ name }) => name === spec.name);
+  const sink = 'into' in spec ? facts.detail(spec.into.container) : undefined;
+  if (!row || !sink) return [];
+  return fanOuts(facts, row, sink).map(({ of, copies, ru, updates }: FanOut) => {
+    const name = of.type ?? of.container;
+    if (copies === undefined)
+      return `a change of ${name}: as many copies as there are; the documents state no largest number`;
+    return `a change of ${name}: up to ${copies.toLocaleString('en-US')} copies, ${Math.round(copies * ru).toLocaleString('en-US')} RU; ${updates.toLocaleString('en-US')} changes a second at the peak`;
+  });
+}
+
+function notesOf(spec: DerivedSpec, pipeline: Pipeline): string[] {
+  const notes: string[] = [];
+  if (spec.kind === 'aggregate')
+    notes.push(
+      'Contributions share the aggregate’s logical partition and its 20 GB: some 0.4 KB for each document of the group.',
+    );
+  if (spec.kind === 'embed') notes.push(...embedNotes(spec, pipeline));
+  const container = allVersionsSource(spec, pipeline.sources);
+  if (container !== undefined)
+    notes.push(
+      `${container} is read by its all-versions feed, from when it is first read on: by \`millrace run\` alone, and without rebuild, replay or archive.`,
+    );
+  const feeds = pipeline.projections.filter(
+    (other) => 'into' in spec && sourcesOf(other).some((of) => ref(of) === ref(spec.into)),
+  );
+  if (feeds.length > 0 && spec.kind === 'aggregate')
+    notes.push(`${feeds.map(({ name }) => name).join(', ')} derives from it: emptied groups stay 30 days.`);
+  return notes;
+}

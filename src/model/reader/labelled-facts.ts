@@ -1,0 +1,124 @@
+// A container's labelled facts: `- **Partition Key**: …` with whatever hangs on it, in any of the forms that occur.
+import type { Code, ListItem, Paragraph, RootContent, Table } from 'mdast';
+import { type LabelName, labelName } from './labels.ts';
+import { lineOf, partsOf, sourceOf } from './outline.ts';
+import { cut } from './tables.ts';
+
+export interface Fence {
+  readonly text: string;
+  /** Line of its first line of content. */
+  readonly line: number;
+}
+
+export interface Fact {
+  /** Undefined: a label that the reader doesn't know. */
+  readonly name: LabelName | undefined;
+  readonly label: string;
+  /** Source text after the label: backticks kept, bold removed, continuation lines joined. */
+  readonly text: string;
+  readonly line: number;
+  /** Nested or following values, one an item. */
+  readonly items: { readonly text: string; readonly line: number }[];
+  readonly fences: Fence[];
+}
+
+export interface LabelledFacts {
+  readonly facts: Fact[];
+  /** Fences that hang on no label: the examples. */
+  readonly loose: Fence[];
+}
+
+/** `source` is the whole document: values are cut from it, so that backticks survive. */
+export function labelledFacts(blocks: readonly RootContent[], source: string): LabelledFacts {
+  const reader = new FactReader(source);
+  for (const block of blocks) reader.block(block, undefined);
+  return reader;
+}
+
+class FactReader implements LabelledFacts {
+  readonly facts: Fact[] = [];
+  readonly loose: Fence[] = [];
+  readonly #source: string;
+  /** A label without a value yet: the list or fence right after it is its value. */
+  #open: Fact | undefined;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  block(node: RootContent, owner: Fact | undefined): void {
+    const holder = owner ?? this.#open;
+    this.#open = undefined;
+    if (node.type === 'list') for (const item of node.children) this.#item(item, holder);
+    else if (node.type === 'code') this.#fence(node, holder);
+    else if (node.type === 'paragraph') for (const line of this.#lines(node)) this.#open = awaiting(this.#fact(line));
+    else if (node.type === 'table') this.#table(node);
+  }
+
+  /** An overview as a table of two columns: each row is a label and its value. */
+  #table({ children: rows }: Table): void {
+    for (const { children: cells, ...row } of rows) {
+      const [label, value] = cells;
+      if (!label || !value || cells.length > 2) return;
+      const text = `**${plain(cut(label, this.#source))}**: ${cut(value, this.#source)}`;
+      this.#fact({ text, line: row.position?.start.line ?? 1 });
+    }
+  }
+
+  #item(item: ListItem, owner: Fact | undefined): void {
+    const [first, ...rest] = item.children;
+    if (first?.type !== 'paragraph') {
+      for (const child of item.children) this.block(child, owner);
+      return;
+    }
+    let fact: Fact | undefined;
+    // More than one: a bold-labelled line right under a list is, to Markdown, still the last item's.
+    for (const line of this.#lines(first)) {
+      const read = this.#fact(line, owner);
+      if (!read) (fact ?? owner)?.items.push({ text: plain(line.text), line: line.line });
+      fact = read ?? fact;
+    }
+    for (const child of rest) this.#nested(child, fact ?? owner);
+    this.#open = rest.length === 0 ? awaiting(fact) : undefined;
+  }
+
+  #nested(node: RootContent, owner: Fact | undefined): void {
+    if (node.type === 'paragraph' && owner)
+      owner.items.push({ text: plain(sourceOf(node, this.#source)), line: lineOf(node) });
+    else this.block(node, owner);
+  }
+
+  #fence(node: Code, owner: Fact | undefined): void {
+    (owner?.fences ?? this.loose).push({ text: node.value, line: lineOf(node) + 1 });
+  }
+
+  /** Under an owner a label must be one that is known, so that `Level 1: /storeId` stays a value. */
+  #fact({ text, line }: { text: string; line: number }, owner?: Fact): Fact | undefined {
+    const match =
+      /^\*\*(?<bold>[^*]+?)\s*[::]?\s*\*\*\s*[::]?\s*(?<value>[^]*)$|^(?<plain>[^:`*|]{2,40}?)\s*[::]\s*(?<rest>[^]*)$/u.exec(
+        text,
+      );
+    const label = match?.groups?.['bold'] ?? match?.groups?.['plain'];
+    if (label === undefined) return undefined;
+    const name = labelName(label);
+    if (name === undefined && (owner || match?.groups?.['bold'] === undefined)) return undefined;
+    const value = plain(match?.groups?.['value'] ?? match?.groups?.['rest'] ?? '');
+    const fact: Fact = { name, label: label.trim(), text: value, line, items: [], fences: [] };
+    this.facts.push(fact);
+    return fact;
+  }
+
+  /** A paragraph of several bold-labelled lines is as many facts. */
+  #lines(node: Paragraph): { text: string; line: number }[] {
+    return partsOf(node, this.#source, /\n(?=\s*\*\*)/);
+  }
+}
+
+const awaiting = (fact: Fact | undefined): Fact | undefined => (fact && /^$|[:：]$/.test(fact.text) ? fact : undefined);
+
+const plain = (text: string): string =>
+  text
+    .replaceAll(/<br\s*\/?>/gi, ' ')
+    .replaceAll('**', '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();

@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+import { archive, copy, definePipeline, model } from 'millrace';
+import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
+import { parseDate } from '../../../src/definition/date.ts';
+import { parseModel } from '../../../src/model/reader/read.ts';
+
+interface Order {
+  id: string;
+  type: 'order';
+  storeId: string;
+  doneAt: string;
+}
+interface Shop {
+  Orders: { order: Order };
+  Copies: { copied: { id: string; type: 'copied'; storeId: string; doneAt: string } };
+}
+const m = model<Shop>('m.md');
+const rule = (options: object) => archive<Order>('cold', { from: m.Orders.order, date: 'doneAt', ...options });
+const codes = (options: object): string[] => rule(options).findings.map(({ code }) => code);
+
+test('a rule is by age, by a fixed date or by where', () => {
+  expect(rule({ after: '90d' }).rule).toEqual({ kind: 'after', ms: 90 * 86_400_000, text: '90d' });
+  expect(rule({ after: '1.5 h' }).rule).toMatchObject({ ms: 5_400_000 });
+  expect(rule({ before: '2001-02-01' }).rule).toEqual({ kind: 'before', ms: Date.UTC(2001, 1), text: '2001-02-01' });
+  expect(rule({ where: () => true }).rule).toEqual({ kind: 'always' });
+  expect(codes({ after: '90d', where: () => true })).toEqual([]);
+});
+
+test.each([
+  [{}, 'archive-rule'],
+  [{ after: '90d', before: '2001-02-01' }, 'archive-rule'],
+  [{ after: 'ninety days' }, 'archive-after'],
+  [{ before: '2001-02-30' }, 'archive-before'],
+  [{ after: '1d', date: '' }, 'archive-date'],
+  [{ after: '1d', version: 0 }, 'projection-version'],
+])('%j is told as %s', (options, code) => {
+  expect(codes(options)).toEqual([code]);
+});
+
+test.each([
+  ['2001-02-01', Date.UTC(2001, 1, 1)],
+  ['2001/01/10 18:20', Date.UTC(2001, 0, 10, 18, 20)],
+  ['2001-01-10T18:20:05.678Z', Date.UTC(2001, 0, 10, 18, 20, 5, 678)],
+  ['2001-01-10T18:20:05+02:00', Date.UTC(2001, 0, 10, 16, 20, 5)],
+  [979_150_800, 979_150_800_000],
+  [979_150_800_000, 979_150_800_000],
+  ['2001-02-29', undefined],
+  ['2001-01/10', undefined],
+  ['10.1.2001', undefined],
+  ['', undefined],
+  [-1, undefined],
+  [Number.NaN, undefined],
+  [null, undefined],
+])('the date %j is %j', (value, ms) => {
+  expect(parseDate(value)).toBe(ms);
+});
+
+const document = parseModel(
+  `# Shop
+## Container Designs
+### Orders Container
+\`\`\`json
+[{ "id": "o", "type": "order", "storeId": "s", "doneAt": "2026-01-01" }]
+\`\`\`
+- **Partition Key**: \`/storeId\`
+### Copies Container
+\`\`\`json
+[{ "id": "o", "type": "copied", "storeId": "s", "doneAt": "2026-01-01" }]
+\`\`\`
+- **Partition Key**: \`/storeId\`
+`,
+  'm.md',
+);
+const copied = copy('copies', {
+  from: m.Orders.order,
+  into: m.Copies.copied,
+  map: ({ id, storeId, doneAt }) => ({ id, storeId, doneAt }),
+});
+const findings = (...projections: Parameters<typeof definePipeline>[0]['projections'][number][]): string[] =>
+  checkPipeline(definePipeline({ model: m, tenant: 'storeId', projections }), document).map(({ code }) => code);
+
+test('archives stand beside the projections, parted by the pipeline’s tenant', () => {
+  const pipeline = definePipeline({ model: m, tenant: 'storeId', projections: [copied, rule({ after: '1d' })] });
+  expect(pipeline.projections.map(({ name }) => name)).toEqual(['copies']);
+  expect(pipeline.archives).toMatchObject([{ name: 'cold', tenantField: 'storeId' }]);
+  expect(findings(copied, rule({ after: '1d' }))).toEqual([]);
+});
+
+test('what the document lacks, what is derived and what is joined is no matter for an archive', () => {
+  expect(findings(rule({ after: '1d', date: 'nope' }))).toEqual(['archive-date-unknown']);
+  const derived = archive('cold', { from: m.Copies.copied, date: 'doneAt', after: '1d' });
+  expect(findings(copied, derived)).toEqual(['archive-of-derived']);
+  const joining = copy('copies', {
+    from: m.Orders.order,
+    into: m.Copies.copied,
+    with: { other: { of: m.Orders.order, on: { storeId: 'storeId', id: 'id' } } },
+    map: ({ id, storeId, doneAt }) => ({ id, storeId, doneAt }),
+  });
+  expect(findings(joining, rule({ after: '1d' }))).toEqual(['archive-of-joined']);
+  expect(findings(copied, rule({ after: '1d' }), rule({ after: '2d' }))).toEqual(['projection-twice']);
+});

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
@@ -54,7 +53,7 @@ export async function readCheckpoint(services: Services, name: string, signal: A
   const item = services.state.item(name, 'checkpoints');
   const { resource } = await withRetry(() => item.read<Checkpoint>(), { reads: true, signal }).catch(
     (error: unknown) => {
-      throw failureOf(error).kind === 'not-found' ? orContainerMissing(error, services.state) : error;
+      throw orContainerMissing(error, services.state);
     },
   );
   if (resource) return resource;

@@ -23,7 +23,7 @@ import { openPipelineHistory } from '../archive/open.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { engineOf } from './engine-of.ts';
 import { tenantRef } from './own-part.ts';
-import type { Candidate, Difference } from './pass.ts';
+import type { Candidate, Difference } from './difference.ts';
 import { repairEmbed } from './repair-embed.ts';
 import { asSeen, sourcesFor } from './staged.ts';
 import type { OtherSpec } from './verify-others.ts';
@@ -128,7 +128,7 @@ export async function repair(options: RepairOptions, differences: readonly Candi
         obstacles.set(placeText(one), 'its sink takes a version once: empty it, or send to another');
       continue;
     }
-    const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), options);
+    const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), { ...options, readLagMs });
     total.applied += done.applied;
     total.charge += done.charge;
   }

@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts';
 import { canonical } from '../base/json.ts';
 import { failureOf } from './failure.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from './retry.ts';
-import { SYSTEM_FIELDS } from './system-fields.ts';
+import { withoutSystemFields } from './system-fields.ts';
 
 /** Until a read that was older than a write is asked for again. */
 const STALE_MS = 50;
@@ -58,7 +58,5 @@ export async function rewrite<T extends object, R extends object | undefined>(
 /** Whether what is stored is what was sent. */
 function isSame(stored: object | undefined, sent: object | undefined): boolean {
   if (!stored || !sent) return stored === sent;
-  const own = (document: object) =>
-    canonical(Object.fromEntries(Object.entries(document).filter(([field]) => !SYSTEM_FIELDS.has(field))));
-  return own(stored) === own(sent);
+  return canonical(withoutSystemFields(stored)) === canonical(withoutSystemFields(sent));
 }

@@ -29,6 +29,14 @@ export interface Context {
   readonly clock?: Clock;
 }
 
+/** What procedures work with. */
+export const partsOf = async ({ workspace, signal }: Context) => ({
+  loaded: await workspace.pipeline(),
+  services: await workspace.services(),
+  settings: workspace.settings(),
+  signal,
+});
+
 /** What the operation came to. `ok: false` means findings or differences: exit code 1. */
 export interface Outcome {
   readonly value: unknown;

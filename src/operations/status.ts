@@ -1,5 +1,5 @@
 import { messageOf } from '../base/errors.ts';
-import { orContainerMissing } from '../cosmos/container-missing.ts';
+import { throwMissing } from '../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
 import { type View, Views } from '../engine/views/views.ts';
@@ -19,9 +19,7 @@ export async function readStatus(context: Context, expirationMs: number) {
   const groups = room.groups.some(({ own }) => own) ? chooseGroups(room) : [];
   const [leases, letters, said] = await Promise.all([
     leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
-    countLetters(services.state).catch((error: unknown) => {
-      throw orContainerMissing(error, services.state);
-    }),
+    countLetters(services.state).catch(throwMissing(services.state)),
     readHostStatuses(services, signal),
   ]);
   const views = await new Views(services.state, pipeline.name).read();

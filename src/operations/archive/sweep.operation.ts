@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SweepResult } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
 import { parseDate } from '../../definition/date.ts';
-import { type Context, type Plan, defineOperation } from '../operation.ts';
+import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
 import { plural } from '../table.ts';
 import { sweep, formatSweep } from './sweep.ts';
 
@@ -11,19 +11,8 @@ interface SweepInput {
   readonly now?: string | undefined;
 }
 
-const run = async ({ name: only, now }: SweepInput, context: Context, dryRun: boolean): Promise<SweepResult[]> => {
-  const { workspace, signal, screen } = context;
-  return sweep({
-    settings: workspace.settings(),
-    services: await workspace.services(),
-    loaded: await workspace.pipeline(),
-    signal,
-    screen,
-    only,
-    now: dateOf(now),
-    dryRun,
-  });
-};
+const run = async ({ name: only, now }: SweepInput, context: Context, dryRun: boolean): Promise<SweepResult[]> =>
+  sweep({ ...(await partsOf(context)), screen: context.screen, only, now: dateOf(now), dryRun });
 
 export const archiveSweep = defineOperation({
   noun: 'archive',

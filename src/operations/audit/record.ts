@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Context } from '../operation.ts';
 
 /** Who did what by hand, when, and what came of it; a document of the state container. */
@@ -46,9 +46,7 @@ export async function audited<T>(
   };
   const write = async (document: AuditRecord): Promise<void> => {
     // The same document again is the same document.
-    await withRetry(() => state.items.upsert(document), { reads: true }).catch((error: unknown) => {
-      throw orContainerMissing(error, state);
-    });
+    await withRetry(() => state.items.upsert(document), { reads: true }).catch(throwMissing(state));
   };
   await write(record);
   try {

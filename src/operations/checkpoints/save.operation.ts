@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { audited } from '../audit/record.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type LeaseGroup, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
 import { positionsOf } from '../leases/counterpart.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
@@ -61,9 +61,7 @@ export const checkpointsSave = defineOperation({
           mend: 'Choose another name, or delete it by `millrace checkpoints delete`.',
         });
       };
-      await rewrite(state, document, save).catch((error: unknown) => {
-        throw orContainerMissing(error, state);
-      });
+      await rewrite(state, document, save).catch(throwMissing(state));
       return { name, at, sets };
     });
   },

@@ -3,7 +3,7 @@ import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
@@ -52,9 +52,7 @@ export async function readCheckpoint(services: Services, name: string, signal: A
   assertCheckpointName(name);
   const item = services.state.item(name, 'checkpoints');
   const { resource } = await withRetry(() => item.read<Checkpoint>(), { reads: true, signal }).catch(
-    (error: unknown) => {
-      throw orContainerMissing(error, services.state);
-    },
+    throwMissing(services.state),
   );
   if (resource) return resource;
   const names = (await listCheckpoints(services, signal)).map(({ id }) => id);

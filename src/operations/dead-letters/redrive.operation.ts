@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Redriven } from '../../engine/dead-letters/redrive-letter.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
-import { defineOperation } from '../operation.ts';
+import { defineOperation, partsOf } from '../operation.ts';
 import { plural, table } from '../table.ts';
 import { selectLetters, selectionInput } from './select.ts';
 import { redrive } from './redrive.ts';
@@ -33,19 +33,10 @@ export const deadLettersRedrive = defineOperation({
     };
   },
   run: async (asked, context): Promise<readonly Redriven[] | Enqueued> => {
-    const { workspace, signal, screen } = context;
     if (asked.background) return enqueue('dead-letters redrive', asked, context);
-    const services = await workspace.services();
-    const loaded = await workspace.pipeline();
+    const parts = await partsOf(context);
     return audited(context, 'dead-letters redrive', asked, () =>
-      redrive({
-        ...asked,
-        settings: workspace.settings(),
-        services,
-        loaded,
-        signal,
-        progress: (done, of) => screen.progress('redriven', done, of),
-      }),
+      redrive({ ...asked, ...parts, progress: (done, of) => context.screen.progress('redriven', done, of) }),
     );
   },
   format: (result) => {

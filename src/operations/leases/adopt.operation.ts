@@ -6,7 +6,7 @@ import { plural } from '../table.ts';
 import { type Counterparts, counterparts } from './counterpart.ts';
 import { openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
-import { type Procedure, costOf, moveText, whileStopped } from './move.ts';
+import { type Procedure, costOf, movedRows, whileStopped } from './move.ts';
 import { rangeOf } from './targets.ts';
 import { replaceLease } from './write.ts';
 import { takeOver, placeOf } from './adopt.ts';
@@ -67,12 +67,7 @@ export const leasesAdopt = defineOperation({
       const moves = await takeOver(given, context);
       return {
         prefix: given.prefix,
-        moved: moves.map((move) => ({
-          lease: move.lease.id,
-          from: move.lease.position ?? null,
-          to: move.to,
-          text: moveText(move),
-        })),
+        moved: movedRows(moves),
       };
     });
   },

@@ -4,7 +4,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
-import { defineOperation } from '../operation.ts';
+import { defineOperation, partsOf } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
@@ -65,19 +65,11 @@ export const projectionsDrop = defineOperation({
     };
   },
   run: async (asked, context) => {
-    const { workspace, signal, screen } = context;
-    const loaded = await workspace.pipeline();
-    const services = await workspace.services();
+    const parts = await partsOf(context);
+    const { services, loaded } = parts;
     const meant = await versionMeant(asked.name, new Views(services.state, loaded.pipeline.name));
     return audited(context, 'projections drop', { name: projectionId(meant) }, () =>
-      drop({
-        settings: workspace.settings(),
-        services,
-        loaded,
-        ...meant,
-        signal,
-        progress: (removed) => screen.progress('removed', removed),
-      }),
+      drop({ ...parts, ...meant, progress: (removed) => context.screen.progress('removed', removed) }),
     );
   },
   format: ({ projection, documents, state }) =>

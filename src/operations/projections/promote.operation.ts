@@ -3,7 +3,7 @@ import { refuseHistory } from '../../definition/all-versions.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
-import { defineOperation } from '../operation.ts';
+import { defineOperation, partsOf } from '../operation.ts';
 import { chooseProjection, splitId } from './choose.ts';
 import { LONGEST_READ_S, promote, assertFilled } from './promote.ts';
 
@@ -52,23 +52,19 @@ export const projectionsPromote = defineOperation({
     };
   },
   run: async ({ name, longestRead, evenParked }, context) => {
-    const { workspace, signal, screen } = context;
-    const loaded = await workspace.pipeline();
-    const services = await workspace.services();
+    const parts = await partsOf(context);
+    const { services, loaded } = parts;
     const told = splitId(name);
     const view = (await new Views(services.state, loaded.pipeline.name).read())?.[told.name];
     const staged = told.version ?? view?.staged?.version;
     const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${told.name}@${staged}`);
     return audited(context, 'projections promote', { name, longestRead, evenParked }, () =>
       promote({
-        settings: workspace.settings(),
-        services,
-        loaded,
+        ...parts,
         spec,
-        signal,
         longestReadS: longestRead,
         evenParked,
-        progress: (changes) => screen.progress('caught up', changes),
+        progress: (changes) => context.screen.progress('caught up', changes),
       }),
     );
   },

@@ -5,7 +5,7 @@ import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
-import { type Plan, defineOperation } from '../operation.ts';
+import { type Plan, defineOperation, partsOf } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { chooseRebuilt } from './choose.ts';
@@ -74,22 +74,18 @@ export const projectionsRebuild = defineOperation({
     };
   },
   run: async (asked, context): Promise<Rebuilt | Enqueued> => {
-    const { workspace, signal, screen } = context;
-    const loaded = await workspace.pipeline();
+    const loaded = await context.workspace.pipeline();
     const spec = chooseRebuilt(loaded.pipeline, asked.name);
     refuseHistory(spec, loaded.pipeline, 'rebuilt');
     if (asked.background) return enqueue('projections rebuild', asked, context);
-    const services = await workspace.services();
+    const parts = await partsOf(context);
     return audited(context, 'projections rebuild', asked, async () => {
-      const { documents } = await estimate(spec, services, loaded.pipeline.sources);
+      const { documents } = await estimate(spec, parts.services, loaded.pipeline.sources);
       const options = {
-        settings: workspace.settings(),
-        services,
-        loaded,
+        ...parts,
         ruPerSecond: asked.ruPerSecond,
-        signal,
         progress: (changes: number) =>
-          screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
+          context.screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
       };
       return spec.kind === 'embed' ? rebuildInPlace({ ...options, spec }) : rebuild({ ...options, spec });
     });

@@ -3,7 +3,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { replay } from './replay.ts';
 import { type StagedOptions, openStaged } from './staged.ts';
@@ -124,9 +124,7 @@ async function assertEmptySink(spec: ProjectionSpec, { database }: Services): Pr
     parameters: [{ name: '@by', value: id }],
   };
   const { resources } = await withRetry(() => container.items.query(query).fetchAll(), { reads: true }).catch(
-    (error: unknown) => {
-      throw orContainerMissing(error, container);
-    },
+    throwMissing(container),
   );
   if (resources.length === 0) return;
   throw new UsageError('version-exists', `${spec.into.container} already has documents of ${id}`, {

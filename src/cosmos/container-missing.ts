@@ -13,3 +13,10 @@ export const containerMissing = (
 /** `container-missing` where that is what the service answered; everything else is passed on. */
 export const orContainerMissing = (error: unknown, container: Container, mend?: string): unknown =>
   failureOf(error).kind === 'not-found' ? containerMissing(container, error, mend) : error;
+
+/** The same for `catch`. */
+export const throwMissing =
+  (container: Container) =>
+  (error: unknown): never => {
+    throw orContainerMissing(error, container);
+  };

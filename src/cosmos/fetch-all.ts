@@ -1,5 +1,5 @@
 import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
-import { orContainerMissing } from './container-missing.ts';
+import { throwMissing } from './container-missing.ts';
 import { withRetry } from './retry.ts';
 
 /**
@@ -15,9 +15,7 @@ export async function* fetchAll<T>(
   const iterator = container.items.query<T>(query, { maxItemCount: 1_000, ...options });
   while (iterator.hasMoreResults()) {
     signal.throwIfAborted();
-    const page = await withRetry(() => iterator.fetchNext(), { reads: true, signal }).catch((error: unknown) => {
-      throw orContainerMissing(error, container);
-    });
+    const page = await withRetry(() => iterator.fetchNext(), { reads: true, signal }).catch(throwMissing(container));
     yield* page.resources ?? [];
   }
 }

@@ -1,20 +1,36 @@
-import type { Container, OperationInput, OperationResponse } from '@azure/cosmos';
+import type { Container, OperationInput, OperationResponse, PartitionKey } from '@azure/cosmos';
+import { type FailureKind, kindOfStatus } from './failure.ts';
 import { type RetryOptions, withRetry } from './retry.ts';
 
+/** What refused a transaction: which of its operations (0, 1, …), read by `failureOf` as if it had been sent alone. */
+export class Refused extends Error {
+  readonly code: number;
+  readonly kind: FailureKind;
+  readonly at: number;
+
+  constructor(container: string, code: number, at: number) {
+    super(`A batch on ${container} was answered ${code}`);
+    this.code = code;
+    this.kind = kindOfStatus(code);
+    this.at = at;
+  }
+}
+
 /**
- * Operations on documents of one partition key, all of them or none (A5). What refused one is thrown as if that one had
- * been sent alone, so that `failureOf` reads it; a throttled one has all of them sent again.
+ * Operations on documents of one partition key, all of them or none (A5); a throttled one has all of them sent again.
+ * @throws Refused where one of them was
  */
 export function transact(
   container: Container,
-  pk: string,
+  pk: PartitionKey,
   operations: () => readonly OperationInput[],
   options: RetryOptions,
 ): Promise<readonly OperationResponse[]> {
   return withRetry(async () => {
-    const { code, result = [] } = await container.items.batch([...operations()], pk);
+    const { code = 0, result = [] } = await container.items.batch([...operations()], pk);
     if (code === 200) return result;
-    const refused = result.find(({ statusCode }) => statusCode >= 400 && statusCode !== 424)?.statusCode ?? code;
-    throw Object.assign(new Error(`A batch on ${container.id} was answered ${String(refused)}`), { code: refused });
+    // The others are answered 424.
+    const at = result.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);
+    throw new Refused(container.id, result[at]?.statusCode ?? code, at);
   }, options);
 }

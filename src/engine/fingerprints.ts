@@ -2,8 +2,8 @@ import type { Container } from '@azure/cosmos';
 import { emit } from '../base/diagnostics.ts';
 import { MillraceError } from '../base/errors.ts';
 import { canonical } from '../base/json.ts';
-import { failureOf } from '../cosmos/failure.ts';
-import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import { rewrite } from '../cosmos/rewrite.ts';
 import { type Fingerprint, fingerprintOf, incompatibilities } from '../definition/fingerprint.ts';
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import type { Model } from '../model/model.ts';
@@ -15,7 +15,6 @@ interface Stored extends Fingerprint {
   readonly type: 'millrace.fingerprint';
   /** What is of another type than the model says is parked; absent: the version is older than that. */
   readonly strict?: true;
-  readonly _etag?: string;
 }
 
 /** Refuses a projection whose declaration changed under its version, and lets the others go on. */
@@ -74,45 +73,26 @@ export class Fingerprints {
 
   /** Why a version can't go on as it is declared now; undefined where it can, which is noted. */
   async check(spec: ProjectionSpec | EmbedSpec): Promise<MillraceError | undefined> {
-    const id = projectionId(spec);
+    const at = { id: projectionId(spec), pk: 'fingerprints' } as const;
     const now = fingerprintOf(spec, this.#model, this.#pipeline.sources);
-    for (;;) {
-      const stored = await this.#read(id);
-      const changed = stored ? incompatibilities(stored, now) : [];
-      if (changed.length > 0) {
-        const error = refusal(spec, changed);
-        emit('projection:refused', { projection: id, error });
-        return error;
-      }
+    let changed: string[] = [];
+    await rewrite(this.#state, at, (stored?: Stored): Stored | undefined => {
+      changed = stored ? incompatibilities(stored, now) : [];
+      if (changed.length > 0) return stored;
       // Examples come and go; what they were known to make stays known.
       const next = { ...now, places: { ...stored?.places, ...now.places } };
-      if (stored && canonical([stored.parts, stored.places]) === canonical([next.parts, next.places])) return undefined;
+      if (stored && canonical([stored.parts, stored.places]) === canonical([next.parts, next.places])) return stored;
       const strict = !stored || stored.strict ? { strict: true as const } : {};
-      if (await this.#store({ id, pk: 'fingerprints', type: 'millrace.fingerprint', ...next, ...strict }, stored))
-        return undefined;
-    }
+      return { ...at, type: 'millrace.fingerprint', ...next, ...strict };
+    });
+    if (changed.length === 0) return undefined;
+    const error = refusal(spec, changed);
+    emit('projection:refused', { projection: at.id, error });
+    return error;
   }
 
   async #read(id: string): Promise<Stored | undefined> {
     return (await withRetry(() => this.#state.item(id, 'fingerprints').read<Stored>(), { reads: true })).resource;
-  }
-
-  async #store(body: Stored, before: Stored | undefined): Promise<boolean> {
-    const condition = before?._etag;
-    try {
-      await withRetry(
-        () =>
-          condition
-            ? this.#state.item(body.id, body.pk).replace(body, { accessCondition: { type: 'IfMatch', condition } })
-            : this.#state.items.create(body),
-        { reads: false },
-      );
-      return true;
-    } catch (error) {
-      if (error instanceof AmbiguousOutcome || ['precondition', 'conflict'].includes(failureOf(error).kind))
-        return false;
-      throw error;
-    }
   }
 }
 

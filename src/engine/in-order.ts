@@ -1,6 +1,6 @@
 import { type Change, compareVersions } from '../feed/reading/change.ts';
-import { Poison, type Refusal } from '../projections/runner.ts';
-import { asRefusal, isInfrastructure } from './isolate.ts';
+import { Poison, type Refusal, asRefusal } from '../projections/runner.ts';
+import { isInfrastructure } from './isolate.ts';
 import { type Parked, letterId, orderOf } from './dead-letters/letter-document.ts';
 
 /** What became of changes that have an order within their keys. */

@@ -1,7 +1,7 @@
-import { MillraceError, messageOf } from '../base/errors.ts';
+import { MillraceError } from '../base/errors.ts';
 import { type FailureKind, failureOf } from '../cosmos/failure.ts';
 import type { Change } from '../feed/reading/change.ts';
-import { Poison, type Refusal } from '../projections/runner.ts';
+import { Poison, type Refusal, asRefusal } from '../projections/runner.ts';
 
 /**
  * Applies changes, leaving out those that can't be applied: Poison names them, any other error that trying again won't
@@ -39,6 +39,3 @@ export const isInfrastructure = (error: unknown): boolean =>
     (error.name === 'AbortError' || error.name === 'RestError' || error.name === 'TimeoutError')) ||
   // As the SDK threw it: what a runner's request was answered, whichever change it was for.
   (!(error instanceof MillraceError) && INFRASTRUCTURE.has(failureOf(error).kind));
-
-export const asRefusal = (error: unknown): MillraceError =>
-  error instanceof MillraceError ? error : new MillraceError('projection-threw', messageOf(error), { cause: error });

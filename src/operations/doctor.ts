@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import { MillraceError } from '../base/errors.ts';
 import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
@@ -14,10 +13,9 @@ import { containerRights } from './doctor-rights.ts';
 import { type Finding, bad, doubtful, failed, good } from './finding.ts';
 import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
-import { expiration } from './leases/inputs.ts';
-import { STUCK_MS, leaseRows } from './leases/list.ts';
+import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { planModel } from './model/apply.ts';
-import { type Context, defineOperation } from './operation.ts';
+import type { Context } from './operation.ts';
 import { plural } from './table.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 
@@ -295,26 +293,3 @@ async function jobs({ workspace }: Context): Promise<Finding[]> {
     return [failed('jobs', error)];
   }
 }
-
-const SIGNS = { good: 'ok ', doubtful: '?  ', bad: 'BAD' } as const;
-
-export const doctor = defineOperation({
-  verb: 'doctor',
-  summary:
-    'Look at settings, account, rights, clock, containers, versions and leases, and say how to mend what is wrong',
-  examples: ['millrace doctor', 'millrace doctor --env production --json'],
-  effect: 'reads',
-  input: z.object({ leaseExpiration: expiration }),
-  run: ({ leaseExpiration }, context) => examine(context, leaseExpiration),
-  format: (findings) => {
-    // What is mended in one way is said once, below the last.
-    const lines = findings.flatMap(({ check, verdict, what, mend }, at) => [
-      `${SIGNS[verdict]}  ${check}: ${what}`,
-      ...(mend === undefined || mend === findings[at + 1]?.mend ? [] : [`       ${mend}`]),
-    ]);
-    const wrong = findings.filter(({ verdict }) => verdict === 'bad').length;
-    const open = findings.filter(({ verdict }) => verdict === 'doubtful').length;
-    return [...lines, '', `${plural(wrong, 'thing')} wrong, ${open} to look at.`].join('\n');
-  },
-  ok: (findings) => findings.every(({ verdict }) => verdict !== 'bad'),
-});

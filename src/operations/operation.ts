@@ -29,6 +29,14 @@ export interface Context {
   readonly clock?: Clock;
 }
 
+/** What procedures work with. */
+export const partsOf = async ({ workspace, signal }: Context) => ({
+  loaded: await workspace.pipeline(),
+  services: await workspace.services(),
+  settings: workspace.settings(),
+  signal,
+});
+
 /** What the operation came to. `ok: false` means findings or differences: exit code 1. */
 export interface Outcome {
   readonly value: unknown;
@@ -89,7 +97,7 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
 const told =
   ({ workspace }: Context) =>
   async (raw: unknown): Promise<never> => {
-    const error = raw instanceof MillraceError ? raw : asRefusal(raw);
+    const error = raw instanceof MillraceError ? raw : asUsageError(raw);
     const missing = error instanceof UsageError && MISSING.test(error.code);
     throw (missing && (await missingDatabase(workspace, error))) || error;
   };
@@ -111,7 +119,7 @@ async function missingDatabase(workspace: Workspace, cause: unknown): Promise<Us
 }
 
 /** What the service answers in words of ours, where it is the operator's to mend. */
-function asRefusal(cause: unknown): unknown {
+function asUsageError(cause: unknown): unknown {
   const { kind } = failureOf(cause);
   if (kind === 'not-found') {
     return new UsageError('account-unprepared', 'A container that this needs does not exist', {

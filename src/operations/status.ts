@@ -1,109 +1,54 @@
-import { z } from 'zod';
 import { messageOf } from '../base/errors.ts';
+import { throwMissing } from '../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
 import { type View, Views } from '../engine/views/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
-import { orContainerMissing } from '../cosmos/container-missing.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
-import { expiration } from './leases/inputs.ts';
-import { lagText } from './leases/lags.ts';
-import { type LeaseRow, STUCK_MS, leaseRows } from './leases/list.ts';
-import { type Context, defineOperation } from './operation.ts';
-import { stateOf } from './projections/list.ts';
-import { plural, table } from './table.ts';
+import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
+import type { Context } from './operation.ts';
+import { stateOf } from './projections/projection-rows.ts';
 
-export const status = defineOperation({
-  verb: 'status',
-  summary:
-    'Show on one screen the projections and their versions, who reads their feeds and how far behind, what is parked, and jobs',
-  examples: ['millrace status --env production', 'millrace status --json'],
-  effect: 'reads',
-  input: z.object({ leaseExpiration: expiration }),
-  run: async ({ leaseExpiration }, context: Context) => {
-    const { workspace, signal } = context;
-    const { pipeline } = await workspace.pipeline();
-    const services = await workspace.services();
-    const room = await openLeases(context);
-    const groups = room.groups.some(({ own }) => own) ? chooseGroups(room) : [];
-    const [leases, letters, said] = await Promise.all([
-      leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS }),
-      countLetters(services.state).catch((error: unknown) => {
-        throw orContainerMissing(error, services.state);
-      }),
-      readHostStatuses(services, signal),
-    ]);
-    const views = await new Views(services.state, pipeline.name).read();
+/** What is derived, who reads for it and how far behind, what is parked, and jobs. */
+export async function readStatus(context: Context, expirationMs: number) {
+  const { workspace, signal } = context;
+  const { pipeline } = await workspace.pipeline();
+  const services = await workspace.services();
+  const room = await openLeases(context);
+  const groups = room.groups.some(({ own }) => own) ? chooseGroups(room) : [];
+  const [leases, letters, said] = await Promise.all([
+    leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
+    countLetters(services.state).catch(throwMissing(services.state)),
+    readHostStatuses(services, signal),
+  ]);
+  const views = await new Views(services.state, pipeline.name).read();
 
-    return {
-      database: services.database.id,
-      projections: readersOf(pipeline).map((spec) => {
-        const id = projectionId(spec);
-        return {
-          id,
-          state: isVersioned(spec) ? stateOf(spec, views) : 'declared',
-          ruPerChange: ruPerChange(said, id),
-          parked: letters.find(({ projection }) => projection === id)?.count ?? 0,
-          /** Of the oldest; null without any. */
-          parkedSince: letters.find(({ projection }) => projection === id)?.since ?? null,
-        };
-      }),
-      views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
-      jobs: await jobCounts(context),
-      leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
-      sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({
-        container,
-        leases: of.length,
-        lag: lagTogether(of),
-        troubled: of.filter(({ state }) => TROUBLED.has(state)).map(({ token, why }) => ({ token, why })),
-      })),
-      hosts: hostsOf(leases, said),
-    };
-  },
-  format: ({ database, projections, views, jobs, leases, sources, hosts }) =>
-    [
-      `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
-      '',
-      table(
-        ['projection', 'state', 'RU/change', 'parked', 'since'],
-        projections.map(({ id, state, ruPerChange: ru, parked, parkedSince }) => [
-          id,
-          state,
-          ru ?? '',
-          parked,
-          parkedSince?.slice(0, 19).concat('Z') ?? '',
-        ]),
-      ),
-      ...views,
-      ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
-      ...(sources.length === 0
-        ? []
-        : [
-            '',
-            table(
-              ['source', 'leases', 'lag'],
-              sources.map(({ container, leases: count, lag }) => [container, count, lagText(lag)]),
-            ),
-            ...sources.flatMap(({ container, troubled }) =>
-              troubled.map(({ token, why }) => `${container} ${token}: ${why}`),
-            ),
-          ]),
-      '',
-      hosts.length === 0
-        ? 'No host holds a lease: nothing runs, or it was killed before it took one.'
-        : table(
-            ['host', 'leases', 'last lease write', 'changes', 'says'],
-            hosts.map(({ owner, leases: held, writtenSecondsAgo, status: of }) => [
-              owner,
-              held,
-              writtenSecondsAgo === null ? '' : `${writtenSecondsAgo} s ago`,
-              of ? of.projections.reduce((sum, { changes }) => sum + changes, 0) : '',
-              of ? saying(of) : '',
-            ]),
-          ),
-    ].join('\n'),
-});
+  return {
+    database: services.database.id,
+    projections: readersOf(pipeline).map((spec) => {
+      const id = projectionId(spec);
+      return {
+        id,
+        state: isVersioned(spec) ? stateOf(spec, views) : 'declared',
+        ruPerChange: ruPerChange(said, id),
+        parked: letters.find(({ projection }) => projection === id)?.count ?? 0,
+        /** Of the oldest; null without any. */
+        parkedSince: letters.find(({ projection }) => projection === id)?.since ?? null,
+      };
+    }),
+    views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
+    jobs: await jobCounts(context),
+    leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
+    sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({
+      container,
+      leases: of.length,
+      lag: lagTogether(of),
+      troubled: of.filter(({ state }) => TROUBLED.has(state)).map(({ token, why }) => ({ token, why })),
+    })),
+    hosts: hostsOf(leases, said),
+  };
+}
 
 /** Everything that may have letters of its own. */
 const readersOf = ({ projections, embeds, effects, publishes, ingests }: Pipeline) => [
@@ -145,9 +90,6 @@ async function jobCounts({ workspace }: Context): Promise<Record<JobState, numbe
   }
 }
 
-const sayJobs = ({ waiting, active, delayed, failed }: Record<JobState, number>): string =>
-  `Jobs: ${active} active, ${waiting} waiting, ${delayed} to be tried again, ${failed} failed.`;
-
 const TROUBLED: ReadonlySet<LeaseRow['state']> = new Set([
   'stuck',
   'expired',
@@ -182,10 +124,4 @@ function hostsOf(leases: readonly LeaseRow[], said: readonly HostStatus[]) {
       ...(of && { status: of }),
     };
   });
-}
-
-function saying({ at, startedAt, sources }: HostStatus): string {
-  const failure = sources.find((source) => source.failure !== undefined);
-  const trouble = failure ? `; ${failure.container}: ${failure.failure}` : '';
-  return `up since ${startedAt.slice(0, 19)}Z, last heard ${at.slice(11, 19)}Z${trouble}`;
 }

@@ -1,7 +1,8 @@
 import type { Container, OperationInput, PartitionKey } from '@azure/cosmos';
 import { MillraceError, UsageError } from '../base/errors.ts';
-import { failureOf, kindOfStatus } from '../cosmos/failure.ts';
-import { withRetry } from '../cosmos/retry.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { Refused, transact } from '../cosmos/transact.ts';
 import { parseDate } from '../definition/date.ts';
 import { type WindowUnit, timeWindow } from '../definition/time-window.ts';
 
@@ -235,33 +236,21 @@ class Bins<E extends BinEvent> implements EventBins<E> {
       const seal = { operations: [{ op: 'set' as const, path: '/sealed', value: true }] };
       operations.unshift({ operationType: 'Patch', id: last.id, ifMatch: last._etag, resourceBody: seal });
     }
-    const key = keyOf(stream);
     try {
-      const { result, code } = await withRetry(
-        async () => {
-          const answer = await this.#options.container.items.batch(operations, key);
-          const status = failedOf(answer.result);
-          if (status === 429 || status === 449) throw Object.assign(new Error('Throttled'), { code: status });
-          return answer;
-        },
-        { reads: false },
-      );
-      const status = failedOf(result) ?? code ?? 200;
-      if (status < 400) return true;
-      if (['conflict', 'precondition', 'not-found'].includes(kindOfStatus(status))) return false;
-      throw new MillraceError('bin-refused', `Cosmos DB refused the bin ${bin.id} with ${status}`, {
+      await transact(this.#options.container, keyOf(stream), () => operations, { reads: false });
+      return true;
+    } catch (error) {
+      const { kind } = failureOf(error);
+      if (error instanceof AmbiguousOutcome || kind === 'conflict' || kind === 'precondition') return false;
+      if (!(error instanceof Refused)) throw error;
+      if (kind === 'not-found') return false;
+      throw new MillraceError('bin-refused', `Cosmos DB refused the bin ${bin.id} with ${error.code}`, {
+        cause: error,
         mend: 'Check that the stream names every field of the key, and the rights of the identity.',
       });
-    } catch (error) {
-      if (error instanceof MillraceError && error.code === 'ambiguous-outcome') return false;
-      if (['conflict', 'precondition'].includes(failureOf(error).kind)) return false;
-      throw error;
     }
   }
 }
-
-const failedOf = (result: readonly { readonly statusCode: number }[] | undefined): number | undefined =>
-  result?.find(({ statusCode }) => statusCode >= 400 && statusCode !== 424)?.statusCode;
 
 const keyOf = (stream: Stream): PartitionKey => Object.values(stream);
 const idOf = (window: string, number: number): string => `bin|${window}|${number}`;

@@ -1,6 +1,7 @@
 import type { Container, Item, OperationInput, PartitionKey, PatchOperation } from '@azure/cosmos';
-import { type FailureKind, failureOf, kindOfStatus } from '../cosmos/failure.ts';
+import { type FailureKind, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { Refused, transact } from '../cosmos/transact.ts';
 
 /** Awaits a request whose refusals of some kinds are answers; they are returned by kind. */
 export async function answered<T, K extends FailureKind>(
@@ -44,35 +45,18 @@ export async function patchWhere<T>(
   return { done: patched.done.resource as unknown as T & { readonly _etag: string } };
 }
 
-/** Why a transaction had no effect, and which of its operations (0, 1, …) said so. */
-export interface FailedBatch {
-  readonly kind: FailureKind;
-  readonly status: number;
-  readonly at: number;
-}
-
-/** Sends operations that are all conditional as one transaction; undefined: done. */
+/** Sends operations that are all conditional as one transaction; resolves with what refused it, undefined: done. */
 export async function batchOf(
   container: Container,
   key: PartitionKey,
   operations: OperationInput[],
-): Promise<FailedBatch | undefined> {
-  const { result, code } = await withRetry(
-    async () => {
-      const answer = await container.items.batch(operations, key);
-      const status = answer.result?.[failing(answer.result)]?.statusCode;
-      // A batch is throttled by what its operations say.
-      if (status === 429 || status === 449) throw Object.assign(new Error('Throttled'), { code: status });
-      return answer;
-    },
+): Promise<Refused | undefined> {
+  try {
     // What is repeated after a lost answer does no harm.
-    { reads: true },
-  );
-  const at = failing(result ?? []);
-  const status = result?.[at]?.statusCode ?? code ?? 200;
-  return status < 400 ? undefined : { kind: kindOfStatus(status), status, at };
+    await transact(container, key, () => operations, { reads: true });
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refused) return error;
+    throw error;
+  }
 }
-
-/** The others of a transaction that fails are answered 424. */
-const failing = (result: readonly { readonly statusCode: number }[]): number =>
-  result.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);

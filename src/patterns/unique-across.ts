@@ -287,7 +287,7 @@ class Across implements UniqueAcross {
       { operationType: 'Patch', id, resourceBody: { operations, condition } },
       { operationType: 'Delete', id },
     ]);
-    if (failed && failed.kind !== 'precondition' && failed.kind !== 'not-found') throw refusedBatch(failed.status);
+    if (failed && failed.kind !== 'precondition' && failed.kind !== 'not-found') throw refusedBatch(failed);
   }
 
   /** Without a default time to live nothing would ever expire. */

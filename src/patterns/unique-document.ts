@@ -3,6 +3,7 @@ import { MillraceError, UsageError } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
 import { type KeyPath, fullKey, splitPath, valueAt } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import type { Refused } from '../cosmos/transact.ts';
 import { type Patched, patchWhere } from './conditional.ts';
 
 /** A document as the application has it; of an interface, `{ ...document }`. */
@@ -209,7 +210,8 @@ export const changing = (id: string): MillraceError =>
     mend: 'Read it again and decide anew.',
   });
 
-export const refusedBatch = (status: number): MillraceError =>
-  new MillraceError('document-refused', `Cosmos DB refused the transaction with ${status}`, {
+export const refusedBatch = (cause: Refused): MillraceError =>
+  new MillraceError('document-refused', `Cosmos DB refused the transaction with ${cause.code}`, {
+    cause,
     mend: 'Check the size of the document, its id, and the rights of the identity.',
   });

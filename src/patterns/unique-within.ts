@@ -51,7 +51,7 @@ class Within implements Unique {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const failed = await batchOf(documents.container, key, [write, reserve]);
       if (failed === undefined) return;
-      if (failed.kind !== 'conflict') throw refusedBatch(failed.status);
+      if (failed.kind !== 'conflict') throw refusedBatch(failed);
       // Its id was free, so nothing of ours was there: the two come together.
       if (failed.at === 1) throw documents.taken(value);
       const there = await documents.ask(document.id, key, mark.token);
@@ -81,7 +81,7 @@ class Within implements Unique {
       if (failed === undefined) return;
       // The document was as it was read, so nothing of ours had succeeded.
       if (failed.kind === 'conflict' && failed.at === 2) throw documents.taken(to);
-      if (!RACES.has(failed.kind)) throw refusedBatch(failed.status);
+      if (!RACES.has(failed.kind)) throw refusedBatch(failed);
     }
     throw changing(id);
   }
@@ -96,7 +96,7 @@ class Within implements Unique {
       ]);
       // Gone since it was read: by us, before the answer was lost, or by somebody else.
       if (failed === undefined || (failed.at === 0 && failed.kind === 'not-found')) return;
-      if (!RACES.has(failed.kind)) throw refusedBatch(failed.status);
+      if (!RACES.has(failed.kind)) throw refusedBatch(failed);
     }
     throw changing(id);
   }

@@ -6,6 +6,7 @@ import { MillraceError } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { REQUEST_TIMEOUT_MS } from '../cosmos/landing.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { rewrite } from '../cosmos/rewrite.ts';
 import { transact } from '../cosmos/transact.ts';
 
 /** Where a container's documents are written. */
@@ -271,25 +272,16 @@ export async function ensureGate(
   clock: Clock = systemClock,
 ): Promise<GateDocument> {
   const pk = gatePartition(container);
-  for (;;) {
-    const { resource } = await withRetry(() => state.item('gate', pk).read<GateDocument>(), { reads: true, clock });
-    if (resource) return resource;
-    const gate: GateDocument = {
-      id: 'gate',
-      pk,
-      type: 'millrace.gate',
-      state: 'open',
-      generation: 1,
-      target: { container },
-    };
-    try {
-      await withRetry(() => state.items.create(gate), { reads: false, clock });
-    } catch (error) {
-      if (!(error instanceof AmbiguousOutcome) && failureOf(error).kind !== 'conflict') throw error;
-      // It is there; a lagging replica doesn't have it yet.
-      await clock.sleep(LAG_MS);
-    }
-  }
+  const first: GateDocument = {
+    id: 'gate',
+    pk,
+    type: 'millrace.gate',
+    state: 'open',
+    generation: 1,
+    target: { container },
+  };
+  const { after } = await rewrite(state, first, (stored?: GateDocument) => stored ?? first, { clock });
+  return after;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Container, Database, OperationInput, PartitionKey, QueryIterator, SqlQuerySpec } from '@azure/cosmos';
 import { MillraceError } from '../base/errors.ts';
+import { containerMissing } from '../cosmos/container-missing.ts';
 import { landingSignal } from '../cosmos/landing.ts';
 import { GIVE_DATA_ROLE, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
@@ -94,7 +95,7 @@ export class CosmosSession implements SinkSession {
       const failure = failureOf(error);
       if (failure.kind === 'refused' || failure.kind === 'too-large')
         return { kind: 'refused', index: 0, why: failure.message };
-      if (failure.kind === 'not-found') throw missing(container, error);
+      if (failure.kind === 'not-found') throw missing(this.#database.container(container), error);
       return explained(container, 'write')(error);
     }
     return failed(container, results, writes);
@@ -234,9 +235,8 @@ const denied = (container: string, doing: 'read' | 'write', cause: unknown): Mil
   return new MillraceError('container-denied', what, { cause, retryable: true, mend: GIVE_DATA_ROLE });
 };
 
-const missing = (container: string, cause: unknown): MillraceError =>
-  new MillraceError('container-missing', `Container ${container} does not exist`, {
-    cause,
-    retryable: true,
-    mend: 'Create it with `millrace model apply`.',
-  });
+/** Infrastructure likewise. */
+const missing = (container: Container, cause: unknown): MillraceError => {
+  const { code, message, mend = '' } = containerMissing(container, cause);
+  return new MillraceError(code, message, { cause, retryable: true, mend });
+};

@@ -1,6 +1,5 @@
 import type { Container } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
-import { failureOf } from '../../cosmos/failure.ts';
 import { type RetryOptions, withRetry } from '../../cosmos/retry.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
@@ -22,8 +21,9 @@ import {
   parked,
   toDeadLetter,
 } from './letter-document.ts';
-import { bySize, inBatches, isOfOne, isRace, removal, write } from './letter-writes.ts';
+import { bySize, inBatches, isOfOne, removal, write } from './letter-writes.ts';
 import { transact } from '../../cosmos/transact.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
 
 export type { DeadLetter, Parked } from './letter-document.ts';
 
@@ -127,13 +127,14 @@ export class DeadLetters {
   /** Takes a letter away as it was listed; false where it is gone, or its document is parked in another version by now. */
   async discard(letter: Pick<DeadLetter, 'projection' | 'version'> & Identity): Promise<boolean> {
     const id = letterId(letter);
-    for (;;) {
-      const stored = await this.#read(letter.projection, id);
-      if (!stored || compareVersions(letter.version, stored.version) !== 'same') return false;
-      if (!(await this.#remove(stored))) continue;
-      (await this.#parked.get(letter.projection))?.delete(id);
-      return true;
-    }
+    const { before, after } = await this.#remove(
+      letter.projection,
+      id,
+      ({ version }) => compareVersions(letter.version, version) === 'same',
+    );
+    if (!before || after) return false;
+    (await this.#parked.get(letter.projection))?.delete(id);
+    return true;
   }
 
   /** Of some letters of a projection those that are still there, by their ids: why they are. */
@@ -238,23 +239,18 @@ export class DeadLetters {
   ): Promise<void> {
     const { id, change, reason } = entry;
     const pk = letterPartition(projection);
-    const retry = retried(options);
     let kept = put;
-    for (;;) {
-      const before = await this.#read(projection, id, retry);
-      // Stored by another host, or by a batch whose answer was lost: then with what this one has put.
-      if (isStored(before, entry, options)) return before && this.#forget({ ...kept, pk }, before);
+    const decide = async (stored?: LetterDocument): Promise<Omit<LetterDocument, '_etag'> | undefined> => {
+      // Stored by another host, or by a batch whose answer was lost.
+      if (isStored(stored, entry, options)) return stored;
       kept ??= options.whole ? await this.#kept.put(pk, change) : {};
-      const letter = letterDocument(projection, change, reason, kept, now, before);
-      try {
-        await transact(this.#state, pk, () => [write(letter, before)], { ...retry, reads: false });
-        options.progress?.();
-        return before && this.#forget(before, kept);
-      } catch (error) {
-        // A letter may be settled meanwhile; one that can't be created lacks its container.
-        if (!isRace(error) && !(before && failureOf(error).kind === 'not-found')) throw error;
-      }
-    }
+      return letterDocument(projection, change, reason, kept, now, stored);
+    };
+    const { before, after } = await rewrite(this.#state, { id, pk }, decide, retried(options));
+    if (after !== before) options.progress?.();
+    if (!before) return;
+    // Where another's letter stayed, what this one has put goes.
+    await (after === before ? this.#forget({ ...kept, pk }, before) : this.#forget(before, kept ?? {}));
   }
 
   async #settleTogether(
@@ -272,7 +268,8 @@ export class DeadLetters {
     } catch (error) {
       if (!isOfOne(error)) throw error;
       const one = async ([id, version]: readonly [string, Version]): Promise<void> => {
-        if (await this.#settleOne(projection, version, id)) known.delete(id);
+        const { after } = await this.#remove(projection, id, (letter) => isReplaced(letter, version));
+        if (!after) known.delete(id);
       };
       return void (await mapSettled(applied, one, { concurrency: LETTERS_AT_ONCE }));
     }
@@ -280,13 +277,14 @@ export class DeadLetters {
     for (const id of replaced) known.delete(id);
   }
 
-  /** True once nothing is parked of the document; false where a newer version is. */
-  async #settleOne(projection: string, applied: Version, id: string): Promise<boolean> {
-    for (;;) {
-      const stored = await this.#read(projection, id);
-      if (!isReplaced(stored, applied)) return false;
-      if (!stored || (await this.#remove(stored))) return true;
-    }
+  /** Takes a letter away, with what it keeps, as long as `due` says so. */
+  async #remove(projection: string, id: string, due: (stored: LetterDocument) => boolean) {
+    const at = { id, pk: letterPartition(projection) };
+    const { before, after } = await rewrite(this.#state, at, (stored?: LetterDocument) =>
+      stored && due(stored) ? undefined : stored,
+    );
+    if (before && !after) await this.#kept.remove(at.pk, before);
+    return { before, after };
   }
 
   /** Takes away the parts of a change that another letter, or the same, has replaced. */
@@ -326,20 +324,6 @@ export class DeadLetters {
   ): Promise<T[]> {
     const options = { partitionKey: letterPartition(projection) };
     return (await withRetry(() => this.#state.items.query<T>(query, options).fetchAll(), retry)).resources;
-  }
-
-  /** False where it changed meanwhile, or the outcome is unknown. */
-  async #remove(stored: LetterDocument): Promise<boolean> {
-    const options = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
-    try {
-      await withRetry(() => this.#state.item(stored.id, stored.pk).delete(options), { reads: false });
-      await this.#kept.remove(stored.pk, stored);
-      return true;
-    } catch (error) {
-      if (failureOf(error).kind === 'not-found') return true;
-      if (isRace(error)) return false;
-      throw error;
-    }
   }
 }
 

@@ -9,7 +9,7 @@ import type { LetterDocument, StoredLetter } from './letter-document.ts';
 const BATCHES_AT_ONCE = 4;
 
 /** Somebody else wrote first, or the outcome is unknown: read again and decide again. */
-export const isRace = (error: unknown): boolean =>
+const isRace = (error: unknown): boolean =>
   error instanceof AmbiguousOutcome || ['precondition', 'conflict'].includes(failureOf(error).kind);
 
 /** A batch that was refused for one of its letters, or may have been stored: by themselves the others can be. */

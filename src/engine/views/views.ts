@@ -1,7 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import { MillraceError } from '../../base/errors.ts';
-import { failureOf } from '../../cosmos/failure.ts';
-import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
 import { type ProjectionSpec, type SourceRef, projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 
@@ -62,7 +62,6 @@ interface Stored {
   readonly pk: string;
   readonly type: typeof TYPE;
   readonly views: ViewsByName;
-  readonly _etag?: string;
 }
 
 const PARTITION = 'views';
@@ -102,7 +101,8 @@ export class Views {
 
   /** undefined: nothing was ever recorded. */
   async read(): Promise<ViewsByName | undefined> {
-    return (await this.#read())?.views;
+    const item = this.#state.item(this.#id, PARTITION);
+    return (await withRetry(() => item.read<Stored>(), { reads: true })).resource?.views;
   }
 
   /**
@@ -130,36 +130,13 @@ export class Views {
     return this.#write((views, exists) => (exists ? undefined : { ...views, ...first }));
   }
 
-  async #read(): Promise<Stored | undefined> {
-    return (await withRetry(() => this.#state.item(this.#id, PARTITION).read<Stored>(), { reads: true })).resource;
-  }
-
   async #write(next: (views: ViewsByName, exists: boolean) => ViewsByName | undefined): Promise<ViewsByName> {
-    for (let unsure: ViewsByName | undefined; ;) {
-      const stored = await this.#read();
-      // After an unknown outcome: what is stored may be ours, and then it must not be changed once more.
-      if (unsure && stored && JSON.stringify(stored.views) === JSON.stringify(unsure)) return unsure;
+    const at = { id: this.#id, pk: PARTITION };
+    const { after } = await rewrite(this.#state, at, (stored: Stored | undefined): Stored | undefined => {
       const views = next(stored?.views ?? {}, stored !== undefined);
-      if (!views) return stored?.views ?? {};
-      const body: Stored = { id: this.#id, pk: PARTITION, type: TYPE, views };
-      const condition = stored?._etag;
-      try {
-        await withRetry(
-          () =>
-            condition === undefined
-              ? this.#state.items.create(body)
-              : this.#state
-                  .item(this.#id, PARTITION)
-                  .replace(body, { accessCondition: { type: 'IfMatch', condition } }),
-          { reads: false },
-        );
-        return views;
-      } catch (error) {
-        const { kind } = failureOf(error);
-        if (error instanceof AmbiguousOutcome) unsure = views;
-        else if (kind !== 'precondition' && kind !== 'conflict') throw error;
-      }
-    }
+      return views ? { ...at, type: TYPE, views } : stored;
+    });
+    return after?.views ?? {};
   }
 }
 

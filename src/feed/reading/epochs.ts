@@ -1,7 +1,8 @@
 import type { Container, PatchRequestBody } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
 
 /** Until a read that was older than a write is asked for again. */
 const STALE_MS = 50;
@@ -13,7 +14,6 @@ interface EpochDocument {
   epoch: number;
   /** When a host last made sure of it: of use to nobody but that a write is needed. */
   confirmedAt?: string;
-  _etag?: string;
 }
 
 /**
@@ -21,11 +21,11 @@ interface EpochDocument {
  * another rid and counts its lsn from the start, so its epoch is raised: newer versions win over those of the old one.
  */
 export const currentEpoch = (state: Container, container: string, rid: string): Promise<number> =>
-  settle(state, container, rid, (stored) => stored.rid !== rid);
+  settle(state, container, rid, 0, (stored) => stored.rid !== rid);
 
 /** Raises the epoch from `known`, once for all hosts: the container lost changes, and counts their lsns again (L3). */
 export const raiseEpoch = (state: Container, container: string, rid: string, known: number): Promise<number> =>
-  settle(state, container, rid, (stored) => stored.rid !== rid || stored.epoch <= known);
+  settle(state, container, rid, known, (stored) => stored.rid !== rid || stored.epoch <= known);
 
 /**
  * The epoch as a read finds it, at least `known`; changes nothing. For a batch whose host is paused while leases are moved,
@@ -68,30 +68,18 @@ export async function confirmedEpoch(
   }
 }
 
+/** Above `known` and what is stored where that is outdated. */
 async function settle(
   state: Container,
   container: string,
   rid: string,
+  known: number,
   outdated: (stored: EpochDocument) => boolean,
 ): Promise<number> {
-  const item = state.item(container, 'epochs');
-  for (;;) {
-    const { resource: stored } = await withRetry(() => item.read<EpochDocument>(), { reads: true });
-    if (stored && !outdated(stored)) return stored.epoch;
-    const next: EpochDocument = { id: container, pk: 'epochs', rid, epoch: (stored?.epoch ?? 0) + 1 };
-    try {
-      const condition = stored?._etag;
-      await withRetry(
-        () =>
-          condition
-            ? item.replace(next, { accessCondition: { type: 'IfMatch', condition } })
-            : state.items.create(next),
-        { reads: false },
-      );
-      return next.epoch;
-    } catch (error) {
-      const { kind } = failureOf(error);
-      if (kind !== 'precondition' && kind !== 'conflict' && !(error instanceof AmbiguousOutcome)) throw error;
-    }
-  }
+  const { after } = await rewrite(state, { id: container, pk: 'epochs' }, (stored?: EpochDocument): EpochDocument =>
+    stored && !outdated(stored)
+      ? stored
+      : { id: container, pk: 'epochs', rid, epoch: Math.max(known, stored?.epoch ?? 0) + 1 },
+  );
+  return after.epoch;
 }

@@ -1,6 +1,4 @@
-import { MillraceError, UsageError } from '../../base/errors.ts';
 import type { Settings } from '../../base/settings.ts';
-import { failureOf } from '../../cosmos/failure.ts';
 import type { Timings } from '../../feed/sharing/feed-host.ts';
 import { startTelemetry } from '../../feed/processor/telemetry.ts';
 import type { Screen } from '../../operations/screen.ts';
@@ -33,7 +31,7 @@ export async function runSession(
   work: (app: App) => Promise<void>,
 ): Promise<ProjectionProgress[]> {
   const { screen, head = () => [], ...composition } = options;
-  const app = await compose(composition).catch(explain);
+  const app = await compose(composition);
   const show = (rows: readonly ProjectionProgress[]): void =>
     screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
   const endWatch = watchTroubles((line) => screen.line(line));
@@ -44,7 +42,7 @@ export async function runSession(
   let endStatus = async (): Promise<void> => {};
   let lags = new Map<string, number | null>();
   try {
-    await app.start().catch(explain);
+    await app.start();
     endStatus = startStatusWriter({ services: composition.services, host: composition.host, app });
     await work(app);
   } finally {
@@ -60,13 +58,4 @@ export async function runSession(
   const ended = progressOf(app).map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));
   show(ended);
   return ended;
-}
-
-/** What `model apply` would have made is the operator's to mend, whichever part noticed it first. */
-function explain(error: unknown): never {
-  if (error instanceof MillraceError || failureOf(error).kind !== 'not-found') throw error;
-  throw new UsageError('account-unprepared', 'The database, or a container in it, does not exist yet', {
-    cause: error,
-    mend: 'Create what the model needs by `millrace model apply`.',
-  });
 }

@@ -12,10 +12,10 @@ import { Views } from '../../engine/views/views.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { ENTRY } from '../../projections/archive/entries.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Step } from '../model/step.ts';
 import { processorName } from '../../runtime/processor-name.ts';
-import { Migrations } from '../containers/record.ts';
+import { Migrations } from '../containers/migrations.ts';
 import type { Screen } from '../screen.ts';
 import { suggestion } from '../../base/near.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -36,9 +36,9 @@ export async function openArchives(
   const { database, state } = services;
   return Promise.all(
     chosen.map((spec) =>
-      openArchive(spec, pipeline, model, { database, state, store }).catch((error: unknown) => {
-        throw orContainerMissing(error, database.container(spec.from.container));
-      }),
+      openArchive(spec, pipeline, model, { database, state, store }).catch(
+        throwMissing(database.container(spec.from.container)),
+      ),
     ),
   );
 }

@@ -1,11 +1,7 @@
-import { z } from 'zod';
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, SweepResult } from '../../archive/types.ts';
-import { UsageError } from '../../base/errors.ts';
 import type { Settings } from '../../base/settings.ts';
-import { parseDate } from '../../definition/date.ts';
 import type { Pipeline } from '../../definition/specs.ts';
-import { type Context, type Plan, defineOperation } from '../operation.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -49,65 +45,6 @@ async function sweepOne(
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
-  });
-}
-
-interface SweepInput {
-  readonly name?: string | undefined;
-  readonly now?: string | undefined;
-}
-
-const run = async ({ name: only, now }: SweepInput, context: Context, dryRun: boolean): Promise<SweepResult[]> => {
-  const { workspace, signal, screen } = context;
-  return sweep({
-    settings: workspace.settings(),
-    services: await workspace.services(),
-    loaded: await workspace.pipeline(),
-    signal,
-    screen,
-    only,
-    now: dateOf(now),
-    dryRun,
-  });
-};
-
-export const archiveSweep = defineOperation({
-  noun: 'archive',
-  verb: 'sweep',
-  summary: 'Move what an archive’s rule names from its container to Blob Storage',
-  examples: [
-    'millrace archive sweep --dry-run',
-    'millrace archive sweep orders-cold --env production',
-    'millrace archive sweep --now 2026-06-03 --json',
-  ],
-  effect: 'changes',
-  argument: 'name',
-  input: z.object({
-    name: z.string().optional().describe('one archive; all of them if absent'),
-    now: z.string().optional().describe('the date that rules by age count from (default: the time it is)'),
-  }),
-  plan: async (input, context): Promise<Plan> => {
-    const results = await run(input, context, true);
-    return { steps: results.flatMap(planned), ru: 0 };
-  },
-  run: (input, context) => run(input, context, false),
-  format: formatSweep,
-  ok: (results) => results.every(({ faults }) => faults.length === 0),
-});
-
-/** What a dry run counts as archived is what would be. */
-const planned = ({ projection, archived, held, stayed }: SweepResult): string[] => [
-  ...(archived > 0 ? [`${projection}: archive ${plural(archived, 'document')}`] : []),
-  ...(held > 0 ? [`${projection}: leave ${plural(held, 'document')} until every projection has them`] : []),
-  ...stayed.map((line) => `${projection}: leave ${line}`),
-];
-
-function dateOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const date = parseDate(text);
-  if (date !== undefined) return date;
-  throw new UsageError('input-invalid', `--now ${JSON.stringify(text)} is no date`, {
-    mend: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
   });
 }
 

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { MillraceError, messageOf } from '../../base/errors.ts';
-import { failureOf } from '../../cosmos/failure.ts';
-import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Context } from '../operation.ts';
 
 /** Who did what by hand, when, and what came of it; a document of the state container. */
@@ -46,16 +45,8 @@ export async function audited<T>(
     outcome: 'begun',
   };
   const write = async (document: AuditRecord): Promise<void> => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await withRetry(() => state.items.upsert(document), { reads: false });
-        return;
-      } catch (error) {
-        // The same document again is the same document.
-        if (error instanceof AmbiguousOutcome && attempt < 5) continue;
-        throw failureOf(error).kind === 'not-found' ? orContainerMissing(error, state) : error;
-      }
-    }
+    // The same document again is the same document.
+    await withRetry(() => state.items.upsert(document), { reads: true }).catch(throwMissing(state));
   };
   await write(record);
   try {

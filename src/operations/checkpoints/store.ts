@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
@@ -53,9 +52,7 @@ export async function readCheckpoint(services: Services, name: string, signal: A
   assertCheckpointName(name);
   const item = services.state.item(name, 'checkpoints');
   const { resource } = await withRetry(() => item.read<Checkpoint>(), { reads: true, signal }).catch(
-    (error: unknown) => {
-      throw failureOf(error).kind === 'not-found' ? orContainerMissing(error, services.state) : error;
-    },
+    throwMissing(services.state),
   );
   if (resource) return resource;
   const names = (await listCheckpoints(services, signal)).map(({ id }) => id);

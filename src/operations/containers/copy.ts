@@ -2,7 +2,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
-import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { Guess } from '../../projections/guess.ts';
 import { untilDone } from '../../projections/conflict.ts';
@@ -94,11 +94,7 @@ export class Copier {
     // Expired meanwhile: gone for every reader of the source.
     if (ttl === 0) return false;
     const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
-    const {
-      ttl: _,
-      _mr: own,
-      ...rest
-    } = Object.fromEntries(Object.entries(doc).filter(([field]) => !SYSTEM_FIELDS.has(field)));
+    const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const body = { ...rest, ...(ttl === undefined ? {} : { ttl }), _mr: { ...(isObject(own) ? own : {}), moved } };
     let written = false;
     await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {

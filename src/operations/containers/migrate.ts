@@ -14,7 +14,7 @@ import {
   ensureGate,
   readWriters,
 } from '../../shards/write-gate.ts';
-import { currentEpoch } from '../../feed/reading/epochs.ts';
+import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
@@ -22,7 +22,7 @@ import { CosmosChangeSource } from '../../feed/reading/source.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
 import { Nearing } from './nearing.ts';
-import { type MigrationRecord, Migrations } from './record.ts';
+import { type MigrationRecord, Migrations } from './migrations.ts';
 import { reconcile, sameCount } from './reconcile.ts';
 
 export interface MigrateOptions {
@@ -226,7 +226,8 @@ async function changeOver(
       if (found.missing.length > 0) throw lacking(into.id, found.missing);
     }
     if (!rollback) {
-      await raiseEpoch(work);
+      // In the target lsn values begin anew: what is derived from it must not take them for old.
+      await raiseEpoch(state, into.id, right.rid, await currentEpoch(state, from.id, left.rid));
       // Whatever is written to the target from here on is what a way back has to bring along.
       record.reverse = await positionsNow(target, right.rid, signal);
       await migrations.save(record);
@@ -281,16 +282,6 @@ async function untilStoppedWriting({ state, source, clock, signal }: Work, gener
       mend: 'Nothing was changed. Those that died are forgotten within a minute and a half: run it again then; end those that hang.',
     });
   }
-}
-
-/** In the target lsn values begin anew: what is derived from it must not take them for old. */
-async function raiseEpoch({ state, from, left, into, right }: Work): Promise<void> {
-  const before = await currentEpoch(state, from.id, left.rid);
-  const item = state.item(into.id, 'epochs');
-  const { resource } = await withRetry(() => item.read<{ epoch: number; rid: string }>(), { reads: true });
-  if (resource?.rid === right.rid && resource.epoch > before) return;
-  const document = { id: into.id, pk: 'epochs', rid: right.rid, epoch: Math.max(before, resource?.epoch ?? 0) + 1 };
-  await withRetry(() => state.items.upsert(document), { reads: true });
 }
 
 async function positionsNow(container: Container, rid: string, signal: AbortSignal): Promise<RangePosition[]> {

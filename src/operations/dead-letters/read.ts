@@ -1,12 +1,8 @@
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
 /** @throws UsageError `container-missing` where the state container isn't there yet */
 export async function readDeadLetters({ state }: Services): Promise<DeadLetter[]> {
-  try {
-    return await new DeadLetters(state).list();
-  } catch (error) {
-    throw orContainerMissing(error, state);
-  }
+  return new DeadLetters(state).list().catch(throwMissing(state));
 }

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { untilStopped } from '../../archive/reading.ts';
 import type { Settings } from '../../base/settings.ts';
 import { Meter } from '../../cosmos/meter.ts';
@@ -10,13 +9,9 @@ import { type Redriven, redrive as redriveLetters } from '../../engine/redrive-l
 import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
-import { audited } from '../audit/record.ts';
-import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
-import { defineOperation } from '../operation.ts';
 import { coldReadOf, engineOf } from '../projections/engine-of.ts';
-import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { type LetterSelection, selectLetters, selectionInput } from './select.ts';
+import { type LetterSelection, selectLetters } from './select.ts';
 
 export interface RedriveOptions extends LetterSelection {
   readonly settings: Settings;
@@ -88,68 +83,3 @@ function together(letters: readonly DeadLetter[]): DeadLetter[][] {
   }
   return batches;
 }
-
-const input = z.object({ ...selectionInput, ...backgroundInput });
-
-export const deadLettersRedrive = defineOperation({
-  noun: 'dead-letters',
-  verb: 'redrive',
-  summary: 'Try parked changes again, once what kept them from being applied is mended',
-  examples: [
-    'millrace dead-letters redrive --dry-run',
-    'millrace dead-letters redrive order-4711',
-    'millrace dead-letters redrive --only summaries --env production',
-  ],
-  effect: 'changes',
-  argument: 'id',
-  input,
-  plan: async (asked, { workspace }) => {
-    const letters = await selectLetters(workspace, asked);
-    return {
-      steps: letters
-        .filter(({ waits }) => !waits)
-        .map(({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`),
-      ru: letters.length * RU_A_LETTER,
-      // What isn't found is asked for again after the read lag.
-      seconds: letters.length === 0 ? 0 : 5 + Math.ceil(letters.length / 20),
-    };
-  },
-  run: async (asked, context): Promise<readonly Redriven[] | Enqueued> => {
-    const { workspace, signal, screen } = context;
-    if (asked.background) return enqueue('dead-letters redrive', asked, context);
-    const services = await workspace.services();
-    const loaded = await workspace.pipeline();
-    return audited(context, 'dead-letters redrive', asked, () =>
-      redrive({
-        ...asked,
-        settings: workspace.settings(),
-        services,
-        loaded,
-        signal,
-        progress: (done, of) => screen.progress('redriven', done, of),
-      }),
-    );
-  },
-  format: (result) => {
-    if (isEnqueued(result)) return sayEnqueued(result);
-    if (result.length === 0) return 'No dead letters.';
-    const refused = result.filter(({ outcome }) => outcome === 'refused').length;
-    return [
-      table(
-        ['projection', 'container', 'id', 'outcome', 'message'],
-        result.map(({ projection, container, id, outcome, message }) => [
-          projection,
-          container,
-          id,
-          outcome,
-          message ?? '',
-        ]),
-      ),
-      `${plural(result.length - refused, 'letter')} settled, ${refused.toLocaleString('en-US')} refused again.`,
-    ].join('\n');
-  },
-  ok: (result) => isEnqueued(result) || result.every(({ outcome }) => outcome !== 'refused'),
-});
-
-/** Reading the source and the letter, applying, removing the letter: docs/benchmarks.md, rounded up. */
-const RU_A_LETTER = 40;

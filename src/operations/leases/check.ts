@@ -1,14 +1,11 @@
-import { z } from 'zod';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { without } from '../../feed/reading/position.ts';
-import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { type LeaseGroup, type LeaseRoom, openLeases } from './groups.ts';
-import { expiration } from './inputs.ts';
-import { type LeaseRow, leaseRows } from './list.ts';
+import type { LeaseGroup, LeaseRoom } from './groups.ts';
+import { type LeaseRow, type RowOptions, leaseRows } from './lease-rows.ts';
 
 export interface LeaseFinding {
   /** An error loses, delays or repeats changes now or at the next incident. */
@@ -24,54 +21,31 @@ export interface LeaseFinding {
 const WRITE_RU = 10.5;
 const LOCK_MS = 60_000;
 
-export const leasesCheck = defineOperation({
-  noun: 'leases',
-  verb: 'check',
-  summary:
-    'Look for what goes wrong with leases: the container, holes, duplicates, stuck and orphaned ones, clocks, absent hosts',
-  examples: ['millrace leases check', 'millrace leases check --absent-after 120 --json'],
-  effect: 'reads',
-  input: z.object({
-    absentAfter: z
-      .int()
-      .min(1)
-      .default(300)
-      .describe('seconds: no host has written any lease of a container for longer'),
-    stuckAfter: z
-      .int()
-      .min(1)
-      .default(300)
-      .describe('seconds: a lease is renewed, and its oldest change waits for longer'),
-    leaseExpiration: expiration,
-  }),
-  run: async ({ absentAfter, stuckAfter, leaseExpiration }, context: Context) => {
-    const room = await openLeases(context);
-    const now = Date.now();
-    const rows = await leaseRows(room.groups, { expirationMs: leaseExpiration, stuckMs: stuckAfter * 1000 }, now);
-    const findings = [
-      ...(await containerFindings(room, context.signal)),
-      ...neverStarted(room),
-      ...room.groups.flatMap((group) => [
-        ...absence(group, { boundMs: absentAfter * 1000, now }),
-        ...groupFindings(group, now),
-        ...skewFindings(group),
-      ]),
-      ...rows.flatMap(rowFindings),
-    ];
-    return { leases: rows.length, findings: findings.toSorted((a, b) => a.severity.localeCompare(b.severity)) };
-  },
-  ok: ({ findings }) => findings.every(({ severity }) => severity === 'warning'),
-  format: ({ leases, findings }) =>
-    findings.length === 0
-      ? `${plural(leases, 'lease')}: nothing to complain of.`
-      : [
-          ...findings.map(
-            ({ severity, code, subject, message, mend }) =>
-              `${severity}: ${subject === undefined ? '' : `${subject}: `}${message} [${code}]\n  ${mend}`,
-          ),
-          `${plural(leases, 'lease')}, ${plural(findings.length, 'finding')}.`,
-        ].join('\n'),
-});
+interface CheckOptions extends RowOptions {
+  /** No host has written any lease of a container for longer, milliseconds. */
+  readonly absentMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What is wrong with the leases of a room, errors first. */
+export async function checkLeases(
+  room: LeaseRoom,
+  options: CheckOptions,
+): Promise<{ leases: number; findings: LeaseFinding[] }> {
+  const now = Date.now();
+  const rows = await leaseRows(room.groups, options, now);
+  const findings = [
+    ...(await containerFindings(room, options.signal)),
+    ...neverStarted(room),
+    ...room.groups.flatMap((group) => [
+      ...absence(group, { boundMs: options.absentMs, now }),
+      ...groupFindings(group, now),
+      ...skewFindings(group),
+    ]),
+    ...rows.flatMap(rowFindings),
+  ];
+  return { leases: rows.length, findings: findings.toSorted((a, b) => a.severity.localeCompare(b.severity)) };
+}
 
 async function containerFindings(
   { leases: { container, key, ttl }, groups }: LeaseRoom,
@@ -125,7 +99,7 @@ const neverStarted = ({ sources, groups }: LeaseRoom): LeaseFinding[] =>
     }));
 
 /** Says that no host has written any lease of a group for a while: hosts renew theirs even where nothing is new. */
-export function absence(
+function absence(
   { prefix, own, monitored, leases }: LeaseGroup,
   { boundMs, now }: { boundMs: number; now: number },
 ): LeaseFinding[] {

@@ -4,7 +4,8 @@ import { isObject } from '../../base/json.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { DialectName, LeaseContent, LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 import { readDocument } from '../../feed/leases/dialects/read.ts';
-import { withoutSystem, writeDocument } from '../../feed/leases/dialects/write.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { writeDocument } from '../../feed/leases/dialects/write.ts';
 import type { LeaseRoom, Monitored } from './groups.ts';
 
 /** What a file of leases may be written as: .NET's takes version 1 where a range isn't one physical partition. */
@@ -48,7 +49,7 @@ export const prefixIn = (
 
 /** One document a line, as its writer left it. */
 export const toLines = (documents: readonly Record<string, unknown>[]): string =>
-  documents.map((document) => `${JSON.stringify(withoutSystem(document))}\n`).join('');
+  documents.map((document) => `${JSON.stringify(withoutSystemFields(document))}\n`).join('');
 
 /**
  * Leases of a file: one JSON document a line, or one JSON array. Markers and locks are passed over.
@@ -77,7 +78,7 @@ export async function readLeaseFile(path: string): Promise<FiledLease[]> {
     if (seen.has(id)) throw new UsageError('lease-twice', `${where} has the id ${id}, which was there before`);
     seen.add(id);
     const { kind: _kind, ...content } = reading;
-    return [{ ...content, id, document: withoutSystem(document) }];
+    return [{ ...content, id, document: withoutSystemFields(document) }];
   });
 }
 

@@ -13,7 +13,7 @@ import { LeaseContainer } from '../../feed/leases/lease-container.ts';
 import { leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import type { FeedMode } from '../../feed/reading/source.ts';
 import { Partitions } from '../../feed/leases/partitions.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Context } from '../operation.ts';
 import { processorName } from '../../runtime/processor-name.ts';
@@ -88,9 +88,7 @@ export async function openLeases({ workspace, signal }: Pick<Context, 'workspace
   const pipeline = await pipelineIfAny(workspace);
   const leases = await LeaseContainer.open(services.leases);
   const endpoint = workspace.settings().cosmos.endpoint;
-  const home = await withRetry(() => database.read(), { reads: true, signal }).catch((error: unknown) => {
-    throw orContainerMissing(error, services.leases);
-  });
+  const home = await withRetry(() => database.read(), { reads: true, signal }).catch(throwMissing(services.leases));
   const rid = home.resource?._rid ?? '';
   const definitions = await withRetry(() => database.containers.readAll().fetchAll(), { reads: true, signal });
   const known = definitions.resources.map((definition) => ({

@@ -25,6 +25,15 @@ export const goesBack = ({ lease, to }: Move): boolean =>
 export const moveText = ({ group, lease, to }: Move): string =>
   `${group.monitored?.container.id ?? group.prefix} ${lease.token}: ${lease.position ?? '(none)'} → ${to}`;
 
+/** Moves as an operation answers them. */
+export const movedRows = (moves: readonly Move[]): { lease: string; from: string | null; to: string; text: string }[] =>
+  moves.map((move) => ({
+    lease: move.lease.id,
+    from: move.lease.position ?? null,
+    to: move.to,
+    text: moveText(move),
+  }));
+
 /** A position in the lease's own dialect. */
 export function positionFields(lease: StoredLease, rid: string, position: string): Partial<LeaseDocument> {
   if (lease.dialect !== 'java-epk') return { ContinuationToken: position };

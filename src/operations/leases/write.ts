@@ -58,16 +58,11 @@ export async function createDocument(
   container: LeaseContainer,
   document: { id: string } & Record<string, unknown>,
 ): Promise<void> {
-  for (;;) {
-    try {
-      await withRetry(() => container.container.items.create(container.stamped(document)), { reads: false });
-      return;
-    } catch (error) {
-      if (error instanceof AmbiguousOutcome) continue;
-      if (failureOf(error).kind === 'conflict') return;
-      throw explainLeases(error, container.container);
-    }
-  }
+  const create = () => container.container.items.create(container.stamped(document));
+  // Where an answer was lost, the next try finds it there.
+  await withRetry(create, { reads: true }).catch((error: unknown) => {
+    if (failureOf(error).kind !== 'conflict') throw explainLeases(error, container.container);
+  });
 }
 
 /** Deletes a marker, which nobody writes twice. */

@@ -1,5 +1,4 @@
 import type { Container, ContainerDefinition as ServiceDefinition, Database } from '@azure/cosmos';
-import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -12,11 +11,7 @@ import {
   diffContainer,
 } from '../../model/apply.ts';
 import type { Model } from '../../model/model.ts';
-import { type Context, defineOperation } from '../operation.ts';
-import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { planStorage } from '../archive/open.ts';
-import { pipelineDirectory } from './settings.ts';
 import type { Step } from './step.ts';
 
 /** Leases: keyed and with time to live as the Functions trigger wants them. State: keyed by `pk`, tombstones expire. */
@@ -111,37 +106,6 @@ export async function planModel(
     );
   }
   return steps;
-}
-
-export const modelApply = defineOperation({
-  noun: 'model',
-  verb: 'apply',
-  summary: 'Create or change the database’s containers to be as the model says, and the archive’s blob container',
-  examples: ['millrace model apply --dry-run', 'millrace model apply --env production'],
-  effect: 'changes',
-  argument: 'directory',
-  input: z.object({ directory: pipelineDirectory }),
-  plan: async ({ directory }, context) => {
-    const steps = await planAll(directory, context);
-    return { steps: steps.map(({ say }) => say), ru: 0 };
-  },
-  run: async ({ directory }, context) => {
-    const { signal, screen } = context;
-    const steps = await planAll(directory, context);
-    for (const { say, apply } of steps) {
-      signal.throwIfAborted();
-      screen.line(`${say} …`);
-      await withRetry(apply, { reads: true, signal });
-    }
-    return { done: steps.map(({ say }) => say) };
-  },
-  format: ({ done }) =>
-    done.length === 0 ? 'Everything is as the model says.' : `${plural(done.length, 'change')} made.`,
-});
-
-async function planAll(directory: string | undefined, { workspace, signal }: Context): Promise<Step[]> {
-  const [loaded, services] = [await workspace.at(directory).pipeline(), await workspace.services()];
-  return [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
 }
 
 /** A container as it is, undefined where there is none; its throughput only where that is asked for. */

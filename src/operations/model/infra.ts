@@ -1,14 +1,9 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
-import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { UsageError } from '../../base/errors.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { containersModule } from '../../model/infra.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
-import { defineOperation } from '../operation.ts';
 import { processorName } from '../../runtime/processor-name.ts';
 import { modelContainers, ownContainer } from './apply.ts';
-import { pipelineDirectory } from './settings.ts';
 
 /** What the rest of infra/ must know of a pipeline before anything is deployed: which parts it needs, and their names. */
 export interface PipelineFacts {
@@ -19,45 +14,7 @@ export interface PipelineFacts {
   readonly eventHubs: readonly { readonly name: string; readonly consumerGroups: readonly string[] }[];
 }
 
-export const modelInfra = defineOperation({
-  noun: 'model',
-  verb: 'infra',
-  summary: 'Write the part of infra/ that follows from model and pipeline: its containers, hubs and parts',
-  examples: ['millrace model infra', 'millrace model infra --check', 'millrace model infra --out deploy/infra'],
-  effect: 'changes',
-  argument: 'directory',
-  input: z.object({
-    directory: pipelineDirectory,
-    check: z.boolean().default(false).describe('write nothing; exit 1 when a file is stale'),
-    out: z.string().default('infra').describe('folder of main.bicep'),
-    leases: z.string().default('leases').describe('name of the lease container (LEASES_CONTAINER)'),
-    state: z
-      .string()
-      .default('millrace')
-      .describe('name of the container for Millrace’s own documents (STATE_CONTAINER)'),
-  }),
-  plan: async ({ directory, out, leases, state }, { workspace }) => {
-    const stale = await staleFiles(
-      await filesOf(await workspace.at(directory).pipeline(), { leases, state }),
-      join(workspace.directory, out),
-    );
-    return { steps: stale.map(({ file }) => `write ${relative('.', file)}`), ru: 0 };
-  },
-  run: async ({ directory, check, out, leases, state }, { workspace }) => {
-    const folder = join(workspace.directory, out);
-    const loaded = await workspace.at(directory).pipeline();
-    const stale = await staleFiles(await filesOf(loaded, { leases, state }), folder);
-    if (!check) for (const { file, text } of stale) await write(file, text);
-    return { stale: stale.map(({ file }) => relative('.', file)), written: !check };
-  },
-  format: ({ stale, written }) => {
-    if (stale.length === 0) return 'Everything is up to date.';
-    return written ? `${stale.join(', ')} written.` : `${stale.join(', ')} is stale: run \`millrace model infra\`.`;
-  },
-  ok: ({ stale, written }) => written || stale.length === 0,
-});
-
-interface OutputFile {
+export interface OutputFile {
   readonly file: string;
   readonly text: string;
 }
@@ -104,22 +61,4 @@ function factsOf(pipeline: Pipeline): PipelineFacts {
     archives: archives.length > 0,
     eventHubs: [...hubs].map(([hub, groups]) => ({ name: hub, consumerGroups: [...groups] })),
   };
-}
-
-async function staleFiles(files: readonly OutputFile[], folder: string): Promise<OutputFile[]> {
-  const placed = files.map(({ file, text }) => ({ file: join(folder, file), text }));
-  const current = await Promise.all(placed.map(({ file }) => readFile(file, 'utf8').catch(() => '')));
-  return placed.filter(({ text }, at) => current[at] !== text);
-}
-
-async function write(file: string, text: string): Promise<void> {
-  try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, text);
-  } catch (cause) {
-    throw new UsageError('infra-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
-      cause,
-      mend: 'Check the rights on the folder, or give another by --out.',
-    });
-  }
 }

@@ -5,7 +5,7 @@ import { ownFields } from '../../definition/oracle/recompute.ts';
 import type { ContainerDefinition } from '../../model/apply.ts';
 import type { Doc } from '../../model/drift.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { readDefinition } from './apply.ts';
 
@@ -30,8 +30,7 @@ async function namesIn(database: Services['database']): Promise<readonly { reado
     return (await database.containers.readAll().fetchAll()).resources;
   } catch (cause) {
     // There is no container to be named: the database itself isn't there.
-    const error = orContainerMissing(cause, database.container(''));
-    if (error === cause) throw error;
+    if (failureOf(cause).kind !== 'not-found') throw cause;
     throw new UsageError('database-missing', `There is no database ${database.id}`, {
       cause,
       mend: 'Name it by the setting COSMOS_DATABASE.',

@@ -11,7 +11,7 @@ import { recompute, rowKey } from '../../definition/oracle/recompute.ts';
 import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Parked } from './parked.ts';
-import type { Candidate } from './pass.ts';
+import type { Candidate } from './difference.ts';
 
 export interface ContributionsContext {
   readonly database: Database;

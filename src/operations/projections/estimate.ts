@@ -3,7 +3,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { typeRules } from '../../definition/discriminator.ts';
 import type { EmbedSpec, ProjectionSpec, SourceRules } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
 /** Of reading one document by a query or the feed. */
@@ -39,9 +39,7 @@ export async function estimate(
         : { query: 'SELECT VALUE COUNT(1) FROM c', parameters: [] };
     const container = database.container(of.container);
     const { resources } = await withRetry(() => container.items.query<number>(query).fetchAll(), { reads: true }).catch(
-      (error: unknown) => {
-        throw orContainerMissing(error, container);
-      },
+      throwMissing(container),
     );
     documents += resources[0] ?? 0;
   }

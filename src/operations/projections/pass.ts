@@ -20,29 +20,10 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Screen } from '../screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { checkContributions } from './contributions.ts';
-import type { Derived } from './own-part.ts';
+import type { Candidate } from './difference.ts';
 import { type Parked, type ParkedDocument, parkedOf } from './parked.ts';
 import { SinkLook } from './sink-look.ts';
 import { type OtherSpec, checkOthers } from './verify-others.ts';
-
-export interface Difference {
-  readonly projections: readonly string[];
-  readonly container: string;
-  /** The sink document's key values and id, as canonical JSON. */
-  readonly document: string;
-  readonly kind: 'missing' | 'unexpected' | 'different';
-  /** Top-level fields that differ. */
-  readonly fields: readonly string[];
-  readonly expected?: Doc;
-  readonly found?: Doc;
-}
-
-/** A difference with what it was seen by: the same again later, it isn't on its way. */
-export type Candidate = Difference & {
-  readonly evidence: string;
-  /** What must be there, and by whom; absent where nothing must. */
-  readonly derived?: Derived;
-};
 
 export interface Pass {
   readonly projections: readonly { id: string; expected: number; refused: number }[];

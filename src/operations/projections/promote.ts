@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { z } from 'zod';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
@@ -8,10 +7,7 @@ import { projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type Staged, type View, Views } from '../../engine/views/views.ts';
-import { audited } from '../audit/record.ts';
-import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { chooseProjection, splitId } from './choose.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from './rebuild.ts';
 import { openStaged } from './staged.ts';
 
@@ -20,7 +16,7 @@ const FREEZE_MS = 300_000;
 /** Within it the promotion has to be decided, whatever the clocks of hosts and promoter differ by. */
 const DECIDE_MS = FREEZE_MS - 2 * CLOCK_SKEW_MS;
 /** How long readers may still read the version before. */
-const LONGEST_READ_S = 600;
+export const LONGEST_READ_S = 600;
 
 export interface Promoted {
   readonly projection: string;
@@ -131,7 +127,7 @@ function stagedOf({ staged }: View, name: string, version: number): Staged {
   });
 }
 
-function assertFilled(view: View | undefined, name: string, version: number): asserts view is View {
+export function assertFilled(view: View | undefined, name: string, version: number): asserts view is View {
   if (view?.current?.version === version && !view.staged) return;
   if (!view?.staged) {
     const current = view?.current ? `version ${view.current.version} is current, and` : 'it was never built, and';
@@ -163,79 +159,3 @@ async function assertNothingNewParked({ current, staged }: View, name: string, l
     },
   );
 }
-
-export const projectionsPromote = defineOperation({
-  noun: 'projections',
-  verb: 'promote',
-  summary: 'Make a filled version current: readers see the one before, then this one, and nothing between',
-  examples: [
-    'millrace projections promote summaries --dry-run',
-    'millrace projections promote summaries --env production',
-  ],
-  effect: 'changes',
-  argument: 'name',
-  input: z.object({
-    name: z.string().describe('the projection, as name or name@version'),
-    longestRead: z
-      .int()
-      .min(0)
-      .default(LONGEST_READ_S)
-      .describe('seconds that somebody may still be reading the version before'),
-    evenParked: z
-      .boolean()
-      .default(false)
-      .describe('though the new version has parked changes that the old one applied'),
-  }),
-  plan: async ({ name }, { workspace }) => {
-    const { pipeline } = await workspace.pipeline();
-    const { state } = await workspace.services();
-    const told = splitId(name);
-    const view = (await new Views(state, pipeline.name).read())?.[told.name];
-    const version = told.version ?? view?.staged?.version ?? chooseProjection(pipeline, name).version;
-    assertFilled(view, told.name, version);
-    const spec = pipeline.projections.find((of) => of.name === told.name && of.version === version);
-    if (spec) refuseHistory(spec, pipeline, 'caught up');
-    const reads = [
-      ...new Set([...(view.current?.reads ?? []), ...(view.staged?.reads ?? [])].map(({ container }) => container)),
-    ];
-    return {
-      steps: [
-        `catch up ${told.name}@${version}`,
-        `hold back changes of ${reads.join(', ')} for about ${Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000)} s`,
-        `make ${told.name}@${version} current; readers find it in ${view.staged?.container ?? ''}`,
-      ],
-      ru: 0,
-      seconds: Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000),
-    };
-  },
-  run: async ({ name, longestRead, evenParked }, context) => {
-    const { workspace, signal, screen } = context;
-    const loaded = await workspace.pipeline();
-    const services = await workspace.services();
-    const told = splitId(name);
-    const view = (await new Views(services.state, loaded.pipeline.name).read())?.[told.name];
-    const staged = told.version ?? view?.staged?.version;
-    const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${told.name}@${staged}`);
-    return audited(context, 'projections promote', { name, longestRead, evenParked }, () =>
-      promote({
-        settings: workspace.settings(),
-        services,
-        loaded,
-        spec,
-        signal,
-        longestReadS: longestRead,
-        evenParked,
-        progress: (changes) => screen.progress('caught up', changes),
-      }),
-    );
-  },
-  format: ({ projection, container, previous, readableUntil, heldMs }) =>
-    [
-      `${projection} is current, in ${container}. Changes were held back for ${(heldMs / 1000).toFixed(1)} s.`,
-      ...(previous
-        ? [
-            `${previous} is no longer kept up; \`millrace projections drop ${previous}\` removes it, from ${readableUntil ?? ''} on.`,
-          ]
-        : []),
-    ].join('\n'),
-});

@@ -1,19 +1,10 @@
-import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
-import { sourcesOf } from '../../definition/pipeline.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
-import { audited } from '../audit/record.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
-import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
-import { type Plan, defineOperation } from '../operation.ts';
-import { secondsToWrite } from '../seconds.ts';
-import { plural } from '../table.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
-import { chooseRebuilt } from './choose.ts';
-import { estimate, rateInput } from './estimate.ts';
 import { replay } from './replay.ts';
 import { type StagedOptions, openStaged } from './staged.ts';
 
@@ -88,32 +79,13 @@ export async function rebuildInPlace(
   return { ...replayed, resumed: false, inPlace: true };
 }
 
-/** Twice the read lag of an operation. */
-const SETTLE_S = 10;
-
-function planInPlace(
-  spec: EmbedSpec,
-  { documents, ru }: Awaited<ReturnType<typeof estimate>>,
-  ruPerSecond: number | undefined,
-): Plan {
-  return {
-    steps: [
-      `read the parents among ${plural(documents, 'document')} of ${spec.from.container}/${spec.from.type} and ${spec.into.container}/${spec.into.type}`,
-      `write the fields of ${projectionId(spec)} into their children in ${spec.into.container}, where they differ`,
-    ],
-    ru,
-    // Children born meanwhile are looked for once more after twice the read lag.
-    seconds: SETTLE_S + secondsToWrite(documents, ru, ruPerSecond),
-  };
-}
-
 function stage(view: View, spec: ProjectionSpec, since: string): View | undefined {
   refuseVersion(view, spec);
   if (view.staged) return undefined;
   return { ...view, staged: { ...versionOf(spec), phase: 'filling', since } };
 }
 
-function refuseVersion({ current, staged, previous }: View, spec: ProjectionSpec): void {
+export function refuseVersion({ current, staged, previous }: View, spec: ProjectionSpec): void {
   const id = projectionId(spec);
   if (current?.version === spec.version) {
     throw new UsageError('version-current', `${id} is current: readers see it while it would be rebuilt`, {
@@ -152,92 +124,13 @@ async function assertEmptySink(spec: ProjectionSpec, { database }: Services): Pr
     parameters: [{ name: '@by', value: id }],
   };
   const { resources } = await withRetry(() => container.items.query(query).fetchAll(), { reads: true }).catch(
-    (error: unknown) => {
-      throw orContainerMissing(error, container);
-    },
+    throwMissing(container),
   );
   if (resources.length === 0) return;
   throw new UsageError('version-exists', `${spec.into.container} already has documents of ${id}`, {
     mend: `Remove them by \`millrace projections drop ${id}\`, or raise the version.`,
   });
 }
-
-const input = z.object({
-  name: z
-    .string()
-    .describe(
-      'the projection, as name or name@version; of several versions the highest. An embed is filled in in place',
-    ),
-  ...rateInput,
-  ...backgroundInput,
-});
-
-export const projectionsRebuild = defineOperation({
-  noun: 'projections',
-  verb: 'rebuild',
-  summary: 'Fill a new version of a projection from history, beside the current one; `promote` then makes it current',
-  examples: [
-    'millrace projections rebuild summaries --dry-run',
-    'millrace projections rebuild summaries@2 --ru-per-second 2000',
-    'millrace projections rebuild summaries@2 --background --env production',
-  ],
-  effect: 'changes',
-  argument: 'name',
-  input,
-  plan: async ({ name, ruPerSecond }, { workspace }) => {
-    const { pipeline } = await workspace.pipeline();
-    const services = await workspace.services();
-    const spec = chooseRebuilt(pipeline, name);
-    refuseHistory(spec, pipeline, 'rebuilt');
-    if (spec.kind === 'embed') return planInPlace(spec, await estimate(spec, services, pipeline.sources), ruPerSecond);
-    const view = (await new Views(services.state, pipeline.name).read())?.[spec.name];
-    if (view) refuseVersion(view, spec);
-    const { documents, ru } = await estimate(spec, services, pipeline.sources);
-    return {
-      steps: [
-        `read ${plural(documents, 'document')} of ${sourcesOf(spec)
-          .map(({ container, type }) => `${container}/${type}`)
-          .join(', ')}`,
-        `fill ${spec.into.container} with ${projectionId(spec)}${view?.staged ? ', going on where it stopped' : ''}`,
-      ],
-      ru,
-      seconds: secondsToWrite(documents, ru, ruPerSecond),
-    };
-  },
-  run: async (asked, context): Promise<Rebuilt | Enqueued> => {
-    const { workspace, signal, screen } = context;
-    const loaded = await workspace.pipeline();
-    const spec = chooseRebuilt(loaded.pipeline, asked.name);
-    refuseHistory(spec, loaded.pipeline, 'rebuilt');
-    if (asked.background) return enqueue('projections rebuild', asked, context);
-    const services = await workspace.services();
-    return audited(context, 'projections rebuild', asked, async () => {
-      const { documents } = await estimate(spec, services, loaded.pipeline.sources);
-      const options = {
-        settings: workspace.settings(),
-        services,
-        loaded,
-        ruPerSecond: asked.ruPerSecond,
-        signal,
-        progress: (changes: number) =>
-          screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
-      };
-      return spec.kind === 'embed' ? rebuildInPlace({ ...options, spec }) : rebuild({ ...options, spec });
-    });
-  },
-  format: (result) =>
-    isEnqueued(result)
-      ? sayEnqueued(result)
-      : [
-          `${result.projection} is filled${result.resumed ? ' (gone on where it stopped)' : ''}: ${plural(result.changes, 'change')} into ${result.container}, ${Math.round(result.charge).toLocaleString('en-US')} RU.`,
-          ...(result.parked > 0
-            ? [`${plural(result.parked, 'change')} parked: \`millrace dead-letters list --only ${result.projection}\`.`]
-            : []),
-          result.inPlace
-            ? 'It is written in place: there is nothing to promote.'
-            : `Make it current by \`millrace projections promote ${result.projection.split('@')[0]}\`.`,
-        ].join('\n'),
-});
 
 /** In words, for refusals and lists. */
 export const sayStaged = ({ version, phase, since }: StagedView): string =>

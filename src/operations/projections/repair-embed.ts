@@ -7,8 +7,7 @@ import { sourceContainers } from '../../engine/runners.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { matchesOf, refOf } from '../../projections/embed/fields.ts';
 import { openPipelineHistory } from '../archive/open.ts';
-import { engineOf } from './engine-of.ts';
-import type { RepairOptions } from './repair.ts';
+import { type EngineParts, engineOf } from './engine-of.ts';
 import { asSeen, resumePause } from './staged.ts';
 
 const PAGE = 500;
@@ -21,10 +20,11 @@ const PAGE = 500;
 export async function repairEmbed(
   spec: EmbedSpec,
   wanted: ReadonlySet<string>,
-  { settings, services, loaded, signal, readLagMs = 5_000 }: RepairOptions,
+  options: EngineParts & { readonly signal: AbortSignal },
 ): Promise<{ readonly applied: number; readonly charge: number }> {
+  const { services, loaded, signal, readLagMs } = options;
   const { pipeline, model } = loaded;
-  const engine = engineOf({ settings, services, loaded, readLagMs }, spec);
+  const engine = engineOf(options, spec);
   const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
   const sources = sourceContainers(pipeline, model);
   const keyPaths = model.containers.find(({ name }) => name === spec.into.container)?.partitionKey ?? [];

@@ -3,6 +3,7 @@ import { untilStopped } from '../../archive/reading.ts';
 import type { Settings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { canonical, isObject } from '../../base/json.ts';
 import {
   type AggregateSpec,
@@ -23,7 +24,7 @@ import { openPipelineHistory } from '../archive/open.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { engineOf } from './engine-of.ts';
 import { tenantRef } from './own-part.ts';
-import type { Candidate, Difference } from './pass.ts';
+import type { Candidate, Difference } from './difference.ts';
 import { repairEmbed } from './repair-embed.ts';
 import { asSeen, sourcesFor } from './staged.ts';
 import type { OtherSpec } from './verify-others.ts';
@@ -128,7 +129,7 @@ export async function repair(options: RepairOptions, differences: readonly Candi
         obstacles.set(placeText(one), 'its sink takes a version once: empty it, or send to another');
       continue;
     }
-    const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), options);
+    const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), { ...options, readLagMs });
     total.applied += done.applied;
     total.charge += done.charge;
   }
@@ -227,7 +228,7 @@ async function setBack(spec: CopySpec | ReferenceSpec, difference: Candidate, se
   const src = derived.source ? { pk: derived.source.key, id: derived.source.id } : found['_src'];
   const tenant = derived.tenant && { tenant: { ref: tenantRef(derived.tenant), ...oldest } };
   const own = { _src: { ...(isObject(src) && src), ...oldest }, _mr: { by: derived.by, ...tenant } };
-  const body = { ...withoutSystem(found), ...own };
+  const body = { ...withoutSystemFields(found), ...own };
   const reset = await session.commit(container, key, [{ op: 'replace', id, body, ifMatch: found._etag }]);
   if (reset.kind === 'refused') return { obstacle: `it can't be written: ${reset.why}` };
   return reset.kind === 'done' ? { reset: 1 } : {};
@@ -275,7 +276,3 @@ async function removeGroup(spec: AggregateSpec, difference: Candidate, session: 
   }
   return { removed };
 }
-
-const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts']);
-const withoutSystem = (found: SinkDocument): Doc =>
-  Object.fromEntries(Object.entries(found).filter(([field]) => !SYSTEM.has(field)));

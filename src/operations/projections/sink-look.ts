@@ -14,7 +14,7 @@ import { PENDING } from '../../projections/copy/documents.ts';
 import type { ContributionPart } from './contributions.ts';
 import { type Derived, bound, tenantRef, within, wrongOwnFields } from './own-part.ts';
 import { type Parked, identityOf } from './parked.ts';
-import type { Candidate } from './pass.ts';
+import type { Candidate } from './difference.ts';
 
 interface Expected {
   readonly row: Doc;

@@ -17,7 +17,7 @@ import { entryId } from '../../definition/sink-id.ts';
 import type { Model } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
-import type { Candidate, Difference } from './pass.ts';
+import type { Candidate, Difference } from './difference.ts';
 
 export type OtherSpec = EmbedSpec | SendSpec;
 

@@ -8,12 +8,11 @@ import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseProjection } from './choose.ts';
 import { untilPassed } from './lag.ts';
-import { type Candidate, type Difference, type Pass, type PassOptions, comparePass } from './pass.ts';
+import type { Candidate, Difference } from './difference.ts';
+import { type Pass, type PassOptions, comparePass } from './pass.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
 import { type Beyond, beyondOf, notVerifiable } from './verify-beyond.ts';
 import { type OtherSpec, othersOf } from './verify-others.ts';
-
-export type { Difference } from './pass.ts';
 
 /** A difference that a repair could not put right. */
 export interface Unrepaired {

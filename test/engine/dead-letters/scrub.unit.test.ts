@@ -12,7 +12,7 @@ it.each([
     'Endpoint=sb://x;SharedAccessKeyName=k;SharedAccessKey=abc=;EntityPath=e',
     'Endpoint=sb://x;SharedAccessKeyName=k;SharedAccessKey=***;EntityPath=e',
   ],
-  ['connect to postgres://me:p4ss@db.example:5432/x failed', 'connect to postgres://me:***@db.example:5432/x failed'],
+  ['connect to postgres://me:p4ss@db.example:5432/x failed', 'connect to postgres://***@db.example:5432/x failed'],
   ['GET https://b.example/c?sv=1&sig=a%2Fb&se=2 gave 403', 'GET https://b.example/c?sv=1&sig=***&se=2 gave 403'],
   ['authorization: Bearer abcdefgh.ijkl', 'authorization: *** ***'],
   ['sent {"password":"hunter2","user":"me"}', 'sent {"password":"***","user":"me"}'],

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { Meter } from '../../../src/cosmos/meter.ts';
 import { startStatusWriter } from '../../../src/host/run/status-writer.ts';
 import { readHostStatuses } from '../../../src/operations/host-status.ts';
-import { status } from '../../../src/operations/status.ts';
+import { status } from '../../../src/operations/status.operation.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { leaseWorld } from '../../operations/leases/lease-world.ts';
 

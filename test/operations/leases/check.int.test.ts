@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LeaseFinding } from '../../../src/operations/leases/check.ts';
-import { leasesCheck } from '../../../src/operations/leases/check.ts';
-import { type LeaseRow, leasesList } from '../../../src/operations/leases/list.ts';
-import { status } from '../../../src/operations/status.ts';
+import { leasesCheck } from '../../../src/operations/leases/check.operation.ts';
+import { type LeaseRow } from '../../../src/operations/leases/lease-rows.ts';
+import { leasesList } from '../../../src/operations/leases/list.operation.ts';
+import { status } from '../../../src/operations/status.operation.ts';
 import { ChangeFeedProcessor } from '../../../src/feed/processor/change-feed-processor.ts';
 import { processorName } from '../../../src/runtime/processor-name.ts';
 import { type LeaseWorld, leaseWorld } from './lease-world.ts';

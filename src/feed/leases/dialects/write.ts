@@ -75,9 +75,5 @@ const refusal = (dialect: DialectName, why: string, other: string): UsageError =
 export const foreignFields = (raw: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(raw).filter(([name]) => !KNOWN.has(name) && !SYSTEM_FIELDS.has(name)));
 
-/** A document as its writers left it. */
-export const withoutSystem = (raw: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(raw).filter(([name]) => !SYSTEM_FIELDS.has(name)));
-
 const isStrings = (value: unknown): value is Record<string, string> =>
   typeof value === 'object' && value !== null && Object.values(value).every((each) => typeof each === 'string');

@@ -1,6 +1,3 @@
-import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
-import { failureOf } from '../../cosmos/failure.ts';
 import {
   type EffectSpec,
   type EmbedSpec,
@@ -11,10 +8,7 @@ import {
   projectionId,
 } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { NO_VIEW, Views, type ViewsByName } from '../../engine/views/views.ts';
-import { defineOperation } from '../operation.ts';
-import { plural, table } from '../table.ts';
-import type { Workspace } from '../../runtime/workspace.ts';
+import { NO_VIEW, type ViewsByName } from '../../engine/views/views.ts';
 
 export interface ProjectionRow {
   readonly id: string;
@@ -38,7 +32,7 @@ export interface ProjectionRow {
     | 'declared';
 }
 
-const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow => ({
+export const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow => ({
   id: projectionId(spec),
   kind: spec.kind,
   from: `${spec.from.container}/${spec.from.type}`,
@@ -56,7 +50,7 @@ function withOf(spec: ProjectionSpec): string[] {
 }
 
 /** What writes into documents of others, or outside of the account: nothing that could be built beside what is there. */
-const otherRows = ({ embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>): ProjectionRow[] =>
+export const otherRows = ({ embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>): ProjectionRow[] =>
   [...embeds, ...effects].map((spec) => {
     const [from, ...more] = sourcesOf(spec).map(named);
     return {
@@ -83,7 +77,7 @@ export function stateOf(
 }
 
 /** What goes to event hubs, and what comes from them. They have no versions to choose from. */
-const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>): ProjectionRow[] => [
+export const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>): ProjectionRow[] => [
   ...publishes.map((spec) => ({
     id: projectionId(spec),
     kind: spec.kind,
@@ -105,43 +99,3 @@ const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingest
 ];
 
 export const sourceOfIngest = ({ from, consumerGroup }: IngestSpec): string => `event hub ${from} (${consumerGroup})`;
-
-/** The list of what is declared is of use without an account as well. */
-async function readViews(workspace: Workspace, pipeline: string): Promise<ViewsByName | undefined> {
-  try {
-    return await new Views((await workspace.services()).state, pipeline).read();
-  } catch (error) {
-    if (error instanceof UsageError || failureOf(error).kind === 'not-found') return undefined;
-    throw error;
-  }
-}
-
-export const projectionsList = defineOperation({
-  noun: 'projections',
-  verb: 'list',
-  summary: 'List what is derived from what',
-  examples: ['millrace projections list', 'millrace projections list --pipeline examples/flights --json'],
-  effect: 'reads',
-  input: z.object({}),
-  run: async (_, { workspace }) => {
-    const { pipeline } = await workspace.pipeline();
-    const views = await readViews(workspace, pipeline.name);
-    const rows = pipeline.projections.map((spec) => rowOf(spec, views));
-    return [...rows, ...otherRows(pipeline), ...streamRows(pipeline)];
-  },
-  format: (rows) =>
-    `${table(
-      ['projection', 'kind', 'from', 'into', 'with', 'on delete', 'state'],
-      rows.map((row) => [row.id, row.kind, row.from, row.into, row.with.join(', '), row.onDelete ?? '', row.state]),
-    )}\n${sayCounts(rows)}`,
-});
-
-function sayCounts(rows: readonly ProjectionRow[]): string {
-  const of = (kind: ProjectionRow['kind']): number => rows.filter((row) => row.kind === kind).length;
-  const [publishes, ingests] = [of('publish'), of('ingest')];
-  return [
-    plural(rows.length - publishes - ingests, 'projection'),
-    ...(publishes > 0 ? [`${publishes} to event hubs`] : []),
-    ...(ingests > 0 ? [`${ingests} from event hubs`] : []),
-  ].join(', ');
-}

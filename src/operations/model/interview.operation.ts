@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
@@ -6,6 +6,7 @@ import type { Documents } from '../../model/documents.ts';
 import { parseDesign } from '../../model/reader/design.ts';
 import { parseRequirements } from '../../model/reader/requirements.ts';
 import { decode } from '../../model/reader/source.ts';
+import { writeText } from '../write-text.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
@@ -44,7 +45,8 @@ export const modelInterview = defineOperation({
     const done: string[] = [];
     const apply = async (answers: Answers): Promise<void> => {
       const texts = await answered(documents, answers);
-      for (const [file, text] of texts) await write(file, text);
+      for (const [file, text] of texts)
+        await writeText(file, text, { code: 'model-unwritable', mend: 'Check the rights on the file.' });
       done.push(...Object.keys(answers));
       ({ documents } = await readPair(context.workspace, asked.directory));
     };
@@ -130,17 +132,6 @@ async function exactly(file: string): Promise<string> {
   const bytes = await readFile(file);
   decode(bytes, file);
   return bytes.toString('utf8');
-}
-
-async function write(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text);
-  } catch (cause) {
-    throw new UsageError('model-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
-      cause,
-      mend: 'Check the rights on the file.',
-    });
-  }
 }
 
 async function readAnswers({ answers: file }: Input, { workspace }: Context): Promise<Answers | undefined> {

@@ -3,7 +3,16 @@ import { positionIn } from '../../feed/reading/position.ts';
 import { audited } from '../audit/record.ts';
 import { type LeaseGroup, type LeaseRoom, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
 import { expiration } from '../leases/inputs.ts';
-import { type Move, costOf, goesBack, moveLeases, moveText, raiseEpochs, whileStopped } from '../leases/move.ts';
+import {
+  type Move,
+  costOf,
+  goesBack,
+  moveLeases,
+  moveText,
+  movedRows,
+  raiseEpochs,
+  whileStopped,
+} from '../leases/move.ts';
 import { chooseLeases, notCovered, rangeOf, savedFor } from '../leases/targets.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
@@ -75,12 +84,7 @@ export const checkpointsRestore = defineOperation({
       });
       return {
         name: given.name,
-        moved: moves.map((move) => ({
-          lease: move.lease.id,
-          from: move.lease.position ?? null,
-          to: move.to,
-          text: moveText(move),
-        })),
+        moved: movedRows(moves),
       };
     });
   },

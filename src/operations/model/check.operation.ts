@@ -1,11 +1,10 @@
-import { writeFile } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
 import type { ProfileName } from '../../model/estimate.ts';
 import type { Place } from '../../model/model.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
+import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
 import { htmlReport } from './html/report.ts';
 import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
@@ -42,7 +41,10 @@ export const modelCheck = defineOperation({
     const report = checkDocuments(pair.documents, pair.rules, { settings });
     const checked = shown(report, pair, workspace.directory, settings.profile);
     if (html !== undefined)
-      await write(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings));
+      await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings), {
+        code: 'report-unwritable',
+        mend: 'Name a file in a folder that exists.',
+      });
     return { ...checked, ok: passes(report, failOn), sarif: asSarif };
   },
   format: ({ sarif: asSarif, ...checked }) => (asSarif ? sarif(checked, everyRule()) : checkText(checked)),
@@ -90,15 +92,4 @@ function shown(report: Report, { documents, folder, rules }: Pair, directory: st
 function shortPath(directory: string, file: string): string {
   const path = relative(directory, file);
   return !isAbsolute(file) || path.startsWith('..') ? file : path.split(sep).join('/');
-}
-
-async function write(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text);
-  } catch (cause) {
-    throw new UsageError('report-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
-      cause,
-      mend: 'Name a file in a folder that exists.',
-    });
-  }
 }

@@ -1,15 +1,15 @@
 // A version that is built from a history of which a part has left for the archive.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { AggregateSpec, Doc, Pipeline } from '../../src/definition/specs.ts';
-import { recompute } from '../../src/definition/oracle/recompute.ts';
-import { type App, compose } from '../../src/runtime/compose.ts';
-import { migrate } from '../../src/operations/containers/migrate.ts';
-import { sweep } from '../../src/operations/archive/sweep.ts';
-import { promote } from '../../src/operations/projections/promote.ts';
-import { rebuild } from '../../src/operations/projections/rebuild.ts';
-import { replay } from '../../src/operations/projections/replay.ts';
-import { type Azurite, startAzurite } from '../support/azurite.ts';
-import { COLD, type Stage, openStage } from '../support/stage.ts';
+import type { AggregateSpec, Doc, Pipeline } from '../../../src/definition/specs.ts';
+import { recompute } from '../../../src/definition/oracle/recompute.ts';
+import { type App, compose } from '../../../src/runtime/compose.ts';
+import { migrate } from '../../../src/operations/containers/migrate.ts';
+import { sweep } from '../../../src/operations/archive/sweep.ts';
+import { promote } from '../../../src/operations/projections/promote.ts';
+import { rebuild } from '../../../src/operations/projections/rebuild.ts';
+import { replay } from '../../../src/operations/projections/replay.ts';
+import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { COLD, type Stage, openStage } from '../../support/stage.ts';
 
 let azurite: Azurite;
 let used = 0;

@@ -1,8 +1,9 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { type Load, draft } from '../../model/draft.ts';
+import { writeText } from '../write-text.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
@@ -69,7 +70,10 @@ export const modelImport = defineOperation({
       containers.push({ definition, samples, load: metrics[definition.id] });
     }
     const { requirements, design } = draft(containers, { name: services.database.id, redact: asked.redact });
-    for (const [at, text] of [requirements, design].entries()) await write(files[at] ?? '', text, asked.overwrite);
+    const told = { code: 'model-unwritable', mend: 'Check the rights on the folder.' };
+    const flag = asked.overwrite ? 'w' : 'wx';
+    for (const [at, text] of [requirements, design].entries())
+      await writeText(files[at] ?? '', text, { ...told, flag });
     return {
       files: files.map((file) => relative(workspace.directory, file)),
       containers: containers.map(({ definition, samples }) => ({ name: definition.id, sampled: samples.length })),
@@ -97,17 +101,6 @@ const exists = (file: string): UsageError =>
   new UsageError('model-exists', `${file} is there already`, {
     mend: 'Name another folder, or say --overwrite; `millrace model drift` compares it with the account.',
   });
-
-async function write(file: string, text: string, overwrite: boolean): Promise<void> {
-  try {
-    await writeFile(file, text, { flag: overwrite ? 'w' : 'wx' });
-  } catch (cause) {
-    throw new UsageError('model-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
-      cause,
-      mend: 'Check the rights on the folder.',
-    });
-  }
-}
 
 async function readMetrics(
   file: string | undefined,

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { failureOf } from '../../cosmos/failure.ts';
-import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
 import { audited } from '../audit/record.ts';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type LeaseGroup, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
 import { positionsOf } from '../leases/counterpart.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
@@ -56,30 +55,15 @@ export const checkpointsSave = defineOperation({
         actor: context.actor,
         sets,
       };
-      await create(() => withRetry(() => state.items.create(document), { reads: false })).catch((error: unknown) => {
-        if (failureOf(error).kind !== 'conflict') throw orContainerMissing(error, state);
+      const save = (stored?: Checkpoint): Checkpoint => {
+        if (!stored) return document;
         throw new UsageError('checkpoint-exists', `There is a checkpoint ${name} already`, {
-          cause: error,
           mend: 'Choose another name, or delete it by `millrace checkpoints delete`.',
         });
-      });
+      };
+      await rewrite(state, document, save).catch(throwMissing(state));
       return { name, at, sets };
     });
   },
   format: ({ name, sets }) => [`Checkpoint ${name}:`, ...sets.map((set) => `  ${setText(set)}`)].join('\n'),
 });
-
-/** Where the answer is lost, a second try's conflict is the first one's success: a name isn't taken twice in a second. */
-async function create(send: () => Promise<unknown>): Promise<void> {
-  let unsure = false;
-  for (;;) {
-    try {
-      await send();
-      return;
-    } catch (error) {
-      if (unsure && failureOf(error).kind === 'conflict') return;
-      if (!(error instanceof AmbiguousOutcome)) throw error;
-      unsure = true;
-    }
-  }
-}

@@ -2,8 +2,8 @@ import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cli } from '../cli/cli.ts';
-import { DESIGN, REQUIREMENTS, type Edit, edited } from '../model/rules/base.ts';
+import { cli } from '../../cli/cli.ts';
+import { DESIGN, REQUIREMENTS, type Edit, edited } from '../../model/rules/base.ts';
 
 let root: string;
 let count = 0;

@@ -1,8 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { UsageError } from '../../base/errors.ts';
 import { withProjections } from '../../contract/section.ts';
+import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
 import { ruleFlags } from './settings.ts';
 import { readPair } from './pair.ts';
@@ -36,16 +37,8 @@ export const modelFormat = defineOperation({
     const before = await readFile(design.file, 'utf8');
     const after = withProjections(before, design, pipeline);
     const stale = after !== before;
-    if (stale && !check) {
-      try {
-        await writeFile(design.file, after);
-      } catch (cause) {
-        throw new UsageError('model-unwritable', `${design.file} can't be written: ${messageOf(cause)}`, {
-          cause,
-          mend: 'Check the rights on the file.',
-        });
-      }
-    }
+    if (stale && !check)
+      await writeText(design.file, after, { code: 'model-unwritable', mend: 'Check the rights on the file.' });
     return { file: relative(workspace.directory, design.file), stale, written: stale && !check };
   },
   format: ({ file, stale, written }) =>

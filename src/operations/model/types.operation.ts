@@ -1,8 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
 import { generateTypes } from '../../model/types/generate.ts';
+import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
 import { pipelineDirectory } from './settings.ts';
 
@@ -22,14 +22,8 @@ export const modelTypes = defineOperation({
     const file = join(of.folder, 'model.types.ts');
     const wanted = generateTypes(await of.model());
     const stale = (await readFile(file, 'utf8').catch(() => '')) !== wanted;
-    if (stale && !check) {
-      await writeFile(file, wanted).catch((error: unknown) => {
-        throw new UsageError('types-unwritable', `${file} can't be written: ${messageOf(error)}`, {
-          cause: error,
-          mend: 'Check the rights on the folder.',
-        });
-      });
-    }
+    if (stale && !check)
+      await writeText(file, wanted, { code: 'types-unwritable', mend: 'Check the rights on the folder.' });
     return { file: relative('.', file), stale, written: stale && !check };
   },
   format: ({ file, stale, written }) =>

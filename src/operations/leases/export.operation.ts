@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
-import { withoutSystem } from '../../feed/leases/dialects/write.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { FILE_DIALECTS, prefixIn, toLines, translate } from './file.ts';
@@ -35,7 +35,7 @@ export const leasesExport = defineOperation({
     const documents = groups.flatMap((group) =>
       group.leases.map((lease): Record<string, unknown> =>
         dialect === undefined
-          ? withoutSystem(lease.document)
+          ? withoutSystemFields(lease.document)
           : translate(lease, { dialect, prefix: prefixIn(room, dialect, group), monitored: monitoredOf(group) }),
       ),
     );

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { millrace } from '../support/process.ts';
-import { DESIGN } from '../model/rules/base.ts';
+import { millrace } from '../../support/process.ts';
+import { DESIGN } from '../../model/rules/base.ts';
 
 let folder: string;
 beforeAll(() => {

@@ -9,7 +9,7 @@ import { plural } from '../table.ts';
 import { counterparts, positionsOf } from './counterpart.ts';
 import { type LeaseRoom, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
-import { type Move, type Procedure, costOf, moveLeases, moveText, whileStopped } from './move.ts';
+import { type Move, type Procedure, costOf, moveLeases, moveText, movedRows, whileStopped } from './move.ts';
 import { rangeOf } from './targets.ts';
 
 const input = z.object({
@@ -48,12 +48,7 @@ export const leasesHandback = defineOperation({
       });
       return {
         prefix,
-        moved: moves.map((move) => ({
-          lease: move.lease.id,
-          from: move.lease.position ?? null,
-          to: move.to,
-          text: moveText(move),
-        })),
+        moved: movedRows(moves),
       };
     });
   },

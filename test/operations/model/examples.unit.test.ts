@@ -1,10 +1,10 @@
 // The examples pass their own rules, and the pages of the rules are those of the code.
 import { readFileSync, readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { everyRule } from '../../src/operations/model/pair.ts';
-import { WITHDRAWN } from '../../src/model/rules/withdrawn.ts';
-import { rulePages } from '../../src/operations/model/rule-page.ts';
-import { cli } from '../cli/cli.ts';
+import { WITHDRAWN } from '../../../src/model/rules/withdrawn.ts';
+import { everyRule } from '../../../src/operations/model/pair.ts';
+import { rulePages } from '../../../src/operations/model/rule-page.ts';
+import { cli } from '../../cli/cli.ts';
 
 test.each(['flights', 'storefront'])(
   'examples/%s: nothing found, at most three waivers, each with a date',
@@ -33,7 +33,7 @@ test.each(['flights', 'storefront'])(
 );
 
 describe('pages of the rules', () => {
-  const folder = new URL('../../docs/rules/', import.meta.url);
+  const folder = new URL('../../../docs/rules/', import.meta.url);
   const pages = rulePages(everyRule());
 
   test('are current: node --conditions=millrace-source scripts/rule-pages.ts writes them', () => {

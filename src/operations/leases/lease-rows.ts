@@ -1,10 +1,6 @@
-import { z } from 'zod';
 import type { Lag } from '../../feed/processor/estimator.ts';
-import { type Context, defineOperation } from '../operation.ts';
-import { plural, table } from '../table.ts';
-import { type LeaseGroup, chooseGroups, openLeases } from './groups.ts';
-import { expiration } from './inputs.ts';
-import { lagText, lagsOf } from './lags.ts';
+import type { LeaseGroup } from './groups.ts';
+import { lagsOf } from './lags.ts';
 import { type LeaseState, stateOf } from './state.ts';
 
 export interface LeaseRow {
@@ -69,48 +65,3 @@ export async function leaseRows(
 }
 
 export const STUCK_MS = 300_000;
-
-export const leasesList = defineOperation({
-  noun: 'leases',
-  verb: 'list',
-  summary: 'Show who reads which feed range, how far behind, in what state and why',
-  examples: [
-    'millrace leases list',
-    'millrace leases list --prefix billingacc.documents.azure.com_dbRid==_collRid=',
-    'millrace leases list --env production --json',
-  ],
-  effect: 'reads',
-  input: z.object({
-    prefix: z.string().min(1).optional().describe('only these leases, by their whole prefix; all if absent'),
-    leaseExpiration: expiration,
-  }),
-  run: async ({ prefix, leaseExpiration }, context: Context) => {
-    const room = await openLeases(context);
-    const groups = prefix === undefined ? room.groups : chooseGroups(room, prefix);
-    return leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS });
-  },
-  format: (rows) => {
-    if (rows.length === 0) return 'No leases yet: no processor has started.';
-    const blocks = [...Map.groupBy(rows, ({ prefix }) => prefix)].map(([prefix, of]) => {
-      const unknown = new Set(of.flatMap(({ lag, state }) => (lag.known || state === 'unexplained' ? [] : [lag.why])));
-      return [
-        `${prefix}  (${of[0]?.container ?? 'container not in this database'})`,
-        table(
-          ['token', 'range', 'owner', 'position', 'written', 'lag', 'state', 'why'],
-          of.map((row) => [
-            row.token,
-            row.range ?? '(unknown)',
-            row.owner ?? (row.state === 'unexplained' ? '' : '(free)'),
-            row.position ?? '(none)',
-            row.age === null ? '' : `${row.age} s ago`,
-            lagText(row.lag),
-            row.state,
-            row.why,
-          ]),
-        ),
-        ...[...unknown].map((why) => `lag unknown: ${why}`),
-      ].join('\n');
-    });
-    return `${blocks.join('\n\n')}\n${plural(rows.length, 'lease')}`;
-  },
-});

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import type { Redriven } from '../../engine/redrive-letter.ts';
+import { audited } from '../audit/record.ts';
+import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
+import { defineOperation, partsOf } from '../operation.ts';
+import { plural, table } from '../table.ts';
+import { selectLetters, selectionInput } from './select.ts';
+import { redrive } from './redrive.ts';
+
+const input = z.object({ ...selectionInput, ...backgroundInput });
+
+export const deadLettersRedrive = defineOperation({
+  noun: 'dead-letters',
+  verb: 'redrive',
+  summary: 'Try parked changes again, once what kept them from being applied is mended',
+  examples: [
+    'millrace dead-letters redrive --dry-run',
+    'millrace dead-letters redrive order-4711',
+    'millrace dead-letters redrive --only summaries --env production',
+  ],
+  effect: 'changes',
+  argument: 'id',
+  input,
+  plan: async (asked, { workspace }) => {
+    const letters = await selectLetters(workspace, asked);
+    return {
+      steps: letters
+        .filter(({ waits }) => !waits)
+        .map(({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`),
+      ru: letters.length * RU_A_LETTER,
+      // What isn't found is asked for again after the read lag.
+      seconds: letters.length === 0 ? 0 : 5 + Math.ceil(letters.length / 20),
+    };
+  },
+  run: async (asked, context): Promise<readonly Redriven[] | Enqueued> => {
+    if (asked.background) return enqueue('dead-letters redrive', asked, context);
+    const parts = await partsOf(context);
+    return audited(context, 'dead-letters redrive', asked, () =>
+      redrive({ ...asked, ...parts, progress: (done, of) => context.screen.progress('redriven', done, of) }),
+    );
+  },
+  format: (result) => {
+    if (isEnqueued(result)) return sayEnqueued(result);
+    if (result.length === 0) return 'No dead letters.';
+    const refused = result.filter(({ outcome }) => outcome === 'refused').length;
+    return [
+      table(
+        ['projection', 'container', 'id', 'outcome', 'message'],
+        result.map(({ projection, container, id, outcome, message }) => [
+          projection,
+          container,
+          id,
+          outcome,
+          message ?? '',
+        ]),
+      ),
+      `${plural(result.length - refused, 'letter')} settled, ${refused.toLocaleString('en-US')} refused again.`,
+    ].join('\n');
+  },
+  ok: (result) => isEnqueued(result) || result.every(({ outcome }) => outcome !== 'refused'),
+});
+
+/** Reading the source and the letter, applying, removing the letter: docs/benchmarks.md, rounded up. */
+const RU_A_LETTER = 40;

@@ -1,0 +1,33 @@
+import { audited } from '../audit/record.ts';
+import { defineOperation } from '../operation.ts';
+import { input, open } from './pause.ts';
+
+export const projectionsResume = defineOperation({
+  noun: 'projections',
+  verb: 'resume',
+  summary: 'Let a paused projection go on where it stopped',
+  examples: ['millrace projections resume summaries'],
+  effect: 'changes',
+  argument: 'name',
+  input,
+  plan: async ({ name }, context) => {
+    const { spec, views } = await open(name, context);
+    const paused = (await views.read())?.[spec.name]?.paused;
+    return { steps: paused ? [`let ${spec.name} go on, paused since ${paused.since} by ${paused.by}`] : [], ru: 0 };
+  },
+  run: async ({ name }, context) => {
+    const { spec, views } = await open(name, context);
+    return audited(context, 'projections resume', { name }, async () => {
+      let since: string | null = null;
+      await views.change(spec.name, (of) => {
+        since = of.paused?.since ?? null;
+        return of.paused ? { ...of, paused: null } : undefined;
+      });
+      return { projection: spec.name, pausedSince: since as string | null };
+    });
+  },
+  format: ({ projection, pausedSince }) =>
+    pausedSince === null
+      ? `${projection} was not paused.`
+      : `${projection} goes on; it was paused since ${pausedSince}.`,
+});

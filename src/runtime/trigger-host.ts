@@ -6,7 +6,7 @@ import { withRetry } from '../cosmos/retry.ts';
 import { type Pipeline, projectionId } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
-import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
+import { type SourceContainer, isWanted, toChange } from '../feed/reading/mapper.ts';
 import { currentEpoch, latestEpoch } from '../feed/reading/epochs.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { PageTooOld } from '../feed/tenure/lease-session.ts';
@@ -70,7 +70,7 @@ export function triggerConsumer({
     const epoch = await epochOf(source);
     const readAt = clock.monotonic();
     const fence = hostFence(readAt, signal, clock);
-    const wanted = documents.filter((raw) => toChange(source, raw, epoch) !== undefined);
+    const wanted = documents.filter((raw) => isWanted(source, raw));
     // A batch that the host tries again may be older than the write bound allows (R0), and rewritten dates aren't
     // what was written: both are read anew.
     const stale = new Set(wanted.filter((raw) => again || mayBeRewritten(raw)));

@@ -27,6 +27,13 @@ export interface TypeRules {
   readonly discriminator?: string | ((stored: Record<string, unknown>) => boolean);
 }
 
+/** Whether a projection reads the type of a raw document: asked where `toChange`, which calls the user's code, comes later. */
+export const isWanted = (source: SourceContainer, raw: Record<string, unknown>): boolean =>
+  wantedType(source, raw) !== undefined;
+
+const wantedType = ({ types }: SourceContainer, raw: Record<string, unknown>): string | undefined =>
+  typeof raw['type'] === 'string' && raw['type'].startsWith(OWN_TYPE) ? undefined : typeOf(types, raw);
+
 /**
  * A raw document, as the feed or the Functions trigger delivers it, as a Change; undefined where its type has no
  * projection. A throw of the user's `upcast` or `deleted` is the caller's to isolate: it is kept in `failed`.
@@ -34,7 +41,7 @@ export interface TypeRules {
 export function toChange(source: SourceContainer, raw: unknown, epoch: number): Change | undefined {
   if (!isObject(raw))
     throw new MillraceError('malformed-change', `The feed of ${source.name} delivered something that is no document`);
-  const type = ownType(raw) ? undefined : typeOf(source.types, raw);
+  const type = wantedType(source, raw);
   const rules = type === undefined ? undefined : source.types.get(type);
   if (type === undefined || !rules) return undefined;
   const lsn = Number(raw['_lsn']);
@@ -70,8 +77,6 @@ function judged(
     return { op: 'upsert', doc, failed: error };
   }
 }
-
-const ownType = ({ type }: Record<string, unknown>): boolean => typeof type === 'string' && type.startsWith(OWN_TYPE);
 
 /** A container that is read for its own sake: every document, whatever its type. */
 export type AnySource = Pick<SourceContainer, 'name' | 'keyPaths'>;

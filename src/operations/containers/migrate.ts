@@ -22,7 +22,7 @@ import { CosmosChangeSource } from '../../feed/reading/source.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
 import { Nearing } from './nearing.ts';
-import { type MigrationRecord, Migrations } from './record.ts';
+import { type MigrationRecord, Migrations } from './migrations.ts';
 import { reconcile, sameCount } from './reconcile.ts';
 
 export interface MigrateOptions {

@@ -1,5 +1,5 @@
 import type { Container } from '@azure/cosmos';
-import { untilStopped } from '../../archive/reading.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';

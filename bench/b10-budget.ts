@@ -38,7 +38,7 @@ export const b10: Benchmark = {
     const budget = new Budget(RU_PER_SECOND);
     const stop = new AbortController();
     const work = async (lane: 'live' | 'bulk', meter: Meter): Promise<void> => {
-      const fence = { kind: 'host', signal: stop.signal, assert: () => undefined } as const;
+      const fence = { kind: 'host', tenure: {}, signal: stop.signal, assert: () => undefined } as const;
       const session = new CosmosSession(stage.database, fence, meter, new Spending(stage.database, budget, lane));
       for (let lsn = 1; !stop.signal.aborted; lsn++) {
         const changes = Array.from({ length: 10 }, (_, n) => changeOf(`${lane}-${lsn}-${n}`, lsn));

@@ -106,7 +106,7 @@ async function consume(
   const { signal } = new AbortController();
   const tally = new Tally();
   const session = counting(
-    new CosmosSession(database, { kind: 'host', signal, assert: () => undefined }, tally.meter),
+    new CosmosSession(database, { kind: 'host', tenure: {}, signal, assert: () => undefined }, tally.meter),
     tally,
   );
   for (let position = ''; ;) {
@@ -129,7 +129,11 @@ async function consume(
 
 async function redeliver(database: Database, changes: readonly Change[], at: Place): Promise<void> {
   const { signal } = new AbortController();
-  const session = new CosmosSession(database, { kind: 'host', signal, assert: () => undefined }, new Meter());
+  const session = new CosmosSession(
+    database,
+    { kind: 'host', tenure: {}, signal, assert: () => undefined },
+    new Meter(),
+  );
   const runner = runnerOf(at);
   for (let first = 0; first < changes.length; first += 1_000)
     await runner.apply(changes.slice(first, first + 1_000), session);

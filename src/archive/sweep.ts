@@ -111,6 +111,7 @@ async function archiveBatch(
   // R0: a void entry outlives what was read before it was written.
   const session = archive.session({
     kind: 'host',
+    tenure: {},
     signal,
     assert: () => {
       signal.throwIfAborted();

@@ -52,7 +52,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #stats: ReadonlyMap<string, ProjectionStats>;
   /** The tenures (under Functions, batches) whose first page has come. */
-  readonly #tenures = new WeakSet<AbortSignal>();
+  readonly #tenures = new WeakSet<object>();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -69,8 +69,8 @@ export class Engine {
   async consume(page: Page, fence: Fence, { only, progress }: ConsumeOptions = {}): Promise<Outcome> {
     const idle = only === undefined ? await this.#options.control?.admit(page, fence) : undefined;
     if (only === undefined) for (const stats of this.#stats.values()) stats.idle = idle?.has(stats.id) ?? false;
-    if (!this.#tenures.has(fence.signal)) {
-      this.#tenures.add(fence.signal);
+    if (!this.#tenures.has(fence.tenure)) {
+      this.#tenures.add(fence.tenure);
       // Another host may have parked or settled changes of this range since.
       this.#options.deadLetters.refresh();
     }
@@ -150,7 +150,7 @@ function hostFence(signal: AbortSignal): Fence {
     if (systemClock.monotonic() - begun > WRITE_BOUND_MS)
       throw new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
   };
-  return { kind: 'host', signal, assert };
+  return { kind: 'host', tenure: {}, signal, assert };
 }
 
 async function applyApart(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {

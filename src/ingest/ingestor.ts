@@ -75,7 +75,7 @@ export class Ingestor {
   async #take(events: readonly ReceivedEventData[], partition: string, signal: AbortSignal): Promise<void> {
     const { spec, target, database, deadLetters, control, clock = systemClock } = this.#options;
     // Creating a document twice is no harm, so whoever lost the partition may finish.
-    const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+    const fence: Fence = { kind: 'host', tenure: {}, signal, assert: () => signal.throwIfAborted() };
     await control?.admitEvents(spec.name, fence);
     const session = new CosmosSession(database, fence, this.stats.meter);
     const raw = events.map((event) => rawEvent(event, partition));

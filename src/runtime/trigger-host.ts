@@ -129,6 +129,7 @@ async function readGeneration({ database, state }: Services, container: string):
 function hostFence(readAt: number, signal: AbortSignal, clock: Clock): Fence {
   return {
     kind: 'host',
+    tenure: {},
     signal,
     assert: () => {
       signal.throwIfAborted();

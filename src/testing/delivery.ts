@@ -89,6 +89,7 @@ export class Delivery {
     const dies = this.#adversity.crash === true && !quiet;
     const fence: Fence = {
       kind: 'host',
+      tenure: this,
       signal: NEVER,
       assert: () => {
         if (dies && this.#dice.chance(0.05)) throw new HostDied();

@@ -14,6 +14,7 @@ import { clientOf, emulate } from '../emulator/emulate.ts';
 
 const fence = (assert: () => void = () => undefined): Fence => ({
   kind: 'lease',
+  tenure: {},
   signal: new AbortController().signal,
   assert,
 });

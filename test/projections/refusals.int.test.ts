@@ -81,7 +81,7 @@ const aggregator = (measures: AggregateSpec['measures'] = AGGREGATE.measures): R
 const session = () =>
   new CosmosSession(
     database,
-    { kind: 'host', signal: new AbortController().signal, assert: () => undefined },
+    { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined },
     new Meter(),
   );
 

@@ -31,7 +31,7 @@ export function admitEvent({ hub, send }: EventStep, known: ReadonlySet<string>)
 
 /** Sends events to their hubs, each key in order; resolves when the hubs have them. */
 export async function sendEvents(steps: readonly EventStep[], hubs: HubClients, signal: AbortSignal): Promise<void> {
-  const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+  const fence: Fence = { kind: 'host', tenure: {}, signal, assert: () => signal.throwIfAborted() };
   for (const [hub, own] of Map.groupBy(steps, (step) => step.hub)) {
     const messages = own.map(({ send: { body, partitionKey, messageId } }) => ({
       partitionKey,

@@ -77,7 +77,7 @@ async function take(
   signal: AbortSignal,
 ) {
   const [{ model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+  const fence: Fence = { kind: 'host', tenure: {}, signal, assert: () => signal.throwIfAborted() };
   await control.admitEvents(spec.name, fence);
   const session = new CosmosSession(database, fence, new Meter());
   const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, session);

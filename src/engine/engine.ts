@@ -10,8 +10,8 @@ import type { Refusal, Runner } from '../projections/runner.ts';
 import type { Spending } from '../cosmos/spending.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
-import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
-import { applyIsolating } from './isolate.ts';
+import { applyOrdered } from './in-order.ts';
+import { applyApart } from './isolate.ts';
 import type { ViewControl } from './views/view-control.ts';
 
 export interface Outcome {
@@ -115,7 +115,7 @@ export class Engine {
     const session = new CosmosSession(database, fence, stats.meter, spending);
     const { applied, refusals, held } =
       runner.order === 'partitionKey'
-        ? await this.#applyInOrder(runner, changes, session)
+        ? await applyOrdered(runner, changes, session, deadLetters)
         : await applyApart(runner, changes, session);
     await this.#park(runner, refusals, parking);
     await deadLetters.hold(runner.id, held, new Date(systemClock.now()), parking);
@@ -130,16 +130,6 @@ export class Engine {
     for (const { change, error } of refusals)
       emit('engine:parked', { projection, container: change.container, id: change.id, error });
   }
-
-  /** Behind a parked change of its key a change waits; once that one is replaced, what waited goes first. */
-  async #applyInOrder(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {
-    const { deadLetters } = this.#options;
-    const blocked = await deadLetters.blocked(runner.id);
-    const open = reopened(changes, blocked);
-    const waiting = await deadLetters.waiting(runner.id, open);
-    const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
-    return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, session));
-  }
 }
 
 /** Of work that no lease covers: two hosts at it are harmless, and none begins a write long after it was told to stop. */
@@ -151,12 +141,6 @@ function hostFence(signal: AbortSignal): Fence {
       throw new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
   };
   return { kind: 'host', tenure: {}, signal, assert };
-}
-
-async function applyApart(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {
-  const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
-  const refused = new Set(refusals.map(({ change }) => change));
-  return { applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes, refusals, held: [] };
 }
 
 /** The changes of types that the runner reads; a deletion that doesn't say of what as one of each type it reads there. */

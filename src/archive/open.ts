@@ -11,7 +11,7 @@ import type { Model } from '../model/model.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { BlobStore } from './blob-store.ts';
 import { readHistory } from './history.ts';
-import { untilStopped } from './reading.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, History, SourceFeed } from './types.ts';
 
 export interface ArchiveServices {

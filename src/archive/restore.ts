@@ -11,7 +11,7 @@ import { ArchiveDamaged, readBlob } from './blob.ts';
 import { isTenant, prefixOf } from './layout.ts';
 import { type Listed, manifests } from './manifests.ts';
 import { RESTORING, RESTORING_TTL_S } from './placeholder.ts';
-import { untilStopped } from './reading.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, RestoreResult, Selection } from './types.ts';
 
 /**

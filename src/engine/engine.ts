@@ -1,11 +1,11 @@
 import type { Database } from '@azure/cosmos';
-import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import type { Change, Page } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
+import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
 import type { Spending } from '../cosmos/spending.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
@@ -98,7 +98,7 @@ export class Engine {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
       const { database, spending } = this.#options;
-      const fence = hostFence(signal);
+      const fence = whileFresh(systemClock.monotonic(), signal, { stale: resumeTooLong });
       const outcome = await runner.resume(new CosmosSession(database, fence, stats.meter, spending?.in('bulk')));
       await this.#park(runner, outcome.refusals, { fence });
       stats.parked += outcome.refusals.length;
@@ -132,16 +132,8 @@ export class Engine {
   }
 }
 
-/** Of work that no lease covers: two hosts at it are harmless, and none begins a write long after it was told to stop. */
-function hostFence(signal: AbortSignal): Fence {
-  const begun = systemClock.monotonic();
-  const assert = (): void => {
-    signal.throwIfAborted();
-    if (systemClock.monotonic() - begun > WRITE_BOUND_MS)
-      throw new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
-  };
-  return { kind: 'host', tenure: {}, signal, assert };
-}
+const resumeTooLong = (): MillraceError =>
+  new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
 
 /** The changes of types that the runner reads; a deletion that doesn't say of what as one of each type it reads there. */
 function wanted({ sources }: Runner, changes: readonly Change[]): Change[] {

@@ -7,7 +7,7 @@ import { type IngestSpec, projectionId } from '../definition/specs.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
 import type { ViewControl } from '../engine/views/view-control.ts';
-import type { Fence } from '../feed/tenure/fence.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
@@ -75,7 +75,7 @@ export class Ingestor {
   async #take(events: readonly ReceivedEventData[], partition: string, signal: AbortSignal): Promise<void> {
     const { spec, target, database, deadLetters, control, clock = systemClock } = this.#options;
     // Creating a document twice is no harm, so whoever lost the partition may finish.
-    const fence: Fence = { kind: 'host', tenure: {}, signal, assert: () => signal.throwIfAborted() };
+    const fence = untilStopped(signal);
     await control?.admitEvents(spec.name, fence);
     const session = new CosmosSession(database, fence, this.stats.meter);
     const raw = events.map((event) => rawEvent(event, partition));

@@ -15,7 +15,7 @@ import { type Finding, bad, doubtful, failed, good } from './finding.ts';
 import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { expiration } from './leases/inputs.ts';
-import { STUCK_MS, leaseRows } from './leases/list.ts';
+import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { planModel } from './model/apply.ts';
 import { type Context, defineOperation } from './operation.ts';
 import { plural } from './table.ts';

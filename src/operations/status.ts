@@ -9,9 +9,9 @@ import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { expiration } from './leases/inputs.ts';
 import { lagText } from './leases/lags.ts';
-import { type LeaseRow, STUCK_MS, leaseRows } from './leases/list.ts';
+import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { type Context, defineOperation } from './operation.ts';
-import { stateOf } from './projections/list.ts';
+import { stateOf } from './projections/projection-rows.ts';
 import { plural, table } from './table.ts';
 
 export const status = defineOperation({

@@ -1,4 +1,3 @@
-import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
@@ -8,8 +7,7 @@ import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { type SourceContainer, isWanted, toChange } from '../feed/reading/mapper.ts';
 import { currentEpoch, latestEpoch } from '../feed/reading/epochs.ts';
-import type { Fence } from '../feed/tenure/fence.ts';
-import { PageTooOld } from '../feed/tenure/lease-session.ts';
+import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Services } from './workspace.ts';
 import { Poison, type Runner } from '../projections/runner.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
@@ -69,7 +67,7 @@ export function triggerConsumer({
     refuseWhereAllHeld(container, loaded.pipeline, held);
     const epoch = await epochOf(source);
     const readAt = clock.monotonic();
-    const fence = hostFence(readAt, signal, clock);
+    const fence = whileFresh(readAt, signal, { clock });
     const wanted = documents.filter((raw) => isWanted(source, raw));
     // A batch that the host tries again may be older than the write bound allows (R0), and rewritten dates aren't
     // what was written: both are read anew.
@@ -124,17 +122,4 @@ async function readGeneration({ database, state }: Services, container: string):
   const { resource } = await withRetry(() => database.container(container).read(), { reads: true });
   const rid = resource?._rid ?? '';
   return { rid, epoch: await currentEpoch(state, container, rid) };
-}
-
-function hostFence(readAt: number, signal: AbortSignal, clock: Clock): Fence {
-  return {
-    kind: 'host',
-    tenure: {},
-    signal,
-    assert: () => {
-      signal.throwIfAborted();
-      if (clock.monotonic() - readAt <= WRITE_BOUND_MS) return;
-      throw new PageTooOld();
-    },
-  };
 }

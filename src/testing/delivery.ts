@@ -6,7 +6,7 @@ import { FULL_RANGE } from '../cosmos/ranges.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Page } from '../feed/reading/change.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
-import type { Fence } from '../feed/tenure/fence.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
 import { CosmosChangeSource } from '../feed/reading/source.ts';
 import { Dice } from './dice.ts';
 
@@ -87,14 +87,9 @@ export class Delivery {
   /** False: the host died on the way. */
   async #consume(page: Page, quiet = false): Promise<boolean> {
     const dies = this.#adversity.crash === true && !quiet;
-    const fence: Fence = {
-      kind: 'host',
-      tenure: this,
-      signal: NEVER,
-      assert: () => {
-        if (dies && this.#dice.chance(0.05)) throw new HostDied();
-      },
-    };
+    const fence = untilStopped(NEVER, () => {
+      if (dies && this.#dice.chance(0.05)) throw new HostDied();
+    });
     // However long ago it was read: that a page outlives its write bound is another test's matter (R0).
     const readAt = Math.max(page.readAt, performance.now() - WRITE_BOUND_MS / 2);
     try {

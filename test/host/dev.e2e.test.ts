@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { CosmosClient } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { DevSummary } from '../../src/host/dev/dev.operation.ts';
-import type { LeaseRow } from '../../src/operations/leases/list.ts';
+import type { LeaseRow } from '../../src/operations/leases/lease-rows.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';
 import { SHOP } from '../support/stage.ts';

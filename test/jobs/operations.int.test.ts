@@ -6,7 +6,7 @@ import { registry } from '../../src/host/registry.ts';
 import { derivation } from '../../src/runtime/derivation.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import type { ReactSpec } from '../../src/definition/specs.ts';
-import { untilStopped } from '../../src/archive/reading.ts';
+import { untilStopped } from '../../src/feed/tenure/fences.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import type { Jobs } from '../../src/jobs/jobs.ts';
 import type { Workspace } from '../../src/runtime/workspace.ts';

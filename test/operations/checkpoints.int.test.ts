@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { auditList } from '../../src/operations/audit/list.ts';
-import { checkpointsDelete } from '../../src/operations/checkpoints/delete.ts';
-import { checkpointsList } from '../../src/operations/checkpoints/list.ts';
-import { checkpointsRestore } from '../../src/operations/checkpoints/restore.ts';
-import { checkpointsSave } from '../../src/operations/checkpoints/save.ts';
-import { leasesRewind } from '../../src/operations/leases/rewind.ts';
+import { auditList } from '../../src/operations/audit/list.operation.ts';
+import { checkpointsDelete } from '../../src/operations/checkpoints/delete.operation.ts';
+import { checkpointsList } from '../../src/operations/checkpoints/list.operation.ts';
+import { checkpointsRestore } from '../../src/operations/checkpoints/restore.operation.ts';
+import { checkpointsSave } from '../../src/operations/checkpoints/save.operation.ts';
+import { leasesRewind } from '../../src/operations/leases/rewind.operation.ts';
 import { leaseWorld } from './leases/lease-world.ts';
 
 it('a checkpoint is saved, listed, gone back to, gone forward to, and forgotten', async () => {

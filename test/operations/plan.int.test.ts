@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fingerprints } from '../../src/engine/fingerprints.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import type { AggregateSpec, EmbedSpec, Pipeline } from '../../src/definition/specs.ts';
-import { plan } from '../../src/operations/plan.ts';
+import { plan } from '../../src/operations/plan.operation.ts';
 import { againstDeployed, sayDeployed } from '../../src/operations/plan-deployed.ts';
 import { declaredPipeline } from '../../src/runtime/load-pipeline.ts';
 import type { Context } from '../../src/operations/operation.ts';

@@ -8,7 +8,7 @@ import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { ViewControl } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
 import { sinkContainer } from '../../engine/runners.ts';
-import type { Fence } from '../../feed/tenure/fence.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type RawEvent, takeEvents } from '../../ingest/take.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
@@ -77,7 +77,7 @@ async function take(
   signal: AbortSignal,
 ) {
   const [{ model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const fence: Fence = { kind: 'host', tenure: {}, signal, assert: () => signal.throwIfAborted() };
+  const fence = untilStopped(signal);
   await control.admitEvents(spec.name, fence);
   const session = new CosmosSession(database, fence, new Meter());
   const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, session);

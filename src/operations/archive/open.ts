@@ -15,7 +15,7 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import type { Step } from '../model/step.ts';
 import { processorName } from '../../runtime/processor-name.ts';
-import { Migrations } from '../containers/record.ts';
+import { Migrations } from '../containers/migrations.ts';
 import type { Screen } from '../screen.ts';
 import { suggestion } from '../../base/near.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';

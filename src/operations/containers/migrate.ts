@@ -1,5 +1,5 @@
 import type { Container } from '@azure/cosmos';
-import { untilStopped } from '../../archive/reading.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';
@@ -22,7 +22,7 @@ import { CosmosChangeSource } from '../../feed/reading/source.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
 import { Nearing } from './nearing.ts';
-import { type MigrationRecord, Migrations } from './record.ts';
+import { type MigrationRecord, Migrations } from './migrations.ts';
 import { reconcile, sameCount } from './reconcile.ts';
 
 export interface MigrateOptions {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { untilStopped } from '../../archive/reading.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { Settings } from '../../base/settings.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { type IngestSpec, projectionId } from '../../definition/specs.ts';

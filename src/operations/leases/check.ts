@@ -8,7 +8,7 @@ import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { type LeaseGroup, type LeaseRoom, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
-import { type LeaseRow, leaseRows } from './list.ts';
+import { type LeaseRow, leaseRows } from './lease-rows.ts';
 
 export interface LeaseFinding {
   /** An error loses, delays or repeats changes now or at the next incident. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { untilStopped } from '../../archive/reading.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { EmbedSpec, SourceRef } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/recompute.ts';

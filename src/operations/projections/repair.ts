@@ -1,5 +1,5 @@
 import pMap from 'p-map';
-import { untilStopped } from '../../archive/reading.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { Settings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';

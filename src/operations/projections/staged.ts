@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
-import { untilStopped } from '../../archive/reading.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { EmbedSpec, ProjectionSpec, SourceRef } from '../../definition/specs.ts';

@@ -4,7 +4,7 @@ import { connect } from '../../../src/cosmos/connect.ts';
 import { changeGate, ensureGate, openWriteGate } from '../../../src/shards/write-gate.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
-import { Migrations } from '../../../src/operations/containers/record.ts';
+import { Migrations } from '../../../src/operations/containers/migrations.ts';
 import { cli } from '../../cli/cli.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { startProxy } from '../../support/proxy.ts';

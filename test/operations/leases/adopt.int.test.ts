@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { leasesAdopt } from '../../../src/operations/leases/adopt.ts';
-import { leasesHandback } from '../../../src/operations/leases/handback.ts';
+import { leasesHandback } from '../../../src/operations/leases/handback.operation.ts';
 import { writeDocument } from '../../../src/feed/leases/dialects/write.ts';
 import { readDocument } from '../../../src/feed/leases/dialects/read.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from './lease-world.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LeaseFinding } from '../../../src/operations/leases/check.ts';
 import { leasesCheck } from '../../../src/operations/leases/check.ts';
-import { type LeaseRow, leasesList } from '../../../src/operations/leases/list.ts';
+import { type LeaseRow, leasesList } from '../../../src/operations/leases/lease-rows.ts';
 import { status } from '../../../src/operations/status.ts';
 import { ChangeFeedProcessor } from '../../../src/feed/processor/change-feed-processor.ts';
 import { processorName } from '../../../src/runtime/processor-name.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { checkpointsSave } from '../../../src/operations/checkpoints/save.ts';
-import { leasesRewind } from '../../../src/operations/leases/rewind.ts';
+import { checkpointsSave } from '../../../src/operations/checkpoints/save.operation.ts';
+import { leasesRewind } from '../../../src/operations/leases/rewind.operation.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from './lease-world.ts';
 
 const positions = (documents: readonly Stored[]) => documents.map(({ ContinuationToken }) => ContinuationToken);

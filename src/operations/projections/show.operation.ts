@@ -7,7 +7,7 @@ import { readDeadLetters } from '../dead-letters/read.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { chooseProjection } from './choose.ts';
-import { sourceOfIngest } from './list.ts';
+import { sourceOfIngest } from './projection-rows.ts';
 
 /** A publish or an ingest, told by `name` or `name@version`. */
 const streamOf = ({ publishes, ingests }: Pipeline, told: string): PublishSpec | IngestSpec | undefined =>

@@ -13,7 +13,7 @@ import { secondsToWrite } from '../seconds.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
 import { type MigrateOptions, type Migrated, migrate } from './migrate.ts';
-import { Migrations } from './record.ts';
+import { Migrations } from './migrations.ts';
 
 const input = z.object({
   name: resourceName('A container name').describe('the container that is migrated'),

@@ -10,7 +10,7 @@ import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
-import { sum } from './list.ts';
+import { sum } from './list.operation.ts';
 import { openArchives } from './open.ts';
 
 const period = z

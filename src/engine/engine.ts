@@ -5,6 +5,7 @@ import { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import type { Change, Page } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
+import type { Handle } from '../feed/tenure/handle.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
 import type { Spending } from '../cosmos/spending.ts';
@@ -87,6 +88,11 @@ export class Engine {
     }
     return { applied, parked };
   }
+
+  /** As the handler of a feed. */
+  readonly handle: Handle = async (page, fence, tenure) => {
+    await this.consume(page, fence, { progress: () => tenure.progress() });
+  };
 
   /**
    * Lets the runners go on with what changes have left to be done after their page, also when no page comes. True: as far

@@ -30,17 +30,11 @@ export interface ComposeOptions extends DerivationOptions {
   readonly pageSize?: number;
 }
 
-/** A lease of this host. */
-export interface ReadLease extends LeaseStatus {
-  /** When the newest change was written that was handled in this tenure, milliseconds since 1970; undefined before the first. */
-  readonly reached: number | undefined;
-}
-
 /** One source container's reading, for status and screens. */
 export interface SourceStatus {
   readonly container: string;
   readonly mode: FeedMode;
-  readonly leases: readonly ReadLease[];
+  readonly leases: readonly LeaseStatus[];
   /** Ids of those that are derived from it. */
   readonly readers: readonly string[];
   /** Between two reads that find nothing. */
@@ -98,7 +92,6 @@ export async function compose(options: ComposeOptions): Promise<App> {
       const epoch = await currentEpoch(state, source.name, rid);
       const mode: FeedMode = source.feed === 'all-versions' ? 'all-versions' : 'latest-version';
       const meter = new Meter();
-      const reached = new Map<string, number>();
       const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
       const pageSize = options.pageSize ?? 1_000;
       const store = new CosmosLeaseStore({
@@ -125,19 +118,12 @@ export async function compose(options: ComposeOptions): Promise<App> {
         leases: store,
         mode,
         start,
-        handle: async (page, fence, tenure) => {
-          await engine.consume(page, fence, { progress: () => tenure.progress() });
-          const newest = page.changes.reduce((latest, { at }) => Math.max(latest, at), reached.get(tenure.token) ?? 0);
-          if (newest > 0) reached.set(tenure.token, newest);
-        },
+        handle: engine.handle,
         budget: budget && readsFrom(budget, source.name),
         timings,
       });
       const status = (): SourceStatus => {
         const { known, leases: ours } = processor.status();
-        const held = ours.map((lease) => ({ ...lease, token: lease.id.slice(lease.id.lastIndexOf('..') + 2) }));
-        // Of another tenure: how far that one was says nothing of this one.
-        for (const token of reached.keys()) if (!held.some((lease) => lease.token === token)) reached.delete(token);
         return {
           container: source.name,
           mode,
@@ -147,7 +133,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
             sourcesOf(spec).some(({ container: read }) => read === source.name) ? projectionId(spec) : [],
           ),
           pollMs: timings.pollMs ?? DEFAULT_TIMINGS.pollMs,
-          leases: held.map(({ token, ...lease }) => ({ ...lease, reached: reached.get(token) })),
+          leases: ours,
         };
       };
       return { processor, status, leases: store, lags };

@@ -7,7 +7,7 @@ import type { Handle } from './handle.ts';
 import { HandlerTimeout } from './handler-timeout.ts';
 import { type LeaseSession, PageTooOld } from './lease-session.ts';
 import type { RangeMemory } from './range-memory.ts';
-import type { Batch, Window } from './window.ts';
+import type { Window, WindowOptions } from './window.ts';
 
 export interface HandlingOptions {
   readonly container: string;
@@ -34,13 +34,15 @@ export class Handling {
   readonly #ages = new Set<{ done(): void }>();
   readonly #timings = new WeakMap<Page, { since: number; handled: number }>();
 
+  #reached: number | undefined;
+
   constructor(session: LeaseSession, options: HandlingOptions) {
     this.#session = session;
     this.#options = options;
   }
 
   /** Resolves when the batch is handled; rejects when it is to be read again. */
-  async handle({ changes, page }: Batch, acknowledge: Acknowledge): Promise<void> {
+  readonly handle: WindowOptions['handle'] = async ({ changes, page }, acknowledge) => {
     const { container, handle, manual, clock, stallMs } = this.#options;
     // Asked just before the handler begins: each of several that compute takes its time.
     for (let renewal; (renewal = this.#session.fresh());) await renewal;
@@ -74,6 +76,13 @@ export class Handling {
       watch.done();
     }
     this.#measure(page, changes.length, since);
+    const newest = changes.reduce((latest, { at }) => Math.max(latest, at), this.#reached ?? 0);
+    if (newest > 0) this.#reached = newest;
+  };
+
+  /** When the newest change was written that was handled, milliseconds since 1970. */
+  get reached(): number | undefined {
+    return this.#reached;
   }
 
   /** What was handed on and isn't acknowledged comes again, here or elsewhere: says why, and asks for less where it took too long. */

@@ -39,6 +39,8 @@ export interface SupervisorStatus {
   readonly failure: unknown;
   /** How often this host has handed on what comes after `position`; more than 1: it was rejected before. */
   readonly deliveries: number;
+  /** When the newest change was written that was handled in this tenure, milliseconds since 1970; undefined before the first. */
+  readonly reached: number | undefined;
 }
 
 /** Asked from outside; either may come in any state. */
@@ -97,6 +99,7 @@ export class Supervisor {
       checkedAt: this.#checkedAt,
       failure: this.#failure,
       deliveries: this.#options.memory.deliveriesOf(position),
+      reached: this.#handling.reached,
     };
   }
 
@@ -278,7 +281,7 @@ export class Supervisor {
       concurrency: order ? concurrency : 1,
       most: mostUnacknowledged,
       automatic: !manual,
-      handle: (batch, acknowledge) => this.#handling.handle(batch, acknowledge),
+      handle: this.#handling.handle,
       onAdvance: this.#checkpointing.open(),
     });
   }

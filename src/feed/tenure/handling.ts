@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.ts';
 import { emit } from '../../base/diagnostics.ts';
 import { LeaseStalled } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
@@ -6,20 +5,15 @@ import { within } from './around.ts';
 import type { Handle } from './handle.ts';
 import { HandlerTimeout } from './handler-timeout.ts';
 import { type LeaseSession, PageTooOld } from './lease-session.ts';
-import type { RangeMemory } from './range-memory.ts';
+import type { TenureOptions } from './reader.ts';
 import type { Window, WindowOptions } from './window.ts';
 
-export interface HandlingOptions {
-  readonly container: string;
+export interface HandlingOptions extends TenureOptions {
   readonly handle: Handle;
   /** True: only what the handler acknowledges counts, whenever it does. */
   readonly manual: boolean;
-  readonly memory: RangeMemory;
-  /** A read or a handler that takes longer gives the lease up (L8). */
-  readonly stallMs: number;
-  /** A change that is handled and not acknowledged for longer does so too. */
+  /** A change that is handled and not acknowledged for longer gives the lease up. */
   readonly unacknowledgedMs: number;
-  readonly clock: Clock;
 }
 
 type Acknowledge = (changes: readonly Change[]) => void;

@@ -7,18 +7,24 @@ import type { TakeForReading } from './handle.ts';
 import type { LeaseSession } from './lease-session.ts';
 import type { RangeMemory } from './range-memory.ts';
 
-export interface ReaderOptions {
+/** What all that works for a tenure is told. */
+export interface TenureOptions {
+  /** The monitored container's name, for messages. */
   readonly container: string;
+  readonly memory: RangeMemory;
+  /** A read or a handler that takes longer gives the lease up (L8). */
+  readonly stallMs: number;
+  readonly clock: Clock;
+}
+
+export interface ReaderOptions extends TenureOptions {
   readonly source: ChangeSource;
+  /** Where a range without a position begins. */
   readonly start: Start;
   /** When this processor was first started anywhere, where it was before this start: a start from now means then. */
   readonly startedBefore?: Date | undefined;
   /** Waits until a page of a range may be read. */
   readonly budget?: TakeForReading | undefined;
-  readonly memory: RangeMemory;
-  /** A read or a handler that takes longer gives the lease up (L8). */
-  readonly stallMs: number;
-  readonly clock: Clock;
 }
 
 /** Reads a lease's range for one tenure. It keeps no position: whoever asks says after which, and rejects by its signal. */

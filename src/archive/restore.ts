@@ -1,7 +1,7 @@
 import { MillraceError } from '../base/errors.ts';
 import { canonical } from '../base/json.ts';
 import { projectionId } from '../definition/specs.ts';
-import { type RestoredMark, restoredMark } from '../feed/reading/restored.ts';
+import { type RestoredMark, restoredMark } from '../projections/archive/restored.ts';
 import { type Identity, compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';

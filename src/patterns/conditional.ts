@@ -1,6 +1,7 @@
 import type { Container, Item, OperationInput, PartitionKey, PatchOperation } from '@azure/cosmos';
 import { type FailureKind, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { refusedAt } from '../cosmos/transact.ts';
 
 /** Awaits a request whose refusals of some kinds are answers; they are returned by kind. */
 export async function answered<T, K extends FailureKind>(
@@ -60,7 +61,7 @@ export async function batchOf(
   const { result, code } = await withRetry(
     async () => {
       const answer = await container.items.batch(operations, key);
-      const status = answer.result?.[failing(answer.result)]?.statusCode;
+      const status = answer.result?.[refusedAt(answer.result)]?.statusCode;
       // A batch is throttled by what its operations say.
       if (status === 429 || status === 449) throw Object.assign(new Error('Throttled'), { code: status });
       return answer;
@@ -68,11 +69,7 @@ export async function batchOf(
     // What is repeated after a lost answer does no harm.
     { reads: true },
   );
-  const at = failing(result ?? []);
+  const at = refusedAt(result ?? []);
   const status = result?.[at]?.statusCode ?? code ?? 200;
   return status < 400 ? undefined : { kind: kindOfStatus(status), status, at };
 }
-
-/** The others of a transaction that fails are answered 424. */
-const failing = (result: readonly { readonly statusCode: number }[]): number =>
-  result.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);

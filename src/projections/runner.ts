@@ -55,7 +55,8 @@ export function evaluate<R>(changes: readonly Change[], run: (change: Change) =>
   return results;
 }
 
-const asRefusal = (error: unknown): MillraceError =>
+/** What a change is parked with. */
+export const asRefusal = (error: unknown): MillraceError =>
   error instanceof MillraceError ? error : new MillraceError('projection-threw', messageOf(error), { cause: error });
 
 /** The last change of each document, in feed order: the others are superseded within the page (R2). */

@@ -6,7 +6,6 @@ import type { Engine } from '../engine/engine.ts';
 import type { LeaseStore } from '../feed/leases/lease.ts';
 import { LagEstimator } from '../feed/processor/estimator.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
-import type { Page } from '../feed/reading/change.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { FeedMode, Start } from '../feed/reading/source.ts';
 import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus, type Timings } from '../feed/sharing/feed-host.ts';
@@ -22,17 +21,11 @@ export interface ReadingOptions extends Parts {
   readonly pageSize?: number;
 }
 
-/** A lease of this host. */
-export interface ReadLease extends LeaseStatus {
-  /** When the newest change was written that was handled in this tenure, milliseconds since 1970; undefined before the first. */
-  readonly reached: number | undefined;
-}
-
 /** One source container's reading, for status and screens. */
 export interface SourceStatus {
   readonly container: string;
   readonly mode: FeedMode;
-  readonly leases: readonly ReadLease[];
+  readonly leases: readonly LeaseStatus[];
   /** Ids of those that are derived from it. */
   readonly readers: readonly string[];
   /** Between two reads that find nothing. */
@@ -63,7 +56,7 @@ export const CHECKPOINT_MS = 5_000;
 export async function openReading(
   options: ReadingOptions,
   map: SourceContainer,
-  engine: Pick<Engine, 'consume'>,
+  engine: Pick<Engine, 'handle'>,
 ): Promise<SourceReading> {
   const { services, loaded, host, pageSize } = options;
   const meter = new Meter();
@@ -72,7 +65,6 @@ export async function openReading(
   // The all-versions feed has no beginning (A7).
   const start = mode === 'all-versions' ? 'now' : (options.start ?? 'beginning');
   const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
-  const reached = new Reached();
   const processor = new FeedHost({
     container: map.name,
     host,
@@ -80,10 +72,7 @@ export async function openReading(
     leases,
     mode,
     start,
-    handle: async (page, fence, tenure) => {
-      await engine.consume(page, fence, { progress: () => tenure.progress() });
-      reached.handled(tenure.token, page);
-    },
+    handle: engine.handle,
     budget: spendingOf(services.database, 'live')?.reading(map.name),
     timings,
   });
@@ -96,7 +85,7 @@ export async function openReading(
     leases,
     estimator,
     status: () => {
-      const { known, leases: ours } = processor.status();
+      const { known, leases: held } = processor.status();
       return {
         container: map.name,
         mode,
@@ -104,35 +93,16 @@ export async function openReading(
         known,
         readers: readers.map(projectionId),
         pollMs: timings.pollMs ?? DEFAULT_TIMINGS.pollMs,
-        leases: reached.of(ours),
+        leases: held,
       };
     },
     lags: () =>
       Promise.all(
         processor.status().leases.map(async (lease) => ({
           container: map.name,
-          lease: tokenOf(lease),
+          lease: lease.id.slice(lease.id.lastIndexOf('..') + 2),
           lag: await estimator.lagOf(lease),
         })),
       ),
   };
-}
-
-const tokenOf = ({ id }: LeaseStatus): string => id.slice(id.lastIndexOf('..') + 2);
-
-/** When the newest change was written that each tenure of this host has handled, by its lease's token. */
-class Reached {
-  readonly #at = new Map<string, number>();
-
-  handled(token: string, { changes }: Page): void {
-    const newest = changes.reduce((latest, { at }) => Math.max(latest, at), this.#at.get(token) ?? 0);
-    if (newest > 0) this.#at.set(token, newest);
-  }
-
-  of(leases: readonly LeaseStatus[]): ReadLease[] {
-    // Of another tenure: how far that one was says nothing of this one.
-    const held = new Set(leases.map(tokenOf));
-    for (const token of this.#at.keys()) if (!held.has(token)) this.#at.delete(token);
-    return leases.map((lease) => ({ ...lease, reached: this.#at.get(tokenOf(lease)) }));
-  }
 }

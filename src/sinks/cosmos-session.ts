@@ -5,6 +5,7 @@ import { GIVE_DATA_ROLE, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import { type Spending, spendingOf } from '../cosmos/spending.ts';
+import { refusedAt } from '../cosmos/transact.ts';
 import type { Key } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { BulkLane } from './bulk-lane.ts';
@@ -117,7 +118,7 @@ export class CosmosSession implements SinkSession {
       contentResponseOnWriteEnabled: false,
       abortSignal: landingSignal(),
     });
-    const status = answer.result?.find((result) => result.statusCode !== 424)?.statusCode;
+    const status = answer.result?.[refusedAt(answer.result)]?.statusCode;
     // A throttled operation inside a batch comes back as 207; the whole batch is sent again.
     if (answer.code !== 200 && status === 429)
       throw Object.assign(new Error('Throttled within a batch'), { code: 429 });
@@ -178,7 +179,7 @@ interface Answer {
 
 /** 207: one operation carries the reason, the others 424; nothing was written. */
 function failed(container: string, results: readonly Answer[], writes: readonly Write[]): CommitResult {
-  const index = results.findIndex((result) => result.statusCode !== 424);
+  const index = refusedAt(results);
   const { statusCode: status, subStatusCode: substatus } = results[index] ?? { statusCode: 500 };
   const kind = kindOfStatus(status, substatus);
   if (

@@ -39,7 +39,7 @@ test('a declaration that changed under its version is refused, the others go on,
       op: 'upsert' as const,
       doc: { ...doc, id: `doc-${lsn}` },
     };
-    const fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined } as const;
+    const fence = { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined } as const;
     await engine.consume({ changes: [change], charge: 0, readAt: 0 }, fence);
     return Object.fromEntries(engine.stats.map(({ id, changes, parked }) => [id, { changes, parked }]));
   };

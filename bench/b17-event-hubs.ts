@@ -67,7 +67,7 @@ export const b17: Benchmark = {
       const own = new EventHubProducerClient(connectionString, nextHub());
       const sink = new EventHubSink('own', async () => own);
       const runner = publishRunner(SPEC, { sink, echoes: false, stateContainer: 'millrace' });
-      const fence = { kind: 'lease', signal: new AbortController().signal, assert: () => {} } as const;
+      const fence = { kind: 'lease', tenure: {}, signal: new AbortController().signal, assert: () => {} } as const;
       const session = new CosmosSession(stage.database, fence, new Meter());
       const ours =
         EVENTS /

@@ -1,7 +1,6 @@
 import { systemClock } from '../base/clock.ts';
 import { digest } from '../base/json.ts';
-import { typeOf } from '../definition/discriminator.ts';
-import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
+import { type SourceContainer, toChange, typeOf } from '../feed/reading/mapper.ts';
 import type { Change, Identity } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { SinkSession } from '../sinks/session.ts';

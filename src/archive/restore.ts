@@ -1,7 +1,7 @@
 import { MillraceError } from '../base/errors.ts';
 import { canonical } from '../base/json.ts';
 import { projectionId } from '../definition/specs.ts';
-import { type RestoredMark, restoredMark } from '../feed/reading/restored.ts';
+import { type RestoredMark, restoredMark } from '../projections/archive/restored.ts';
 import { type Identity, compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
@@ -11,7 +11,7 @@ import { ArchiveDamaged, readBlob } from './blob.ts';
 import { isTenant, prefixOf } from './layout.ts';
 import { type Listed, manifests } from './manifests.ts';
 import { RESTORING, RESTORING_TTL_S } from './placeholder.ts';
-import { untilStopped } from './reading.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, RestoreResult, Selection } from './types.ts';
 
 /**

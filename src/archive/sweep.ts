@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts';
 import { projectionId } from '../definition/specs.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { Change } from '../feed/reading/change.ts';
-import { PageTooOld } from '../feed/tenure/lease-session.ts';
+import { whileFresh } from '../feed/tenure/fences.ts';
 import { lineOf } from './blob.ts';
 import { FeedReader } from './feed-reader.ts';
 import { type Leaving, leave } from './leave.ts';
@@ -109,14 +109,7 @@ async function archiveBatch(
   }
   const readAt = batch.reduce((oldest, one) => Math.min(oldest, one.readAt), Infinity);
   // R0: a void entry outlives what was read before it was written.
-  const session = archive.session({
-    kind: 'host',
-    signal,
-    assert: () => {
-      signal.throwIfAborted();
-      if (systemClock.monotonic() - readAt > WRITE_BOUND_MS) throw new PageTooOld();
-    },
-  });
+  const session = archive.session(whileFresh(readAt, signal));
   const left = await leave(archive, due, session);
   for (const name of ['archived', 'removed', 'superseded', 'bytes', 'blocked'] as const) tally[name] += left[name];
   const known = new Set(tally.faults.map(({ blob }) => blob));

@@ -6,7 +6,7 @@ import { ArchiveDamaged, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { isBlob, isManifest, manifestBeside, prefixOf, promised } from './layout.ts';
 import { type Listed, manifests, readManifest } from './manifests.ts';
-import { untilStopped } from './reading.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 
 /**

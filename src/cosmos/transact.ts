@@ -2,6 +2,10 @@ import type { Container, OperationInput, OperationResponse, PartitionKey } from 
 import { type FailureKind, kindOfStatus } from './failure.ts';
 import { type RetryOptions, withRetry } from './retry.ts';
 
+/** Which operation of a transaction was refused, as the others of it are answered 424; -1 where none was. */
+export const refusedAt = (results: readonly { readonly statusCode: number }[]): number =>
+  results.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);
+
 /** What refused a transaction: which of its operations (0, 1, …), read by `failureOf` as if it had been sent alone. */
 export class Refused extends Error {
   readonly code: number;
@@ -29,8 +33,7 @@ export function transact(
   return withRetry(async () => {
     const { code = 0, result = [] } = await container.items.batch([...operations()], pk);
     if (code === 200) return result;
-    // The others are answered 424.
-    const at = result.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);
+    const at = refusedAt(result);
     throw new Refused(container.id, result[at]?.statusCode ?? code, at);
   }, options);
 }

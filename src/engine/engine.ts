@@ -1,17 +1,19 @@
 import type { Database } from '@azure/cosmos';
-import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import type { Change, Page } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
+import type { Handle } from '../feed/tenure/handle.ts';
+import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
-import type { Spending } from '../cosmos/spending.ts';
+import type { Lane } from '../cosmos/budget.ts';
+import { spendingOf } from '../cosmos/spending.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
-import { type OrderedOutcome, applyInOrder, merged, reopened } from './in-order.ts';
-import { applyIsolating } from './isolate.ts';
+import { applyOrdered } from './in-order.ts';
+import { applyApart } from './isolate.ts';
 import type { ViewControl } from './views/view-control.ts';
 
 export interface Outcome {
@@ -36,8 +38,8 @@ export interface EngineOptions {
   readonly deadLetters: DeadLetters;
   /** Which versions apply a page, and when it has to wait; without it all runners apply every page at once. */
   readonly control?: ViewControl;
-  /** The budget that its requests keep to; what a page left to do is bulk work. */
-  readonly spending?: Spending | undefined;
+  /** In which lane of the client's budget a page is applied; what it left to do is bulk work. Default: live. */
+  readonly lane?: Lane;
 }
 
 export interface ConsumeOptions {
@@ -52,7 +54,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #stats: ReadonlyMap<string, ProjectionStats>;
   /** The tenures (under Functions, batches) whose first page has come. */
-  readonly #tenures = new WeakSet<AbortSignal>();
+  readonly #tenures = new WeakSet<object>();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -69,8 +71,8 @@ export class Engine {
   async consume(page: Page, fence: Fence, { only, progress }: ConsumeOptions = {}): Promise<Outcome> {
     const idle = only === undefined ? await this.#options.control?.admit(page, fence) : undefined;
     if (only === undefined) for (const stats of this.#stats.values()) stats.idle = idle?.has(stats.id) ?? false;
-    if (!this.#tenures.has(fence.signal)) {
-      this.#tenures.add(fence.signal);
+    if (!this.#tenures.has(fence.tenure)) {
+      this.#tenures.add(fence.tenure);
       // Another host may have parked or settled changes of this range since.
       this.#options.deadLetters.refresh();
     }
@@ -88,6 +90,11 @@ export class Engine {
     return { applied, parked };
   }
 
+  /** As the handler of a feed. */
+  readonly handle: Handle = async (page, fence, tenure) => {
+    await this.consume(page, fence, { progress: () => tenure.progress() });
+  };
+
   /**
    * Lets the runners go on with what changes have left to be done after their page, also when no page comes. True: as far
    * as this host knows nothing is left. Rejects for infrastructure alone.
@@ -97,9 +104,8 @@ export class Engine {
     for (const runner of this.#options.runners) {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
-      const { database, spending } = this.#options;
-      const fence = hostFence(signal);
-      const outcome = await runner.resume(new CosmosSession(database, fence, stats.meter, spending?.in('bulk')));
+      const fence = whileFresh(systemClock.monotonic(), signal, { stale: resumeTooLong });
+      const outcome = await runner.resume(new CosmosSession(this.#options.database, fence, stats.meter));
       await this.#park(runner, outcome.refusals, { fence });
       stats.parked += outcome.refusals.length;
       idle &&= outcome.idle;
@@ -111,11 +117,11 @@ export class Engine {
     const changes = wanted(runner, page.changes);
     const stats = this.#stats.get(runner.id);
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
-    const { database, deadLetters, spending } = this.#options;
-    const session = new CosmosSession(database, fence, stats.meter, spending);
+    const { database, deadLetters, lane = 'live' } = this.#options;
+    const session = new CosmosSession(database, fence, stats.meter, spendingOf(database, lane));
     const { applied, refusals, held } =
       runner.order === 'partitionKey'
-        ? await this.#applyInOrder(runner, changes, session)
+        ? await applyOrdered(runner, changes, session, deadLetters)
         : await applyApart(runner, changes, session);
     await this.#park(runner, refusals, parking);
     await deadLetters.hold(runner.id, held, new Date(systemClock.now()), parking);
@@ -130,34 +136,10 @@ export class Engine {
     for (const { change, error } of refusals)
       emit('engine:parked', { projection, container: change.container, id: change.id, error });
   }
-
-  /** Behind a parked change of its key a change waits; once that one is replaced, what waited goes first. */
-  async #applyInOrder(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {
-    const { deadLetters } = this.#options;
-    const blocked = await deadLetters.blocked(runner.id);
-    const open = reopened(changes, blocked);
-    const waiting = await deadLetters.waiting(runner.id, open);
-    const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
-    return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, session));
-  }
 }
 
-/** Of work that no lease covers: two hosts at it are harmless, and none begins a write long after it was told to stop. */
-function hostFence(signal: AbortSignal): Fence {
-  const begun = systemClock.monotonic();
-  const assert = (): void => {
-    signal.throwIfAborted();
-    if (systemClock.monotonic() - begun > WRITE_BOUND_MS)
-      throw new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
-  };
-  return { kind: 'host', signal, assert };
-}
-
-async function applyApart(runner: Runner, changes: readonly Change[], session: CosmosSession): Promise<OrderedOutcome> {
-  const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
-  const refused = new Set(refusals.map(({ change }) => change));
-  return { applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes, refusals, held: [] };
-}
+const resumeTooLong = (): MillraceError =>
+  new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
 
 /** The changes of types that the runner reads; a deletion that doesn't say of what as one of each type it reads there. */
 function wanted({ sources }: Runner, changes: readonly Change[]): Change[] {

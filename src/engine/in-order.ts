@@ -1,14 +1,22 @@
 import { type Change, compareVersions } from '../feed/reading/change.ts';
-import { Poison, type Refusal, asRefusal } from '../projections/runner.ts';
-import { isInfrastructure } from './isolate.ts';
+import { Poison, type Refusal, type Runner, asRefusal } from '../projections/runner.ts';
+import type { SinkSession } from '../sinks/session.ts';
+import type { DeadLetters } from './dead-letters/dead-letters.ts';
+import { type Applied, isInfrastructure } from './isolate.ts';
 import { type Parked, letterId, orderOf } from './dead-letters/letter-document.ts';
 
-/** What became of changes that have an order within their keys. */
-export interface OrderedOutcome {
-  readonly applied: readonly Change[];
-  readonly refusals: readonly Refusal[];
-  /** Behind a refused or parked change of their key, in feed order. */
-  readonly held: readonly Change[];
+/** Changes that have an order within their keys: behind a parked one a change waits; once that is replaced, what waited goes first. */
+export async function applyOrdered(
+  runner: Runner,
+  changes: readonly Change[],
+  session: SinkSession,
+  deadLetters: DeadLetters,
+): Promise<Applied> {
+  const blocked = await deadLetters.blocked(runner.id);
+  const open = reopened(changes, blocked);
+  const waiting = await deadLetters.waiting(runner.id, open);
+  const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
+  return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, session));
 }
 
 /**
@@ -48,7 +56,7 @@ export async function applyInOrder(
   changes: readonly Change[],
   shut: (order: string) => boolean,
   apply: (changes: readonly Change[]) => Promise<void>,
-): Promise<OrderedOutcome> {
+): Promise<Applied> {
   const applied: Change[] = [];
   const refusals: Refusal[] = [];
   const held = new Set<Change>();

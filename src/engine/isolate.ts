@@ -1,7 +1,23 @@
 import { MillraceError } from '../base/errors.ts';
 import { type FailureKind, failureOf } from '../cosmos/failure.ts';
 import type { Change } from '../feed/reading/change.ts';
-import { Poison, type Refusal, asRefusal } from '../projections/runner.ts';
+import { Poison, type Refusal, type Runner, asRefusal } from '../projections/runner.ts';
+import type { SinkSession } from '../sinks/session.ts';
+
+/** What became of a runner's changes. */
+export interface Applied {
+  readonly applied: readonly Change[];
+  readonly refusals: readonly Refusal[];
+  /** Behind a refused or parked change of their key, in feed order; none where the runner keeps no order among documents. */
+  readonly held: readonly Change[];
+}
+
+/** Changes that have no order but each document's own. */
+export async function applyApart(runner: Runner, changes: readonly Change[], session: SinkSession): Promise<Applied> {
+  const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
+  const refused = new Set(refusals.map(({ change }) => change));
+  return { applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes, refusals, held: [] };
+}
 
 /**
  * Applies changes, leaving out those that can't be applied: Poison names them, any other error that trying again won't

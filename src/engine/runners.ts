@@ -2,11 +2,13 @@ import { MillraceError, UsageError } from '../base/errors.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { type EffectSpec, type Pipeline, projectionId } from '../definition/specs.ts';
 import { ref } from '../definition/declaration.ts';
+import { isEmptied } from '../definition/emptied.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
-import type { SourceContainer, TypeRules } from '../feed/reading/mapper.ts';
+import type { SourceContainer, SourceMarks, TypeRules } from '../feed/reading/mapper.ts';
 import type { Model } from '../model/model.ts';
 import { aggregateRunner } from '../projections/aggregate/aggregate-runner.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { isRestored } from '../projections/archive/restored.ts';
 import { archiveRunner } from '../projections/archive/archive-runner.ts';
 import { copyRunner } from '../projections/copy/copy-runner.ts';
 import { embedRunner } from '../projections/embed/embed-runner.ts';
@@ -31,6 +33,9 @@ export interface RunnerOptions {
   readonly hub?: ((name: string) => EventHubSink) | undefined;
 }
 
+/** What we write into documents of others, and of our own that others derive from. */
+export const MARKS: SourceMarks = { isEmptied, isRestored };
+
 /** The containers whose feeds a pipeline reads, with the rules of the types it wants of them. */
 export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {
   const containers = new Map<string, SourceContainer & { types: Map<string, TypeRules> }>();
@@ -39,6 +44,7 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
       const source = containers.get(container) ?? {
         ...sinkContainer(container, model),
         types: new Map<string, TypeRules>(),
+        marks: MARKS,
         feed: pipeline.sources.find((rule) => rule.container === container)?.feed ?? 'latest',
       };
       const rules = pipeline.sources.find((rule) => rule.container === container && rule.type === type);

@@ -3,11 +3,12 @@ import type { Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import { Meter } from '../cosmos/meter.ts';
+import { spendingOf } from '../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../definition/specs.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
 import type { ViewControl } from '../engine/views/view-control.ts';
-import type { Fence } from '../feed/tenure/fence.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
@@ -75,9 +76,9 @@ export class Ingestor {
   async #take(events: readonly ReceivedEventData[], partition: string, signal: AbortSignal): Promise<void> {
     const { spec, target, database, deadLetters, control, clock = systemClock } = this.#options;
     // Creating a document twice is no harm, so whoever lost the partition may finish.
-    const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+    const fence = untilStopped(signal);
     await control?.admitEvents(spec.name, fence);
-    const session = new CosmosSession(database, fence, this.stats.meter);
+    const session = new CosmosSession(database, fence, this.stats.meter, spendingOf(database, 'live'));
     const raw = events.map((event) => rawEvent(event, partition));
     const { refusals } = await takeEvents(spec, target, raw, session);
     await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true, fence });

@@ -31,6 +31,9 @@ export interface Located<P extends Place = Place> extends Targeted<P> {
   readonly locator: { readonly pk: string; readonly id: string; readonly etag: string };
 }
 
+/** Whether a change left a place, or all of them: its locator is to be pruned once nothing is there. */
+export const hasLeft = ({ departed, places }: Located): boolean => departed.length > 0 || places.length === 0;
+
 interface LocatorDocument {
   readonly id: string;
   readonly pk: string;
@@ -63,11 +66,13 @@ export class Locators {
     return located.filter((one) => one !== undefined);
   }
 
-  /** Forgets departed places, where the locator is still as `advance` left it; else the newer change that moved it will. */
+  /**
+   * Forgets departed places, of changes that left any, where the locator is still as `advance` left it; else the newer
+   * change that moved it will.
+   */
   async prune(located: readonly Located[], sink: SinkSession): Promise<void> {
-    const due = located.filter(({ departed, places }) => departed.length > 0 || places.length === 0);
     await mapSettled(
-      due,
+      located,
       ({ change, places, locator: { pk, id, etag } }) => {
         const body = this.#document(
           pk,

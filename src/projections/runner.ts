@@ -55,7 +55,7 @@ export function evaluate<R>(changes: readonly Change[], run: (change: Change) =>
   return results;
 }
 
-/** An error that a change can't be applied for, of whatever the user's code threw. */
+/** What a change is parked with. */
 export const asRefusal = (error: unknown): MillraceError =>
   error instanceof MillraceError ? error : new MillraceError('projection-threw', messageOf(error), { cause: error });
 

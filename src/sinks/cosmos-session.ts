@@ -5,7 +5,8 @@ import { landingSignal } from '../cosmos/landing.ts';
 import { GIVE_DATA_ROLE, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
-import type { Spending } from '../cosmos/spending.ts';
+import { type Spending, spendingOf } from '../cosmos/spending.ts';
+import { refusedAt } from '../cosmos/transact.ts';
 import type { Key } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { BulkLane } from './bulk-lane.ts';
@@ -22,8 +23,8 @@ export class CosmosSession implements SinkSession {
   readonly #lanes = new Map<string, BulkLane>();
   readonly #spending: Spending | undefined;
 
-  /** `spending`: a budget that its requests keep to; without one they go as fast as they are answered. */
-  constructor(database: Database, fence: Fence, meter: Meter, spending?: Spending) {
+  /** `spending`: the budget that its requests keep to. Default: the client's, if it has one, for bulk work. */
+  constructor(database: Database, fence: Fence, meter: Meter, spending = spendingOf(database)) {
     this.#database = database;
     this.fence = fence;
     this.#meter = meter;
@@ -73,7 +74,7 @@ export class CosmosSession implements SinkSession {
       return key ? everyPage(pages) : pages.fetchAll();
     };
     const answer = await withRetry(
-      () => (key ? this.#spend(container, key, ask, ({ requestCharge }) => requestCharge) : ask()),
+      () => this.#spend(container, key, ask, ({ requestCharge }) => requestCharge),
       this.#options(true),
     ).catch(explained(container, 'read'));
     this.#meter.count(answer.requestCharge);
@@ -118,14 +119,19 @@ export class CosmosSession implements SinkSession {
       contentResponseOnWriteEnabled: false,
       abortSignal: landingSignal(),
     });
-    const status = answer.result?.find((result) => result.statusCode !== 424)?.statusCode;
+    const status = answer.result?.[refusedAt(answer.result)]?.statusCode;
     // A throttled operation inside a batch comes back as 207; the whole batch is sent again.
     if (answer.code !== 200 && status === 429)
       throw Object.assign(new Error('Throttled within a batch'), { code: 429 });
     return answer;
   }
 
-  #spend<T>(container: string, key: Key, call: () => Promise<T>, chargeOf: (answer: T) => number): Promise<T> {
+  #spend<T>(
+    container: string,
+    key: Key | undefined,
+    call: () => Promise<T>,
+    chargeOf: (answer: T) => number,
+  ): Promise<T> {
     if (!this.#spending) return call();
     // The wait may have been long.
     const inTime = (): Promise<T> => {
@@ -174,7 +180,7 @@ interface Answer {
 
 /** 207: one operation carries the reason, the others 424; nothing was written. */
 function failed(container: string, results: readonly Answer[], writes: readonly Write[]): CommitResult {
-  const index = results.findIndex((result) => result.statusCode !== 424);
+  const index = refusedAt(results);
   const { statusCode: status, subStatusCode: substatus } = results[index] ?? { statusCode: 500 };
   const kind = kindOfStatus(status, substatus);
   if (

@@ -1,4 +1,5 @@
 import type { CosmosClient, Database } from '@azure/cosmos';
+import { MARKS } from '../../src/engine/runners.ts';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pMap from 'p-map';
@@ -143,6 +144,7 @@ async function live(seed: number, rid: string, store: BlobStore): Promise<Totals
     name: container,
     keyPaths: [['tenant']],
     types: new Map([['order', { deleted }]]),
+    marks: MARKS,
   };
   const world = new World({
     random: new Random(seed),

@@ -1,4 +1,5 @@
 // One container with an archive, for tests of single steps: an embedded server, blobs in memory or on Azurite.
+import { MARKS } from '../../src/engine/runners.ts';
 import type { Container, Database } from '@azure/cosmos';
 import { onTestFinished } from 'vitest';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
@@ -80,6 +81,7 @@ export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Pr
     name: 'Orders',
     keyPaths: [['tenant']],
     types: new Map([['order', { deleted: (doc) => doc['deletedAt'] !== undefined }]]),
+    marks: MARKS,
   };
   const stored: SourceContainer = { ...source, types: new Map([['order', {}]]) };
   const feedOf = (of: SourceContainer): Archive['feed'] => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { isOfType, typeOf } from '../../src/definition/discriminator.ts';
+import { isOfType } from '../../src/definition/discriminator.ts';
 import { entryId, sinkDocumentId } from '../../src/definition/sink-id.ts';
-import { toChange, toDocument } from '../../src/feed/reading/mapper.ts';
+import { toChange, toDocument, typeOf } from '../../src/feed/reading/mapper.ts';
 import { refusalOf } from '../../src/sinks/size.ts';
 
 const types = new Map([

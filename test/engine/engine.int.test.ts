@@ -7,6 +7,7 @@ import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';
+import { whileFresh } from '../../src/feed/tenure/fences.ts';
 import { LeaseLost } from '../../src/feed/leases/lease.ts';
 import { evaluate, type Runner } from '../../src/projections/runner.ts';
 import type { SinkSession, Write } from '../../src/sinks/session.ts';
@@ -14,6 +15,7 @@ import { clientOf, emulate } from '../emulator/emulate.ts';
 
 const fence = (assert: () => void = () => undefined): Fence => ({
   kind: 'lease',
+  tenure: {},
   signal: new AbortController().signal,
   assert,
 });
@@ -154,6 +156,17 @@ describe.each([naming, silent])('a document that $id can’t take', (one) => {
     await idle.consume(page(change('o1', 3)), fence());
     expect(await letters.list()).toEqual([]);
     expect(await written(name)).toEqual({ o1: 3 });
+  });
+
+  it('is looked for again by each batch of a Functions host, whose batches share a signal', async () => {
+    const { engine, another, letters } = await engineOf([one]);
+    const { signal } = new AbortController();
+    const batch = (): Fence => whileFresh(performance.now(), signal);
+    const instance = another();
+    await instance.consume(page(change('o1', 1)), batch());
+    await engine.consume(page(change('o1', 2, { bad: true })), fence());
+    await instance.consume(page(change('o1', 3)), batch());
+    expect(await letters.list()).toEqual([]);
   });
 
   it('is told on the diagnostics channel', async () => {

@@ -139,7 +139,12 @@ describe('a reaction', () => {
   it('is left to the next owner when the lease is lost, and nothing is parked', async () => {
     const lost = new AbortController();
     const { runner, runs } = reaction('lost', () => lost.abort(new DOMException('lease lost', 'AbortError')));
-    const fence = { kind: 'lease', signal: lost.signal, assert: () => lost.signal.throwIfAborted() } as const;
+    const fence = {
+      kind: 'lease',
+      tenure: {},
+      signal: lost.signal,
+      assert: () => lost.signal.throwIfAborted(),
+    } as const;
     const { engine, deadLetters } = engineOf(runner);
     await expect(engine.consume(page(change('a'), change('a', { name: 'second' })), fence)).rejects.toThrow(
       'lease lost',

@@ -1,4 +1,5 @@
 // The server, projections and judge of the two model tests beside this file, which run side by side.
+import { MARKS } from '../../src/engine/runners.ts';
 import { expect } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
 import type { AggregateSpec, CopySpec, Doc, ProjectionSpec, SourceRef } from '../../src/definition/specs.ts';
@@ -19,6 +20,7 @@ export const source = (of: SourceRef): SourceContainer => ({
   name: of.container,
   keyPaths: [['tenant']],
   types: new Map([[of.type, { deleted }]]),
+  marks: MARKS,
 });
 
 const lines = (doc: Doc): readonly Doc[] => doc['lines'] as Doc[];

@@ -56,7 +56,12 @@ export interface HistoryOptions {
 /** Most are short and dense, some long, for what takes many changes to go wrong. */
 const stepsOf = (random: Random): number => (random.chance(0.2) ? 40 : 10 + random.int(8));
 
-export const UNFENCED: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
+export const UNFENCED: Fence = {
+  kind: 'host',
+  tenure: {},
+  signal: new AbortController().signal,
+  assert: () => undefined,
+};
 
 /** Runs the history to its end: everything delivered, no zombie left. */
 export async function runHistory(options: HistoryOptions): Promise<void> {
@@ -267,13 +272,13 @@ export function injected(
     await point();
     return result;
   };
-  const { kind, signal } = inner.fence;
+  const { kind, tenure, signal } = inner.fence;
   const assert = (): void => {
     inner.fence.assert();
     if (random.chance(crashes)) throw new Crash();
   };
   return {
-    fence: { kind, signal, assert },
+    fence: { kind, tenure, signal, assert },
     read: (...of) => around(() => inner.read(...of)),
     commit: (...of) => around(() => inner.commit(...of)),
     query: (...of) => around(() => inner.query(...of)),

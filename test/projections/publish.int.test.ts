@@ -57,7 +57,7 @@ function publishing(
   const sink = new EventHubSink(own.to, producer, { attemptMs, patienceMs });
   const runner = publishRunner(own, { sink, echoes, stateContainer: 'millrace' });
   const engine = new Engine({ database: stage.services.database, runners: [runner], deadLetters });
-  const fence: Fence = { kind: 'lease', signal: new AbortController().signal, assert: () => {} };
+  const fence: Fence = { kind: 'lease', tenure: {}, signal: new AbortController().signal, assert: () => {} };
   return {
     id: runner.id,
     letters: () => deadLetters.list(runner.id),
@@ -313,6 +313,7 @@ describe('bad input', () => {
     const stop = new Error('the lease is lost');
     const fence: Fence = {
       kind: 'lease',
+      tenure: {},
       signal: new AbortController().signal,
       assert: () => {
         throw stop;

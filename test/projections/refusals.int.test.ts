@@ -8,6 +8,7 @@ import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/aggregate-runner.ts';
 import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
+import { place } from '../../src/projections/copy/place.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 
@@ -81,7 +82,7 @@ const aggregator = (measures: AggregateSpec['measures'] = AGGREGATE.measures): R
 const session = () =>
   new CosmosSession(
     database,
-    { kind: 'host', signal: new AbortController().signal, assert: () => undefined },
+    { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined },
     new Meter(),
   );
 
@@ -155,6 +156,15 @@ describe('a copy is refused', () => {
     expect(await refusals(copier(spec), [change({ id: 'e', key: 's', other: 'e-other' })])).toEqual({
       e: 'place-depends-on-join',
     });
+    const thrower: CopySpec = { ...spec, map: (_doc, { other }) => ({ id: (other as Doc)['name'], key: 'k' }) };
+    const other = { ref: 'r', mark: 'm', version: null, pk: 'p', doc: { name: 'there' } };
+    expect(() => place(thrower, SINK, change({ id: 'e' }), { other })).toThrow(
+      expect.objectContaining({
+        code: 'place-depends-on-join',
+        message: expect.stringContaining("Cannot read properties of null (reading 'name')") as string,
+        cause: expect.any(TypeError) as TypeError,
+      }) as Error,
+    );
   });
 
   test('never for its id: what Cosmos DB would not take is stored under a digest', async () => {

@@ -19,7 +19,7 @@ const steppingClock = (): Clock => {
 const scripted = (...answers: (SinkDocument | undefined)[]): SinkSession & { reads: number } => {
   const session = {
     reads: 0,
-    fence: { kind: 'host' as const, signal: new AbortController().signal, assert: () => {} },
+    fence: { kind: 'host' as const, tenure: {}, signal: new AbortController().signal, assert: () => {} },
     read: async () => [answers[Math.min(session.reads++, answers.length - 1)]],
     commit: () => Promise.reject(new Error('nothing may be written')),
     query: () => Promise.reject(new Error('nothing is queried')),

@@ -6,7 +6,7 @@ import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
 import type { SinkSession, Write } from '../../src/sinks/session.ts';
 import { clientOf, emulate, TWO_LEVELS } from '../emulator/emulate.ts';
 
-const OPEN: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
+const OPEN: Fence = { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined };
 const KEY = ['a'];
 
 async function sink(fence: Fence = OPEN) {
@@ -236,7 +236,7 @@ describe('a fence', () => {
       if (!open) throw lost;
     };
     return {
-      fence: { kind: 'lease', signal: stop.signal, assert },
+      fence: { kind: 'lease', tenure: {}, signal: stop.signal, assert },
       shut: () => {
         open = false;
         stop.abort(lost);

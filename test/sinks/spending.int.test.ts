@@ -9,7 +9,7 @@ import type { Write } from '../../src/sinks/session.ts';
 import { emulate } from '../emulator/emulate.ts';
 import { ManualClock } from '../support/clock.ts';
 
-const OPEN: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
+const OPEN: Fence = { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined };
 const create = (id: string, pk: string): Write => ({ op: 'create', id, body: { id, pk } });
 
 /** A session that may spend `ruPerSecond` of each partition; 4 of them, and keys by the partition they fall into. */

@@ -5,7 +5,7 @@ import { type Change, type Identity, type Version, compareVersions } from '../..
 import type { Fence } from '../../feed/tenure/fence.ts';
 import type { Refusal } from '../../projections/runner.ts';
 import { scrub } from './scrub.ts';
-import { type Kept, KeptChanges } from '../kept-changes.ts';
+import { type Kept, KeptChanges } from './kept-changes.ts';
 import { type LetterBodies, LetterBodyDamaged } from './letter-bodies.ts';
 import {
   type DeadLetter,

@@ -1,6 +1,6 @@
 import { canonical, digest } from '../../base/json.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
-import type { Kept } from '../kept-changes.ts';
+import type { Kept } from './kept-changes.ts';
 
 /** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */
 export interface DeadLetter extends Identity {

@@ -8,7 +8,8 @@ import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import { readDocument } from './dialects/read.ts';
 import { parseTimestamp } from './dialects/timestamp.ts';
 import { LeaseContainer, type LeaseId, explainLeases } from './lease-container.ts';
-import { type LeaseDocument, inOurDialect, newLeaseDocument, ownFields } from './lease-document.ts';
+import type { LeaseDocument } from './dialects/dialect.ts';
+import { inOurDialect, newLeaseDocument, ownFields, parseLease } from './lease-document.ts';
 import { type KnownLease, readLeases } from './lease-listing.ts';
 import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from './lease.ts';
 import { Partitions } from './partitions.ts';
@@ -293,10 +294,10 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   #written(lease: Lease, document: LeaseDocument): Lease {
-    const [known] = readLeases([document], this.#partitions, this.#mode);
-    if (!known) throw unreadable(lease.id, 'its range is unknown');
+    const written = parseLease(document, (token) => this.#partitions.rangeOf(token));
     // Where only its partition told the range, the partition may be gone by now.
-    return this.#remember(known);
+    if (!written) throw unreadable(lease.id, 'its range is unknown');
+    return this.#remember({ lease: written, document });
   }
 
   #remember({ lease, document }: KnownLease): Lease {

@@ -7,8 +7,6 @@ import type { Lease } from './lease.ts';
 import { parseShared } from './shared-history.ts';
 import type { FeedMode } from '../reading/source.ts';
 
-export type { LeaseDocument } from './dialects/dialect.ts';
-
 /** Version 0 for a physical partition, told by its id; version 1 for any other range, told by its borders. */
 export const newLeaseDocument = (
   prefix: string,

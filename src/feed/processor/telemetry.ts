@@ -1,9 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import {
-  type Attributes,
+  type BatchObservableResult,
+  type Counter,
+  type Meter,
   type MeterProvider,
+  type ObservableGauge,
   SpanKind,
   SpanStatusCode,
+  type Tracer,
   type TracerProvider,
   context,
   metrics,
@@ -36,60 +40,32 @@ const NAME = 'millrace';
  * handler, which those of a client that it calls are below. The returned function ends that.
  */
 export function startTelemetry(options: TelemetryOptions = {}): () => void {
-  const meter = (options.meterProvider ?? metrics).getMeter(NAME);
-  const tracer = (options.tracerProvider ?? trace).getTracer(NAME);
-  const handled = meter.createCounter('millrace.changes.handled', {
-    unit: '{change}',
-    description: 'Changes whose handler succeeded',
-  });
-  const parked = meter.createCounter('millrace.changes.parked', {
-    unit: '{change}',
-    description: 'Changes set aside as poison',
-  });
-  const misfits = meter.createCounter('millrace.documents.misfit', {
-    unit: '{document}',
-    description: 'Documents that were stored though they are not of their sink’s type',
-  });
-  const pages = meter.createCounter('millrace.feed.pages', {
-    unit: '{page}',
-    description: 'Pages read that held changes',
-  });
-  const charge = meter.createCounter('millrace.feed.charge', {
-    unit: '{RU}',
-    description: 'Request units of reading the feed',
-  });
+  const { meterProvider = metrics, tracerProvider = trace, lags } = options;
+  const meter = meterProvider.getMeter(NAME);
+  const ends = [tellEvents(meter), tellSpans(tracerProvider.getTracer(NAME)), ...(lags ? [tellLags(meter, lags)] : [])];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function tellEvents(meter: Meter): () => void {
+  const counter = (name: string, unit: string, description: string): Counter =>
+    meter.createCounter(name, { unit, description });
+  const handled = counter('millrace.changes.handled', '{change}', 'Changes whose handler succeeded');
+  const parked = counter('millrace.changes.parked', '{change}', 'Changes set aside as poison');
+  const misfitting = 'Documents that were stored though they are not of their sink’s type';
+  const misfits = counter('millrace.documents.misfit', '{document}', misfitting);
+  const pages = counter('millrace.feed.pages', '{page}', 'Pages read that held changes');
+  const charge = counter('millrace.feed.charge', '{RU}', 'Request units of reading the feed');
+  const failures = counter('millrace.failures', '{failure}', 'Failures that are tried again');
   const duration = meter.createHistogram('millrace.handler.duration', {
     unit: 's',
     description: 'From handing changes on until they were handled',
-  });
-  const failures = meter.createCounter('millrace.failures', {
-    unit: '{failure}',
-    description: 'Failures that are tried again',
   });
   const owned = meter.createUpDownCounter('millrace.leases.owned', {
     unit: '{lease}',
     description: 'Leases of this host',
   });
-  const lag = meter.createObservableGauge('millrace.lease.lag', {
-    unit: '{change}',
-    description: 'Transactions behind a lease’s position, at most',
-  });
-  const age = meter.createObservableGauge('millrace.lease.lag.age', {
-    unit: 's',
-    description: 'Age of the oldest change that a lease has not handled',
-  });
-
-  const observe = async (result: {
-    observe: (metric: typeof lag, value: number, attributes?: Attributes) => void;
-  }): Promise<void> => {
-    for (const { container, lease, lag: of } of (await options.lags?.()) ?? []) {
-      if (!of.known) continue;
-      result.observe(lag, of.changes, { container, lease });
-      result.observe(age, of.ageMs / 1000, { container, lease });
-    }
-  };
-  if (options.lags) meter.addBatchObservableCallback(observe, [lag, age]);
-
   const listeners: { [N in keyof Events]?: (event: Events[N]) => void } = {
     'lease:acquired': ({ container }) => owned.add(1, { container }),
     'lease:released': ({ container }) => owned.add(-1, { container }),
@@ -108,7 +84,19 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
     'projection:misfit': ({ container, projection }) => misfits.add(1, { container, projection }),
     'engine:parked': ({ container, projection }) => parked.add(1, { container, projection }),
   };
-  const endSpans = around(async ({ container, lease, changes }, work) => {
+  const subscribed = Object.entries(listeners).map(([name, listener]) => {
+    const channel = `${NAME}:${name}`;
+    const hear = (event: unknown): void => (listener as (event: unknown) => void)(event);
+    subscribe(channel, hear);
+    return () => unsubscribe(channel, hear);
+  });
+  return () => {
+    for (const end of subscribed) end();
+  };
+}
+
+const tellSpans = (tracer: Tracer): (() => void) =>
+  around(async ({ container, lease, changes }, work) => {
     const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes };
     const span = tracer.startSpan('millrace.page', { kind: SpanKind.CONSUMER, attributes });
     try {
@@ -122,17 +110,21 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
       span.end();
     }
   });
-  const subscribed = Object.entries(listeners).map(([name, listener]) => {
-    const channel = `${NAME}:${name}`;
-    const hear = (event: unknown): void => (listener as (event: unknown) => void)(event);
-    subscribe(channel, hear);
-    return () => unsubscribe(channel, hear);
-  });
-  return () => {
-    if (options.lags) meter.removeBatchObservableCallback(observe, [lag, age]);
-    endSpans();
-    for (const end of subscribed) end();
+
+function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () => void {
+  const gauge = (name: string, unit: string, description: string): ObservableGauge =>
+    meter.createObservableGauge(name, { unit, description });
+  const lag = gauge('millrace.lease.lag', '{change}', 'Transactions behind a lease’s position, at most');
+  const age = gauge('millrace.lease.lag.age', 's', 'Age of the oldest change that a lease has not handled');
+  const observe = async (result: BatchObservableResult): Promise<void> => {
+    for (const { container, lease, lag: of } of await lags()) {
+      if (!of.known) continue;
+      result.observe(lag, of.changes, { container, lease });
+      result.observe(age, of.ageMs / 1000, { container, lease });
+    }
   };
+  meter.addBatchObservableCallback(observe, [lag, age]);
+  return () => meter.removeBatchObservableCallback(observe, [lag, age]);
 }
 
 /** Few values, as attributes must have. */

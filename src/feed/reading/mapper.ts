@@ -2,10 +2,7 @@ import { isObject } from '../../base/json.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
-import { typeOf } from '../../definition/discriminator.ts';
-import { isEmptied } from '../../definition/emptied.ts';
 import type { Change, Key } from './change.ts';
-import { isRestored } from './restored.ts';
 
 /** Types beginning with this are Millrace's own documents (contributions, tombstones …): never a source of anything. */
 export const OWN_TYPE = 'millrace.';
@@ -18,6 +15,15 @@ export interface SourceContainer {
   readonly types: ReadonlyMap<string, TypeRules>;
   /** Absent: the latest versions. */
   readonly feed?: 'latest' | 'all-versions';
+  /** What stored documents say of themselves beside their content; absent: nothing. */
+  readonly marks?: SourceMarks;
+}
+
+export interface SourceMarks {
+  /** It is there still, and counts as deleted. */
+  isEmptied(raw: Record<string, unknown>): boolean;
+  /** It came back as it was, and nothing happened to it. `doc`: without system fields. */
+  isRestored(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean;
 }
 
 export interface TypeRules {
@@ -27,6 +33,23 @@ export interface TypeRules {
   readonly discriminator?: string | ((stored: Record<string, unknown>) => boolean);
 }
 
+/** The type of a stored document, by the rules of its container's types; undefined where none of them claims it. */
+export function typeOf(types: SourceContainer['types'], stored: Record<string, unknown>): string | undefined {
+  const { type } = stored;
+  const named = typeof type === 'string' ? types.get(type) : undefined;
+  if (named && named.discriminator === undefined) return type as string;
+  for (const [name, { discriminator: by }] of types)
+    if (typeof by === 'string' ? stored[by] === name : by?.(stored)) return name;
+  return undefined;
+}
+
+/** Whether a projection reads the type of a raw document: asked where `toChange`, which calls the user's code, comes later. */
+export const isWanted = (source: SourceContainer, raw: Record<string, unknown>): boolean =>
+  wantedType(source, raw) !== undefined;
+
+const wantedType = ({ types }: SourceContainer, raw: Record<string, unknown>): string | undefined =>
+  typeof raw['type'] === 'string' && raw['type'].startsWith(OWN_TYPE) ? undefined : typeOf(types, raw);
+
 /**
  * A raw document, as the feed or the Functions trigger delivers it, as a Change; undefined where its type has no
  * projection. A throw of the user's `upcast` or `deleted` is the caller's to isolate: it is kept in `failed`.
@@ -34,7 +57,7 @@ export interface TypeRules {
 export function toChange(source: SourceContainer, raw: unknown, epoch: number): Change | undefined {
   if (!isObject(raw))
     throw new MillraceError('malformed-change', `The feed of ${source.name} delivered something that is no document`);
-  const type = ownType(raw) ? undefined : typeOf(source.types, raw);
+  const type = wantedType(source, raw);
   const rules = type === undefined ? undefined : source.types.get(type);
   if (type === undefined || !rules) return undefined;
   const lsn = Number(raw['_lsn']);
@@ -52,26 +75,25 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     id,
     version: { epoch, lsn, etag },
     at: Number(raw['_ts'] ?? 0) * 1000,
-    ...(isRestored(raw, doc) ? { restored: true } : {}),
-    ...judged(rules, raw, doc),
+    ...(source.marks?.isRestored(raw, doc) ? { restored: true } : {}),
+    ...judged(source, rules, raw, doc),
   };
 }
 
 /** What the user's `upcast` and `deleted` make of a document. */
 function judged(
+  { marks }: SourceContainer,
   rules: TypeRules,
   raw: Record<string, unknown>,
   doc: Record<string, unknown>,
 ): Pick<Change, 'op' | 'doc' | 'failed'> {
   try {
     const current = rules.upcast ? rules.upcast(doc) : doc;
-    return { op: isEmptied(raw) || rules.deleted?.(current) ? 'delete' : 'upsert', doc: current };
+    return { op: marks?.isEmptied(raw) || rules.deleted?.(current) ? 'delete' : 'upsert', doc: current };
   } catch (error) {
     return { op: 'upsert', doc, failed: error };
   }
 }
-
-const ownType = ({ type }: Record<string, unknown>): boolean => typeof type === 'string' && type.startsWith(OWN_TYPE);
 
 /** A container that is read for its own sake: every document, whatever its type. */
 export type AnySource = Pick<SourceContainer, 'name' | 'keyPaths'>;
@@ -166,7 +188,7 @@ export function withoutSystemFields(raw: Record<string, unknown>): Record<string
 export function toDocument(source: SourceContainer, raw: Record<string, unknown>): Record<string, unknown> | null {
   const type = typeOf(source.types, raw);
   const rules = type === undefined ? undefined : source.types.get(type);
-  if (!rules || isEmptied(raw)) return null;
+  if (!rules || source.marks?.isEmptied(raw)) return null;
   const doc = withoutSystemFields(raw);
   const current = rules.upcast ? rules.upcast(doc) : doc;
   return rules.deleted?.(current) ? null : current;

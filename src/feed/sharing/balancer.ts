@@ -1,5 +1,5 @@
 import type { Lease } from '../leases/lease.ts';
-import { DECISIONS, type Decision, type Need, type Sighting } from '../tenure/states.ts';
+import { DECISIONS, type Decision, type Need, type Sighting } from './decisions.ts';
 
 export interface Balance {
   readonly host: string;

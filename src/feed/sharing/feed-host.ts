@@ -1,20 +1,21 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { emit } from '../../base/diagnostics.ts';
-import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
+import { MillraceError, messageOf } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
-import type { Change } from '../reading/change.ts';
+import { processorStopped } from './processor-stopped.ts';
 import { type Lease, LeaseLost, LeaseStalled, type LeaseStore } from '../leases/lease.ts';
 import { RangeMemory } from '../tenure/range-memory.ts';
 import { LeaseSession } from '../tenure/lease-session.ts';
 import { intersection, lsnOf } from '../reading/position.ts';
 import type { SharedHistory } from '../leases/shared-history.ts';
-import { type ChangeSource, type FeedMode, RangeGone, type Start, anchor } from '../reading/source.ts';
-import type { Decision, Sighting, Terminal } from '../tenure/states.ts';
+import { type FeedMode, RangeGone, type Start, anchor } from '../reading/source.ts';
+import type { Terminal } from '../tenure/states.ts';
+import type { Decision, Sighting } from './decisions.ts';
 import { Sightings } from './sightings.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
-import { Halt, type Handle, type TakeForReading } from '../tenure/handle.ts';
-import { LEAVING_MS, Supervisor, type SupervisorStatus } from '../tenure/supervisor.ts';
+import { Halt } from '../tenure/handle.ts';
+import { LEAVING_MS, Supervisor, type SupervisorOptions, type SupervisorStatus } from '../tenure/supervisor.ts';
 import { until } from '../../base/until.ts';
 
 /** Milliseconds; those that .NET and Functions have too have their defaults. */
@@ -50,27 +51,21 @@ export const DEFAULT_TIMINGS: Timings = {
   stopMs: 30_000,
 };
 
-export interface FeedHostOptions {
-  /** The monitored container's name, for messages. */
-  readonly container: string;
+export interface FeedHostOptions extends Pick<
+  SupervisorOptions,
+  'container' | 'source' | 'handle' | 'start' | 'order' | 'budget'
+> {
   /** This host's name; a stable one goes on with its leases at once after a restart. */
   readonly host: string;
-  readonly source: ChangeSource;
   readonly leases: LeaseStore;
-  /** Where a range without a position begins. */
-  readonly start: Start;
   /** Default `latest-version`. */
   readonly mode?: FeedMode;
-  readonly handle: Handle;
-  /** Changes of equal value one after the other, others in parallel; absent: page after page. */
-  readonly order?: ((change: Change) => string) | undefined;
   /** Handlers at once on one range, with an `order`. Default 16. */
   readonly concurrency?: number | undefined;
   /** Most changes of a range that are read and not acknowledged, but for the last page. Default 10,000. */
   readonly mostUnacknowledged?: number | undefined;
   readonly manual?: boolean | undefined;
   readonly pageSize?: { readonly most: number; readonly targetMs: number } | undefined;
-  readonly budget?: TakeForReading | undefined;
   readonly minLeases?: number | undefined;
   readonly maxLeases?: number | undefined;
   readonly timings?: Partial<Timings>;
@@ -131,10 +126,7 @@ export class FeedHost {
    * @throws UsageError `processor-stopped`
    */
   start(): Promise<void> {
-    if (this.#stopping)
-      throw new UsageError('processor-stopped', 'A processor that was stopped can’t be started again', {
-        mend: 'Make a new one: it goes on with the leases of its name.',
-      });
+    if (this.#stopping) throw processorStopped('can’t be started again');
     return (this.#starting ??= this.#start());
   }
 
@@ -327,34 +319,25 @@ export class FeedHost {
   }
 
   #run(lease: Lease, acquiredAt: number, toSplit: boolean): void {
-    const { container, host, leases, source, handle, start, order, manual = false, budget } = this.#options;
-    const { concurrency = 16, mostUnacknowledged = 10_000 } = this.#options;
-    const { renewMs, expirationMs, checkpointMs, pollMs, stallMs, unacknowledgedMs } = this.#timings;
+    const { container, host, leases, order } = this.#options;
+    const { concurrency = 16, mostUnacknowledged = 10_000, manual = false } = this.#options;
     const clock = this.#clock;
-    const times = { renewMs, expirationMs, checkpointMs };
-    const session = new LeaseSession(lease, acquiredAt, { container, store: leases, clock, ...times });
+    const session = new LeaseSession(lease, acquiredAt, { ...this.#timings, container, store: leases, clock });
     const split = new AbortController();
     if (toSplit) split.abort();
     const supervisor = new Supervisor(
       session,
       {
-        container,
-        source,
-        handle,
-        start,
-        startedBefore: this.#startedBefore,
-        order,
+        ...this.#options,
+        ...this.#timings,
         concurrency,
         mostUnacknowledged,
         manual,
-        memory: this.#memoryOf(lease),
-        budget,
-        pollMs,
-        aloneAt: this.#sightings.aloneAt(lease, clock.monotonic()),
-        stallMs,
-        unacknowledgedMs,
-        storedFirst: checkpointMs === 0 && order === undefined && !manual,
         clock,
+        startedBefore: this.#startedBefore,
+        memory: this.#memoryOf(lease),
+        aloneAt: this.#sightings.aloneAt(lease, clock.monotonic()),
+        storedFirst: this.#timings.checkpointMs === 0 && order === undefined && !manual,
       },
       { stop: this.#stop.signal, split: split.signal },
     );

@@ -5,6 +5,8 @@
  */
 export interface Fence {
   readonly kind: 'lease' | 'host';
+  /** Whose changes these are: until another tenure comes, what this process wrote last of them is the last word. */
+  readonly tenure: object;
   readonly signal: AbortSignal;
   assert(): void;
 }

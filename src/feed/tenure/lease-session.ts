@@ -219,6 +219,7 @@ export class LeaseSession {
     const { clock } = this.#options;
     return {
       kind: 'lease',
+      tenure: this,
       signal: this.#ended.signal,
       assert: () => {
         this.#tick();

@@ -1,7 +1,7 @@
 import type { EventHubs } from '../../emulator/index.ts';
 import type { EventStep } from '../../definition/workload.ts';
 import type { Pipeline } from '../../definition/specs.ts';
-import type { Fence } from '../../feed/tenure/fence.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { EventHubSink } from '../../sinks/event-hub.ts';
 import type { HubClients } from '../../sinks/hub-clients.ts';
 
@@ -31,7 +31,7 @@ export function admitEvent({ hub, send }: EventStep, known: ReadonlySet<string>)
 
 /** Sends events to their hubs, each key in order; resolves when the hubs have them. */
 export async function sendEvents(steps: readonly EventStep[], hubs: HubClients, signal: AbortSignal): Promise<void> {
-  const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+  const fence = untilStopped(signal);
   for (const [hub, own] of Map.groupBy(steps, (step) => step.hub)) {
     const messages = own.map(({ send: { body, partitionKey, messageId } }) => ({
       partitionKey,

@@ -3,12 +3,13 @@ import { MillraceError } from '../../base/errors.ts';
 import { emit } from '../../base/diagnostics.ts';
 import { isObject } from '../../base/json.ts';
 import { Meter } from '../../cosmos/meter.ts';
+import { spendingOf } from '../../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { ViewControl } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
 import { sinkContainer } from '../../engine/runners.ts';
-import type { Fence } from '../../feed/tenure/fence.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type RawEvent, takeEvents } from '../../ingest/take.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
@@ -77,9 +78,9 @@ async function take(
   signal: AbortSignal,
 ) {
   const [{ model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const fence: Fence = { kind: 'host', signal, assert: () => signal.throwIfAborted() };
+  const fence = untilStopped(signal);
   await control.admitEvents(spec.name, fence);
-  const session = new CosmosSession(database, fence, new Meter());
+  const session = new CosmosSession(database, fence, new Meter(), spendingOf(database, 'live'));
   const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, session);
   const id = projectionId(spec);
   await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true, fence });

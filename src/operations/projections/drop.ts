@@ -10,7 +10,7 @@ import { type View, type ViewVersion, Views } from '../../engine/views/views.ts'
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { suggestion } from '../../base/near.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { openStaged } from './staged.ts';
+import { StagedHost } from '../../runtime/staged-host.ts';
 import type { Settings } from '../../base/settings.ts';
 
 export interface Dropped {
@@ -50,7 +50,7 @@ export async function drop(options: DropOptions): Promise<Dropped> {
     await views.change(name, (of) => (of.staged?.version === version ? { ...of, staged: null } : undefined));
     // Whoever still builds it loses its leases, and with them the right to write.
     if (spec) {
-      await using staged = await openStaged({ ...options, spec, purpose: id });
+      await using staged = await StagedHost.open({ ...options, spec, purpose: id });
       await staged.stop();
       await staged.removeLeases();
     }

@@ -9,7 +9,7 @@ import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type Staged, type View, Views } from '../../engine/views/views.ts';
 import { plural } from '../table.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from './rebuild.ts';
-import { openStaged } from './staged.ts';
+import { StagedHost } from '../../runtime/staged-host.ts';
 
 /** How long hosts hold the pages back, by their clocks, should nobody finish a promotion. */
 const FREEZE_MS = 300_000;
@@ -53,7 +53,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   if (done) return promoted(view, spec.name, 0);
   refuseHistory(spec, loaded.pipeline, 'caught up');
   if (!options.evenParked) await assertNothingNewParked(view, spec.name, new DeadLetters(services.state));
-  await using staged = await openStaged({ ...options, purpose: rebuildPurpose(spec) });
+  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec) });
   await staged.drained(signal);
 
   const frozenAt = systemClock.monotonic();

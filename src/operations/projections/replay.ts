@@ -1,7 +1,7 @@
 import { digest } from '../../base/json.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
-import { type StagedOptions, openStaged } from './staged.ts';
+import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
 
 export interface Replayed {
   readonly projection: string;
@@ -29,7 +29,7 @@ export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { spec, from, cold, signal, progress, loaded } = options;
   refuseHistory(spec, loaded.pipeline, 'replayed');
   const purpose = `${projectionId(spec)}.replay-${digest([from, spec.into]).slice(0, 8)}`;
-  await using staged = await openStaged({ ...options, purpose });
+  await using staged = await StagedHost.open({ ...options, purpose });
   const telling = setInterval(() => progress?.(staged.progress().changes), 250);
   try {
     await staged.drained(signal);

@@ -5,7 +5,7 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { type FitOptions, fitOf } from '../fit.ts';
 import { Guess } from '../guess.ts';
-import { type Located, Locators, placeId } from '../locator.ts';
+import { type Located, Locators, hasLeft, placeId } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { type Group, type Item, foldGroup } from './fold.ts';
@@ -53,7 +53,7 @@ export function aggregateRunner(
       },
       { concurrency: 128 },
     );
-    if (!spec.stable) await locators.prune(located, session);
+    if (!spec.stable) await locators.prune(located.filter(hasLeft), session);
   };
   return { id, order: 'document', sources: [spec.from], apply };
 }

@@ -7,7 +7,7 @@ import type { ColdRead } from '../archive/cold-read.ts';
 import { untilDone } from '../conflict.ts';
 import { type FitOptions, fitOf } from '../fit.ts';
 import { Guess } from '../guess.ts';
-import { Locators } from '../locator.ts';
+import { Locators, hasLeft } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';
 import type { SinkContainer } from '../sink-container.ts';
 import { type Refresh, refreshCopies } from './copy-fan-out.ts';
@@ -87,7 +87,7 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
     const again = await unconfirmed(joins, settled, staleJoins, session);
     const open = new Set(again);
     await locators.prune(
-      located.filter(({ change }) => !open.has(change)),
+      located.filter((one) => hasLeft(one) && !open.has(one.change)),
       session,
     );
     return again;

@@ -1,4 +1,4 @@
-import { MillraceError } from '../../base/errors.ts';
+import { MillraceError, messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
 import { type CopySpec, type Doc, projectionId } from '../../definition/specs.ts';
 import { sinkDocumentId } from '../../definition/sink-id.ts';
@@ -53,20 +53,21 @@ function assertIndependent(spec: CopySpec, sink: SinkContainer, doc: Doc, at: { 
   let alone;
   try {
     alone = whereabouts(spec, sink, spec.map(doc, Object.fromEntries(spec.joins.map(({ name }) => [name, null]))));
-  } catch {
-    throw dependent(spec);
+  } catch (error) {
+    throw dependent(spec, error);
   }
   if (digest(alone) !== digest(at)) throw dependent(spec);
 }
 
-const dependent = (spec: CopySpec): MillraceError =>
-  new MillraceError(
-    'place-depends-on-join',
-    `The id or partition key that ${projectionId(spec)} returns depends on a joined document`,
-    {
-      mend: 'Take id and partition key from the copied document alone.',
-    },
-  );
+/** `without`: what `map` threw where it was given no joined document. */
+function dependent(spec: CopySpec, without?: unknown): MillraceError {
+  const what = `The id or partition key that ${projectionId(spec)} returns depends on a joined document`;
+  const why = without === undefined ? '' : `: where that is missing, \`${messageOf(without)}\` is thrown`;
+  return new MillraceError('place-depends-on-join', `${what}${why}`, {
+    cause: without,
+    mend: 'Take id and partition key from the copied document alone, and let `map` take null for a joined one.',
+  });
+}
 
 /** The joins as they are remembered in the copy. */
 export const joinUses = (joins: Readonly<Record<string, JoinState>>): CopyOwn['joins'] =>

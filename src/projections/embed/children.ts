@@ -1,6 +1,6 @@
 import type { PatchOperation } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
-import { MillraceError, messageOf } from '../../base/errors.ts';
+import type { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { fullKey } from '../../cosmos/paths.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../definition/specs.ts';
@@ -8,6 +8,7 @@ import type { Key } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, withoutSystemFields } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
 import { refusalOf } from '../../sinks/size.ts';
+import { asRefusal } from '../runner.ts';
 import {
   type Guard,
   type Match,
@@ -76,7 +77,7 @@ export function attempt<T>(plan: () => T): T | MillraceError {
   try {
     return plan();
   } catch (cause) {
-    return cause instanceof MillraceError ? cause : new MillraceError('projection-threw', messageOf(cause), { cause });
+    return asRefusal(cause);
   }
 }
 

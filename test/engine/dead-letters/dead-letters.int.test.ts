@@ -131,6 +131,7 @@ describe('parking', () => {
     const lost = new Error('The lease is lost');
     const fence: Fence = {
       kind: 'lease',
+      tenure: {},
       signal: new AbortController().signal,
       assert: () => {
         if (durable >= 2) throw lost;

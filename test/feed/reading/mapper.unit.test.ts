@@ -65,6 +65,16 @@ describe('a change', () => {
     expect(toChange(source(rules), raw(), 1)).toMatchObject({ op: 'upsert' });
   });
 
+  it('is a deletion where its marks say so, as whoever read them was told', () => {
+    const marked = {
+      ...source(),
+      marks: { isEmptied: ({ cents }: Record<string, unknown>) => cents === 0, isRestored: () => false },
+    };
+    expect(toChange(marked, raw({ cents: 0 }), 1)).toMatchObject({ op: 'delete', doc: { cents: 0 } });
+    expect(toDocument(marked, raw({ cents: 0 }))).toBeNull();
+    expect(toChange(marked, raw(), 1)).toMatchObject({ op: 'upsert' });
+  });
+
   it('is upcast before the predicate looks at it', () => {
     const seen: unknown[] = [];
     const rules: TypeRules = {

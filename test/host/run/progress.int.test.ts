@@ -1,14 +1,15 @@
 // How far behind a host says it is: a number only where that is known.
 import { expect, it } from 'vitest';
 import { Views } from '../../../src/engine/views/views.ts';
-import type { App, ReadLease } from '../../../src/runtime/compose.ts';
+import type { LeaseStatus } from '../../../src/feed/sharing/feed-host.ts';
+import type { App } from '../../../src/runtime/processor-host.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from '../../../src/host/run/progress.ts';
 import { Meter } from '../../../src/cosmos/meter.ts';
 import { VERSIONS, live } from '../../operations/projections/versions.ts';
 import { openStage } from '../../support/stage.ts';
 
 const NOW = 10_000_000;
-const LEASE: ReadLease = {
+const LEASE: LeaseStatus = {
   id: 'P..0',
   range: { min: '', max: 'FF' },
   state: 'reading',
@@ -22,9 +23,9 @@ const LEASE: ReadLease = {
 const IDLE = { ...LEASE, state: 'idle', idleSince: 50_000, checkedAt: 99_000 } as const;
 
 /** A host of two projections, of which `days@1` reads orders alone; it is 100 s since the process began. */
-const hostWith = (orders: readonly ReadLease[], customers: readonly ReadLease[] = [IDLE], idle = false) => {
+const hostWith = (orders: readonly LeaseStatus[], customers: readonly LeaseStatus[] = [IDLE], idle = false) => {
   const stats = ['days@1', 'summaries@1'].map((id) => ({ id, changes: 5, parked: 0, idle, meter: new Meter() }));
-  const source = (container: string, leases: readonly ReadLease[], readers: readonly string[]) =>
+  const source = (container: string, leases: readonly LeaseStatus[], readers: readonly string[]) =>
     ({ container, mode: 'latest-version', leases, known: 1, readers, pollMs: 5_000, meter: new Meter() }) as const;
   const app: Pick<App, 'stats' | 'sources'> = {
     stats: () => stats,
@@ -37,7 +38,7 @@ const hostWith = (orders: readonly ReadLease[], customers: readonly ReadLease[] 
 };
 const lags = (rows: readonly ProjectionProgress[]) => rows.map(({ lag }) => lag);
 
-it.each<[string, readonly ReadLease[], readonly ReadLease[], readonly (number | null)[]]>([
+it.each<[string, readonly LeaseStatus[], readonly LeaseStatus[], readonly (number | null)[]]>([
   ['is read to its end', [IDLE], [IDLE], [0, 0]],
   ['has changes left: by the newest one handled', [LEASE], [IDLE], [22, 22]],
   [

@@ -81,7 +81,7 @@ describe('pausing', () => {
     let now = 0;
     const clock = { now: Date.now, monotonic: () => (now += 30_000), sleep: async () => undefined };
     const control = new ViewControl(new Views(stage.services.state, pipeline.name), pipeline.projections, { clock });
-    const fence: Fence = { kind: 'host', signal: new AbortController().signal, assert: () => undefined };
+    const fence: Fence = { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined };
     return ask(control, fence).then(
       () => 'goes on',
       (error: unknown) => messageOf(error),

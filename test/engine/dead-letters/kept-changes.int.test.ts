@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { MillraceError } from '../../src/base/errors.ts';
-import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
-import { orderOf } from '../../src/engine/dead-letters/letter-document.ts';
-import type { Change } from '../../src/feed/reading/change.ts';
-import { clientOf, emulate } from '../emulator/emulate.ts';
+import { MillraceError } from '../../../src/base/errors.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { orderOf } from '../../../src/engine/dead-letters/letter-document.ts';
+import type { Change } from '../../../src/feed/reading/change.ts';
+import { clientOf, emulate } from '../../emulator/emulate.ts';
 
 const P = 'out@1';
 const NOW = new Date(0);

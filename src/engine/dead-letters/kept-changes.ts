@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
-import { failureOf } from '../cosmos/failure.ts';
-import { withRetry } from '../cosmos/retry.ts';
-import type { Change } from '../feed/reading/change.ts';
-import { type LetterBodies, LetterBodyDamaged } from './dead-letters/letter-bodies.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import { type LetterBodies, LetterBodyDamaged } from './letter-bodies.ts';
 
 /** Where a letter's change is: in the letter, or, where it is larger, in documents beside it, or in a blob. */
 export interface Kept {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
-import { toChange } from '../../../src/feed/reading/mapper.ts';
-import { restoredMark } from '../../../src/feed/reading/restored.ts';
+import { MARKS } from '../../src/engine/runners.ts';
+import { toChange } from '../../src/feed/reading/mapper.ts';
+import { restoredMark } from '../../src/projections/archive/restored.ts';
 
-const source = { name: 'C', keyPaths: [['k']], types: new Map([['thing', {}]]) };
+const source = { name: 'C', keyPaths: [['k']], types: new Map([['thing', {}]]), marks: MARKS };
 const doc = { id: 'a', k: 'k', type: 'thing', n: 1 };
 const mark = restoredMark({ epoch: 1, lsn: 7, etag: '"7"' }, doc);
 const system = { _etag: '"9"', _lsn: 9, _ts: 1 };

@@ -1,5 +1,5 @@
 import { digest, isObject } from '../../base/json.ts';
-import type { Version } from './change.ts';
+import type { Version } from '../../feed/reading/change.ts';
 
 /** What a document that came back from the archive carries in `_mr.restored`, until it changes. */
 export interface RestoredMark {

@@ -5,6 +5,7 @@ import { Meter } from '../src/cosmos/meter.ts';
 import { Spending } from '../src/cosmos/spending.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { copyRunner } from '../src/projections/copy/copy-runner.ts';
+import { untilStopped } from '../src/feed/tenure/fences.ts';
 import { CosmosSession } from '../src/sinks/cosmos-session.ts';
 import { type Benchmark, atMost, plain } from './support/measure.ts';
 import { openStage } from './support/stage.ts';
@@ -38,8 +39,12 @@ export const b10: Benchmark = {
     const budget = new Budget(RU_PER_SECOND);
     const stop = new AbortController();
     const work = async (lane: 'live' | 'bulk', meter: Meter): Promise<void> => {
-      const fence = { kind: 'host', tenure: {}, signal: stop.signal, assert: () => undefined } as const;
-      const session = new CosmosSession(stage.database, fence, meter, new Spending(stage.database, budget, lane));
+      const session = new CosmosSession(
+        stage.database,
+        untilStopped(stop.signal),
+        meter,
+        new Spending(stage.database, budget, lane),
+      );
       for (let lsn = 1; !stop.signal.aborted; lsn++) {
         const changes = Array.from({ length: 10 }, (_, n) => changeOf(`${lane}-${lsn}-${n}`, lsn));
         await runner.apply(changes, session).catch((error: unknown) => {

@@ -111,7 +111,6 @@ export const b12: Benchmark = {
     const visible = new Map<string, number>();
     const host = await openHost({
       source,
-      keyPath: 'key',
       leases,
       timings: { pollMs: POLL_MS },
       handle: async (page, fence) => {

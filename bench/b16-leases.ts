@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CosmosClient, type Container } from '@azure/cosmos';
 import { startEmulator } from '../src/emulator/index.ts';
 import type { LeaseStatus, Timings } from '../src/feed/sharing/feed-host.ts';
-import { CHECKPOINT_MS } from '../src/runtime/compose.ts';
+import { CHECKPOINT_MS } from '../src/runtime/source-reading.ts';
 import { type Host, openHost } from './support/host.ts';
 import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
@@ -94,7 +94,7 @@ async function read(
   const prefix = randomUUID();
   const all: Host[] = [];
   for (let n = 0; n < hosts; n++) {
-    const options = { source, keyPath: 'key', leases, handle, pageSize, timings, prefix, name: `host-${n}` };
+    const options = { source, leases, handle, pageSize, timings, prefix, name: `host-${n}` };
     all.push(await openHost(options));
   }
   await Promise.all(all.map(({ processor }) => processor.start()));

@@ -3,7 +3,8 @@ import { FULL_RANGE } from '../src/cosmos/ranges.ts';
 import { Meter } from '../src/cosmos/meter.ts';
 import type { AggregateSpec, Doc } from '../src/definition/specs.ts';
 import type { Change } from '../src/feed/reading/change.ts';
-import { CosmosChangeSource } from '../src/feed/reading/source.ts';
+import { openSource } from '../src/feed/reading/open-source.ts';
+import { untilStopped } from '../src/feed/tenure/fences.ts';
 import { aggregateRunner } from '../src/projections/aggregate/aggregate-runner.ts';
 import type { Runner } from '../src/projections/runner.ts';
 import { CosmosSession } from '../src/sinks/cosmos-session.ts';
@@ -100,15 +101,11 @@ async function consume(
   stable: boolean,
 ): Promise<Tally> {
   const runner = runnerOf({ source, sink, state, stable });
-  const { resource } = await source.read();
   const map = { name: source.id, keyPaths: [['key']], types: new Map([['sale', {}]]) };
-  const feed = new CosmosChangeSource(source, resource?._rid ?? '', map, { epoch: 1, pageSize: 1_000 });
+  const { source: feed } = await openSource(source, { map, pageSize: 1_000 });
   const { signal } = new AbortController();
   const tally = new Tally();
-  const session = counting(
-    new CosmosSession(database, { kind: 'host', tenure: {}, signal, assert: () => undefined }, tally.meter),
-    tally,
-  );
+  const session = counting(new CosmosSession(database, untilStopped(signal), tally.meter), tally);
   for (let position = ''; ;) {
     const page = await feed.read(FULL_RANGE, position, signal);
     if (page.next === position) return tally;
@@ -129,11 +126,7 @@ async function consume(
 
 async function redeliver(database: Database, changes: readonly Change[], at: Place): Promise<void> {
   const { signal } = new AbortController();
-  const session = new CosmosSession(
-    database,
-    { kind: 'host', tenure: {}, signal, assert: () => undefined },
-    new Meter(),
-  );
+  const session = new CosmosSession(database, untilStopped(signal), new Meter());
   const runner = runnerOf(at);
   for (let first = 0; first < changes.length; first += 1_000)
     await runner.apply(changes.slice(first, first + 1_000), session);

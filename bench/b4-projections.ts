@@ -36,7 +36,6 @@ export const b4: Benchmark = {
       const engine = new Engine({ database: stage.database, runners, deadLetters: new DeadLetters(state) });
       const host = await openHost({
         source,
-        keyPath: 'key',
         leases,
         handle: async (page, fence) => void (await engine.consume(page, fence)),
       });

@@ -22,7 +22,7 @@ export const b5: Benchmark = {
         pages += 1;
         await delay(SINK_MS);
       };
-      const host = await openHost({ source, keyPath: 'key', leases, handle, pageSize: PAGE });
+      const host = await openHost({ source, leases, handle, pageSize: PAGE });
       const time = await seconds(async () => {
         await host.processor.start();
         await host.drained();

@@ -25,7 +25,6 @@ export const b6: Benchmark = {
       const last = new Map<string, number>();
       const host = await openHost({
         source,
-        keyPath: 'key',
         leases,
         concurrency,
         pageSize: KEYS,

@@ -13,7 +13,6 @@ process.on('message', (number: number) => answered.get(number)?.());
 const host = await openHost({
   source: database.container('Source'),
   leases: database.container('leases'),
-  keyPath: 'key',
   name,
   prefix,
   pageSize: 20,

@@ -20,7 +20,6 @@ export const b8: Benchmark = {
     const read = { changes: 0 };
     const host = await openHost({
       source,
-      keyPath: 'key',
       leases,
       order: ({ key }) => String(key[0]),
       handle: async (page) => {

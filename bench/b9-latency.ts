@@ -44,7 +44,6 @@ export const b9: Benchmark = {
     const text = 'x'.repeat(700);
     const host = await openHost({
       source,
-      keyPath: 'key',
       leases,
       timings: { pollMs: POLL_MS },
       handle: async (page, fence) => {

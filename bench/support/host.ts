@@ -5,12 +5,11 @@ import { Meter } from '../../src/cosmos/meter.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { FeedHost, type Timings } from '../../src/feed/sharing/feed-host.ts';
-import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
+import { openSource } from '../../src/feed/reading/open-source.ts';
 import type { Handle } from '../../src/feed/tenure/handle.ts';
 
 export interface HostOptions {
   readonly source: Container;
-  readonly keyPath: string;
   readonly leases: Container;
   readonly handle: Handle;
   readonly name?: string;
@@ -32,23 +31,12 @@ export interface Host {
 
 /** A host that reads all documents of a container from the beginning; not started yet. */
 export async function openHost(options: HostOptions): Promise<Host> {
-  const {
-    source,
-    keyPath,
-    leases,
-    handle,
-    name = 'bench',
-    prefix = randomUUID(),
-    pageSize = 1_000,
-    timings = {},
-  } = options;
-  const { resource } = await source.read();
+  const { source, leases, handle, name = 'bench', prefix = randomUUID(), pageSize = 1_000, timings = {} } = options;
   const meter = new Meter();
-  const map = { name: source.id, keyPaths: [[keyPath]] };
   const processor = new FeedHost({
     container: source.id,
     host: name,
-    source: new CosmosChangeSource(source, resource?._rid ?? '', map, { epoch: 1, meter, pageSize }),
+    source: (await openSource(source, { meter, pageSize })).source,
     leases: new CosmosLeaseStore({ monitored: source, leases, host: name, prefix }),
     start: 'beginning',
     handle,

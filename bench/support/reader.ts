@@ -4,7 +4,7 @@ import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { FeedHost } from '../../src/feed/sharing/feed-host.ts';
-import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
+import { openSource } from '../../src/feed/reading/open-source.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { drained } from './host.ts';
 
@@ -23,14 +23,13 @@ export interface Read {
 /** Reads a whole feed with the processor and the engine, leases and checkpoints included; resolves at its end. */
 export async function readAll(read: Read): Promise<Engine> {
   const { source, keyPath, type, leases, state, database, runners, checkpointMs = 0 } = read;
-  const { resource } = await source.read();
-  const rid = resource?._rid ?? '';
   const engine = new Engine({ database, runners, deadLetters: new DeadLetters(state) });
   const map = { name: source.id, keyPaths: [[keyPath]], types: new Map([[type, {}]]) };
+  const { source: feed, rid } = await openSource(source, { map });
   const processor = new FeedHost({
     container: source.id,
     host: 'bench',
-    source: new CosmosChangeSource(source, rid, map, { epoch: 1 }),
+    source: feed,
     leases: new CosmosLeaseStore({ monitored: source, leases, host: 'bench', prefix: `${randomUUID()}_${rid}` }),
     start: 'beginning',
     handle: async (page, fence) => {

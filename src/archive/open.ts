@@ -1,12 +1,12 @@
 import type { Container, Database } from '@azure/cosmos';
 import { UsageError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
-import { withRetry } from '../cosmos/retry.ts';
+import { physicalRanges } from '../cosmos/physical-ranges.ts';
+import { spendingOf } from '../cosmos/spending.ts';
 import type { ArchiveSpec, Pipeline } from '../definition/specs.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
-import { currentEpoch } from '../feed/reading/epochs.ts';
-import { CosmosChangeSource } from '../feed/reading/source.ts';
+import { openSource } from '../feed/reading/open-source.ts';
 import type { Model } from '../model/model.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { BlobStore } from './blob-store.ts';
@@ -89,14 +89,7 @@ async function openFeed(
   meter: Meter,
 ): Promise<SourceFeed> {
   const container = database.container(source.name);
-  const { resource } = await withRetry(() => container.read(), { reads: true });
-  const rid = (resource as { _rid?: string } | undefined)?._rid ?? '';
-  const epoch = await currentEpoch(state, source.name, rid);
-  return {
-    source: new CosmosChangeSource(container, rid, source, { epoch, meter }),
-    ranges: async () => {
-      const { resources } = await withRetry(() => container.readPartitionKeyRanges().fetchAll(), { reads: true });
-      return resources.map(({ minInclusive, maxExclusive }) => ({ min: minInclusive, max: maxExclusive }));
-    },
-  };
+  const budget = spendingOf(database)?.reading(source.name);
+  const opened = await openSource(container, { map: source, state, meter, budget });
+  return { source: opened.source, ranges: () => physicalRanges(container) };
 }

@@ -7,7 +7,7 @@ import { withRetry } from './retry.ts';
  * @throws what the SDK throws; `failureOf` reads it as `not-found` where it isn't there
  */
 export async function ridOf(of: Container | Database, signal?: AbortSignal): Promise<string> {
-  const read = (): Promise<{ readonly resource?: object | undefined }> => of.read();
+  const read = (): Promise<{ readonly resource?: { readonly _rid?: string } | undefined }> => of.read();
   const { resource } = await withRetry(read, { reads: true, ...(signal && { signal }) });
-  return (resource as { readonly _rid?: string } | undefined)?._rid ?? '';
+  return resource?._rid ?? '';
 }

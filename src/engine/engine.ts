@@ -8,7 +8,8 @@ import type { Fence } from '../feed/tenure/fence.ts';
 import type { Handle } from '../feed/tenure/handle.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
-import type { Spending } from '../cosmos/spending.ts';
+import type { Lane } from '../cosmos/budget.ts';
+import { spendingOf } from '../cosmos/spending.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
 import { applyOrdered } from './in-order.ts';
@@ -37,8 +38,8 @@ export interface EngineOptions {
   readonly deadLetters: DeadLetters;
   /** Which versions apply a page, and when it has to wait; without it all runners apply every page at once. */
   readonly control?: ViewControl;
-  /** The budget that its requests keep to; what a page left to do is bulk work. */
-  readonly spending?: Spending | undefined;
+  /** In which lane of the client's budget a page is applied; what it left to do is bulk work. Default: live. */
+  readonly lane?: Lane;
 }
 
 export interface ConsumeOptions {
@@ -103,9 +104,8 @@ export class Engine {
     for (const runner of this.#options.runners) {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
-      const { database, spending } = this.#options;
       const fence = whileFresh(systemClock.monotonic(), signal, { stale: resumeTooLong });
-      const outcome = await runner.resume(new CosmosSession(database, fence, stats.meter, spending?.in('bulk')));
+      const outcome = await runner.resume(new CosmosSession(this.#options.database, fence, stats.meter));
       await this.#park(runner, outcome.refusals, { fence });
       stats.parked += outcome.refusals.length;
       idle &&= outcome.idle;
@@ -117,8 +117,8 @@ export class Engine {
     const changes = wanted(runner, page.changes);
     const stats = this.#stats.get(runner.id);
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
-    const { database, deadLetters, spending } = this.#options;
-    const session = new CosmosSession(database, fence, stats.meter, spending);
+    const { database, deadLetters, lane = 'live' } = this.#options;
+    const session = new CosmosSession(database, fence, stats.meter, spendingOf(database, lane));
     const { applied, refusals, held } =
       runner.order === 'partitionKey'
         ? await applyOrdered(runner, changes, session, deadLetters)

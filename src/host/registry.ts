@@ -64,9 +64,9 @@ import { modelBuild } from '../operations/model/build.operation.ts';
 import { run } from './run/run.operation.ts';
 
 /** Every operation of this build. Those that start something live in host, the others in operations. */
-export const registry = new Registry([
+export const registry: Registry = new Registry([
   init,
-  dev,
+  dev(() => registry),
   run,
   plan,
   status,
@@ -114,7 +114,7 @@ export const registry = new Registry([
   archiveList,
   archiveVerify,
   archiveRestore,
-  jobsWork,
+  jobsWork(() => registry),
   jobsList,
   functionsStart,
   functionsList,

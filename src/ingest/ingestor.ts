@@ -3,6 +3,7 @@ import type { Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import { Meter } from '../cosmos/meter.ts';
+import { spendingOf } from '../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../definition/specs.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
@@ -77,7 +78,7 @@ export class Ingestor {
     // Creating a document twice is no harm, so whoever lost the partition may finish.
     const fence = untilStopped(signal);
     await control?.admitEvents(spec.name, fence);
-    const session = new CosmosSession(database, fence, this.stats.meter);
+    const session = new CosmosSession(database, fence, this.stats.meter, spendingOf(database, 'live'));
     const raw = events.map((event) => rawEvent(event, partition));
     const { refusals } = await takeEvents(spec, target, raw, session);
     await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true, fence });

@@ -1,15 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { LagEstimator } from '../feed/processor/estimator.ts';
-import type { LeaseStore } from '../feed/leases/lease.ts';
 import { readElsewhere } from '../feed/processor/whole-feed.ts';
-import type { SourceStatus } from './compose.ts';
+import type { SourceReading, SourceStatus } from './source-reading.ts';
 
-/** One source's feed, as this host reads it and as its leases are stored. */
-export interface DrainedFeed {
-  readonly status: () => SourceStatus;
-  readonly leases: LeaseStore;
-  readonly lags: LagEstimator;
-}
+type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator'>;
 
 export interface DrainOptions {
   /** Whether nothing was left to do after the pages, after having done it where something was. */
@@ -32,9 +25,9 @@ export async function untilDrained(
     const own = await untilOwnRead(feeds, idle, signal);
     if (own.every(({ known, leases }) => known > 0 && leases.length === known)) return;
     const found = await Promise.all(
-      feeds.map(async ({ leases, lags }, n) => {
+      feeds.map(async ({ leases, estimator }, n) => {
         const ours = own[n]?.leases ?? [];
-        const others = await readElsewhere(leases, lags, ours);
+        const others = await readElsewhere(leases, estimator, ours);
         return others && [...ours, ...others].map(({ id, position }) => `${id} ${position}`).toSorted();
       }),
     );

@@ -3,9 +3,9 @@ import { dirname, join, resolve } from 'node:path';
 import { type Settings, loadSettings, requireJobsUrl } from '../base/settings.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { LoadedPipeline, Services, Workspace } from './workspace.ts';
-import type { Pipeline } from '../definition/specs.ts';
 import { declaredPipeline, loadModel, loadPipeline } from './load-pipeline.ts';
 import { pipelineFolder } from './pipeline-folder.ts';
+import { openJobs } from './open-jobs.ts';
 import { type OpenServices, openServices } from './services.ts';
 
 export interface WorkspaceOptions {
@@ -48,7 +48,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
       return services;
     },
     jobs: () => {
-      jobs ??= openJobs();
+      jobs ??= openQueue();
       jobs.catch(() => (jobs = undefined));
       return jobs;
     },
@@ -59,16 +59,9 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
     },
   } satisfies Partial<Workspace>;
   const workspace = over(() => pipelineFolder(directory, pipeline));
-  const openJobs = async (): Promise<Jobs> => {
-    const url = requireJobsUrl(workspace.settings());
-    // Imported here and not above: BullMQ is large, and a cold start by a trigger has no use for it.
-    const { Jobs } = await import('../jobs/jobs.ts');
-    return Jobs.open(url, jobQueue((await workspace.pipeline()).pipeline));
-  };
+  const openQueue = async (): Promise<Jobs> =>
+    openJobs(requireJobsUrl(workspace.settings()), (await workspace.pipeline()).pipeline);
   return workspace;
 }
 
 const folderAt = (path: string): string => (statSync(path, { throwIfNoEntry: false })?.isFile() ? dirname(path) : path);
-
-/** One queue a pipeline. */
-export const jobQueue = ({ name }: Pick<Pipeline, 'name'>): string => `jobs-${name}`;

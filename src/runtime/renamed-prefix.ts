@@ -2,6 +2,7 @@ import type { Settings } from '../base/settings.ts';
 import { UsageError } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { ridOf } from '../cosmos/rid.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
@@ -31,8 +32,7 @@ export async function refuseRenamedPrefix(
 ): Promise<void> {
   const prefix = processorName(pipeline);
   if (startAnew === prefix) return;
-  const [home, containers] = await Promise.all([ifThere(() => database.read()), containersThere(database)]);
-  const homeRid = home?.resource?._rid;
+  const [homeRid, containers] = await Promise.all([ifThere(() => ridOf(database)), containersThere(database)]);
   if (homeRid === undefined) return;
   const named = (rid: string): string => leasePrefix('', cosmos.endpoint, homeRid, rid);
   const query = {

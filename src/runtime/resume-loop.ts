@@ -7,7 +7,7 @@ const PAUSE_MS = 1_000;
 const SHORT_MS = 20;
 
 /** Calls `Engine.resume` now and then, whether changes come or not: fan-outs go on, and those of lost hosts are found. */
-export class GoingOn {
+export class ResumeLoop {
   readonly #engine: Engine;
   readonly #ending = new AbortController();
   #running: Promise<void> = Promise.resolve();

@@ -1,5 +1,7 @@
-import type { Settings } from '../base/settings.ts';
+import type { CosmosClient } from '@azure/cosmos';
+import type { AccountSettings, Settings } from '../base/settings.ts';
 import { checkAccount, connect } from '../cosmos/connect.ts';
+import { limitSpending } from '../cosmos/spending.ts';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Services } from './workspace.ts';
 import { blobContainer } from './blob-container.ts';
@@ -15,12 +17,10 @@ export interface OpenServices extends Services {
  * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
  */
 export async function openServices(settings: Settings): Promise<OpenServices> {
-  const { cosmos: account, leases, preferredRegions, database, stateContainer } = settings;
-  const cosmos = await connect(account, preferredRegions);
-  await checkAccount(cosmos, account.endpoint);
+  const { cosmos: account, leases, database, stateContainer } = settings;
+  const cosmos = await openAccount(account, settings);
   const apart = leases.account.endpoint !== account.endpoint;
-  const leaseClient = apart ? await connect(leases.account, preferredRegions) : cosmos;
-  if (apart) await checkAccount(leaseClient, leases.account.endpoint, 'LEASES');
+  const leaseClient = apart ? await openAccount(leases.account, settings, 'LEASES') : cosmos;
   const main = cosmos.database(database);
   const leaseDatabase = apart || leases.database !== database ? leaseClient.database(leases.database) : main;
   let blobs: Promise<ContainerClient> | undefined;
@@ -39,4 +39,22 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
       if (apart) leaseClient.dispose();
     },
   };
+}
+
+/**
+ * Connects to one account and asks it once. What is read and written there keeps to the budget of this process.
+ * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
+ */
+export async function openAccount(
+  account: AccountSettings,
+  { preferredRegions, ruBudget }: Partial<Pick<Settings, 'preferredRegions' | 'ruBudget'>> = {},
+  setting?: string,
+): Promise<CosmosClient> {
+  const client = await connect(account, preferredRegions);
+  if (ruBudget !== undefined) limitSpending(client, ruBudget);
+  await checkAccount(client, account.endpoint, setting).catch((error: unknown) => {
+    client.dispose();
+    throw error;
+  });
+  return client;
 }

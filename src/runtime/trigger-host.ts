@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
-import { withRetry } from '../cosmos/retry.ts';
+import { spendingOf } from '../cosmos/spending.ts';
+import { ridOf } from '../cosmos/rid.ts';
 import { type Pipeline, projectionId } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
@@ -9,15 +10,12 @@ import { type SourceContainer, isWanted, toChange } from '../feed/reading/mapper
 import { currentEpoch, latestEpoch } from '../feed/reading/epochs.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Services } from './workspace.ts';
-import { Poison, type Runner } from '../projections/runner.ts';
 import { CosmosSession } from '../sinks/cosmos-session.ts';
-import { type DerivationOptions, derivation } from './derivation.ts';
+import { type EngineParts, READ_LAG_MS, openEngine } from './open-engine.ts';
 import { currentDocuments, mayBeRewritten } from './current-documents.ts';
 
-export interface TriggerOptions extends DerivationOptions {
+export interface TriggerOptions extends EngineParts {
   readonly clock?: Clock;
-  /** Projections that must not work, and why, by `name@version` (readiness.ts). */
-  readonly held?: ReadonlyMap<string, string>;
 }
 
 export interface Batch {
@@ -35,16 +33,10 @@ export type Consume = (batch: Batch) => Promise<{ applied: number; parked: numbe
  * Takes what a Cosmos DB trigger delivers to the engine: a page without a position, under a fence that can't fence,
  * since both belong to the host. Rejects for infrastructure alone, so that the host delivers the batch again.
  */
-export function triggerConsumer({
-  settings,
-  services,
-  loaded,
-  readLagMs = 5_000,
-  clock = systemClock,
-  held = new Map(),
-}: TriggerOptions): Consume {
-  const adapt = (runner: Runner): Runner => holdBack(runner, held.get(runner.id));
-  const { engine, deadLetters } = derivation({ settings, services, loaded, readLagMs, adapt });
+export function triggerConsumer(options: TriggerOptions): Consume {
+  const { services, loaded, readLagMs = READ_LAG_MS, clock = systemClock, held = new Map() } = options;
+  const { database } = services;
+  const { engine, deadLetters } = openEngine(options, 'live');
   const sources = sourceContainers(loaded.pipeline, loaded.model);
   const generations = new Map<string, Promise<Generation>>();
 
@@ -72,7 +64,7 @@ export function triggerConsumer({
     // A batch that the host tries again may be older than the write bound allows (R0), and rewritten dates aren't
     // what was written: both are read anew.
     const stale = new Set(wanted.filter((raw) => again || mayBeRewritten(raw)));
-    const session = new CosmosSession(services.database, fence, new Meter());
+    const session = new CosmosSession(database, fence, new Meter(), spendingOf(database, 'live'));
     const current = await currentDocuments(source, [...stale], session, { readLagMs, signal, clock });
     const changes = wanted
       .map((raw) => (stale.has(raw) ? current.get(raw) : raw))
@@ -81,22 +73,6 @@ export function triggerConsumer({
     // The parked index may have been changed by another instance since the last batch.
     deadLetters.refresh();
     return engine.consume({ changes, charge: 0, readAt }, fence);
-  };
-}
-
-/**
- * A projection that is held parks what it gets, so that the others go on and nothing of it is lost: once it may work
- * again a redrive applies the documents as they are then.
- */
-function holdBack(runner: Runner, why: string | undefined): Runner {
-  if (why === undefined) return runner;
-  return {
-    ...runner,
-    apply: async (changes) => {
-      const mend = 'Mend what is deployed (`millrace model apply --dry-run` shows it), then redrive its dead letters.';
-      const error = new MillraceError('projection-held', `${runner.id} is held: ${why}`, { mend });
-      throw new Poison(changes.map((change) => ({ change, error })));
-    },
   };
 }
 
@@ -119,7 +95,6 @@ interface Generation {
 }
 
 async function readGeneration({ database, state }: Services, container: string): Promise<Generation> {
-  const { resource } = await withRetry(() => database.container(container).read(), { reads: true });
-  const rid = resource?._rid ?? '';
+  const rid = await ridOf(database.container(container));
   return { rid, epoch: await currentEpoch(state, container, rid) };
 }

@@ -5,7 +5,7 @@ import { GIVE_DATA_ROLE, failureOf, kindOfStatus } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
 import { AmbiguousOutcome, type RetryOptions, withRetry } from '../cosmos/retry.ts';
 import { refusedAt } from '../cosmos/transact.ts';
-import type { Spending } from '../cosmos/spending.ts';
+import { type Spending, spendingOf } from '../cosmos/spending.ts';
 import type { Key } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { BulkLane } from './bulk-lane.ts';
@@ -22,8 +22,8 @@ export class CosmosSession implements SinkSession {
   readonly #lanes = new Map<string, BulkLane>();
   readonly #spending: Spending | undefined;
 
-  /** `spending`: a budget that its requests keep to; without one they go as fast as they are answered. */
-  constructor(database: Database, fence: Fence, meter: Meter, spending?: Spending) {
+  /** `spending`: the budget that its requests keep to. Default: the client's, if it has one, for bulk work. */
+  constructor(database: Database, fence: Fence, meter: Meter, spending = spendingOf(database)) {
     this.#database = database;
     this.fence = fence;
     this.#meter = meter;
@@ -73,7 +73,7 @@ export class CosmosSession implements SinkSession {
       return key ? everyPage(pages) : pages.fetchAll();
     };
     const answer = await withRetry(
-      () => (key ? this.#spend(container, key, ask, ({ requestCharge }) => requestCharge) : ask()),
+      () => this.#spend(container, key, ask, ({ requestCharge }) => requestCharge),
       this.#options(true),
     ).catch(explained(container, 'read'));
     this.#meter.count(answer.requestCharge);
@@ -125,7 +125,12 @@ export class CosmosSession implements SinkSession {
     return answer;
   }
 
-  #spend<T>(container: string, key: Key, call: () => Promise<T>, chargeOf: (answer: T) => number): Promise<T> {
+  #spend<T>(
+    container: string,
+    key: Key | undefined,
+    call: () => Promise<T>,
+    chargeOf: (answer: T) => number,
+  ): Promise<T> {
     if (!this.#spending) return call();
     // The wait may have been long.
     const inTime = (): Promise<T> => {

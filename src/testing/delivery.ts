@@ -7,7 +7,8 @@ import type { Engine } from '../engine/engine.ts';
 import type { Page } from '../feed/reading/change.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
-import { CosmosChangeSource } from '../feed/reading/source.ts';
+import { openSource } from '../feed/reading/open-source.ts';
+import type { ChangeSource } from '../feed/reading/source.ts';
 import { Dice } from './dice.ts';
 
 /** What may befall a delivery; each is what the change feed, a host or the service really does. */
@@ -33,7 +34,7 @@ const PAGE = 5;
  */
 export class Delivery {
   readonly #engine: Engine;
-  readonly #source: CosmosChangeSource;
+  readonly #source: ChangeSource;
   #dice = new Dice(1);
   #adversity: Adversity = {};
   /** Handed on so far, those of earlier steps included; and whether they have come back since the last step began. */
@@ -42,9 +43,13 @@ export class Delivery {
   readonly #positions: string[] = [''];
   #checkpoint = '';
 
-  constructor(engine: Engine, { database, rid, source }: { database: Database; rid: string; source: SourceContainer }) {
+  private constructor(engine: Engine, source: ChangeSource) {
     this.#engine = engine;
-    this.#source = new CosmosChangeSource(database.container(source.name), rid, source, { epoch: 1, pageSize: PAGE });
+    this.#source = source;
+  }
+
+  static async open(engine: Engine, database: Database, map: SourceContainer): Promise<Delivery> {
+    return new Delivery(engine, (await openSource(database.container(map.name), { map, pageSize: PAGE })).source);
   }
 
   /** What may befall it from now on. */

@@ -5,11 +5,11 @@ import { withRetry } from '../cosmos/retry.ts';
 import type { Doc } from '../definition/specs.ts';
 import { isEmptied } from '../definition/emptied.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
-import { Engine } from '../engine/engine.ts';
-import { runnersOf, sourceContainers } from '../engine/runners.ts';
+import { sourceContainers } from '../engine/runners.ts';
 import { formatVerification, verify } from '../operations/projections/verify.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { openEngine } from '../runtime/open-engine.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 import type { EventHubSink } from '../sinks/event-hub.ts';
 import { type Adversity, Delivery } from './delivery.ts';
@@ -96,26 +96,20 @@ export class Scenario {
 
   /** Writes and delivers until nothing is left to be delivered, and compares nothing. */
   async deliver(): Promise<void> {
-    const { services, prepare, lag } = this.#ground;
+    const { prepare, lag } = this.#ground;
     await prepare();
-    const deliveries = await this.#deliveries(new DeadLetters(services.state));
+    const deliveries = await this.#deliveries();
     await this.#step(this.#given, {}, deliveries);
     for (const { changes, adversity } of this.#steps) await this.#step(changes, adversity, deliveries);
     lag(false);
   }
 
-  async #deliveries(deadLetters: DeadLetters): Promise<Delivery[]> {
+  #deliveries(): Promise<Delivery[]> {
     const { loaded, services, lagMs, cold, hub } = this.#ground;
-    const { pipeline, model } = loaded;
-    const runners = runnersOf(pipeline, model, { stateContainer: services.state.id, readLagMs: lagMs, cold, hub });
-    const engine = new Engine({ database: services.database, runners, deadLetters });
-    const deliveries: Delivery[] = [];
-    for (const source of sourceContainers(pipeline, model).values()) {
-      const { resource } = await services.database.container(source.name).read();
-      const at = { database: services.database, rid: resource?._rid ?? '', source };
-      deliveries.push(new Delivery(engine, at));
-    }
-    return deliveries;
+    const parts = { settings: {}, services, loaded, readLagMs: lagMs, instead: { cold, hub } };
+    const { engine } = openEngine(parts, 'redrive');
+    const sources = sourceContainers(loaded.pipeline, loaded.model);
+    return Promise.all([...sources.values()].map((source) => Delivery.open(engine, services.database, source)));
   }
 
   async #step(changes: Documents, adversity: Adversity, deliveries: readonly Delivery[]): Promise<void> {

@@ -5,7 +5,7 @@ import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
 import { openHistory } from '../../src/archive/open.ts';
 import type { Doc } from '../../src/definition/specs.ts';
 import { visible } from '../../src/definition/recompute.ts';
-import { type App, compose } from '../../src/runtime/compose.ts';
+import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { cli } from '../cli/cli.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { millrace } from '../support/process.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Pipeline, ProjectionSpec } from '../../src/definition/specs.ts';
 import { Fingerprints } from '../../src/engine/fingerprints.ts';
-import { derivation } from '../../src/runtime/derivation.ts';
+import { openEngine } from '../../src/runtime/open-engine.ts';
 import { openStage } from '../support/stage.ts';
 
 test('a declaration that changed under its version is refused, the others go on, and taking it back lets it go on', async () => {
@@ -16,12 +16,15 @@ test('a declaration that changed under its version is refused, the others go on,
   const moved = altered((spec) => (spec === first ? { ...spec, into: { ...spec.into, type: 'elsewhere' } } : spec));
 
   const run = async (of: Pipeline): Promise<Record<string, { changes: number; parked: number }>> => {
-    const { engine } = derivation({
-      settings: stage.settings,
-      services: stage.services,
-      loaded: { ...stage.loaded, pipeline: of },
-      readLagMs: 0,
-    });
+    const { engine } = openEngine(
+      {
+        settings: stage.settings,
+        services: stage.services,
+        loaded: { ...stage.loaded, pipeline: of },
+        readLagMs: 0,
+      },
+      'live',
+    );
     const { container, type } = first.from;
     lsn += 1;
     const doc = { ...stage.loaded.model.containers.find(({ name }) => name === container)?.types[0]?.examples[0] };

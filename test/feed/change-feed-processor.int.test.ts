@@ -128,7 +128,7 @@ describe('alone', () => {
       expect(() => new ChangeFeedProcessor(all)).toThrow(message);
     }
     const nowhere = container.database.container('nowhere');
-    await expect(open({ source: nowhere }).processor.start()).rejects.toMatchObject({ code: 'source-missing' });
+    await expect(open({ source: nowhere }).processor.start()).rejects.toMatchObject({ code: 'container-missing' });
     await expect(open({ leases: nowhere }).processor.start()).rejects.toMatchObject({
       code: 'lease-container-missing',
     });

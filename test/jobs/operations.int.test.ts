@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { jobHandlers } from '../../src/host/run/jobs.ts';
 import { registry } from '../../src/host/registry.ts';
-import { derivation } from '../../src/runtime/derivation.ts';
+import { openEngine } from '../../src/runtime/open-engine.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import type { ReactSpec } from '../../src/definition/specs.ts';
 import { untilStopped } from '../../src/feed/tenure/fences.ts';
@@ -128,7 +128,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       };
       const loaded = { ...stage.loaded, pipeline: { ...stage.loaded.pipeline, effects: [react] } };
       const settings = workspace.settings();
-      const { engine } = derivation({ settings, services: stage.services, loaded, readLagMs: 0 });
+      const { engine } = openEngine({ settings, services: stage.services, loaded, readLagMs: 0 }, 'live');
       const change = { container: 'Orders', type: 'order', key: ['s1'], at: 0, op: 'upsert' } as const;
       const { resource } = await stage.container('Orders').item('o1', 's1').read<{ id: string; _etag: string }>();
       const version = { epoch: 1, lsn: 5, etag: resource?._etag ?? '' };

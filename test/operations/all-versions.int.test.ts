@@ -2,7 +2,7 @@
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Views } from '../../src/engine/views/views.ts';
-import { type App, compose } from '../../src/runtime/compose.ts';
+import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { promote } from '../../src/operations/projections/promote.ts';
 import { rebuild } from '../../src/operations/projections/rebuild.ts';
 import { replay } from '../../src/operations/projections/replay.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AggregateSpec, Doc, Pipeline } from '../../src/definition/specs.ts';
 import { recompute } from '../../src/definition/recompute.ts';
-import { type App, compose } from '../../src/runtime/compose.ts';
+import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { migrate } from '../../src/operations/containers/migrate.ts';
 import { sweep } from '../../src/operations/archive/sweep.ts';
 import { promote } from '../../src/operations/projections/promote.ts';

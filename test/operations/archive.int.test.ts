@@ -2,7 +2,7 @@ import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ArchiveVerification } from '../../src/archive/types.ts';
 import type { Doc } from '../../src/definition/specs.ts';
-import { compose } from '../../src/runtime/compose.ts';
+import { compose } from '../../src/runtime/processor-host.ts';
 import { cli } from '../cli/cli.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { COLD, type Stage, openStage } from '../support/stage.ts';

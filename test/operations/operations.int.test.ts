@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { compose } from '../../src/runtime/compose.ts';
+import { compose } from '../../src/runtime/processor-host.ts';
 import { cli } from '../cli/cli.ts';
 import { SHOP, type Stage, openStage } from '../support/stage.ts';
 

@@ -16,7 +16,7 @@ import { MillraceError } from '../../src/base/errors.ts';
 import { custom } from '../../src/projections/custom/custom-runner.ts';
 import { Poison } from '../../src/projections/runner.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
-import type { App } from '../../src/runtime/compose.ts';
+import type { App } from '../../src/runtime/processor-host.ts';
 import { live } from '../operations/projections/versions.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 

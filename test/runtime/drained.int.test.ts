@@ -1,6 +1,6 @@
 // When everything is read, as a host says it: whichever hosts read it.
 import { type TestContext, expect, it, vi } from 'vitest';
-import { type App, compose } from '../../src/runtime/compose.ts';
+import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
 const { signal } = new AbortController();

@@ -1,9 +1,5 @@
-import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { UsageError, abortReason } from '../../base/errors.ts';
-import { failureOf } from '../../cosmos/failure.ts';
-import { splitPath } from '../../cosmos/paths.ts';
-import { withRetry } from '../../cosmos/retry.ts';
 import { accountEndpoint } from '../reading/account.ts';
 import type { Change } from '../reading/change.ts';
 import { CosmosLeaseStore, leasePrefix } from '../leases/cosmos-lease-store.ts';
@@ -20,8 +16,10 @@ import {
   checkOptions,
 } from './processor-options.ts';
 import { Budget } from '../../cosmos/budget.ts';
-import { readsFrom } from '../../cosmos/spending.ts';
-import { CosmosChangeSource, type Start } from '../reading/source.ts';
+import { Spending } from '../../cosmos/spending.ts';
+import { processorStopped } from '../sharing/processor-stopped.ts';
+import { type OpenSource, openSource } from '../reading/open-source.ts';
+import type { Start } from '../reading/source.ts';
 import { until } from '../../base/until.ts';
 import { readElsewhere } from './whole-feed.ts';
 
@@ -77,12 +75,12 @@ export class ChangeFeedProcessor implements AsyncDisposable {
 
   /**
    * Begins; resolves when the leases are prepared and the first are taken. Where the signal is aborted, it stops.
-   * @throws UsageError `source-missing`, `lease-container-missing`, `multi-region-writes`, `continuation-foreign`,
+   * @throws UsageError `container-missing`, `lease-container-missing`, `multi-region-writes`, `continuation-foreign`,
    *   `processor-stopped`, `handler-module-invalid`
    */
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     signal?.throwIfAborted();
-    if (this.#stopping.signal.aborted) throw stopped('can’t be started again');
+    if (this.#stopping.signal.aborted) throw processorStopped('can’t be started again');
     const { host } = await (this.#opened ??= this.#open());
     signal?.addEventListener('abort', () => void this.stop(), { once: true });
     host.halted.catch(async (error: unknown) => {
@@ -102,7 +100,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#over.abort(stopped('reads nothing to its end'));
+    this.#over.abort(processorStopped('reads nothing to its end'));
     await this.#host?.stop();
     await this.#threads?.close();
     this.#closed.resolve();
@@ -157,18 +155,14 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     const { maxItems = 1_000, targetPageMs = 5_000, checkpoint = 'automatic' } = this.#options;
     const clock = this.#clock;
     const mode = this.#options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
-    const { rid, databaseRid, keyPaths } = await describe(monitored);
+    const opened = await openSource(monitored, { epoch, mode, pageSize: maxItems, excludedRegions, clock });
+    const { rid, source } = opened;
     await this.#threads?.open();
-    const leases = await this.#leaseStore(databaseRid, rid, mode);
+    const leases = await this.#leaseStore(opened);
     const host = new FeedHost({
       container: monitored.id,
       host: instance,
-      source: new CosmosChangeSource(
-        monitored,
-        rid,
-        { name: monitored.id, keyPaths },
-        { epoch, mode, pageSize: maxItems, excludedRegions, clock },
-      ),
+      source,
       leases,
       mode,
       start: startOf(this.#options.start ?? 'now', rid, monitored.id),
@@ -178,7 +172,10 @@ export class ChangeFeedProcessor implements AsyncDisposable {
       mostUnacknowledged: this.#options.maxUnacknowledged,
       manual: checkpoint === 'manual',
       pageSize: targetPageMs > 0 ? { most: maxItems, targetMs: targetPageMs } : undefined,
-      budget: ruPerSecond === undefined ? undefined : readsFrom(new Budget(ruPerSecond, clock), monitored.id),
+      budget:
+        ruPerSecond === undefined
+          ? undefined
+          : new Spending(monitored.database, new Budget(ruPerSecond, clock), 'live', clock).reading(monitored.id),
       minLeases: this.#options.minLeases,
       maxLeases: this.#options.maxLeases,
       clock,
@@ -195,7 +192,7 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     return { host, leases, lags };
   }
 
-  async #leaseStore(databaseRid: string, rid: string, mode: 'latest-version' | 'all-versions'): Promise<LeaseStore> {
+  async #leaseStore({ databaseRid, rid, mode }: OpenSource): Promise<LeaseStore> {
     const { source: monitored, leases, name, instance, accountEndpoint: given, clock } = this.#options;
     const endpoint = await accountEndpoint(monitored);
     if (!('items' in leases)) return leases;
@@ -203,11 +200,6 @@ export class ChangeFeedProcessor implements AsyncDisposable {
     return new CosmosLeaseStore({ monitored, leases, host: instance, prefix, mode, ...(clock && { clock }) });
   }
 }
-
-const stopped = (what: string): UsageError =>
-  new UsageError('processor-stopped', `A processor that was stopped ${what}`, {
-    mend: 'Make a new one: it goes on with the leases of its name.',
-  });
 
 /** To what was the end of its feed after a moment, monotonic. */
 const isRead = ({ idleSince, checkedAt }: LeaseStatus, since: number): boolean =>
@@ -218,27 +210,6 @@ const ORDERS: Readonly<Record<'page' | 'partition-key' | 'document', ((change: C
   'partition-key': ({ key }) => JSON.stringify(key),
   document: ({ key, id }) => JSON.stringify([key, id]),
 };
-
-/** What has to be known of a container before its feed is read. @throws UsageError `source-missing` */
-export async function describe(
-  container: Container,
-): Promise<{ rid: string; databaseRid: string; keyPaths: readonly (readonly string[])[] }> {
-  try {
-    const { resource } = await withRetry(() => container.read(), { reads: true });
-    const database = await withRetry(() => container.database.read(), { reads: true });
-    return {
-      rid: resource?._rid ?? '',
-      databaseRid: database.resource?._rid ?? '',
-      keyPaths: (resource?.partitionKey?.paths ?? []).map(splitPath),
-    };
-  } catch (error) {
-    if (failureOf(error).kind !== 'not-found') throw error;
-    throw new UsageError('source-missing', `The container ${container.id} does not exist in ${container.database.id}`, {
-      cause: error,
-      mend: 'Create it, or name another as the source.',
-    });
-  }
-}
 
 /** @throws UsageError `continuation-foreign`, `continuation-invalid` */
 export function startOf(start: StartOption, rid: string, container: string): Start {

@@ -1,13 +1,15 @@
 import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
-import { withRetry } from '../../cosmos/retry.ts';
+import { physicalRanges } from '../../cosmos/physical-ranges.ts';
+import { spendingOf } from '../../cosmos/spending.ts';
 import type { Change } from '../reading/change.ts';
 import { type RangePosition, intersection } from '../reading/position.ts';
 import { type StartOption } from './processor-options.ts';
-import { describe, startOf } from './change-feed-processor.ts';
+import { startOf } from './change-feed-processor.ts';
 import { until } from '../../base/until.ts';
-import { CosmosChangeSource, RangeGone, anchor } from '../reading/source.ts';
+import { openSource } from '../reading/open-source.ts';
+import { RangeGone, anchor } from '../reading/source.ts';
 
 export interface ReadChangesOptions {
   /** Default `beginning`; in all versions and deletes, `now`. */
@@ -44,7 +46,7 @@ interface Cursor {
 /**
  * Reads a container's changes without leases: for one reader, a script or a copy. Ranges take turns, each in its order;
  * splits and merges are followed. It keeps nothing: the caller stores the page's checkpoint.
- * @throws UsageError `source-missing`, `continuation-invalid`, `continuation-foreign`
+ * @throws UsageError `container-missing`, `continuation-invalid`, `continuation-foreign`
  */
 export async function* readChanges(
   container: Container,
@@ -53,9 +55,9 @@ export async function* readChanges(
   const { epoch = 1, follow = false, pollMs = 5_000, maxItems = 1_000, clock = systemClock } = options;
   const signal = options.signal ?? new AbortController().signal;
   const mode = options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
-  const { rid, keyPaths } = await describe(container);
+  const budget = spendingOf(container.database)?.reading(container.id);
+  const { rid, source } = await openSource(container, { epoch, mode, clock, budget });
   const start = startOf(options.from ?? (mode === 'all-versions' ? 'now' : 'beginning'), rid, container.id);
-  const source = new CosmosChangeSource(container, rid, { name: container.id, keyPaths }, { epoch, mode, clock });
   const cursors: Cursor[] = [];
   for (const range of await rangesOf(container, options.ranges)) {
     const position = start === 'beginning' ? '' : await anchor(source, range, start, undefined, signal);
@@ -90,8 +92,7 @@ export async function* readChanges(
 }
 
 async function rangesOf(container: Container, wanted: readonly FeedRange[] | undefined): Promise<FeedRange[]> {
-  const { resources } = await withRetry(() => container.readPartitionKeyRanges().fetchAll(), { reads: true });
-  const physical = resources.map(({ minInclusive, maxExclusive }) => ({ min: minInclusive, max: maxExclusive }));
+  const physical = await physicalRanges(container);
   if (!wanted) return physical;
   const parts = wanted.flatMap((one) => physical.map((range) => intersection(range, one)));
   return [...new Map(parts.filter((part) => part !== undefined).map((part) => [rangeId(part), part])).values()];

@@ -2,6 +2,7 @@ import { ChangeFeedMode, ChangeFeedStartFrom, type ChangeFeedPullModelIterator, 
 import { MillraceError } from '../../base/errors.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
+import type { Grant } from '../../cosmos/budget.ts';
 import type { Meter } from '../../cosmos/meter.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -63,6 +64,8 @@ export interface CosmosSourceOptions {
   /** Looks the epoch up again: whoever moved the leases back has raised it since. `known`: the one in use. */
   readonly latestEpoch?: (known: number) => Promise<number>;
   readonly meter?: Meter;
+  /** Gives leave to read a page, where whoever reads doesn't ask for it himself. */
+  readonly budget?: ((range: FeedRange, signal: AbortSignal) => Promise<Grant>) | undefined;
   readonly clock?: Clock;
   /** The feed was behind a position for so long that it can't be a lagging replica, milliseconds. Default 60,000. */
   readonly behindMs?: number;
@@ -118,16 +121,21 @@ export class CosmosChangeSource implements ChangeSource {
     signal: AbortSignal,
     most = this.#options.pageSize ?? 1_000,
   ): Promise<Page & { next: string }> {
-    const { meter, mode } = this.#options;
+    const { meter, mode, budget } = this.#options;
+    const grant = await budget?.(range, signal);
     const epoch = this.#epoch;
     const readAt = this.#clock.monotonic();
     const slot = this.#slot(range, from, most);
     const retry = { signal, reads: true, clock: this.#clock, ...(meter && { meter }) };
-    const response = await withRetry(() => slot.pull.readNext(), retry);
+    const response = await withRetry(() => slot.pull.readNext(), retry).catch((error: unknown) => {
+      grant?.settle(0);
+      throw error;
+    });
     const { headers } = response;
-    this.#assertSameContainer(headers);
     // The response's own figure is cut to an integer; the header isn't.
     const charge = Number(headers['x-ms-request-charge'] ?? response.requestCharge);
+    grant?.settle(charge);
+    this.#assertSameContainer(headers);
     meter?.count(charge);
     const next = this.#positionIn(range, response.continuationToken);
     this.#iterators.set(rangeId(range), { ...slot, at: next });

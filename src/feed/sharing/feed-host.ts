@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { emit } from '../../base/diagnostics.ts';
-import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
+import { MillraceError, messageOf } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
+import { processorStopped } from './processor-stopped.ts';
 import { type Lease, LeaseLost, LeaseStalled, type LeaseStore } from '../leases/lease.ts';
 import { RangeMemory } from '../tenure/range-memory.ts';
 import { LeaseSession } from '../tenure/lease-session.ts';
@@ -125,10 +126,7 @@ export class FeedHost {
    * @throws UsageError `processor-stopped`
    */
   start(): Promise<void> {
-    if (this.#stopping)
-      throw new UsageError('processor-stopped', 'A processor that was stopped can’t be started again', {
-        mend: 'Make a new one: it goes on with the leases of its name.',
-      });
+    if (this.#stopping) throw processorStopped('can’t be started again');
     return (this.#starting ??= this.#start());
   }
 

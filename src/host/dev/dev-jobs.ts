@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import { messageOf } from '../../base/errors.ts';
 import type { Working } from '../../jobs/jobs.ts';
+import type { Registry } from '../../operations/registry.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { startEmbeddedJobs } from './jobs-embedded.ts';
 import { jobHandlers } from '../run/jobs.ts';
-import { jobQueue } from '../../runtime/open-workspace.ts';
+import { openJobs } from '../../runtime/open-jobs.ts';
 
 export interface DevJobsOptions {
   /** Where jobs outlive the run; in memory without it. */
@@ -15,6 +16,8 @@ export interface DevJobsOptions {
   /** What the jobs work on: this run's servers. */
   readonly workspace: Workspace;
   readonly screen: Pick<Screen, 'line'>;
+  /** What they may be. */
+  readonly registry: () => Registry;
 }
 
 /** Background jobs of a development run. */
@@ -27,14 +30,12 @@ export interface DevJobs extends AsyncDisposable {
  * A datastore for jobs, PostgreSQL in WebAssembly, and a worker. Neither starts before somebody connects, or before there
  * are jobs of an earlier run: until then it is a port and nothing else.
  */
-export async function startDevJobs({ folder, workspace, screen }: DevJobsOptions): Promise<DevJobs> {
+export async function startDevJobs({ folder, workspace, screen, registry }: DevJobsOptions): Promise<DevJobs> {
   let starting: ReturnType<typeof start> | undefined;
   const start = async () => {
     const store = await startEmbeddedJobs(folder === undefined ? {} : { folder });
-    // Imported here and not above: most runs have no job.
-    const [{ Jobs }, { registry }] = await Promise.all([import('../../jobs/jobs.ts'), import('../registry.ts')]);
-    const jobs = await Jobs.open(store.url, jobQueue((await workspace.pipeline()).pipeline));
-    const working: Working = jobs.work(jobHandlers(registry, { ...workspace, jobs: async () => jobs }), {
+    const jobs = await openJobs(store.url, (await workspace.pipeline()).pipeline);
+    const working: Working = jobs.work(jobHandlers(registry(), { ...workspace, jobs: async () => jobs }), {
       concurrency: 2,
       onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; it will be tried again`),
       onFinished: ({ id, name, failure }) =>

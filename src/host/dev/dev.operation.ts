@@ -23,6 +23,7 @@ import { embeddedInput } from './embedded.ts';
 import { type Input, fileInput, workloadInput } from './input.ts';
 import { type Loaded, load } from './loader.ts';
 import { type PublishedCheck, checkPublished, formatPublished, isRight } from './published.ts';
+import type { Registry } from '../../operations/registry.ts';
 import { type Stage, openStage } from './stage.ts';
 import { withSweep } from './sweeps.ts';
 
@@ -59,34 +60,36 @@ export interface DevSummary {
   readonly seconds: number;
 }
 
-export const dev = defineOperation({
-  verb: 'dev',
-  summary: 'Run a pipeline on this machine: database, data and projections, with nothing to install',
-  examples: [
-    'millrace dev',
-    'millrace dev --example flights --once --json',
-    'millrace dev --example storefront --rate 200 --data .millrace/storefront',
-    'millrace dev --pipeline pipeline --input orders.jsonl --into Orders/order',
-  ],
-  effect: 'changes',
-  input,
-  run: async (options, context) => {
-    const started = performance.now();
-    const loaded =
-      options.example === undefined
-        ? await context.workspace.pipeline()
-        : await loadPipeline(exampleFolder(options.example));
-    const source = await inputOf(options, loaded);
-    await using stage = await openStage(options, context, loaded);
-    return {
-      // Whatever went wrong because the server was gone: that it is gone is what there is to know.
-      ...(await play(options, context, loaded, source, stage).finally(() => stage.ended?.throwIfAborted())),
-      seconds: Math.round((performance.now() - started) / 100) / 10,
-    };
-  },
-  format: formatSummary,
-  ok: ({ verification, published }) => (verification?.different ?? 0) === 0 && (published ?? []).every(isRight),
-});
+/** `registry`: what a run's background jobs may be. */
+export const dev = (registry: () => Registry) =>
+  defineOperation({
+    verb: 'dev',
+    summary: 'Run a pipeline on this machine: database, data and projections, with nothing to install',
+    examples: [
+      'millrace dev',
+      'millrace dev --example flights --once --json',
+      'millrace dev --example storefront --rate 200 --data .millrace/storefront',
+      'millrace dev --pipeline pipeline --input orders.jsonl --into Orders/order',
+    ],
+    effect: 'changes',
+    input,
+    run: async (options, context) => {
+      const started = performance.now();
+      const loaded =
+        options.example === undefined
+          ? await context.workspace.pipeline()
+          : await loadPipeline(exampleFolder(options.example));
+      const source = await inputOf(options, loaded);
+      await using stage = await openStage(options, context, loaded, registry);
+      return {
+        // Whatever went wrong because the server was gone: that it is gone is what there is to know.
+        ...(await play(options, context, loaded, source, stage).finally(() => stage.ended?.throwIfAborted())),
+        seconds: Math.round((performance.now() - started) / 100) / 10,
+      };
+    },
+    format: formatSummary,
+    ok: ({ verification, published }) => (verification?.different ?? 0) === 0 && (published ?? []).every(isRight),
+  });
 
 async function play(
   options: DevInput,

@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import type { Settings } from '../../base/settings.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Context } from '../../operations/operation.ts';
+import type { Registry } from '../../operations/registry.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { openServices } from '../../runtime/services.ts';
 import { exportLine } from './emulator/export-line.ts';
@@ -31,6 +32,7 @@ export async function openStage(
   options: StageInput,
   { workspace, screen }: Context,
   loaded: LoadedPipeline,
+  registry: () => Registry,
 ): Promise<Stage> {
   const { folder, pipeline } = loaded;
   if (options.account) {
@@ -79,6 +81,7 @@ export async function openStage(
     : await startDevJobs({
         folder: folderOf('jobs'),
         screen,
+        registry,
         workspace: {
           directory: workspace.directory,
           folder,

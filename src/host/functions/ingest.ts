@@ -3,6 +3,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { emit } from '../../base/diagnostics.ts';
 import { isObject } from '../../base/json.ts';
 import { Meter } from '../../cosmos/meter.ts';
+import { spendingOf } from '../../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { ViewControl } from '../../engine/views/view-control.ts';
@@ -79,7 +80,7 @@ async function take(
   const [{ model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const fence = untilStopped(signal);
   await control.admitEvents(spec.name, fence);
-  const session = new CosmosSession(database, fence, new Meter());
+  const session = new CosmosSession(database, fence, new Meter(), spendingOf(database, 'live'));
   const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, session);
   const id = projectionId(spec);
   await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true, fence });

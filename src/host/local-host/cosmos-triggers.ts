@@ -2,13 +2,12 @@ import { hostname } from 'node:os';
 import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
 import { type AccountSettings, loadSettings } from '../../base/settings.ts';
-import { checkAccount, connect } from '../../cosmos/connect.ts';
-import { failureOf } from '../../cosmos/failure.ts';
-import { splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { FeedHost } from '../../feed/sharing/feed-host.ts';
-import { CosmosChangeSource, type Start } from '../../feed/reading/source.ts';
+import { openSource } from '../../feed/reading/open-source.ts';
+import type { Start } from '../../feed/reading/source.ts';
+import { openAccount } from '../../runtime/services.ts';
 import type { FunctionMetadata, RetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';
 import { refuseShared } from './refuse-shared.ts';
@@ -148,38 +147,21 @@ export async function runCosmosTrigger(
   options: CosmosTriggersOptions,
 ): Promise<RunningTrigger> {
   const { account, database, container: name, leaseAccount } = trigger;
-  const client = await connect(account);
-  await checkAccount(client, account.endpoint);
-  const home = client.database(database);
-  const container = home.container(name);
-  const [{ resource: of }, { resource: source }] = await Promise.all([
-    withRetry(() => home.read(), { reads: true }),
-    withRetry(() => container.read(), { reads: true }),
-  ]).catch((error: unknown) => {
-    if (failureOf(error).kind !== 'not-found') throw error;
-    throw new UsageError(
-      'container-missing',
-      `There is no container ${name} in database ${database}, which ${trigger.name} reads`,
-      {
-        cause: error,
-        mend: 'Create what the model needs by `millrace model apply`.',
-      },
-    );
-  });
-  const leaseClient = leaseAccount.endpoint === account.endpoint ? client : await connect(leaseAccount);
+  const client = await openAccount(account);
+  const monitored = client.database(database).container(name);
+  const { rid, databaseRid, source } = await openSource(monitored, { pageSize: trigger.maxItems });
+  const leaseClient = leaseAccount.endpoint === account.endpoint ? client : await openAccount(leaseAccount);
   const leases = leaseClient.database(trigger.leaseDatabase).container(trigger.leaseContainer);
   if (trigger.createLeases) await createLeases(leases);
-  const rid = source?._rid ?? '';
-  const keyPaths = (source?.partitionKey?.paths ?? []).map((path) => [...splitPath(path)]);
   const host = new FeedHost({
     container: name,
     host: `local-${hostname()}`,
-    source: new CosmosChangeSource(container, rid, { name, keyPaths }, { epoch: 1, pageSize: trigger.maxItems }),
+    source,
     leases: new CosmosLeaseStore({
-      monitored: container,
+      monitored,
       leases,
       host: `local-${hostname()}`,
-      prefix: leasePrefix(trigger.prefix, account.endpoint, of?._rid ?? '', rid),
+      prefix: leasePrefix(trigger.prefix, account.endpoint, databaseRid, rid),
     }),
     start: trigger.start,
     timings: { pollMs: trigger.pollMs },

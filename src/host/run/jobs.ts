@@ -48,42 +48,41 @@ function settledByOthers(error: unknown): readonly Redriven[] {
   throw error;
 }
 
-export const jobsWork = defineOperation({
-  noun: 'jobs',
-  verb: 'work',
-  summary:
-    'Work on background jobs: rebuilds, replays, redrives, reactions to be tried again, whatever was left to the workers',
-  examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
-  effect: 'changes',
-  input: z.object({
-    concurrency: z.int().min(1).max(64).default(2).describe('jobs at once'),
-    within: z.number().positive().optional().describe('end when nothing waits, or after this many seconds'),
-  }),
-  plan: async (_, { workspace }) => ({ steps: (await waiting(await workspace.jobs())).map(sayJob), ru: 0 }),
-  run: async ({ concurrency, within }, { workspace, signal, screen }) => {
-    // Not above: the registry holds this operation.
-    const { registry } = await import('../registry.ts');
-    const jobs = await workspace.jobs();
-    let done = 0;
-    const options: WorkOptions = {
-      concurrency,
-      onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; it will be tried again`),
-      onFinished: ({ id, name, failure }) => {
-        done += 1;
-        screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`);
-      },
-    };
-    if (within !== undefined)
-      await jobs.drain(jobHandlers(registry, workspace), { withinMs: within * 1_000, signal }, options);
-    else {
-      const working = jobs.work(jobHandlers(registry, workspace), options);
-      await untilAborted(signal);
-      await working.stop();
-    }
-    return { done, left: (await jobs.counts()).waiting };
-  },
-  format: ({ done, left }) => `${plural(done, 'job')} ended; ${left.toLocaleString('en-US')} left.`,
-});
+export const jobsWork = (registry: () => Registry) =>
+  defineOperation({
+    noun: 'jobs',
+    verb: 'work',
+    summary:
+      'Work on background jobs: rebuilds, replays, redrives, reactions to be tried again, whatever was left to the workers',
+    examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
+    effect: 'changes',
+    input: z.object({
+      concurrency: z.int().min(1).max(64).default(2).describe('jobs at once'),
+      within: z.number().positive().optional().describe('end when nothing waits, or after this many seconds'),
+    }),
+    plan: async (_, { workspace }) => ({ steps: (await waiting(await workspace.jobs())).map(sayJob), ru: 0 }),
+    run: async ({ concurrency, within }, { workspace, signal, screen }) => {
+      const jobs = await workspace.jobs();
+      let done = 0;
+      const options: WorkOptions = {
+        concurrency,
+        onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; it will be tried again`),
+        onFinished: ({ id, name, failure }) => {
+          done += 1;
+          screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`);
+        },
+      };
+      if (within !== undefined)
+        await jobs.drain(jobHandlers(registry(), workspace), { withinMs: within * 1_000, signal }, options);
+      else {
+        const working = jobs.work(jobHandlers(registry(), workspace), options);
+        await untilAborted(signal);
+        await working.stop();
+      }
+      return { done, left: (await jobs.counts()).waiting };
+    },
+    format: ({ done, left }) => `${plural(done, 'job')} ended; ${left.toLocaleString('en-US')} left.`,
+  });
 
 const waiting = async (jobs: Jobs): Promise<JobRow[]> => (await jobs.list()).filter(({ state }) => state === 'waiting');
 const sayJob = ({ id, name, payload }: JobRow): string => `work on job ${id}: ${name} ${JSON.stringify(payload)}`;

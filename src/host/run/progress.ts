@@ -1,6 +1,7 @@
 import { plural, table } from '../../operations/table.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
-import type { App, SourceStatus } from '../../runtime/compose.ts';
+import type { App } from '../../runtime/processor-host.ts';
+import type { SourceStatus } from '../../runtime/source-reading.ts';
 
 export interface ProjectionProgress {
   readonly projection: string;

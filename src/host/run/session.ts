@@ -5,10 +5,9 @@ import type { Timings } from '../../feed/sharing/feed-host.ts';
 import { startTelemetry } from '../../feed/processor/telemetry.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { type App, compose } from '../../runtime/compose.ts';
+import { type App, compose } from '../../runtime/processor-host.ts';
 import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
-import { ownLags } from './own-lags.ts';
 import { startStatusWriter } from './status-writer.ts';
 import { watchTroubles } from './watch.ts';
 
@@ -37,7 +36,7 @@ export async function runSession(
   const show = (rows: readonly ProjectionProgress[]): void =>
     screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
   const endWatch = watchTroubles((line) => screen.line(line));
-  const endTelemetry = startTelemetry({ lags: ownLags(app, composition.services.database) });
+  const endTelemetry = startTelemetry({ lags: () => app.lags() });
   const projections = app.stats().map(({ id }) => id);
   const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
   const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);

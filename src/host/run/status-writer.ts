@@ -3,7 +3,7 @@ import { MillraceError, messageOf } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type HostStatus, STATUS_KEY, STATUS_TTL } from '../../operations/host-status.ts';
 import type { Services } from '../../runtime/workspace.ts';
-import type { App } from '../../runtime/compose.ts';
+import type { App } from '../../runtime/processor-host.ts';
 import { progressOf } from './progress.ts';
 
 export interface StatusWriterOptions {

@@ -2,20 +2,15 @@ import { z } from 'zod';
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, SweepResult } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
-import type { Settings } from '../../base/settings.ts';
 import { parseDate } from '../../definition/date.ts';
-import type { Pipeline } from '../../definition/specs.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
 import { gateOf, openArchives } from './open.ts';
 
-export interface Sweeping {
-  readonly settings: Settings;
-  readonly services: Services;
-  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+export interface Sweeping extends Parts {
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'draw' | 'line'>;
   /** One archive by its name; all of them if absent. */
@@ -30,20 +25,19 @@ export async function sweep(options: Sweeping): Promise<SweepResult[]> {
   const { services, loaded, signal, screen, only, now = Date.now(), dryRun = false } = options;
   const results: SweepResult[] = [];
   for (const archive of await openArchives(loaded, services, { only, signal, screen }))
-    results.push(await sweepOne(archive, loaded.pipeline, { ...options, now, dryRun }));
+    results.push(await sweepOne(archive, { ...options, now, dryRun }));
   return results;
 }
 
 async function sweepOne(
   archive: Archive,
-  pipeline: Pipeline,
-  { screen, now, dryRun, ...rest }: Sweeping & { readonly now: number; readonly dryRun: boolean },
+  { screen, now, dryRun, signal, ...parts }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
-  const gate = await gateOf(archive, pipeline, rest);
+  const gate = await gateOf(archive, parts, signal);
   return sweepArchive(archive, {
     now,
     gate,
-    signal: rest.signal,
+    signal,
     dryRun,
     progress: ({ projection, read, archived, removed }) =>
       screen.draw([

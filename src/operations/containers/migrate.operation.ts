@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { type Settings, loadSettings, resourceName } from '../../base/settings.ts';
-import { checkAccount, connect } from '../../cosmos/connect.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { openAccount } from '../../runtime/services.ts';
 import { readWriters } from '../../shards/write-gate.ts';
 import { audited } from '../audit/record.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
@@ -42,9 +42,15 @@ async function withContainers<R>(
   const source = services.database.container(name);
   const elsewhere: Settings | undefined =
     intoEnv === undefined ? undefined : loadSettings({ env: intoEnv, directory: workspace.directory, processEnv: {} });
-  const client = elsewhere ? await connect(elsewhere.cosmos, elsewhere.preferredRegions) : services.cosmos;
+  const ruBudget = elsewhere?.ruBudget ?? workspace.settings().ruBudget;
+  const client = elsewhere
+    ? await openAccount(
+        elsewhere.cosmos,
+        { ...elsewhere, ...(ruBudget !== undefined && { ruBudget }) },
+        `COSMOS of millrace.${intoEnv}.env`,
+      )
+    : services.cosmos;
   try {
-    if (elsewhere) await checkAccount(client, elsewhere.cosmos.endpoint, `COSMOS of millrace.${intoEnv}.env`);
     const target = client.database(intoDatabase ?? elsewhere?.database ?? services.database.id).container(into);
     for (const container of [source, target]) {
       await withRetry(() => container.read(), { reads: true }).catch(async (error: unknown) => {

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError, UsageError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { splitPath } from '../../cosmos/paths.ts';
+import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import {
@@ -18,7 +19,7 @@ import { currentEpoch } from '../../feed/reading/epochs.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
-import { CosmosChangeSource } from '../../feed/reading/source.ts';
+import { openSource } from '../../feed/reading/open-source.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
 import { Nearing } from './nearing.ts';
@@ -95,11 +96,12 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   });
   const meter = new Meter();
   const session = new CosmosSession(into.database, untilStopped(signal), meter);
+  const reading = new CosmosSession(from.database, untilStopped(signal), new Meter());
   const exists: Exists = async ({ pk, id }) => {
     // A lagging replica may still show what is gone; it is asked again once the lag has passed.
     for (const settled of [false, true]) {
-      const { resource } = await withRetry(() => from.item(id, [...pk] as never).read(), { reads: true, signal });
-      if (!resource) return false;
+      const [found] = await reading.read(from.id, pk, [id]);
+      if (!found) return false;
       if (!settled) await systemClock.sleep(readLagMs, signal);
     }
     return true;
@@ -213,7 +215,7 @@ async function changeOver(
     await untilStoppedWriting(work, closing.generation);
     // Twice: the second looks where the first looked before the last write became visible.
     for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total, { endOrThrow })) === 0 ? quiet + 1 : 0;
-    if (!(await sameCount({ source: from, target: into }))) {
+    if (!(await sameCount({ source: from, target: into, signal }))) {
       const found = await reconcile({
         ...work,
         from: left,
@@ -228,7 +230,7 @@ async function changeOver(
     if (!rollback) {
       await raiseEpoch(work);
       // Whatever is written to the target from here on is what a way back has to bring along.
-      record.reverse = await positionsNow(target, right.rid, signal);
+      record.reverse = await positionsNow(target, signal);
       await migrations.save(record);
     }
     endOrThrow();
@@ -293,14 +295,13 @@ async function raiseEpoch({ state, from, left, into, right }: Work): Promise<voi
   await withRetry(() => state.items.upsert(document), { reads: true });
 }
 
-async function positionsNow(container: Container, rid: string, signal: AbortSignal): Promise<RangePosition[]> {
-  const feed = new CosmosChangeSource(container, rid, { name: container.id, keyPaths: [] }, { epoch: 0 });
-  const { resources } = await withRetry(() => container.readPartitionKeyRanges().fetchAll(), { reads: true, signal });
+async function positionsNow(container: Container, signal: AbortSignal): Promise<RangePosition[]> {
+  const { source } = await openSource(container);
   return Promise.all(
-    resources.map(async ({ minInclusive: min, maxExclusive: max }) => {
-      const range = { min, max };
-      return { range, position: await feed.resolve(range, 'now', signal) };
-    }),
+    (await physicalRanges(container, signal)).map(async (range) => ({
+      range,
+      position: await source.resolve(range, 'now', signal),
+    })),
   );
 }
 

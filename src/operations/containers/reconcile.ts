@@ -1,6 +1,5 @@
 import pMap from 'p-map';
 import { canonical } from '../../base/json.ts';
-import { withRetry } from '../../cosmos/retry.ts';
 import type { Container } from '@azure/cosmos';
 import { fullKey } from '../../cosmos/paths.ts';
 import type { SinkSession } from '../../sinks/session.ts';
@@ -31,10 +30,15 @@ export interface ReconcileOptions {
 }
 
 /** Whether both sides have as many documents: where each of the source is in the target, then none is there too many. */
-export async function sameCount({ source, target }: Pick<ReconcileOptions, 'source' | 'target'>): Promise<boolean> {
-  const count = async (container: Container): Promise<number | undefined> =>
-    (await withRetry(() => container.items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll(), { reads: true }))
-      .resources[0];
+export async function sameCount({
+  source,
+  target,
+  signal,
+}: Pick<ReconcileOptions, 'source' | 'target' | 'signal'>): Promise<boolean> {
+  const count = async (container: Container): Promise<number | undefined> => {
+    for await (const found of fetchAll<number>(container, 'SELECT VALUE COUNT(1) FROM c', signal)) return found;
+    return undefined;
+  };
   const [left, right] = await Promise.all([count(source), count(target)]);
   return left === right;
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { untilStopped } from '../../feed/tenure/fences.ts';
-import type { Settings } from '../../base/settings.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { type IngestSpec, projectionId } from '../../definition/specs.ts';
 import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
@@ -13,15 +12,12 @@ import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { defineOperation } from '../operation.ts';
-import { coldReadOf, engineOf } from '../projections/engine-of.ts';
+import { openEngine } from '../../runtime/open-engine.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
 import { plural, table } from '../table.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type LetterSelection, selectLetters, selectionInput } from './select.ts';
 
-export interface RedriveOptions extends LetterSelection {
-  readonly settings: Settings;
-  readonly services: Services;
-  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+export interface RedriveOptions extends LetterSelection, Parts {
   readonly signal: AbortSignal;
   /** How old a read may be, milliseconds (A3). Default 5,000. */
   readonly readLagMs?: number;
@@ -34,10 +30,9 @@ const AT_ONCE = 100;
 /** Tries parked changes again; those that are refused again stay parked. */
 export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   const { services, loaded, signal, readLagMs = 5_000, progress } = options;
-  const parts = { ...options, readLagMs };
   const here = { services: async () => services, pipeline: async () => loaded };
   const letters = (await selectLetters(here, options)).filter(({ waits }) => !waits);
-  const engine = engineOf(parts);
+  const { engine, cold } = openEngine(options, 'redrive');
   const known = new Set(engine.stats.map(({ id }) => id));
   const ingests = new Map<string, IngestSpec>(loaded.pipeline.ingests.map((spec) => [projectionId(spec), spec]));
   const results: Redriven[] = [];
@@ -66,7 +61,7 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
           deadLetters: new DeadLetters(services.state, letterBodies(services)),
           sources: sourceContainers(loaded.pipeline, loaded.model),
           session: new CosmosSession(services.database, fence(), new Meter()),
-          cold: coldReadOf(parts),
+          cold,
           readLagMs,
           signal,
           fence,

@@ -2,7 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
+import { ridOf } from '../../cosmos/rid.ts';
 import { feedModeOf } from '../../definition/all-versions.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
 import type { Pipeline } from '../../definition/specs.ts';
@@ -22,7 +22,6 @@ import { processorName } from '../../runtime/processor-name.ts';
 export interface Monitored {
   readonly container: Container;
   readonly rid: string;
-  readonly keyPaths: readonly KeyPath[];
   readonly partitions: Partitions;
 }
 
@@ -88,25 +87,22 @@ export async function openLeases({ workspace, signal }: Pick<Context, 'workspace
   const pipeline = await pipelineIfAny(workspace);
   const leases = await LeaseContainer.open(services.leases);
   const endpoint = workspace.settings().cosmos.endpoint;
-  const home = await withRetry(() => database.read(), { reads: true, signal }).catch((error: unknown) => {
+  const rid = await ridOf(database, signal).catch((error: unknown) => {
     throw orContainerMissing(error, services.leases);
   });
-  const rid = home.resource?._rid ?? '';
   const definitions = await withRetry(() => database.containers.readAll().fetchAll(), { reads: true, signal });
   const known = definitions.resources.map((definition) => ({
     name: definition.id,
     rid: (definition as { _rid?: string })._rid ?? '',
-    keyPaths: (definition.partitionKey?.paths ?? []).map(splitPath),
   }));
   const namedPrefix = (processor: string, container: string): string =>
     leasePrefix(processor, endpoint, database.id, container);
 
   const opened = new Map<string, Promise<Monitored>>();
-  const open = ({ name, rid: of, keyPaths }: (typeof known)[number]): Promise<Monitored> => {
+  const open = ({ name, rid: of }: (typeof known)[number]): Promise<Monitored> => {
     const container = database.container(name);
     const found =
-      opened.get(name) ??
-      Partitions.read(container).then((partitions) => ({ container, rid: of, keyPaths, partitions }));
+      opened.get(name) ?? Partitions.read(container).then((partitions) => ({ container, rid: of, partitions }));
     opened.set(name, found);
     return found;
   };

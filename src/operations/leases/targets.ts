@@ -4,7 +4,7 @@ import { parseDate } from '../../definition/date.ts';
 import { LagEstimator } from '../../feed/processor/estimator.ts';
 import { ownContent } from '../../feed/leases/lease-document.ts';
 import { intersection, lsnOf, positionAt, positionIn } from '../../feed/reading/position.ts';
-import { CosmosChangeSource } from '../../feed/reading/source.ts';
+import { openSource } from '../../feed/reading/open-source.ts';
 import { assertCheckpointName, readCheckpoint } from '../checkpoints/store.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { type LeaseGroup, type Monitored, type StoredLease, monitoredOf } from './groups.ts';
@@ -142,12 +142,12 @@ export function rangeOf(lease: StoredLease): FeedRange {
 
 /** Just before the first change since a time; of a range that is several partitions by now, the lowest of theirs. */
 export async function positionAtTime(
-  { container, rid, keyPaths, partitions }: Monitored,
+  { container, partitions }: Monitored,
   range: FeedRange,
   at: Date,
   signal: AbortSignal,
 ): Promise<string> {
-  const source = new CosmosChangeSource(container, rid, { name: container.id, keyPaths }, { epoch: 0 });
+  const { source } = await openSource(container);
   let lowest: string | undefined;
   for (const of of partitions.ranges) {
     const slice = intersection(of, range);

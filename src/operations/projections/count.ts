@@ -1,21 +1,21 @@
-import { withRetry } from '../../cosmos/retry.ts';
+import { physicalRanges } from '../../cosmos/physical-ranges.ts';
+import { spendingOf } from '../../cosmos/spending.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
-import { CosmosChangeSource, anchor } from '../../feed/reading/source.ts';
+import { openSource } from '../../feed/reading/open-source.ts';
+import { anchor } from '../../feed/reading/source.ts';
 import type { ReplayOptions } from './replay.ts';
-import { sourcesFor } from './staged.ts';
+import { sourcesFor } from '../../runtime/history-pages.ts';
 
 /** How many changes a replay would apply: reads the feeds as it would, and does nothing with them. */
 export async function countChanges(options: ReplayOptions): Promise<{ changes: number }> {
   const { services, startOf = () => 'beginning' as const, signal } = options;
   let changes = 0;
-  for (const source of sourcesFor(options).values()) {
+  for (const source of sourcesFor(options.loaded, options.spec).values()) {
     const container = services.database.container(source.name);
-    const rid = (await withRetry(() => container.read(), { reads: true, signal })).resource?._rid ?? '';
-    const feed = new CosmosChangeSource(container, rid, source, { epoch: 0 });
+    const budget = spendingOf(services.database)?.reading(source.name);
+    const { rid, source: feed } = await openSource(container, { map: source, epoch: 0, budget });
     const start = startOf(source.name, rid);
-    const { resources } = await withRetry(() => container.readPartitionKeyRanges().fetchAll(), { reads: true, signal });
-    for (const { minInclusive: min, maxExclusive: max } of resources) {
-      const range = { min, max };
+    for (const range of await physicalRanges(container, signal)) {
       const end = lsnOf(await feed.resolve(range, 'now', signal));
       let position = start === 'beginning' ? '' : await anchor(feed, range, start, undefined, signal);
       for (let more = true; more;) {

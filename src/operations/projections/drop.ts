@@ -16,7 +16,7 @@ import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { splitId } from './choose.ts';
-import { openStaged } from './staged.ts';
+import { StagedHost } from '../../runtime/staged-host.ts';
 import type { Settings } from '../../base/settings.ts';
 
 export interface Dropped {
@@ -56,7 +56,7 @@ export async function drop(options: DropOptions): Promise<Dropped> {
     await views.change(name, (of) => (of.staged?.version === version ? { ...of, staged: null } : undefined));
     // Whoever still builds it loses its leases, and with them the right to write.
     if (spec) {
-      await using staged = await openStaged({ ...options, spec, purpose: id });
+      await using staged = await StagedHost.open({ ...options, spec, purpose: id });
       await staged.stop();
       await staged.removeLeases();
     }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { defineOperation } from '../operation.ts';
-import { derivation } from '../../runtime/derivation.ts';
+import { openEngine } from '../../runtime/open-engine.ts';
 
 const PAUSE_MS = 500;
 
@@ -33,7 +33,8 @@ export const projectionsFanOut = defineOperation({
     const { within } = asked;
     const { workspace, signal } = context;
     const loaded = await workspace.pipeline();
-    const { engine } = derivation({ settings: workspace.settings(), services: await workspace.services(), loaded });
+    const parts = { settings: workspace.settings(), services: await workspace.services(), loaded };
+    const { engine } = openEngine(parts, 'live');
     const until = performance.now() + within * 1_000;
     for (;;) {
       signal.throwIfAborted();

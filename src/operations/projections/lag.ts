@@ -1,19 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Settings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
-import { withRetry } from '../../cosmos/retry.ts';
-import { feedModeOf } from '../../definition/all-versions.ts';
-import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
-import { CosmosChangeSource } from '../../feed/reading/source.ts';
-import { processorName } from '../../runtime/processor-name.ts';
+import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import type { Screen } from '../screen.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
-export interface PassedOptions {
-  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
-  readonly services: Services;
-  readonly settings: Settings;
+export interface PassedOptions extends Parts {
   readonly containers: readonly string[];
   readonly readLagMs: number;
   readonly signal: AbortSignal;
@@ -29,17 +20,10 @@ const PATIENCE_MS = 120_000;
  * them, so nobody will.
  */
 export async function untilPassed(options: PassedOptions): Promise<boolean> {
-  const { services, loaded, settings, containers, readLagMs, signal, screen } = options;
-  const { database } = services;
-  const databaseRid = (await withRetry(() => database.read(), { reads: true, signal })).resource?._rid ?? '';
+  const { containers, readLagMs, signal, screen } = options;
   let live = false;
   for (const name of containers) {
-    const monitored = database.container(name);
-    const rid = (await withRetry(() => monitored.read(), { reads: true, signal })).resource?._rid ?? '';
-    const mode = feedModeOf(loaded.pipeline, name);
-    const prefix = leasePrefix(processorName(loaded.pipeline), settings.cosmos.endpoint, databaseRid, rid);
-    const leases = new CosmosLeaseStore({ monitored, leases: services.leases, host: 'verify', prefix, mode });
-    const source = new CosmosChangeSource(monitored, rid, { name, keyPaths: [], types: new Map() }, { epoch: 0, mode });
+    const { source, leases } = await openFeed(options, name, { host: 'verify' });
     const ends = await Promise.all(
       (await leases.ranges()).map(async (range) => ({ range, end: lsnOf(await source.resolve(range, 'now', signal)) })),
     );

@@ -15,7 +15,7 @@ import { sourcesOf } from '../../definition/pipeline.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import { PENDING } from '../../projections/copy/documents.ts';
 import type { History } from '../../archive/types.ts';
-import { openPipelineHistory } from '../archive/open.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Screen } from '../screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';

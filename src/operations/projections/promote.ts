@@ -13,7 +13,7 @@ import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { chooseProjection, splitId } from './choose.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from './rebuild.ts';
-import { openStaged } from './staged.ts';
+import { StagedHost } from '../../runtime/staged-host.ts';
 
 /** How long hosts hold the pages back, by their clocks, should nobody finish a promotion. */
 const FREEZE_MS = 300_000;
@@ -57,7 +57,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   if (done) return promoted(view, spec.name, 0);
   refuseHistory(spec, loaded.pipeline, 'caught up');
   if (!options.evenParked) await assertNothingNewParked(view, spec.name, new DeadLetters(services.state));
-  await using staged = await openStaged({ ...options, purpose: rebuildPurpose(spec) });
+  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec) });
   await staged.drained(signal);
 
   const frozenAt = systemClock.monotonic();

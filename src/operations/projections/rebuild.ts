@@ -15,7 +15,7 @@ import type { Services } from '../../runtime/workspace.ts';
 import { chooseRebuilt } from './choose.ts';
 import { estimate, rateInput } from './estimate.ts';
 import { replay } from './replay.ts';
-import { type StagedOptions, openStaged } from './staged.ts';
+import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
 
 export interface Rebuilt {
   readonly projection: string;
@@ -56,7 +56,7 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   if (!resumed) await assertEmptySink(spec, services);
   const since = new Date().toISOString();
   await views.change(spec.name, (view) => stage(view, spec, since));
-  await using staged = await openStaged({ ...options, purpose: rebuildPurpose(spec) });
+  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec) });
   const telling = setInterval(() => progress?.(staged.progress().changes), 250);
   try {
     await staged.drained(signal);

@@ -1,17 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { untilStopped } from '../../feed/tenure/fences.ts';
-import { systemClock } from '../../base/clock.ts';
 import type { EmbedSpec, SourceRef } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/recompute.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { matchesOf, refOf } from '../../projections/embed/fields.ts';
-import { openPipelineHistory } from '../archive/open.ts';
-import { engineOf } from './engine-of.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
 import type { RepairOptions } from './repair.ts';
-import { asSeen, resumePause } from './staged.ts';
-
-const PAGE = 500;
+import { asSeen, consumeHistory } from '../../runtime/history-pages.ts';
+import { READ_LAG_MS, openEngine } from '../../runtime/open-engine.ts';
+import { untilResumed } from '../../runtime/staged-host.ts';
 
 /**
  * Gives an embed its differing children again, after the parents that they name: a parent that the embed has never seen
@@ -21,10 +17,11 @@ const PAGE = 500;
 export async function repairEmbed(
   spec: EmbedSpec,
   wanted: ReadonlySet<string>,
-  { settings, services, loaded, signal, readLagMs = 5_000 }: RepairOptions,
+  options: RepairOptions,
 ): Promise<{ readonly applied: number; readonly charge: number }> {
+  const { services, loaded, signal, readLagMs = READ_LAG_MS } = options;
   const { pipeline, model } = loaded;
-  const engine = engineOf({ settings, services, loaded, readLagMs }, spec);
+  const { engine } = openEngine(options, spec);
   const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
   const sources = sourceContainers(pipeline, model);
   const keyPaths = model.containers.find(({ name }) => name === spec.into.container)?.partitionKey ?? [];
@@ -32,21 +29,11 @@ export async function repairEmbed(
   const give = async (of: SourceRef, wants: (change: Change) => boolean): Promise<void> => {
     const source = sources.get(of.container);
     if (!source) return;
-    let page: Change[] = [];
-    const flush = async (): Promise<void> => {
-      const changes = page;
-      page = [];
-      applied += changes.length;
-      if (changes.length > 0)
-        await engine.consume({ changes, charge: 0, readAt: systemClock.monotonic() }, untilStopped(signal));
-    };
-    for await (const document of history.documents(of.container, signal)) {
+    const seen = (document: Change): Change | undefined => {
       const change = asSeen(source, document);
-      if (!change || change.type !== of.type || !wants(change)) continue;
-      page.push(change);
-      if (page.length === PAGE) await flush();
-    }
-    await flush();
+      return change?.type === of.type && wants(change) ? change : undefined;
+    };
+    applied += await consumeHistory(engine, history.documents(of.container, signal), seen, signal);
   };
   const parents = new Set<string>();
   const children: Change[] = [];
@@ -66,7 +53,7 @@ export async function repairEmbed(
     }
   }
   await give(spec.from, (change) => parents.has(refOf(change)));
-  while (!(await engine.resume(signal))) await delay(resumePause(readLagMs), undefined, { signal });
+  await untilResumed(engine, signal, readLagMs);
   // Read anew: those that their parents have just reached are another version by now.
   const again = new Set(children.map((change) => refOf(change)));
   await give(spec.into, (change) => again.has(refOf(change)));

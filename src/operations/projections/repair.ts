@@ -1,7 +1,5 @@
 import pMap from 'p-map';
 import { untilStopped } from '../../feed/tenure/fences.ts';
-import type { Settings } from '../../base/settings.ts';
-import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { canonical, isObject } from '../../base/json.ts';
 import {
@@ -19,13 +17,13 @@ import type { Change, Key } from '../../feed/reading/change.ts';
 import { List } from '../../projections/reference/lists.ts';
 import { CosmosSession } from '../../sinks/cosmos-session.ts';
 import { MAX_BATCH, type SinkDocument, type SinkSession, type Write } from '../../sinks/session.ts';
-import { openPipelineHistory } from '../archive/open.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { engineOf } from './engine-of.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
+import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
+import { openEngine } from '../../runtime/open-engine.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
 import { tenantRef } from './own-part.ts';
 import type { Candidate, Difference } from './pass.ts';
 import { repairEmbed } from './repair-embed.ts';
-import { asSeen, sourcesFor } from './staged.ts';
 import type { OtherSpec } from './verify-others.ts';
 
 /** What a repair did. */
@@ -48,18 +46,13 @@ export interface Round extends Repaired {
 export const placeText = ({ container, document }: Pick<Difference, 'container' | 'document'>): string =>
   `${container} ${document}`;
 
-export interface RepairOptions {
-  readonly settings: Settings;
-  readonly services: Services;
-  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+export interface RepairOptions extends Parts {
   readonly chosen: readonly ProjectionSpec[];
   /** Embeds among them are repaired too. */
   readonly others?: readonly OtherSpec[];
   readonly readLagMs?: number | undefined;
   readonly signal: AbortSignal;
 }
-
-const PAGE = 500;
 
 /**
  * Puts differing sink documents right beside the live hosts: a copy is set back to before all versions, a group is
@@ -93,28 +86,19 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     const met = new Set<string>();
     const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
     const reopen = spec.kind === 'reference' ? listsOf(spec, settings.stateContainer, session) : undefined;
-    const engine = engineOf({ ...options, readLagMs }, spec);
+    const { engine } = openEngine(options, spec);
     const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
-    let page: Change[] = [];
-    const flush = async (): Promise<void> => {
-      const changes = page;
-      page = [];
-      if (changes.length === 0) return;
-      await engine.consume({ changes, charge: 0, readAt: systemClock.monotonic() }, untilStopped(signal));
-      total.applied += changes.length;
-    };
     const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
-    for (const [name, source] of sourcesFor({ loaded, spec })) {
+    for (const [name, source] of sourcesFor(loaded, spec)) {
       if (!read.has(name)) continue;
-      for await (const document of history.documents(name, signal)) {
+      const seen = async (document: Change): Promise<Change | undefined> => {
         const change = asSeen(source, document);
-        if (!change || !concerned(change)) continue;
+        if (!change || !concerned(change)) return undefined;
         await reopen?.(change);
-        page.push(change);
-        if (page.length === PAGE) await flush();
-      }
+        return change;
+      };
+      total.applied += await consumeHistory(engine, history.documents(name, signal), seen, signal);
     }
-    await flush();
     total.charge += engine.stats[0]?.meter.charge ?? 0;
     for (const one of wanted)
       if (one.derived && !met.has(one.document))

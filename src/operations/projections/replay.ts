@@ -19,7 +19,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseRebuilt } from './choose.ts';
 import { countChanges } from './count.ts';
 import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './estimate.ts';
-import { type StagedOptions, openStaged } from './staged.ts';
+import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
 import { currentOf } from './verify.ts';
 
 type StartOf = (container: string, rid: string) => Start;
@@ -50,7 +50,7 @@ export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { spec, from, cold, signal, progress, loaded } = options;
   refuseHistory(spec, loaded.pipeline, 'replayed');
   const purpose = `${projectionId(spec)}.replay-${digest([from, spec.into]).slice(0, 8)}`;
-  await using staged = await openStaged({ ...options, purpose });
+  await using staged = await StagedHost.open({ ...options, purpose });
   const telling = setInterval(() => progress?.(staged.progress().changes), 250);
   try {
     await staged.drained(signal);

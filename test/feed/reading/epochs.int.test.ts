@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { confirmedEpoch, currentEpoch, latestEpoch, raiseEpoch } from '../../../src/feed/reading/epochs.ts';
-import { compose } from '../../../src/runtime/compose.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
 import { triggerConsumer } from '../../../src/runtime/trigger-host.ts';
 import { clientOf, emulate } from '../../emulator/emulate.ts';
 import { openStage } from '../../support/stage.ts';

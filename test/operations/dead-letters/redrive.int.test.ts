@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { compose } from '../../../src/runtime/compose.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
 import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
 import type { ProjectionSpec } from '../../../src/definition/specs.ts';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';

@@ -2,7 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { onTestFinished, vi } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
 import { MillraceError } from '../../../src/base/errors.ts';
-import { compose } from '../../../src/runtime/compose.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { leasePrefix } from '../../../src/feed/leases/cosmos-lease-store.ts';
 import { processorName } from '../../../src/runtime/processor-name.ts';

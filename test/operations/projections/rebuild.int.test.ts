@@ -4,7 +4,7 @@ import type { Doc } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { openViews } from '../../../src/engine/views/view-reader.ts';
-import type { App } from '../../../src/runtime/compose.ts';
+import type { App } from '../../../src/runtime/processor-host.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';

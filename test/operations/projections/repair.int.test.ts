@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import type { App } from '../../../src/runtime/compose.ts';
+import type { App } from '../../../src/runtime/processor-host.ts';
 import { type VerifyOptions, formatVerification, verify } from '../../../src/operations/projections/verify.ts';
 import { cli } from '../../cli/cli.ts';
 import { Random } from '../../support/random.ts';

@@ -4,7 +4,7 @@ import type { Container } from '@azure/cosmos';
 import type { Doc, ProjectionSpec } from '../../../src/definition/specs.ts';
 import { projectionId } from '../../../src/definition/specs.ts';
 import { recompute, rowKey, visible } from '../../../src/definition/recompute.ts';
-import { type App, type ComposeOptions, compose } from '../../../src/runtime/compose.ts';
+import { type App, type ComposeOptions, compose } from '../../../src/runtime/processor-host.ts';
 import type { Random } from '../../support/random.ts';
 import type { Stage } from '../../support/stage.ts';
 

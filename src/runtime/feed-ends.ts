@@ -1,7 +1,7 @@
-import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
-import type { Page } from '../../feed/reading/change.ts';
-import { lsnOf } from '../../feed/reading/position.ts';
-import type { ChangeSource } from '../../feed/reading/source.ts';
+import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
+import type { Page } from '../feed/reading/change.ts';
+import { lsnOf } from '../feed/reading/position.ts';
+import type { ChangeSource } from '../feed/reading/source.ts';
 
 /** While nobody asks. */
 const KEPT = 100;

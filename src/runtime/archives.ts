@@ -1,0 +1,55 @@
+import { AzureBlobStore } from '../archive/azure-blob-store.ts';
+import type { BlobStore } from '../archive/blob-store.ts';
+import { openHistory } from '../archive/open.ts';
+import type { History } from '../archive/types.ts';
+import { UsageError } from '../base/errors.ts';
+import { fetchAll } from '../cosmos/fetch-all.ts';
+import { ENTRY } from '../projections/archive/entries.ts';
+import type { LoadedPipeline, Services } from './workspace.ts';
+
+/** Where the archive lies. `say`: hears how it was made ready. */
+export const openStore = async (
+  services: Services,
+  signal: AbortSignal,
+  say?: (text: string) => void,
+): Promise<BlobStore> => new AzureBlobStore(await services.blobs(), { signal, say });
+
+/**
+ * Hot and cold documents of a pipeline's sources, as stored: deleted ones with their marker, none upcast. While nothing
+ * was archived, no storage account is needed.
+ */
+export async function openPipelineHistory(
+  { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  { signal, readLagMs }: { signal: AbortSignal; readLagMs?: number | undefined },
+): Promise<History> {
+  const { database, state } = services;
+  const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
+  const settled = readLagMs === undefined ? {} : { readLagMs };
+  return openHistory({ ...pipeline, sources: [] }, model, { database, state, store, ...settled });
+}
+
+async function storeIfNeeded(services: Services, signal: AbortSignal): Promise<BlobStore> {
+  try {
+    return await openStore(services, signal);
+  } catch (error) {
+    const unset = error instanceof UsageError && error.code === 'setting-missing';
+    if (unset && !(await isAnythingArchived(services, signal))) return EMPTY;
+    throw error;
+  }
+}
+
+const EMPTY: BlobStore = {
+  put: async () => false,
+  read: async () => undefined,
+  list: async function* () {},
+};
+
+async function isAnythingArchived({ state }: Services, signal: AbortSignal): Promise<boolean> {
+  const query = {
+    query: 'SELECT TOP 1 c.id FROM c WHERE c.type = @type',
+    parameters: [{ name: '@type', value: ENTRY }],
+  };
+  for await (const _ of fetchAll<unknown>(state, query, signal)) return true;
+  return false;
+}

@@ -1,0 +1,168 @@
+// RU_BUDGET is kept by whatever works through documents, not by live hosts alone: judged by what the server charged.
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import type { CosmosClient, CosmosClientOptions } from '@azure/cosmos';
+import { type TestContext, expect, it } from 'vitest';
+import { openArchive } from '../../src/archive/open.ts';
+import { sweepArchive } from '../../src/archive/sweep.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { connect } from '../../src/cosmos/connect.ts';
+import { limitSpending } from '../../src/cosmos/spending.ts';
+import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
+import { migrate } from '../../src/operations/containers/migrate.ts';
+import { redrive } from '../../src/operations/dead-letters/redrive.ts';
+import { rebuild } from '../../src/operations/projections/rebuild.ts';
+import { replay } from '../../src/operations/projections/replay.ts';
+import { verify } from '../../src/operations/projections/verify.ts';
+import { compose } from '../../src/runtime/processor-host.ts';
+import { MemoryBlobStore } from '../archive/memory-blob-store.ts';
+import { VERSIONS, fast, options } from '../operations/projections/versions.ts';
+import { Sleepers } from '../support/sleepers.ts';
+import { COLD, type Stage, openStage } from '../support/stage.ts';
+
+const ORDERS = 150;
+const { signal } = new AbortController();
+const screen = { progress: () => undefined };
+
+/** A budget's time, which passes only while whoever waits for the budget keeps everything waiting. */
+class BudgetClock implements Clock {
+  readonly #sleepers = new Sleepers();
+  #now = 0;
+  underWay = 0;
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now;
+  }
+
+  sleep(ms: number, until?: AbortSignal): Promise<void> {
+    return this.#sleepers.sleepUntil(this.#now + ms, until);
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    let ended = false;
+    const working = work().finally(() => (ended = true));
+    working.catch(() => undefined);
+    for (let quiet = 0; !ended; quiet = this.underWay > 0 || this.#sleepers.none ? 0 : quiet + 1) {
+      await (this.#sleepers.none ? delay(1) : turn());
+      if (quiet < 4) continue;
+      this.#now = Math.max(this.#now, this.#sleepers.next);
+      this.#sleepers.wakeAt(this.#now);
+      quiet = 0;
+    }
+    return working;
+  }
+}
+
+/** The stage by a client with a budget; `spent` says what documents of each container were charged since it was asked last. */
+async function limited({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, folder = VERSIONS) {
+  const stage = await openStage({}, folder);
+  onTestFinished(() => stage[Symbol.asyncDispose]());
+  const { httpClient } = stage.emulator.clientOptions;
+  const clock = new BudgetClock();
+  const charges = new Map<string, number>();
+  const counting: Required<CosmosClientOptions>['httpClient'] = {
+    sendRequest: async (request) => {
+      clock.underWay += 1;
+      const answer = await httpClient.sendRequest(request).finally(() => (clock.underWay -= 1));
+      const [, container] = /\/colls\/([^/]+)\/docs/.exec(request.url) ?? [];
+      const charge = Number(answer.headers.get('x-ms-request-charge') ?? 0);
+      if (container !== undefined) charges.set(container, (charges.get(container) ?? 0) + charge);
+      return answer;
+    },
+  };
+  const cosmos: CosmosClient = await connect(stage.settings.cosmos, [], { httpClient: counting });
+  onTestFinished(() => cosmos.dispose());
+  const database = cosmos.database('shop');
+  const [leases, state] = [database.container('leases'), database.container('millrace')];
+  const services = { ...stage.services, cosmos, database, leaseDatabase: database, leases, state };
+  for (let n = 0; n < ORDERS; n++)
+    await stage.container('Orders').items.create({
+      id: `o${n}`,
+      type: 'order',
+      storeId: 's1',
+      customerId: `c${n % 7}`,
+      placedAt: '2020-01-01T10:00:00.000Z',
+      completedAt: '2020-01-02T10:00:00.000Z',
+      cents: n,
+    });
+  /** Does it under a budget, and holds what each of `containers` was charged against the time that it took. */
+  const keeps = async (ruPerSecond: number, work: () => Promise<unknown>, ...containers: string[]): Promise<void> => {
+    limitSpending(cosmos, ruPerSecond, clock);
+    charges.clear();
+    const began = clock.monotonic();
+    await clock.run(work);
+    const seconds = (clock.monotonic() - began) / 1_000;
+    for (const name of containers) {
+      const charge = charges.get(name) ?? 0;
+      // Otherwise it would say nothing.
+      expect(charge, name).toBeGreaterThan(4 * ruPerSecond);
+      // A second's worth was saved up, and what was under way together at the end nobody waited for.
+      expect(charge, name).toBeLessThan(2 * ruPerSecond * (1 + seconds));
+    }
+  };
+  const derive = async (of: Stage): Promise<void> => {
+    const app = await compose({ ...of, ...fast, host: 'live' });
+    await app.start();
+    await app.drained(signal);
+    await app.stop();
+  };
+  return { plain: stage, stage: { ...stage, services } satisfies Stage, keeps, derive };
+}
+
+it('a live host, a rebuild and a replay', async (context) => {
+  const { stage, keeps, derive } = await limited(context);
+  await keeps(20, () => derive(stage), 'Summaries');
+  const summaries = options(stage, 'summaries@2', signal);
+  await keeps(20, () => rebuild(summaries), 'SummariesTwo');
+  await keeps(20, () => replay({ ...summaries, from: 'beginning', cold: true }), 'SummariesTwo');
+});
+
+it('verify, and repair', async (context) => {
+  const { plain, stage, keeps, derive } = await limited(context);
+  await derive(plain);
+  for (let n = 0; n < ORDERS; n++) await plain.container('Summaries').item(`o${n}`, 's1').delete();
+  const look = { signal, screen, readLagMs: 0, settings: stage.settings };
+  await keeps(1, () => verify(stage.loaded, stage.services, look), 'Orders');
+  await keeps(20, () => verify(stage.loaded, stage.services, { ...look, repair: true }), 'Summaries');
+  expect(await verify(plain.loaded, plain.services, look)).toMatchObject({ different: 0 });
+});
+
+it('a redrive', async (context) => {
+  const { plain, stage, keeps, derive } = await limited(context);
+  let broken = true;
+  const projections = stage.loaded.pipeline.projections.map((spec) => {
+    if (spec.kind !== 'copy') return spec;
+    const map: typeof spec.map = (...of) => {
+      if (broken) throw new Error('broken');
+      return spec.map(...of);
+    };
+    return { ...spec, map };
+  });
+  const loaded = { ...stage.loaded, pipeline: { ...stage.loaded.pipeline, projections } };
+  await derive({ ...plain, loaded });
+  expect(await new DeadLetters(plain.services.state).list()).toHaveLength(ORDERS);
+  broken = false;
+  await keeps(20, () => redrive({ ...stage, loaded, signal, readLagMs: 0 }), 'Summaries');
+  expect(await new DeadLetters(plain.services.state).list()).toEqual([]);
+});
+
+it('a sweep', async (context) => {
+  const { plain, stage, keeps, derive } = await limited(context, COLD);
+  await derive(plain);
+  const { pipeline, model } = stage.loaded;
+  const [spec] = pipeline.archives;
+  const archive = await openArchive(spec!, pipeline, model, { ...stage.services, store: new MemoryBlobStore() });
+  const gate = async () => ({ acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false });
+  await keeps(20, () => sweepArchive(archive, { now: Date.now(), gate, signal, dryRun: false }), 'Orders');
+});
+
+it('a migration', async (context) => {
+  const { plain, stage, keeps } = await limited(context);
+  await plain.services.database.containers.create({ id: 'Moved', partitionKey: { paths: ['/customerId'] } });
+  const { database, state } = stage.services;
+  const [source, target] = [database.container('Orders'), database.container('Moved')];
+  await keeps(20, () => migrate({ state, source, target, signal, readLagMs: 0 }), 'Moved');
+});

@@ -5,9 +5,8 @@ import { assertOwnedBy } from './assert-owned.ts';
 import type { Change, Page } from '../reading/change.ts';
 import type { Fence } from '../tenure/fence.ts';
 import type { ChangeContext, ChangeFeedProcessorOptions, ChangeHandler, FailurePolicy } from './processor-options.ts';
-import { HandlerTimeout } from '../tenure/handler-timeout.ts';
 import { FULL_RANGE } from '../../cosmos/ranges.ts';
-import { Halt, type Handle, type Tenure } from '../tenure/handle.ts';
+import { Halt, type Handle, HandlerTimeout, type Tenure } from '../tenure/handle.ts';
 
 const ATTEMPTS = 5;
 const FIRST_BACKOFF_MS = 200;

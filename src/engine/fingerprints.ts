@@ -2,6 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { emit } from '../base/diagnostics.ts';
 import { MillraceError } from '../base/errors.ts';
 import { canonical } from '../base/json.ts';
+import { once } from '../base/once.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
 import { type Fingerprint, fingerprintOf, incompatibilities } from '../definition/fingerprint.ts';
@@ -37,12 +38,7 @@ export class Fingerprints {
     const specs: readonly (ProjectionSpec | EmbedSpec)[] = [...this.#pipeline.projections, ...this.#pipeline.embeds];
     const spec = specs.find((one) => projectionId(one) === runner.id);
     if (!spec) return runner;
-    let checking: Promise<MillraceError | undefined> | undefined;
-    const check = (): Promise<MillraceError | undefined> => {
-      checking ??= this.check(spec);
-      checking.catch(() => (checking = undefined));
-      return checking;
-    };
+    const check = once(() => this.check(spec));
     return {
       ...runner,
       apply: async (changes, session) => {

@@ -1,4 +1,5 @@
 import { MillraceError, UsageError } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { type EffectSpec, type Pipeline, projectionId } from '../definition/specs.ts';
 import { ref } from '../definition/declaration.ts';
@@ -61,7 +62,9 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
   const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
-    const typed = { ...options, strict: remembered(options.strict), shape: shapeOf(model, spec.typedAs ?? spec.into) };
+    // A version is strict, or isn't, for all its life.
+    const strict = options.strict && once(options.strict);
+    const typed = { ...options, strict, shape: shapeOf(model, spec.typedAs ?? spec.into) };
     if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...typed, feeds: read.has(ref(spec.into)) });
     if (spec.kind === 'reference') return referenceRunner(spec, sink, typed);
     return copyRunner(spec, sink, { ...typed, sources });
@@ -86,19 +89,6 @@ function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }
   }
   const apply: Runner['apply'] = (changes, session) => spec.apply(changes, storableSession(session));
   return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
-}
-
-/** A version is strict, or isn't, for all its life. */
-function remembered(strict: RunnerOptions['strict']): RunnerOptions['strict'] {
-  let known: Promise<boolean> | undefined;
-  return (
-    strict &&
-    ((projection) => {
-      known ??= strict(projection);
-      known.catch(() => (known = undefined));
-      return known;
-    })
-  );
 }
 
 function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateContainer }: RunnerOptions): Runner[] {

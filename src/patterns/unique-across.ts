@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Container, Item, PartitionKey, PatchOperation } from '@azure/cosmos';
 import { MillraceError, UsageError } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { answered, batchOf, createOf, patchWhere } from './conditional.ts';
 import {
@@ -65,7 +66,6 @@ class Across implements UniqueAcross {
   readonly #documents: UniqueDocuments;
   readonly #reservations: Container;
   readonly #hold: number;
-  #checked: Promise<void> | undefined;
 
   constructor(rule: UniqueAcrossRule, hold: number) {
     this.#documents = new UniqueDocuments(rule);
@@ -291,17 +291,13 @@ class Across implements UniqueAcross {
   }
 
   /** Without a default time to live nothing would ever expire. */
-  #check(): Promise<void> {
-    this.#checked ??= (async () => {
-      const { resource } = await withRetry(() => this.#reservations.read(), { reads: true });
-      const keys = resource?.partitionKey?.paths.join(', ');
-      if (keys === '/id' && resource?.defaultTtl === -1) return;
-      const has = `its key is ${keys ?? 'unknown'}, its default time to live ${resource?.defaultTtl ?? 'off'}`;
-      throw new UsageError('reservations-container', `${this.#reservations.id} can't hold reservations: ${has}`, {
-        mend: 'Create a container of its own with the key /id and a default time to live of -1.',
-      });
-    })();
-    this.#checked.catch(() => (this.#checked = undefined));
-    return this.#checked;
-  }
+  readonly #check = once(async (): Promise<void> => {
+    const { resource } = await withRetry(() => this.#reservations.read(), { reads: true });
+    const keys = resource?.partitionKey?.paths.join(', ');
+    if (keys === '/id' && resource?.defaultTtl === -1) return;
+    const has = `its key is ${keys ?? 'unknown'}, its default time to live ${resource?.defaultTtl ?? 'off'}`;
+    throw new UsageError('reservations-container', `${this.#reservations.id} can't hold reservations: ${has}`, {
+      mend: 'Create a container of its own with the key /id and a default time to live of -1.',
+    });
+  });
 }

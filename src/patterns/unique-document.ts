@@ -1,6 +1,7 @@
 import type { Container, PartitionKey } from '@azure/cosmos';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
+import { once } from '../base/once.ts';
 import { type KeyPath, fullKey, splitPath, valueAt } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Refused } from '../cosmos/transact.ts';
@@ -66,7 +67,6 @@ export class UniqueDocuments {
   readonly path: string;
   readonly #steps: KeyPath;
   readonly #normalize: (value: string) => string;
-  #keyPaths: Promise<readonly KeyPath[]> | undefined;
 
   /** @throws UsageError `unique-rule-invalid` */
   constructor({ container, name, path, normalize = (value) => value }: UniqueRule) {
@@ -124,16 +124,12 @@ export class UniqueDocuments {
     });
   }
 
-  keyPaths(): Promise<readonly KeyPath[]> {
-    this.#keyPaths ??= (async () => {
-      const { resource } = await withRetry(() => this.container.read(), { reads: true });
-      const paths = (resource?.partitionKey?.paths ?? []).map(splitPath);
-      if (!paths.some((path) => path.join('/') === this.#steps.join('/'))) return paths;
-      throw invalid(`${this.path} is part of the key of ${this.container.id}, and can't change`, 'Name another value.');
-    })();
-    this.#keyPaths.catch(() => (this.#keyPaths = undefined));
-    return this.#keyPaths;
-  }
+  readonly keyPaths = once(async (): Promise<readonly KeyPath[]> => {
+    const { resource } = await withRetry(() => this.container.read(), { reads: true });
+    const paths = (resource?.partitionKey?.paths ?? []).map(splitPath);
+    if (!paths.some((path) => path.join('/') === this.#steps.join('/'))) return paths;
+    throw invalid(`${this.path} is part of the key of ${this.container.id}, and can't change`, 'Name another value.');
+  });
 
   async read(id: string, key: PartitionKey): Promise<UniqueDocument | undefined> {
     const { resource } = await withRetry(() => this.container.item(id, key).read<UniqueDocument>(), { reads: true });

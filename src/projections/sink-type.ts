@@ -1,7 +1,9 @@
 // What a projection is about to store, against JSON and against the type that the model gives the sink's documents.
+import { emit } from '../base/diagnostics.ts';
 import { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
+import type { Change } from '../feed/reading/change.ts';
 import type { Model } from '../model/model.ts';
 import { type ObjectShape, type Shape, seeObject } from '../model/types/shape.ts';
 
@@ -38,6 +40,30 @@ export function misfitsOf(document: object, shape: ObjectShape | undefined, exce
   return found;
 }
 
+export interface FitOptions {
+  /** Of the sink's documents, by the model. */
+  readonly shape?: ObjectShape | undefined;
+  /**
+   * Whether what is of another type than the model says is parked: of a version that was first applied when that was done
+   * already. Of earlier ones it is counted, since an upgrade must not stop what ran. Absent: it is parked.
+   */
+  readonly strict?: ((projection: string) => Promise<boolean>) | undefined;
+}
+
+/** Judges a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type` */
+export type Fit = (change: Change, document: object, except?: ReadonlySet<string>) => void;
+
+/** Asked once a page: a version is strict, or isn't, for all its life. */
+export async function fitOf(projection: string, { shape, strict }: FitOptions): Promise<Fit> {
+  const parks = (await strict?.(projection)) ?? true;
+  return ({ container, id }, document, except) => {
+    const { never, type } = misfitsOf(document, shape, except);
+    if (never) throw notStorable(projection, never);
+    if (type && parks) throw notOfType(projection, type);
+    if (type) emit('projection:misfit', { projection, container, id, ...type });
+  };
+}
+
 /**
  * Of a value that no type is known of: what JSON turns into something else without a word, or can't hold at all.
  * @throws MillraceError `value-not-storable`
@@ -49,12 +75,12 @@ export function assertStorable(value: unknown, what: string, path = ''): void {
   if (found.never) throw notStorable(what, found.never);
 }
 
-export const notStorable = (what: string, { path, why }: Misfit): MillraceError =>
+const notStorable = (what: string, { path, why }: Misfit): MillraceError =>
   new MillraceError('value-not-storable', `${what}: ${path === '' ? 'the value' : path} ${why}`, {
     mend: 'Return a value that its type allows, or leave the document out with `where`; then redrive the dead letter.',
   });
 
-export const notOfType = (what: string, { path, why }: Misfit): MillraceError =>
+const notOfType = (what: string, { path, why }: Misfit): MillraceError =>
   new MillraceError('value-of-other-type', `${what}: ${path} ${why}`, {
     mend: 'Return what the sink’s type says, or show the other form in an example of the data-model document; then redrive.',
   });

@@ -36,7 +36,7 @@ export type Consume = (batch: Batch) => Promise<{ applied: number; parked: numbe
 export function triggerConsumer(options: TriggerOptions): Consume {
   const { services, loaded, readLagMs = READ_LAG_MS, clock = systemClock, held = new Map() } = options;
   const { database } = services;
-  const { engine, deadLetters } = openEngine(options, 'live');
+  const { engine } = openEngine(options, 'live');
   const sources = sourceContainers(loaded.pipeline, loaded.model);
   const generations = new Map<string, Promise<Generation>>();
 
@@ -70,8 +70,6 @@ export function triggerConsumer(options: TriggerOptions): Consume {
       .map((raw) => (stale.has(raw) ? current.get(raw) : raw))
       .map((raw) => (raw ? toChange(source, raw, epoch) : undefined))
       .filter((change) => change !== undefined);
-    // The parked index may have been changed by another instance since the last batch.
-    deadLetters.refresh();
     return engine.consume({ changes, charge: 0, readAt }, fence);
   };
 }

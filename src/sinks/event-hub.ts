@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
+import { once } from '../base/once.ts';
 import { partitionOf } from '../base/partition-hash.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 
@@ -47,7 +48,6 @@ export class EventHubSink {
   readonly #attemptMs: number;
   readonly #patienceMs: number;
   readonly #clock: Clock;
-  #partitions: Promise<readonly string[]> | undefined;
 
   constructor(hub: string, open: OpenProducer, options: EventHubSinkOptions = {}) {
     this.hub = hub;
@@ -76,14 +76,7 @@ export class EventHubSink {
   }
 
   /** Asked once: the hub hashes over the same number, and a change of it moves keys anyway. */
-  #partitionIds(fence: Fence): Promise<readonly string[]> {
-    const known = this.#partitions;
-    if (known) return known;
-    const asking = this.#attempt(fence, (producer, on) => producer.getPartitionIds(on));
-    this.#partitions = asking;
-    asking.catch(() => (this.#partitions = undefined));
-    return asking;
-  }
+  readonly #partitionIds = once((fence: Fence) => this.#attempt(fence, (producer, on) => producer.getPartitionIds(on)));
 
   async #pack(
     partitionId: string,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container, PatchOperation } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { once } from '../../base/once.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
@@ -50,7 +51,7 @@ export class CosmosLeaseStore implements LeaseStore {
   readonly #mode: FeedMode;
   readonly #clock: Clock;
   #partitions = new Partitions([]);
-  #opened: Promise<LeaseContainer> | undefined;
+  readonly #open = once(() => LeaseContainer.open(this.#options.leases));
   /**
    * The document behind each lease, so that fields we don't know are written back. By lease as it was read, not by id: a
    * listing that was overtaken by a write must not lend its old position to the next renewal (L3).
@@ -370,13 +371,6 @@ export class CosmosLeaseStore implements LeaseStore {
     await withRetry(() => item.delete(options), { reads: true }).catch((error: unknown) =>
       ignore(error, 'not-found', 'precondition'),
     );
-  }
-
-  #open(): Promise<LeaseContainer> {
-    this.#opened ??= LeaseContainer.open(this.#options.leases);
-    // Not remembered when it failed: the next call asks again.
-    this.#opened.catch(() => (this.#opened = undefined));
-    return this.#opened;
   }
 }
 

@@ -5,9 +5,8 @@ import { assertOwnedBy } from './assert-owned.ts';
 import type { Change, Page } from '../reading/change.ts';
 import type { Fence } from '../tenure/fence.ts';
 import type { ChangeContext, ChangeFeedProcessorOptions, ChangeHandler, FailurePolicy } from './processor-options.ts';
-import { HandlerTimeout } from '../tenure/handler-timeout.ts';
 import { FULL_RANGE } from '../../cosmos/ranges.ts';
-import { Halt, type Handle, type Tenure } from '../tenure/handle.ts';
+import { Halt, type Handle, HandlerTimeout, type Tenure } from '../tenure/handle.ts';
 
 const ATTEMPTS = 5;
 const FIRST_BACKOFF_MS = 200;
@@ -19,29 +18,30 @@ export interface HandlerOptions extends Pick<ChangeFeedProcessorOptions, 'failur
   readonly clock: Clock;
 }
 
+/** What a supervisor hands on. */
+type Handed = { readonly page: Page; readonly fence: Fence; readonly tenure: Tenure };
+
 /** The user's handler as a supervisor's: with a context, a deadline, and its failure policy. */
 export function handlerOf(options: HandlerOptions): Handle {
   const { failure = { kind: 'retry' } } = options;
   return async (page, fence, tenure) => {
-    const call = (changes: readonly Change[], attempt: number): Promise<void> =>
-      callHandler(options, page, changes, fence, tenure, attempt);
-    if (failure.kind === 'retry') return call(page.changes, 1);
-    await withPolicy(options, failure, page, fence, tenure, call);
+    const handed = { page, fence, tenure };
+    if (failure.kind === 'retry') await callHandler(options, handed, page.changes, 1);
+    else await withPolicy(options, failure, handed);
   };
 }
 
 async function withPolicy(
-  { clock, container }: HandlerOptions,
+  options: HandlerOptions,
   failure: Exclude<FailurePolicy, { kind: 'retry' }>,
-  page: Page,
-  fence: Fence,
-  tenure: Tenure,
-  call: (changes: readonly Change[], attempt: number) => Promise<void>,
+  handed: Handed,
 ): Promise<void> {
+  const { clock, container } = options;
+  const { page, fence, tenure } = handed;
   const { attempts = ATTEMPTS } = failure;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await call(page.changes, attempt);
+      return await callHandler(options, handed, page.changes, attempt);
     } catch (error) {
       // Not its doing: whoever has the lease now hands the changes on again.
       fence.signal.throwIfAborted();
@@ -51,7 +51,7 @@ async function withPolicy(
       }
       if (failure.kind === 'stop')
         throw new Halt(`The handler of ${container} failed ${attempts} times: ${messageOf(error)}`, error);
-      const context = contextOf(page, page.changes, fence, tenure, fence.signal, attempt);
+      const context = contextOf(handed, page.changes, fence.signal, attempt);
       return isolate(page.changes, error);
 
       async function isolate(changes: readonly Change[], reason: unknown): Promise<void> {
@@ -63,7 +63,7 @@ async function withPolicy(
         const middle = changes.length >> 1;
         for (const half of [changes.slice(0, middle), changes.slice(middle)]) {
           try {
-            await call(half, attempt + 1);
+            await callHandler(options, handed, half, attempt + 1);
             tenure.progress();
           } catch (again) {
             fence.signal.throwIfAborted();
@@ -77,12 +77,11 @@ async function withPolicy(
 
 async function callHandler(
   { handler, handlerTimeoutMs, clock, container }: HandlerOptions,
-  page: Page,
+  handed: Handed,
   changes: readonly Change[],
-  fence: Fence,
-  tenure: Tenure,
   attempt: number,
 ): Promise<void> {
+  const { fence, tenure } = handed;
   const deadline = new AbortController();
   const over = new AbortController();
   if (handlerTimeoutMs !== undefined)
@@ -92,7 +91,7 @@ async function callHandler(
     );
   const signal = handlerTimeoutMs === undefined ? fence.signal : AbortSignal.any([fence.signal, deadline.signal]);
   try {
-    await handler(changes, contextOf(page, changes, fence, tenure, signal, attempt));
+    await handler(changes, contextOf(handed, changes, signal, attempt));
   } catch (error) {
     if (!fence.signal.aborted)
       emit('handler:failed', { container, lease: tenure.token, changes: changes.length, attempt, error });
@@ -103,10 +102,8 @@ async function callHandler(
 }
 
 const contextOf = (
-  page: Page,
+  { page, fence, tenure }: Handed,
   given: readonly Change[],
-  fence: Fence,
-  tenure: Tenure,
   signal: AbortSignal,
   attempt: number,
 ): ChangeContext => ({

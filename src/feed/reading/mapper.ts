@@ -55,29 +55,37 @@ const wantedType = ({ types }: SourceContainer, raw: Record<string, unknown>): s
  * projection. A throw of the user's `upcast` or `deleted` is the caller's to isolate: it is kept in `failed`.
  */
 export function toChange(source: SourceContainer, raw: unknown, epoch: number): Change | undefined {
-  if (!isObject(raw))
-    throw new MillraceError('malformed-change', `The feed of ${source.name} delivered something that is no document`);
-  const type = wantedType(source, raw);
+  const document = documentOf(source, raw);
+  const type = wantedType(source, document);
   const rules = type === undefined ? undefined : source.types.get(type);
   if (type === undefined || !rules) return undefined;
-  const lsn = Number(raw['_lsn']);
-  const etag = raw['_etag'];
-  const id = raw['id'];
-  const keyed = fullKey(raw, source.keyPaths);
-  if (!Number.isFinite(lsn) || typeof etag !== 'string' || typeof id !== 'string') {
-    throw new MillraceError('malformed-change', `A change of ${source.name} lacks _lsn, _etag or id`);
-  }
-  const doc = withoutSystemFields(raw);
+  const entry = entryOf(source, document, epoch);
+  const doc = withoutSystemFields(document);
   return {
     container: source.name,
     type,
-    key: 'key' in keyed ? keyed.key : keyWithGaps(raw, source.keyPaths),
-    id,
-    version: { epoch, lsn, etag },
-    at: Number(raw['_ts'] ?? 0) * 1000,
-    ...(source.marks?.isRestored(raw, doc) ? { restored: true } : {}),
-    ...judged(source, rules, raw, doc),
+    ...entry,
+    ...(source.marks?.isRestored(document, doc) ? { restored: true } : {}),
+    ...judged(source, rules, document, doc),
   };
+}
+
+function documentOf({ name }: AnySource, raw: unknown): Record<string, unknown> {
+  if (isObject(raw)) return raw;
+  throw new MillraceError('malformed-change', `The feed of ${name} delivered something that is no document`);
+}
+
+/** What of a change doesn't depend on its type. */
+function entryOf(
+  { name, keyPaths }: AnySource,
+  raw: Record<string, unknown>,
+  epoch: number,
+): Pick<Change, 'key' | 'id' | 'version' | 'at'> {
+  const lsn = Number(raw['_lsn']);
+  const { _etag: etag, id, _ts: at = 0 } = raw;
+  if (!Number.isFinite(lsn) || typeof etag !== 'string' || typeof id !== 'string')
+    throw new MillraceError('malformed-change', `A change of ${name} lacks _lsn, _etag or id`);
+  return { key: keyWithGaps(raw, keyPaths), id, version: { epoch, lsn, etag }, at: Number(at) * 1000 };
 }
 
 /** What the user's `upcast` and `deleted` make of a document. */
@@ -99,22 +107,10 @@ function judged(
 export type AnySource = Pick<SourceContainer, 'name' | 'keyPaths'>;
 
 /** The same for a reader that has no types: `doc` is the document as the feed delivers it, system fields included. */
-export function toAnyChange({ name, keyPaths }: AnySource, raw: unknown, epoch: number): Change {
-  if (!isObject(raw))
-    throw new MillraceError('malformed-change', `The feed of ${name} delivered something that is no document`);
-  const { _lsn: lsn, _etag: etag, id, type } = raw;
-  if (!Number.isFinite(Number(lsn)) || typeof etag !== 'string' || typeof id !== 'string')
-    throw new MillraceError('malformed-change', `A change of ${name} lacks _lsn, _etag or id`);
-  return {
-    container: name,
-    type: typeof type === 'string' ? type : '',
-    key: keyWithGaps(raw, keyPaths),
-    id,
-    version: { epoch, lsn: Number(lsn), etag },
-    at: Number(raw['_ts'] ?? 0) * 1000,
-    op: 'upsert',
-    doc: raw,
-  };
+export function toAnyChange(source: AnySource, raw: unknown, epoch: number): Change {
+  const doc = documentOf(source, raw);
+  const type = typeof doc['type'] === 'string' ? doc['type'] : '';
+  return { container: source.name, type, ...entryOf(source, doc, epoch), op: 'upsert', doc };
 }
 
 /** An entry of the all-versions-and-deletes feed: `{ current, previous, metadata }`; `map` reads what is current. */

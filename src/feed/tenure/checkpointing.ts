@@ -42,7 +42,7 @@ export class Checkpointing {
   async settle(window: Window, ms?: number): Promise<void> {
     const { signal, takenAway } = this.#session;
     await until(window.close(), AbortSignal.any([signal, takenAway]));
-    if (ms !== undefined) this.#session.leaveWithin(ms);
+    if (ms !== undefined) this.#session.watch('storing and offering the lease', ms);
     await this.#session.settled();
   }
 }

@@ -31,6 +31,16 @@ export interface Tenure {
   confirm(): Promise<void>;
 }
 
+/** A handler took longer than `handlerTimeoutMs`; the reason of its signal. */
+export class HandlerTimeout extends MillraceError<'handler-timeout'> {
+  constructor(ms: number) {
+    super('handler-timeout', `The handler took longer than ${ms} ms`, {
+      retryable: true,
+      mend: 'Raise handlerTimeoutMs, or lower maxItems, so that a page takes less time.',
+    });
+  }
+}
+
 /** A handler's last word: whatever reads on would only fail again. The host stops as if it had been asked to. */
 export class Halt extends MillraceError<'handler-halted'> {
   constructor(why: string, cause: unknown) {

@@ -238,14 +238,9 @@ export class LeaseSession {
     if (this.#inDoubt()) throw new LeaseInDoubt(this.#lease.id);
   }
 
-  /** Ends the tenure soon, whether the lease can be written or not. */
-  leaveWithin(ms: number): void {
-    this.watch('storing and offering the lease', ms);
-  }
-
   /** Gives the lease up without another write; others get it when it expires. */
   abandon(why: string): void {
-    this.#lose(why);
+    this.#close(new LeaseLost(this.#lease.id, why));
   }
 
   /** Ends the tenure; with `release`, what waits is written and the lease offered to others. */
@@ -303,7 +298,7 @@ export class LeaseSession {
     // nobody took it, its ETag is still ours (L8). Until then it is in doubt, and the fence refuses (L1).
     if (now - this.#timerAt > renewMs) this.#graceUntil = now + renewMs;
     if (now > this.#graceUntil) {
-      if (this.#isOver()) return this.#lose('it could not be renewed in time');
+      if (this.#isOver()) return this.abandon('it could not be renewed in time');
       for (const { what, since, withinMs } of this.#watched)
         if (now - since > withinMs)
           return this.#close(new LeaseStalled(this.#lease.id, `${what} has taken more than ${withinMs / 1000} s`));
@@ -393,10 +388,6 @@ export class LeaseSession {
     const { clock, container } = this.#options;
     emit('feed:failed', { container, lease: this.#lease.id, error: failure });
     await clock.sleep(tickMs(this.#options), this.#ended.signal).catch(() => undefined);
-  }
-
-  #lose(why: string): void {
-    this.#close(new LeaseLost(this.#lease.id, why));
   }
 
   #close(why: unknown): void {

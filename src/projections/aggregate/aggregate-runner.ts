@@ -3,7 +3,7 @@ import { type AggregateSpec, projectionId } from '../../definition/specs.ts';
 import { aggregateId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
-import { type FitOptions, fitOf } from '../fit.ts';
+import { type FitOptions, fitOf } from '../sink-type.ts';
 import { Guess } from '../guess.ts';
 import { type Located, Locators, hasLeft, placeId } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';

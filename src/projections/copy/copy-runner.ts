@@ -5,7 +5,7 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
 import { untilDone } from '../conflict.ts';
-import { type FitOptions, fitOf } from '../fit.ts';
+import { type FitOptions, fitOf } from '../sink-type.ts';
 import { Guess } from '../guess.ts';
 import { Locators, hasLeft } from '../locator.ts';
 import { type Runner, evaluate, wantedChanges } from '../runner.ts';

@@ -6,7 +6,7 @@ import { sinkDocumentId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { SinkSession } from '../../sinks/session.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
-import { type FitOptions, fitOf } from '../fit.ts';
+import { type FitOptions, fitOf } from '../sink-type.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { type Due, List } from './lists.ts';
 import { spreadPairs } from './spread.ts';

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Plugin, defineConfig } from 'vitest/config';
 
 /** Handed to Node itself, whose require() would take 'import' for its own: pg, for one, breaks on that. */
@@ -16,6 +18,9 @@ const tier = (name: string, testTimeout: number, isolate = true) => ({
   extends: true as const,
   test: { name, include: [`test/**/*.${name}.test.ts`], testTimeout, hookTimeout: 60_000, isolate },
 });
+
+// What Node compiled for one file, or one of the many processes that tests start, is there for the next: in Node's folder.
+process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 
 // .ci/run reads the counts from a report.
 const report = process.env['MILLRACE_TEST_REPORT'];

@@ -1,21 +1,43 @@
-import { defineConfig } from 'vitest/config';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Plugin, defineConfig } from 'vitest/config';
+
+/** Handed to Node itself, whose require() would take 'import' for its own: pg, for one, breaks on that. */
+const NODE_CONDITIONS = ['millrace-source', 'node'];
+
+/** Packages as users have them: Vite adds the condition for their development builds, which are slower. */
+const asInstalled: Plugin = {
+  name: 'as-installed',
+  configResolved({ ssr }) {
+    if (ssr.resolve) ssr.resolve.conditions = NODE_CONDITIONS;
+  },
+};
 
 // One project a tier, so that `npm test -- --project unit` runs just the quick ones.
-const tier = (name: string, testTimeout: number) => ({
+const tier = (name: string, testTimeout: number, isolate = true) => ({
   extends: true as const,
-  test: { name, include: [`test/**/*.${name}.test.ts`], testTimeout, hookTimeout: 60_000 },
+  test: { name, include: [`test/**/*.${name}.test.ts`], testTimeout, hookTimeout: 60_000, isolate },
 });
+
+// What Node compiled for one file, or one of the many processes that tests start, is there for the next: in Node's folder.
+process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'node-compile-cache');
 
 // .ci/run reads the counts from a report.
 const report = process.env['MILLRACE_TEST_REPORT'];
 
 export default defineConfig({
   resolve: { conditions: ['millrace-source', 'node', 'import', 'default'] },
-  // Handed to Node itself, whose require() would take 'import' for its own: pg, for one, breaks on that.
-  ssr: { resolve: { conditions: ['millrace-source', 'node'] } },
+  ssr: { resolve: { conditions: NODE_CONDITIONS } },
+  plugins: [asInstalled],
   test: {
     // Timeouts end what hangs; nothing is timed by them.
-    projects: [tier('unit', 30_000), tier('int', 120_000), tier('model', 900_000), tier('e2e', 600_000)],
+    projects: [
+      // Pure, so that files may share the modules that they load.
+      tier('unit', 30_000, false),
+      tier('int', 120_000),
+      tier('model', 900_000),
+      tier('e2e', 600_000),
+    ],
     // All cores: left to itself it keeps one back for watching, which here is half of the machine.
     maxWorkers: '100%',
     passWithNoTests: false,

@@ -64,6 +64,13 @@ const LIST: readonly Line[] = [
     test: 'hot and cold together',
     histories: 1_000,
   },
+  {
+    kind: 'rule',
+    mode: 'mutants of the documents',
+    file: 'test/model/rules/mutation.model.test.ts',
+    test: 'mutants',
+    histories: 2_000,
+  },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   { kind: 'server', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 30 },
   {

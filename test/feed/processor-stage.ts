@@ -92,6 +92,8 @@ export interface Host {
   readonly processor: FeedHost;
   /** Pages in the order they were given to the handler: their documents' ids. */
   readonly pages: string[][];
+  /** The leases as this host reaches them. */
+  readonly leases: CutStore;
   /** From here on nothing of this host reaches the leases or handles anything. */
   readonly kill: () => void;
 }
@@ -128,7 +130,7 @@ export async function hostOf(
     },
   });
   onTestFinished(() => processor.stop());
-  return { processor, pages, kill: () => void (leases.cut = true) };
+  return { processor, pages, leases, kill: () => void (leases.cut = true) };
 }
 
 export const numbers = (from: number, to: number): string[] =>

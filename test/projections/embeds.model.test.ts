@@ -96,7 +96,7 @@ it.each([
   ['of the elements of a list', [LINES]],
   ['of several parents in one child', [NAME, BRAND, LINES, BRAND_OF_LINES]],
 ] as const)(`after any history an embed %s is what the oracle says (seed ${SEED})`, async (_what, specs) => {
-  await each(historiesOr(60), async (world, seed) => {
+  await each(historiesOr(40), async (world, seed) => {
     const tenant = `t${seed}`;
     const written = new Map<string, Doc>();
     await runHistory({

@@ -173,7 +173,7 @@ interface Way {
 
 /** Runs random histories of a projection and compares what they leave with the oracle. */
 export const holdExact = (spec: ProjectionSpec, runner: () => Runner, { oracle = spec, feed }: Way = {}) =>
-  each(historiesOr(100), async (world, seed) => {
+  each(historiesOr(60), async (world, seed) => {
     const tenant = `t${seed}`;
     const joined = spec.kind === 'copy' && spec.joins.length > 0;
     const write = (random: Random, to: World): Promise<void> =>

@@ -36,7 +36,7 @@ const SPEC: ReferenceSpec = {
 const each = useHistories({ Rates: '/world', Stores: '/world', StoreRates: '/store' });
 
 const holdExact = (feed?: SourceContainer['feed']): Promise<void> =>
-  each(historiesOr(100), async (world, seed) => {
+  each(historiesOr(60), async (world, seed) => {
     const tenant = `w${seed}`;
     const options = {
       random: new Random(seed),

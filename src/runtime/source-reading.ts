@@ -85,7 +85,7 @@ export async function openReading(
     leases,
     estimator,
     status: () => {
-      const { known, leases: ours } = processor.status();
+      const { known, leases: held } = processor.status();
       return {
         container: map.name,
         mode,
@@ -93,18 +93,16 @@ export async function openReading(
         known,
         readers: readers.map(projectionId),
         pollMs: timings.pollMs ?? DEFAULT_TIMINGS.pollMs,
-        leases: ours,
+        leases: held,
       };
     },
     lags: () =>
       Promise.all(
         processor.status().leases.map(async (lease) => ({
           container: map.name,
-          lease: tokenOf(lease),
+          lease: lease.id.slice(lease.id.lastIndexOf('..') + 2),
           lag: await estimator.lagOf(lease),
         })),
       ),
   };
 }
-
-const tokenOf = ({ id }: LeaseStatus): string => id.slice(id.lastIndexOf('..') + 2);

@@ -1,8 +1,8 @@
 // How far behind a host says it is: a number only where that is known.
 import { expect, it } from 'vitest';
 import { Views } from '../../../src/engine/views/views.ts';
-import type { App } from '../../../src/runtime/processor-host.ts';
 import type { LeaseStatus } from '../../../src/feed/sharing/feed-host.ts';
+import type { App } from '../../../src/runtime/processor-host.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from '../../../src/host/run/progress.ts';
 import { Meter } from '../../../src/cosmos/meter.ts';
 import { VERSIONS, live } from '../../operations/projections/versions.ts';

@@ -13,7 +13,7 @@ import type { Request } from './verdict.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SHOP = join(ROOT, 'test/fixtures/shop');
-/** Of Java's hosts, as their judge has it. */
+/** Less than the other hosts have: they are stopped for certain when their leases are moved. */
 const EXPIRATION_MS = '5000';
 const PATIENCE_MS = 120_000;
 

@@ -28,6 +28,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 /**
  * The published Java client's change feed processor against the server at COSMOS_ENDPOINT, with the key COSMOS_KEY, in
@@ -42,9 +43,6 @@ public final class Judge {
   private static final BufferedReader ANSWERS = new BufferedReader(new InputStreamReader(System.in));
   private static final int PAGE = 10;
   private static final Duration PATIENCE = Duration.ofSeconds(120);
-  /** As scripts/clients/ours.ts has it, which waits so long before it moves leases. */
-  private static final Duration EXPIRATION = Duration.ofSeconds(5);
-
   private static final CosmosAsyncClient CLIENT = new CosmosClientBuilder()
       .endpoint(System.getenv("COSMOS_ENDPOINT"))
       .key(System.getenv("COSMOS_KEY"))
@@ -79,8 +77,7 @@ public final class Judge {
               .setMaxItemCount(PAGE)
               .setFeedPollDelay(Duration.ofMillis(100))
               .setLeaseAcquireInterval(Duration.ofMillis(500))
-              .setLeaseRenewInterval(Duration.ofSeconds(1))
-              .setLeaseExpirationInterval(EXPIRATION));
+              .setLeaseRenewInterval(Duration.ofSeconds(1)));
       processor = (switch (mode) {
         case PARTITIONS -> builder.handleChanges(page -> page.forEach(document -> log.add(Change.of(document))));
         case LATEST -> builder.handleLatestVersionChanges(
@@ -189,7 +186,7 @@ public final class Judge {
     turn("split", "container", source);
     meanwhile.get();
     writer.replace(40);
-    until("Java's has seen all", () -> rest(writer.latest(), before, java.seen()).isEmpty());
+    untilSeen(() -> rest(writer.latest(), before, java.seen()));
     stopAmidst(writer, java);
     turn("adopt", "container", source);
     List<Change> between = java.seen();
@@ -222,11 +219,11 @@ public final class Judge {
     CompletableFuture<Void> meanwhile = CompletableFuture.runAsync(() -> writer.create(100));
     turn("split", "container", source);
     meanwhile.get();
-    until("the first has seen all", () -> rest(writer.latest(), first.seen()).isEmpty());
+    untilSeen(() -> rest(writer.latest(), first.seen()));
     stopAmidst(writer, first);
     writer.replace(50);
     Processor second = new Processor(mode, source, writer.container, true);
-    until("the second has seen the rest", () -> rest(writer.latest(), first.seen(), second.seen()).isEmpty());
+    untilSeen(() -> rest(writer.latest(), first.seen(), second.seen()));
     second.stop();
     List<Change> before = first.seen();
     List<Change> after = second.seen();
@@ -258,7 +255,7 @@ public final class Judge {
     turn("split", "container", source);
     writer.create(20);
     List<Change> wanted = writer.written.subList(before, writer.written.size());
-    until("it has seen all versions", () -> rest(new HashSet<>(wanted), java.seen()).isEmpty());
+    untilSeen(() -> rest(new HashSet<>(wanted), java.seen()));
     java.stop();
     List<Change> seen = java.seen();
     List<Change> after = seen.subList(sofar, seen.size());
@@ -327,6 +324,11 @@ public final class Judge {
 
   private static void until(String what, BooleanSupplier is) {
     if (!waited(PATIENCE, is)) throw new IllegalStateException("Waited " + PATIENCE + " in vain until " + what);
+  }
+
+  private static void untilSeen(Supplier<Set<Change>> lacking) {
+    if (waited(PATIENCE, () -> lacking.get().isEmpty())) return;
+    throw new IllegalStateException("After " + PATIENCE + " there are changes that weren't seen: " + lacking.get());
   }
 
   private static boolean waited(Duration most, BooleanSupplier is) {

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { createHmac } from 'node:crypto';
 import { connect } from 'node:net';
 import { CosmosClient, TriggerOperation, TriggerType } from '@azure/cosmos';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Emulator } from '../../src/emulator/index.ts';
 import { clientOf, emulate, refusal } from './emulate.ts';
 
@@ -12,9 +12,14 @@ interface Answer {
   readonly body: { code?: string; message?: string } | undefined;
 }
 
-function signedHeaders({ key }: Emulator, method: string): Record<string, string> {
+function signedHeaders(
+  { key }: Emulator,
+  method: string,
+  type = 'docs',
+  link = 'dbs/d/colls/c',
+): Record<string, string> {
   const date = new Date().toUTCString();
-  const text = `${method.toLowerCase()}\ndocs\ndbs/d/colls/c\n${date.toLowerCase()}\n\n`;
+  const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
   const signature = createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64');
   return { 'x-ms-date': date, authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`) };
 }
@@ -80,6 +85,72 @@ test('the account tells the settings that clients parse queries by', async () =>
     sqlAllowSubQuery: true,
     sqlAllowLike: true,
     sqlAllowGroupByClause: true,
+  });
+});
+
+describe('what clients of other languages ask', () => {
+  interface Ranges {
+    readonly PartitionKeyRanges: readonly { readonly id: string }[];
+  }
+  const ids = ({ body }: Answer): string[] => (body as unknown as Ranges).PartitionKeyRanges.map(({ id }) => id);
+  const ridOf = async (resource: Promise<{ resource?: object | undefined }>): Promise<string> =>
+    (await resource).resource?.['_rid' as never] ?? '';
+
+  test('the ranges of a container are a feed: nothing new is 304, and after a split what came since', async () => {
+    const { emulator } = await emulate();
+    const ranges = (headers: Record<string, string>): Promise<Answer> => {
+      const signed = signedHeaders(emulator, 'GET', 'pkranges');
+      return send(emulator, 'GET', '/dbs/d/colls/c/pkranges', { ...signed, ...headers });
+    };
+    const feed = { 'a-im': 'Incremental Feed' };
+    const first = await ranges(feed);
+    expect(ids(first)).toEqual(['0']);
+    const seen = { ...feed, 'if-none-match': String(first.headers['etag']) };
+    expect(await ranges(seen)).toMatchObject({ status: 304, headers: { etag: first.headers['etag'] } });
+    emulator.split('d/c');
+    emulator.split('d/c', '2');
+    const later = await ranges(seen);
+    expect(ids(later)).toEqual(['1', '3', '4']);
+    expect(ids(await ranges({ ...feed, 'if-none-match': '"ofAnother:4"' }))).toEqual(['1', '3', '4']);
+    expect(await ranges({ ...feed, 'if-none-match': String(later.headers['etag']) })).toMatchObject({ status: 304 });
+    expect(ids(await ranges({ 'if-none-match': String(later.headers['etag']) })), 'no feed').toEqual(['1', '3', '4']);
+  });
+
+  test('a resource is found by the resource ids of where it is, if it is signed for the last in lower case', async () => {
+    const { emulator, container, database } = await emulate();
+    const [home, rid] = [await ridOf(database.read()), await ridOf(container.read())];
+    const get = (path: string, type: string, link: string): Promise<Answer> =>
+      send(emulator, 'GET', path, signedHeaders(emulator, 'GET', type, link));
+    const ranges = `/dbs/${home}/colls/${rid}/pkranges`;
+    expect(ids(await get(ranges, 'pkranges', rid.toLowerCase()))).toEqual(['0']);
+    expect(await get(ranges, 'pkranges', rid)).toMatchObject({ status: 401 });
+    expect(await get(ranges, 'pkranges', ranges.slice(1, -9))).toMatchObject({ status: 401 });
+    expect(await get(`/dbs/${home}`, 'dbs', home.toLowerCase())).toMatchObject({ status: 200, body: { id: 'd' } });
+    expect(await get(`/dbs/${home}/colls`, 'colls', home.toLowerCase())).toMatchObject({ status: 200 });
+    const strange = `dbs/${home}/colls/none`;
+    expect(await get(`/${strange}`, 'colls', strange)).toMatchObject({ status: 404 });
+  });
+
+  test('an answer about a container tells in which database it is', async () => {
+    const { container, database } = await emulate();
+    const { headers } = await container.read();
+    expect(headers).toMatchObject({
+      'x-ms-alt-content-path': 'dbs/d',
+      'x-ms-content-path': await ridOf(database.read()),
+    });
+  });
+
+  test('the latest-version feed has what it tells of a document beside it, in the format of all versions', async () => {
+    const { emulator, container } = await emulate();
+    const { resource } = await container.items.create({ id: '1', pk: 'a' });
+    const headers = {
+      'a-im': 'Incremental Feed',
+      'x-ms-cosmos-changefeed-wire-format-version': '2021-09-15',
+      'x-ms-documentdb-partitionkeyrangeid': '0',
+    };
+    const { body } = await send(emulator, 'GET', DOCS, headers);
+    expect(body).toMatchObject({ Documents: [{ metadata: { lsn: 1, crts: resource?._ts } }] });
+    expect((body as unknown as { Documents: { current: object }[] }).Documents[0]?.current).toEqual(resource);
   });
 });
 

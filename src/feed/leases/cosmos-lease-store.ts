@@ -102,7 +102,7 @@ export class CosmosLeaseStore implements LeaseStore {
     const start = `${this.#options.prefix}..`;
     // A processor may be called as this one with dots after it; tokens have no two dots.
     const documents = (await container.query(start)).filter(({ id }) => !String(id).slice(start.length).includes('..'));
-    const unresolved = documents.some(({ FeedRange }) => FeedRange === undefined || FeedRange === null);
+    const unresolved = documents.some(({ FeedRange, feedRange }) => !FeedRange && !feedRange);
     if (unresolved && this.#partitions.ranges.length === 0) await this.#loadPartitions();
     return readLeases(documents, this.#partitions, this.#mode).map((known) => this.#remember(known));
   }

@@ -28,7 +28,7 @@ const because = (why: string, ...numbers: string[]): [string, string][] => numbe
 export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because(NO_PROOF, 'A3', 'A11', 'E7', 'E64', 'H2'),
   ...because(FAILOVER, 'A6', 'E47'),
-  ...because(OTHERS, 'A8', 'A10', 'E42', 'E51', 'E66'),
+  ...because(OTHERS, 'A8', 'A10', 'E42', 'E51', 'E66', 'E67', 'E68', 'E69', 'E70'),
   ...because(PARTITIONS, 'E1', 'E2', 'E8', 'E27', 'E28', 'E29', 'E30', 'E44', 'E45'),
   ...because(CLIENT, 'E3', 'E4', 'E24', 'E26', 'E36'),
   ...because('A2 asks it.', 'E9'),

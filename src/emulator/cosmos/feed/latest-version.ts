@@ -31,7 +31,7 @@ export function changeFeed(account: Account, call: Call, container: Container): 
   const page = read(account, container, target, partition, from, since, size);
   const headers = feedHeaders(container, partition, page.lsn, page.versions.length);
   if (page.versions.length === 0) return reply(304, 1, headers);
-  return reply(200, feedCharge(page.bytes), headers, bodyOf(container, page.versions));
+  return reply(200, feedCharge(page.bytes), headers, bodyOf(call, container, page.versions));
 }
 
 /** Where the page begins: an etag wins over a time, as the client sends the time with every request. */
@@ -51,10 +51,17 @@ function start(call: Call, container: Container, partition: PhysicalPartition): 
   return { from: 0, since };
 }
 
-/** The documents with their lsn, which isn't part of what is stored. */
-function bodyOf(container: Container, versions: readonly Version[]): Buffer {
+/**
+ * The documents with their lsn, which isn't part of what is stored: as one of their fields, or, in the format of the
+ * all-versions feed, which Java's processor asks for here too, beside them (docs/assumptions.md, E70).
+ */
+function bodyOf(call: Call, container: Container, versions: readonly Version[]): Buffer {
+  const apart = header(call.headers, 'x-ms-cosmos-changefeed-wire-format-version') !== undefined;
   const texts = [`{"_rid":"${container.rid}","Documents":[`];
-  for (const { open, lsn } of versions) texts.push(open, `,"_lsn":${lsn}}`, ',');
+  for (const { open, lsn, at } of versions) {
+    if (apart) texts.push('{"current":', open, `},"metadata":{"lsn":${lsn},"crts":${Math.floor(at / 1000)}}}`, ',');
+    else texts.push(open, `,"_lsn":${lsn}}`, ',');
+  }
   texts[texts.length - 1] = `],"_count":${versions.length}}`;
   return bytesOf(texts);
 }

@@ -93,7 +93,7 @@ export function resources(account: Account, call: Call): Reply {
   const container = database.containers.get(segments[3]!);
   if (!container) throw notFound('Container');
   if (segments.length === 4) return oneContainer(account, call, database, container);
-  if (segments[4] === 'pkranges') return ranges(container);
+  if (segments[4] === 'pkranges') return ranges(container, call);
   if (segments[4] === 'operations' && segments[5] === 'partitionkeydelete' && method === 'POST') {
     return deleteByKey(account, call, container);
   }
@@ -138,7 +138,7 @@ function createContainer(account: Account, call: Call, database: Database): Repl
   const shared = throughputFor(account, database.rid) !== undefined;
   const throughput = throughputOf(call) ?? (shared ? undefined : DEFAULT_THROUGHPUT);
   const container = addContainer(account, database, body, throughput);
-  return one(201, container.definition, containerHeaders(container));
+  return one(201, container.definition, ownerHeaders(database));
 }
 
 /** Makes a container, empty and with a resource id of its own. */
@@ -170,7 +170,7 @@ function oneContainer(account: Account, call: Call, database: Database, containe
   if (call.method === 'GET') {
     const asked = flag(call.headers, 'x-ms-documentdb-populatequotainfo');
     return one(200, container.definition, {
-      ...containerHeaders(container),
+      ...ownerHeaders(database),
       ...indexProgress(container),
       ...(asked ? quota(container) : {}),
     });
@@ -188,8 +188,14 @@ function oneContainer(account: Account, call: Call, database: Database, containe
   container.indexes.clear();
   if (container.allVersions && !kept) beginChanges(container.ranges);
   account.journal?.container(database, container);
-  return one(200, container.definition, containerHeaders(container));
+  return one(200, container.definition, ownerHeaders(database));
 }
+
+/** What an answer about a container tells is in what it lies: Java's client makes its links of that (docs/assumptions.md, E69). */
+const ownerHeaders = ({ id, rid }: Database): Record<string, string> => ({
+  'x-ms-content-path': rid,
+  'x-ms-alt-content-path': encodeURI(`dbs/${id}`),
+});
 
 /** Indexes follow at once here, so that they are always complete. */
 function indexProgress({ definition }: Container): Record<string, string> {
@@ -233,8 +239,16 @@ export function dropContainer(account: Account, database: Database, container: C
   account.journal?.dropContainer(container);
 }
 
-function ranges(container: Container): Reply {
-  const texts = container.ranges.map(({ id, range, parents }) =>
+/** Whole, or, as a feed, those that came since the ones the client has: its ids never come again (docs/assumptions.md, E67). */
+function ranges(container: Container, call: Call): Reply {
+  const feed = header(call.headers, 'a-im') !== undefined;
+  const newest = Math.max(...container.ranges.map(({ id }) => Number(id)));
+  const etag = feed ? `"${container.rid}:${newest}"` : String(container.definition._etag);
+  const [rid, seen] = (header(call.headers, 'if-none-match') ?? '').replaceAll('"', '').split(':');
+  const last = feed && rid === container.rid ? Number(seen) : -1;
+  if (last === newest) return reply(304, 1, { ...containerHeaders(container), etag });
+  const wanted = container.ranges.filter(({ id }) => Number(id) > last);
+  const texts = wanted.map(({ id, range, parents }) =>
     JSON.stringify({
       _rid: `${container.rid}-${id}`,
       id,
@@ -252,7 +266,7 @@ function ranges(container: Container): Reply {
   const headers = {
     ...containerHeaders(container),
     'x-ms-item-count': String(texts.length),
-    etag: String(container.definition._etag),
+    etag,
   };
   return reply(
     200,

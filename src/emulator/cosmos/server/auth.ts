@@ -28,7 +28,7 @@ export function authorize(call: Call, sign: Signer): void {
   if (call.segments[0] === 'offers' && call.segments.length > 2) throw badRequest('The id of the offer is malformed.');
   const date = header(call.headers, 'x-ms-date') ?? header(call.headers, 'date') ?? '';
   const { type, link } = subject(call.segments.map(asGatewaySees));
-  const text = `${call.method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
+  const text = `${call.method.toLowerCase()}\n${type}\n${call.signedFor ?? link}\n${date.toLowerCase()}\n\n`;
   const wanted = sign(text);
   const given = signature(header(call.headers, 'authorization'));
   if (given?.length === wanted.length && timingSafeEqual(given, wanted)) return;

@@ -4,6 +4,7 @@ import type { UsageError } from '../../../base/errors.ts';
 import type { Account } from '../storage/account.ts';
 import { authorize, signer } from './auth.ts';
 import type { Signer } from './auth.ts';
+import { byName } from './by-rid.ts';
 import { fateOf } from '../physics/faults.ts';
 import type { Fate } from '../physics/faults.ts';
 import { items } from '../items/items.ts';
@@ -102,7 +103,7 @@ export class Service {
   handle(incoming: Incoming, caller: Caller): void {
     this.#waiting.add(caller);
     try {
-      const call = callOf(incoming);
+      const call = byName(this.account, callOf(incoming));
       const identity = this.#identity;
       const failure = this.account.journal?.failure;
       if (call.segments[0] === ADMIN) {

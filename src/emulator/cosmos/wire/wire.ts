@@ -10,6 +10,8 @@ export interface Call {
   readonly segments: readonly string[];
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+  /** What the signature says instead of the link, where resources were addressed by their resource ids. */
+  readonly signedFor?: string;
 }
 
 /** One answer; its body is JSON, as text or encoded already, or lines of such. Header values are ASCII. */

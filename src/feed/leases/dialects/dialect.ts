@@ -56,6 +56,8 @@ export interface LeaseDocument extends Record<string, unknown> {
   timestamp: string;
   version?: number;
   FeedRange?: { Range: { min: string; max: string } };
+  /** Java's name of the same. */
+  feedRange?: { Range: { min: string; max: string; isMinInclusive: boolean; isMaxInclusive: boolean } };
   Mode?: string;
   properties?: Record<string, string>;
   /** Of our hosts; others neither know nor keep it. */

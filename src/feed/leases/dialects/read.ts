@@ -22,10 +22,11 @@ export function readDocument(raw: unknown): Reading {
   if (!id.includes('..') && id.endsWith('.lock')) return { kind: 'lock' };
   const token = raw['LeaseToken'] ?? raw['PartitionId'];
   if (typeof token !== 'string' || token === '') return unknown('it has no LeaseToken');
-  const { Owner: owner = null, ContinuationToken: continuation = null, FeedRange } = raw;
+  const { Owner: owner = null, ContinuationToken: continuation = null } = raw;
   if (owner !== null && typeof owner !== 'string') return unknown('its Owner is no text');
   if (continuation !== null && typeof continuation !== 'string') return unknown('its ContinuationToken is no text');
-  const range = FeedRange === undefined || FeedRange === null ? undefined : rangeOf(FeedRange);
+  const given = raw['FeedRange'] ?? raw['feedRange'] ?? undefined;
+  const range = given === undefined ? undefined : rangeOf(given);
   if (range === null) return unknown('its FeedRange is no range');
   const told = dialectOf(raw, continuation ?? '');
   if ('why' in told) return unknown(told.why);

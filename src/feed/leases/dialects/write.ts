@@ -17,6 +17,7 @@ const KNOWN = new Set([
   'LeaseToken',
   'PartitionId',
   'FeedRange',
+  'feedRange',
   'Mode',
   'ContinuationToken',
   'Owner',
@@ -52,7 +53,10 @@ export function writeDocument(
   };
   if (dialect !== 'java-pk') {
     own.version = dialect === 'dotnet-v0' ? 0 : 1;
-    own.FeedRange = { Range: { min: range.min, max: range.max } };
+    const { min, max } = range;
+    // Java's, in small letters, says which end belongs to it too; .NET leaves that out where it is as usual.
+    if (dialect === 'java-epk') own.feedRange = { Range: { min, max, isMinInclusive: true, isMaxInclusive: false } };
+    else own.FeedRange = { Range: { min, max } };
   }
   if (dialect.startsWith('dotnet')) {
     own.Mode = MODE_NAMES[mode];

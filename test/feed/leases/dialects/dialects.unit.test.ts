@@ -71,6 +71,15 @@ it('a lease says in every dialect what it said in the first, and keeps what nobo
   );
 });
 
+it('names a range as each of the two epk dialects does, whatever the document had before', () => {
+  const lease = { prefix: 'P', range: { min: '', max: '1F' }, rid: 'r', position: '"1"' };
+  const dotnet = writeDocument('dotnet-v1', lease);
+  const java = writeDocument('java-epk', lease, dotnet);
+  expect(java).toMatchObject({ feedRange: { Range: { ...lease.range, isMinInclusive: true, isMaxInclusive: false } } });
+  expect(Object.keys(java)).not.toContain('FeedRange');
+  expect(Object.keys(writeDocument('dotnet-v1', lease, java))).not.toContain('feedRange');
+});
+
 it.each([
   ['dotnet-v0', {}],
   ['java-pk', {}],

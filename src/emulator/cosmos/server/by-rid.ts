@@ -1,0 +1,23 @@
+import type { Account } from '../storage/account.ts';
+import type { Call } from '../wire/wire.ts';
+
+/**
+ * The same call by names, where it has the resource ids of a database and of what is in it: Java's client asks so for a
+ * container's ranges. Such a call is signed for the id alone, in lower case (docs/assumptions.md, E68).
+ */
+export function byName(account: Account, call: Call): Call {
+  const [root, first, kind, second, ...rest] = call.segments;
+  if (root !== 'dbs' || first === undefined || account.databases.has(first)) return call;
+  const database = withRid(account.databases, first);
+  const container = database && second !== undefined ? withRid(database.containers, second) : undefined;
+  if (container && database && kind !== undefined) {
+    const segments = [root, database.id, kind, container.id, ...rest];
+    return { ...call, segments, signedFor: container.rid.toLowerCase() };
+  }
+  if (!database || second !== undefined) return call;
+  const segments = [root, database.id, ...call.segments.slice(2)];
+  return { ...call, segments, signedFor: database.rid.toLowerCase() };
+}
+
+const withRid = <T extends { readonly rid: string }>(all: ReadonlyMap<string, T>, rid: string): T | undefined =>
+  all.values().find((each) => each.rid === rid);

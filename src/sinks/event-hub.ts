@@ -135,7 +135,10 @@ export class EventHubSink {
 
 const MEND = 'Check that the namespace is reachable; what is to be published waits, in its order.';
 
-/** What no repetition mends, in words; undefined where another attempt may succeed. */
+/**
+ * What another attempt doesn't mend, in words; undefined where it may. Retryable all the same: the page is read again until
+ * somebody has created the hub or given the right.
+ */
 export function hubFailure(error: unknown, hub: string): MillraceError | undefined {
   const code = isObject(error) ? error['code'] : undefined;
   if (code === 'MessagingEntityNotFoundError') {

@@ -1,4 +1,4 @@
-// The time bounds of R0 (docs/assumptions.md). T > B + R + skew must hold, or a late writer could undo what came after it.
+// The time bounds of R0 (docs/SPEC-processor.md, pages). T > B + R + skew must hold, or a late writer could undo what came after it.
 
 /** B: no sink write is started more than this after its page was read, milliseconds. */
 export const WRITE_BOUND_MS = 120_000;

@@ -1,4 +1,7 @@
-/** Asks at the first call and remembers the answer; one that failed is asked for again by the next call. */
+/**
+ * Asks at the first call and gives its answer to every later one, whatever that is called with; after a failure the next
+ * call asks again.
+ */
 export function once<A extends unknown[], T>(ask: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
   let known: Promise<T> | undefined;
   return (...given) => {

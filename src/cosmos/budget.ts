@@ -19,11 +19,14 @@ const LEAST = 0.1;
 const NEWEST = 0.2;
 
 interface Bucket {
+  /** Left to spend; below 0 where requests cost more than was expected of them. */
   ru: number;
+  /** When it was last filled, monotonic. */
   at: number;
   /** RU/s at present: the budget, or less while the service throttles. */
   rate: number;
   decreasedAt: number;
+  /** What the next request is expected to cost, RU. */
   expected: number;
   liveWaiting: number;
 }
@@ -103,8 +106,8 @@ export class Budget {
     const known = this.#buckets.get(partition);
     if (known) return known;
     const at = this.#clock.monotonic();
-    const bucket = { ru: this.#ruPerSecond, at, rate: this.#ruPerSecond, decreasedAt: -Infinity, expected: 1 };
-    const created = { ...bucket, liveWaiting: 0 };
+    const full = { ru: this.#ruPerSecond, rate: this.#ruPerSecond };
+    const created = { ...full, at, decreasedAt: -Infinity, expected: 1, liveWaiting: 0 };
     this.#buckets.set(partition, created);
     return created;
   }

@@ -56,7 +56,7 @@ export function kindOfStatus(status: number, substatus?: number): FailureKind {
 
 /** Reads an error as the SDK throws it; `items.batch` wraps the real one in `cause`. */
 export function failureOf(error: unknown): Failure {
-  const found = deepest(error);
+  const found = firstWithCode(error);
   const code = found['code'] ?? found['statusCode'];
   const headers = isObject(found['headers']) ? found['headers'] : {};
   const substatus = numeric(found['substatus']) ?? numeric(headers['x-ms-substatus']);
@@ -77,7 +77,8 @@ function kindOf(code: unknown, substatus: number | undefined, error: Record<stri
   return LOST.has(name) ? 'ambiguous' : 'unknown';
 }
 
-function deepest(error: unknown): Record<string, unknown> {
+/** The first error along the causes that has a code; else the last. */
+function firstWithCode(error: unknown): Record<string, unknown> {
   let current: unknown = error;
   for (let depth = 0; depth < 5 && isObject(current); depth++) {
     if (current['code'] !== undefined || current['cause'] === undefined) return current;

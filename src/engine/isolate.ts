@@ -12,7 +12,7 @@ export interface Applied {
   readonly held: readonly Change[];
 }
 
-/** Changes that have no order but each document's own. */
+/** Applies changes that have no order but each document's own: a refused one holds no other up. */
 export async function applyApart(runner: Runner, changes: readonly Change[], session: SinkSession): Promise<Applied> {
   const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
   const refused = new Set(refusals.map(({ change }) => change));
@@ -51,7 +51,6 @@ const INFRASTRUCTURE = new Set<FailureKind>(['throttled', 'unreachable', 'ambigu
 /** Throttled for too long, unreachable, denied, container missing, lease lost, page too old, aborted: the page is read again, nothing is parked. */
 export const isInfrastructure = (error: unknown): boolean =>
   (error instanceof MillraceError && (error.retryable || error.code === 'aborted')) ||
-  (error instanceof Error &&
-    (error.name === 'AbortError' || error.name === 'RestError' || error.name === 'TimeoutError')) ||
+  (error instanceof Error && ['AbortError', 'RestError', 'TimeoutError'].includes(error.name)) ||
   // As the SDK threw it: what a runner's request was answered, whichever change it was for.
   (!(error instanceof MillraceError) && INFRASTRUCTURE.has(failureOf(error).kind));

@@ -83,10 +83,8 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
 
 function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }: RunnerOptions): Runner {
   if (spec.kind === 'send') return sendRunner(spec);
-  if (spec.kind === 'react') {
-    const own = embeds.filter(({ into }) => ref(into) === ref(spec.from));
-    return reactRunner(spec, { stateContainer, embeds: own });
-  }
+  if (spec.kind === 'react')
+    return reactRunner(spec, { stateContainer, embeds: embeds.filter(({ into }) => ref(into) === ref(spec.from)) });
   const apply: Runner['apply'] = (changes, session) => spec.apply(changes, storableSession(session));
   return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
 }
@@ -105,7 +103,7 @@ export function sinkContainer(name: string, model: Model): { name: string; keyPa
   const found = model.containers.find((container) => container.name === name);
   if (!found) {
     throw new UsageError('container-unknown', `Container ${name} is not in ${model.file}`, {
-      mend: `Add it to the data-model document, or correct its name in the pipeline.`,
+      mend: 'Add it to the data-model document, or correct its name in the pipeline.',
     });
   }
   return { name, keyPaths: found.partitionKey.map((path) => [...splitPath(path)]) };

@@ -90,7 +90,7 @@ export class HubReader {
     return true;
   }
 
-  async #take(events: readonly ReceivedEventData[], context: PartitionContext & Checkpoints): Promise<void> {
+  async #take(events: readonly ReceivedEventData[], context: PartitionContext): Promise<void> {
     const last = events.at(-1);
     if (!last) return;
     const partition = context.partitionId;
@@ -128,10 +128,6 @@ async function giveUpFormer({ client, store }: HubConsumer, group: string, host:
   const owned = await store.listOwnership(client.fullyQualifiedNamespace, client.eventHubName, group);
   const former = owned.filter(({ ownerId }) => ownerId === host);
   if (former.length > 0) await store.claimOwnership(former.map((ownership) => ({ ...ownership, ownerId: '' })));
-}
-
-interface Checkpoints {
-  updateCheckpoint(event: ReceivedEventData): Promise<void>;
 }
 
 async function lastOf(client: EventHubConsumerClient, partition: string): Promise<number> {

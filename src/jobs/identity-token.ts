@@ -1,3 +1,5 @@
+import { once } from '../base/once.ts';
+
 /** What the identity library answers; the shape of `TokenCredential.getToken`. */
 export interface IssuedToken {
   readonly token: string;
@@ -10,10 +12,9 @@ export type Token = (scope: string) => Promise<IssuedToken>;
 
 /** Signs in as `DefaultAzureCredential` does: managed identity in Azure, `az login` elsewhere. */
 export function identityToken(): Token {
-  let credential: Promise<{ getToken(scope: string): Promise<IssuedToken | null> }> | undefined;
+  const credential = once(async () => new (await import('@azure/identity')).DefaultAzureCredential());
   return async (scope) => {
-    credential ??= import('@azure/identity').then(({ DefaultAzureCredential }) => new DefaultAzureCredential());
-    const issued = await (await credential).getToken(scope);
+    const issued = await (await credential()).getToken(scope);
     if (!issued) throw new Error(`No token for ${scope}`);
     return issued;
   };

@@ -55,7 +55,7 @@ export interface Working {
 }
 
 const CHECK_MS = 50;
-/** Checks. */
+/** Checks after which `drain` no longer waits for what another worker has begun. */
 const OTHERS = 40;
 const LANES = { live: 1, bulk: 100 } as const;
 const STATES = ['waiting', 'prioritized', 'active', 'delayed', 'completed', 'failed'] as const;

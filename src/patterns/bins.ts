@@ -93,7 +93,7 @@ class Bins<E extends BinEvent> implements EventBins<E> {
   async append(stream: Stream, events: readonly E[]) {
     const { window, timeZone } = this.#options;
     const distinct = new Map<string, E>();
-    for (const event of events) distinct.set(JSON.stringify([this.#check(event), event.id]), event);
+    for (const event of events) distinct.set(JSON.stringify([this.#windowOf(event), event.id]), event);
     const windows = Map.groupBy(distinct.values(), ({ at }) => timeWindow(at, window, timeZone));
     let added = 0;
     for (const [name, own] of windows) added += await this.#appendTo(stream, name, own);
@@ -124,7 +124,8 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     yield* open;
   }
 
-  #check(event: E): string {
+  /** The window of an event that a bin can take. */
+  #windowOf(event: E): string {
     const mend = 'Give each event an id of one character or more, and a date at.';
     if (typeof event.id !== 'string' || event.id === '') throw invalid('event-invalid', 'An event has no id', mend);
     if (parseDate(event.at) === undefined)
@@ -146,7 +147,7 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     for (let attempt = 0; attempt < ATTEMPTS;) {
       const { ids, last } = await this.#state(stream, window);
       const sent = [...missing.values()].filter(({ id }) => !ids.has(id));
-      for (const event of missing.keys()) if (ids.has(event)) missing.delete(event);
+      for (const id of missing.keys()) if (ids.has(id)) missing.delete(id);
       if (sent.length === 0) return added;
       const target = last && this.#fits(last, sent[0]) ? last : undefined;
       const bin = this.#filled(stream, window, target, last, sent);
@@ -158,16 +159,13 @@ class Bins<E extends BinEvent> implements EventBins<E> {
       for (const { id } of bin.events) if (!before.has(id) && missing.delete(id)) added += 1;
       if (missing.size === 0) return added;
     }
-    throw new MillraceError('bin-contended', `The bin of ${window} is written by too many at once`, {
-      retryable: true,
-      mend: 'Let one writer append to a stream at a time, or append more events at once.',
-    });
+    throw contended(window);
   }
 
   /** The ids of a window's events and its last bin. That a sealed bin never changes makes the two fit each other. */
   async #state(stream: Stream, window: string) {
     const { container } = this.#options;
-    for (;;) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const query = {
         query:
           'SELECT c.number, ARRAY(SELECT VALUE e.id FROM e IN c.events) AS ids FROM c WHERE c.type = "bin" AND c.window = @w',
@@ -189,6 +187,7 @@ class Bins<E extends BinEvent> implements EventBins<E> {
       if (!last || last.sealed) continue;
       return { ids: new Set([...bins.flatMap(({ ids }) => ids), ...last.events.map(({ id }) => id)]), last };
     }
+    throw contended(window);
   }
 
   #fits({ count, bytes }: Pick<Bin<E>, 'count' | 'bytes'>, event: E | undefined): boolean {
@@ -204,19 +203,17 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     sent: readonly E[],
   ): Bin<E> {
     const number = target?.number ?? (last ? last.number + 1 : 0);
-    let { count, bytes, events } = target ?? { count: 0, bytes: 0, events: [] };
-    const some: E[] = [];
+    let { count, bytes } = target ?? { count: 0, bytes: 0 };
+    const events = [...(target?.events ?? [])];
     for (const event of sent) {
       if (!this.#fits({ count, bytes }, event)) break;
-      some.push(event);
+      events.push(event);
       count += 1;
       bytes += bytesOf(event);
     }
-    events = [...events, ...some];
     const times = events.map(({ at }) => dateOf(at));
-    const first = times.reduce((a, b) => Math.min(a, b), Infinity);
-    const latest = times.reduce((a, b) => Math.max(a, b), -Infinity);
-    const body = { window, number, sealed: false, first, last: latest, count, bytes, events };
+    const span = { first: Math.min(...times), last: Math.max(...times) };
+    const body = { window, number, sealed: false, ...span, count, bytes, events };
     return { ...stream, id: idOf(window, number), type: 'bin', ...body };
   }
 
@@ -227,8 +224,7 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     target: Stored<E> | undefined,
     last: Stored<E> | undefined,
   ): Promise<boolean> {
-    type Body = Extract<OperationInput, { operationType: 'Create' }>['resourceBody'];
-    const resourceBody = bin as unknown as Body;
+    const resourceBody = bin as never;
     const operations: OperationInput[] = target
       ? [{ operationType: 'Replace', id: bin.id, resourceBody, ifMatch: target._etag }]
       : [{ operationType: 'Create', resourceBody }];
@@ -252,6 +248,12 @@ class Bins<E extends BinEvent> implements EventBins<E> {
   }
 }
 
+const contended = (window: string): MillraceError =>
+  new MillraceError('bin-contended', `The bins of ${window} are written by too many at once, or one of them is gone`, {
+    retryable: true,
+    mend: 'Let one writer append to a stream at a time, or append more events at once; keep all bins of a window or none.',
+  });
+
 const keyOf = (stream: Stream): PartitionKey => Object.values(stream);
 const idOf = (window: string, number: number): string => `bin|${window}|${number}`;
 const bytesOf = (event: unknown): number => Buffer.byteLength(JSON.stringify(event)) + 1;
@@ -261,5 +263,5 @@ const byTime = (a: BinEvent, b: BinEvent): number =>
 function dateOf(at: string | number): number {
   const ms = parseDate(at);
   if (ms !== undefined) return ms;
-  throw invalid('event-invalid', `${JSON.stringify(at)} is no date`, 'Give ISO 8601, or milliseconds since 1970.');
+  throw invalid('event-invalid', `${JSON.stringify(at)} is no date`, 'Give ISO 8601, or (milli)seconds since 1970.');
 }

@@ -27,7 +27,7 @@ interface Reservation {
 /**
  * A value that at most one document of a logical partition has: each document is written in one transaction with a
  * second one that stands for its value, so there is nothing to expire or to finish. Unlike a unique key policy it can be
- * added to a container that exists, and hold what it counts as the same.
+ * added to a container that exists, and `normalize` says what counts as the same value.
  * @throws UsageError `unique-rule-invalid`
  */
 export function uniqueWithin(rule: UniqueRule): Unique {
@@ -107,10 +107,7 @@ class Within implements Unique {
 
   #create(document: object): OperationInput {
     // Batches take JSON, which a document is.
-    return {
-      operationType: 'Create',
-      resourceBody: document as Extract<OperationInput, { operationType: 'Create' }>['resourceBody'],
-    };
+    return { operationType: 'Create', resourceBody: document as never };
   }
 
   #patch(id: string, token: string, value: string, { token: next }: Mark): OperationInput {

@@ -68,7 +68,10 @@ export interface WriteGateOptions {
 /** Leave for one write: send it at once, and end it as soon as the write is answered. A migration waits for it. */
 export interface Pass extends Disposable {
   readonly target: WriteTarget;
-  /** Hand it to the write as `abortSignal`: ends it, the client's own repetitions included, after a minute, so that it lands in the time that a migration allows for it. */
+  /**
+   * Hand it to the write as `abortSignal`: after a minute it ends the write, the client's own repetitions included, so that
+   * it lands in the time that a migration allows for it.
+   */
   readonly signal: AbortSignal;
 }
 

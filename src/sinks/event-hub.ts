@@ -3,7 +3,6 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
-import { once } from '../base/once.ts';
 import { partitionOf } from '../base/partition-hash.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 
@@ -48,6 +47,11 @@ export class EventHubSink {
   readonly #attemptMs: number;
   readonly #patienceMs: number;
   readonly #clock: Clock;
+  /**
+   * Kept once known: the hub hashes over the same number, and a change of it moves keys anyway. Until then each publish
+   * asks under its own fence, whose end is no matter of the others.
+   */
+  #partitionIds: readonly string[] | undefined;
 
   constructor(hub: string, open: OpenProducer, options: EventHubSinkOptions = {}) {
     this.hub = hub;
@@ -62,7 +66,7 @@ export class EventHubSink {
    * @throws MillraceError retryable `event-hub-missing`, `event-hub-denied`, `event-hub-unreachable`; what the fence throws
    */
   async publish(messages: readonly HubMessage[], fence: Fence): Promise<Oversized> {
-    const ids = await this.#partitionIds(fence);
+    const ids = (this.#partitionIds ??= await this.#attempt(fence, (producer, on) => producer.getPartitionIds(on)));
     const lanes = Map.groupBy(messages.entries(), ([, { partitionKey }]) => ids[partitionOf(partitionKey, ids.length)]);
     const oversized = new Map<number, { bytes: number; limit: number }>();
     const packed: EventDataBatch[][] = [];
@@ -74,9 +78,6 @@ export class EventHubSink {
     await mapSettled(packed, send, { concurrency: AT_ONCE });
     return oversized;
   }
-
-  /** Asked once: the hub hashes over the same number, and a change of it moves keys anyway. */
-  readonly #partitionIds = once((fence: Fence) => this.#attempt(fence, (producer, on) => producer.getPartitionIds(on)));
 
   async #pack(
     partitionId: string,
@@ -135,7 +136,10 @@ export class EventHubSink {
 
 const MEND = 'Check that the namespace is reachable; what is to be published waits, in its order.';
 
-/** What no repetition mends, in words; undefined where another attempt may succeed. */
+/**
+ * What another attempt doesn't mend, in words; undefined where it may. Retryable all the same: the page is read again until
+ * somebody has created the hub or given the right.
+ */
 export function hubFailure(error: unknown, hub: string): MillraceError | undefined {
   const code = isObject(error) ? error['code'] : undefined;
   if (code === 'MessagingEntityNotFoundError') {

@@ -31,8 +31,8 @@ export type CommitResult =
   | { readonly kind: 'refused'; readonly index: number; readonly why: string };
 
 /**
- * What a runner may do: read, and commit to one logical partition at a time, all or nothing. Throttling never surfaces.
- * Throws when the fence says stop (lease lost, page too old) and when Cosmos DB can't be had.
+ * What a runner may do: read, and commit to one logical partition at a time, all or nothing. A throttled
+ * request is sent again. Throws when the fence says stop (lease lost, page too old) and when Cosmos DB can't be had.
  */
 export interface SinkSession {
   /** For effects beyond Cosmos DB, which nothing else fences: asserted before each of them. */

@@ -56,6 +56,14 @@ describe('appending', () => {
     ]);
   });
 
+  it('ends where an earlier bin of the window is gone', async () => {
+    const container = await fresh();
+    const bins = eventBins<Reading>({ container, window: 'hour', maxEvents: 1 });
+    await bins.append(STREAM, [reading(1, 0), reading(2, 1)]);
+    await container.item('bin|2026-11-21T00+00:00|0', STREAM.deviceId).delete();
+    await expect(bins.append(STREAM, [reading(3, 2)])).rejects.toMatchObject({ code: 'bin-contended' });
+  });
+
   it('holds bins to their bytes, and refuses an event that fits none', async () => {
     const container = await fresh();
     const bins = eventBins<Reading>({ container, window: 'day', maxBytes: 2_000 });

@@ -306,6 +306,25 @@ describe('bad input', () => {
     expect(bodies(hubs.hubs.events('telemetry')).map(({ data }) => (data as { lsn: number }).lsn)).toEqual([1, 2, 3]);
   });
 
+  it('publishes where whoever asked for the partitions first has lost its lease', async () => {
+    await using hubs = await openHubs();
+    const opened = Promise.withResolvers<EventHubProducerClient>();
+    const sink = new EventHubSink('telemetry', () => opened.promise);
+    const publish = ({ signal }: AbortController) =>
+      sink.publish([{ partitionKey: 'k', event: { body: 1 } }], {
+        kind: 'lease',
+        tenure: {},
+        signal,
+        assert: () => {},
+      });
+    const losing = new AbortController();
+    const both = Promise.allSettled([publish(losing), publish(new AbortController())]);
+    losing.abort(new Error('the lease is lost'));
+    opened.resolve(hubs.producer());
+    expect((await both).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect(bodies(hubs.hubs.events('telemetry'))).toHaveLength(1);
+  });
+
   it('sends nothing once the fence says stop', async () => {
     await using hubs = await openHubs();
     const producer = hubs.producer();

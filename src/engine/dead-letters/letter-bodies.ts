@@ -19,8 +19,8 @@ const MOST_TRIES = 4;
 /** A document has 2 MB, and a change at most two of them; an event has 20 MB at most. What unpacks to more isn't ours. */
 const LARGEST = 64 * 1024 * 1024;
 
-const packed = promisify(gzip);
-const unpacked = promisify(gunzip);
+const pack = promisify(gzip);
+const unpack = promisify(gunzip);
 
 /** Thrown where a blob isn't what was put there: that letter alone can't be tried again. */
 export class LetterBodyDamaged extends MillraceError<'letter-body-damaged'> {
@@ -51,7 +51,7 @@ export function letterBodies(services: { blobs(): Promise<ContainerClient> }): L
     put: async (text) => {
       if (Buffer.byteLength(text) > LARGEST) return undefined;
       const name = `${FOLDER}/${randomUUID()}.json.gz`;
-      const bytes = await packed(text);
+      const bytes = await pack(text);
       return asked(async (container) => {
         await container.getBlockBlobClient(name).upload(bytes, bytes.length);
         return name;
@@ -66,7 +66,7 @@ export function letterBodies(services: { blobs(): Promise<ContainerClient> }): L
       if (bytes === undefined) return undefined;
       if (bytes === 'too large') throw new LetterBodyDamaged(name, 'it is larger than any change');
       try {
-        return (await unpacked(bytes, { maxOutputLength: LARGEST })).toString();
+        return (await unpack(bytes, { maxOutputLength: LARGEST })).toString();
       } catch (error) {
         const { code } = error as { code?: unknown };
         const why =

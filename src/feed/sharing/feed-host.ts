@@ -102,7 +102,8 @@ export class FeedHost {
   #stopping: Promise<void> | undefined;
   #startedBefore: Date | undefined;
   #gaps: readonly FeedRange[] = [];
-  #leases = 0;
+  /** How many leases the last listing had. */
+  #known = 0;
   /** What the last look at the leases failed with. */
   #failure: unknown;
   /** When the leases are to be listed again, monotonic. */
@@ -183,7 +184,7 @@ export class FeedHost {
       range: session.lease.range,
       ...(session.lease.shared && { shared: session.lease.shared }),
     }));
-    return { leases, known: this.#leases, failure: this.#failure };
+    return { leases, known: this.#known, failure: this.#failure };
   }
 
   async #keepBalancing(): Promise<void> {
@@ -231,7 +232,7 @@ export class FeedHost {
     if (this.#stop.signal.aborted) return;
     this.#nextListing = this.#clock.monotonic() + this.#timings.acquireMs;
     const listed = await within(leases.list());
-    this.#leases = listed.length;
+    this.#known = listed.length;
     const supervised = new Set(this.#running.keys());
     const now = this.#clock.monotonic();
     const expired = this.#sightings.observe(listed, now);

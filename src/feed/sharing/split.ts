@@ -5,8 +5,9 @@ import { type SharedHistory, sharedAfter, sharedBySplit } from '../leases/shared
 
 /**
  * Replaces a lease by leases of the physical partitions its range consists of now (R10, L5). The parent is written
- * first and before each child, which proves that it is still ours, and deleted last; its children take over the acknowledged position. Only
- * leases *inside* the parent count as cover, so a split that somebody left half done is finished by whoever comes next.
+ * first and before each child, which proves that it is still ours, and deleted last; its children take over the
+ * acknowledged position. Only leases *inside* the parent count as cover, so a split that somebody left half done is
+ * finished by whoever comes next.
  *
  * Resolves with the lease where it is still one partition, or a part of one (after a merge): it goes on as it is.
  * @throws LeaseLost when another host has the parent

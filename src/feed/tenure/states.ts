@@ -1,8 +1,8 @@
 import { MillraceError } from '../../base/errors.ts';
 
 /**
- * What a supervisor, which looks after one lease for one tenure, is doing. Handling runs beside all of these but the last
- * four: see window.ts.
+ * What a supervisor, which looks after one lease for one tenure, is doing. Handlers run beside all of these but the first
+ * and the last three: see window.ts.
  */
 export type State =
   /** Its lease was taken from an owner who may still act: waits until that one has answered, or can't act any longer. */

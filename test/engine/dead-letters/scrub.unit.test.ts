@@ -24,6 +24,12 @@ it.each([
   expect(scrub(message)).toBe(wanted);
 });
 
+it('hides a secret that the cut would go through', () => {
+  const before = 'x'.repeat(3_970);
+  for (const secret of ['postgres://me:p4ss-of-many-letters@db.example', `the key ${KEY}`])
+    expect(scrub(`${before} ${secret}`)).not.toMatch(/p4ss|aB3/);
+});
+
 it('cuts off what is too long for a letter', () => {
   expect(scrub('x'.repeat(100_000)).length).toBeLessThan(5_000);
 });

@@ -18,13 +18,9 @@ export function coldReader(open: () => Promise<BlobStore>, stateContainer: strin
   const entries = new Entries(stateContainer);
   const blobs = new LRUCache<string, Promise<readonly ArchivedDocument[]>>({ max: KEPT });
   let store: Promise<BlobStore> | undefined;
-  const blob = async (name: string): Promise<readonly ArchivedDocument[]> => {
-    const kept = blobs.get(name);
-    if (kept) return kept;
-    const reading = (store ??= open()).then((opened) => readBlob(opened, name));
-    blobs.set(name, reading);
+  const reading = async (name: string): Promise<readonly ArchivedDocument[]> => {
     try {
-      return await reading;
+      return await readBlob(await (store ??= open()), name);
     } catch (error) {
       blobs.delete(name);
       store = undefined;
@@ -36,6 +32,12 @@ export function coldReader(open: () => Promise<BlobStore>, stateContainer: strin
         ...(mend === undefined ? {} : { mend }),
       });
     }
+  };
+  // Kept with its refusal explained: whoever waits for the same blob is to hear the same.
+  const blob = (name: string): Promise<readonly ArchivedDocument[]> => {
+    const kept = blobs.get(name) ?? reading(name);
+    blobs.set(name, kept);
+    return kept;
   };
   return async (document, session) => {
     const [entry] = await entries.read([document], session);

@@ -3,7 +3,7 @@ import type { SinkSession } from '../../sinks/session.ts';
 
 /**
  * A source document as it was stored, `_etag` and `_ts` included, if it lies in the archive in exactly this version. For
- * projections that go back to a source; bound in host, since the archive lies above the projections.
+ * projections that go back to a source; bound in runtime, since the archive lies above the projections.
  */
 export type ColdRead = (
   document: Identity & { readonly version: Version },

@@ -1,7 +1,7 @@
 // G2: field by field, what is copied.
 import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
-import type { Facts } from '../model/rules/facts.ts';
+import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import { type Rule, type Verdict, SOURCES, missing } from '../model/rules/rule.ts';
 import type { AggregateSpec, Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
 import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
@@ -12,7 +12,7 @@ import { readElsewhere } from './reads.ts';
 import type { Read } from './watcher.ts';
 import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
 import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
-import { listed, stale, suggestField } from './fresh.ts';
+import { listed, stale } from './fresh.ts';
 
 /** Fields of a sink that no projection need write. */
 const FREE = new Set(['id', 'type', 'ttl']);
@@ -71,7 +71,7 @@ function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterab
         message: `${row.name} copies into ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
         at: row.at,
         related: [sink.at],
-        mend: suggestField(to, sinkFields),
+        mend: didYouMean(to, [...sinkFields]),
       };
     const [alias, field] = from.includes('.') ? from.split('.') : ['', from];
     const known = fieldsOf(
@@ -83,7 +83,7 @@ function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterab
       yield {
         message: `${row.name} copies ${from}, which no example of its sources has`,
         at: row.at,
-        mend: suggestField(field, known),
+        mend: didYouMean(field, [...known]),
       };
   }
 }
@@ -97,7 +97,7 @@ function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Ite
         message: `${row.name} has measure ${field}, which no example of ${sink.name} has`,
         at: row.at,
         related: [sink.at],
-        mend: suggestField(field, sinkFields),
+        mend: didYouMean(field, [...sinkFields]),
       };
   }
   if (row.kind !== 'aggregate' || row.measures.length === 0 || row.as !== undefined) return;
@@ -189,7 +189,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
         message: `${declared.name} writes ${field}, which no example of ${into.container} (${into.type}) has`,
         at: contract.at(declared, field, writing(declared)),
         related: [at],
-        mend: suggestField(field, sinkFields),
+        mend: didYouMean(field, [...sinkFields]),
       };
       continue;
     }
@@ -229,7 +229,7 @@ function* unknownFields(
     yield {
       message: `${declared.name} reads ${path}, which no example of ${of.container} (${of.type}) has`,
       at: contract.at(declared, field),
-      mend: suggestField(field, new Set(known)),
+      mend: didYouMean(field, known),
       related: [facts.type(of)?.at ?? declared.at],
     };
   }

@@ -65,7 +65,8 @@ export async function movesBack(
   for (const { group, lease } of chosen) {
     const monitored = monitoredOf(group);
     if (lease.position === undefined) continue;
-    if (lease.mode === 'all-versions' && (target.kind === 'beginning' || target.kind === 'time')) throw begins(lease);
+    if (lease.mode === 'all-versions' && (target.kind === 'beginning' || target.kind === 'time'))
+      throw noBeginning(lease);
     if (target.kind === 'beginning') {
       moves.push({ group, lease, to: 'beginning' });
       continue;
@@ -114,7 +115,7 @@ export function savedFor(
 }
 
 /** Its host would begin at now, and all that lies between would be lost; a time is looked up where deletions don't show. */
-const begins = ({ id }: StoredLease): UsageError =>
+const noBeginning = ({ id }: StoredLease): UsageError =>
   new UsageError(
     'lease-all-versions',
     `Lease ${id} is of the all-versions feed, which has no beginning and can't be entered by a time`,
@@ -156,7 +157,9 @@ export async function positionAtTime(
     if (lowest === undefined || lsnOf(found) < lsnOf(lowest)) lowest = found;
   }
   if (lowest !== undefined) return lowest;
-  throw new UsageError('lease-unresolved', `Container ${container.id} has no such range any more`);
+  throw new UsageError('lease-unresolved', `Container ${container.id} has no such range any more`, {
+    mend: 'Look at it with `millrace leases check`; delete it if its range is none of the container’s.',
+  });
 }
 
 /** How many transactions would be delivered again, at most; undefined where that can't be told. */

@@ -3,7 +3,8 @@ import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
 import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import { type Rule, type Verdict, SOURCES, missing } from '../model/rules/rule.ts';
-import type { AggregateSpec, Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
+import { same } from '../definition/declaration.ts';
+import type { AggregateSpec, Doc, Pipeline, ProjectionSpec, SourceRef } from '../definition/specs.ts';
 import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
@@ -201,15 +202,9 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
         related: [at],
       };
   }
-  const others = new Set(
-    contract.declared.flatMap((other) =>
-      other.spec.kind === 'embed' && other.into?.container === into.container && other.into.type === into.type
-        ? [...Object.keys(other.spec.set), other.spec.each?.field ?? '']
-        : [],
-    ),
-  );
+  const embedded = embeddedInto(contract, into);
   for (const field of sinkFields) {
-    if (!produced.has(field) && !FREE.has(field) && !others.has(field))
+    if (!produced.has(field) && !FREE.has(field) && !embedded.has(field))
       yield {
         message: `${into.container} (${into.type}) has ${field}, which ${declared.name} doesn't write`,
         at,
@@ -217,6 +212,14 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
       };
   }
 }
+
+/** The fields of a type that embeds write into its documents. */
+const embeddedInto = ({ declared }: Contract, into: SourceRef): Set<string> =>
+  new Set(
+    declared.flatMap(({ spec }) =>
+      spec.kind === 'embed' && same(spec.into, into) ? [...Object.keys(spec.set), spec.each?.field ?? ''] : [],
+    ),
+  );
 
 function* unknownFields(
   facts: Facts,
@@ -273,19 +276,13 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
   const both = stated.filter(([key]) => made.has(key));
   // Examples that were made up apart from the source's say nothing about values.
   if (both.length === 0) return;
-  const embeds = new Set(
-    contract.declared.flatMap((other) =>
-      other.spec.kind === 'embed' && other.into?.container === spec.into.container
-        ? [...Object.keys(other.spec.set), other.spec.each?.field ?? '']
-        : [],
-    ),
-  );
+  const embedded = embeddedInto(contract, spec.into);
   const at = facts.type(spec.into)?.at ?? declared.at;
   for (const [key, example, raw] of both) {
     const row = made.get(key) ?? {};
     const wrong = [...new Set([...Object.keys(row), ...Object.keys(example)])].filter(
       (field) =>
-        !embeds.has(field) && field !== 'ttl' && canonical(row[field] ?? null) !== canonical(example[field] ?? null),
+        !embedded.has(field) && field !== 'ttl' && canonical(row[field] ?? null) !== canonical(example[field] ?? null),
     );
     const [field] = wrong;
     if (field !== undefined) {

@@ -101,9 +101,7 @@ export function savedFor(
     throw new UsageError(
       'checkpoint-other-container',
       `Checkpoint ${name} holds nothing of container ${container.id}`,
-      {
-        mend: '`millrace checkpoints list` shows what it holds; --container chooses among the pipeline’s.',
-      },
+      { mend: '`millrace checkpoints list` shows what it holds; --container chooses among the pipeline’s.' },
     );
   }
   if (set.rid === rid) return set.positions;
@@ -119,9 +117,7 @@ const noBeginning = ({ id }: StoredLease): UsageError =>
   new UsageError(
     'lease-all-versions',
     `Lease ${id} is of the all-versions feed, which has no beginning and can't be entered by a time`,
-    {
-      mend: 'Say checkpoint:NAME or a token: the feed keeps them for as long as its retention.',
-    },
+    { mend: 'Say checkpoint:NAME or a token: the feed keeps them for as long as its retention.' },
   );
 
 export const notCovered = (name: string, { token }: StoredLease): UsageError =>
@@ -135,9 +131,7 @@ export function rangeOf(lease: StoredLease): FeedRange {
   throw new UsageError(
     'lease-unresolved',
     `No partition of the container is or was called ${lease.token}, as lease ${lease.id} says`,
-    {
-      mend: 'It is of a container that was deleted and made again: delete the lease.',
-    },
+    { mend: 'It is of a container that was deleted and made again: delete the lease.' },
   );
 }
 

@@ -18,13 +18,9 @@ export function coldReader(open: () => Promise<BlobStore>, stateContainer: strin
   const entries = new Entries(stateContainer);
   const blobs = new LRUCache<string, Promise<readonly ArchivedDocument[]>>({ max: KEPT });
   let store: Promise<BlobStore> | undefined;
-  const blob = async (name: string): Promise<readonly ArchivedDocument[]> => {
-    const kept = blobs.get(name);
-    if (kept) return kept;
-    const reading = (store ??= open()).then((opened) => readBlob(opened, name));
-    blobs.set(name, reading);
+  const unpacked = async (name: string): Promise<readonly ArchivedDocument[]> => {
     try {
-      return await reading;
+      return await readBlob(await (store ??= open()), name);
     } catch (error) {
       blobs.delete(name);
       store = undefined;
@@ -41,7 +37,11 @@ export function coldReader(open: () => Promise<BlobStore>, stateContainer: strin
     const [entry] = await entries.read([document], session);
     if (entry?.state !== 'archived' || !entry.blob) return undefined;
     if (compareVersions(document.version, entry.version) !== 'same') return undefined;
-    const found = (await blob(entry.blob.name))[entry.blob.line];
+    const { name, line } = entry.blob;
+    // Kept with its refusal explained: whoever waits for the same blob is to hear the same.
+    const kept = blobs.get(name) ?? unpacked(name);
+    blobs.set(name, kept);
+    const found = (await kept)[line];
     return found && { ...found.doc, _etag: found.version.etag, _ts: found.at / 1000 };
   };
 }

@@ -1,5 +1,6 @@
 import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
 import type { Page } from '../feed/reading/change.ts';
+import { lsnOf } from '../feed/reading/position.ts';
 import { RangeGone } from '../feed/reading/source.ts';
 import type { SourceFeed } from './types.ts';
 
@@ -44,8 +45,8 @@ export class FeedReader {
     let end = Infinity;
     for (let pages = 1; ; pages++) {
       signal.throwIfAborted();
-      const page = await source.read(range, one.position, signal);
       const { position } = one;
+      const page = await source.read(range, position, signal);
       if (page.changes.length > 0) yield { ...page, range };
       one.position = page.next;
       if (pages === PATIENCE) end = lsnOf(await source.resolve(range, 'now', signal));
@@ -53,6 +54,3 @@ export class FeedReader {
     }
   }
 }
-
-/** A position is a quoted lsn. */
-export const lsnOf = (position: string): number => Number(position.replaceAll('"', ''));

@@ -3,7 +3,7 @@ import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { Identity } from '../feed/reading/change.ts';
 import type { Lease } from '../feed/leases/lease.ts';
-import { lsnOf } from './feed-reader.ts';
+import { lsnOf } from '../feed/reading/position.ts';
 import type { Gate } from './types.ts';
 
 /**

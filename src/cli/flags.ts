@@ -37,6 +37,7 @@ export function flagsOf(operation: Operation): Flag[] {
   });
 }
 
+/** A flag as commander's option. */
 export function optionOf(flag: Flag): Option {
   const name = `--${kebab(flag.field)}`;
   const told =

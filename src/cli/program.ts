@@ -112,7 +112,7 @@ function commonFlags(command: Command): CommonFlags {
   };
 }
 
-/** Commander's commands, all the way down: what `configure` is to be done to each of. */
+/** A command and all below it: commander doesn't hand settings down to commands that are there already. */
 export function everyCommand(command: Command): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }

@@ -50,12 +50,12 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
   const context = {
     workspace,
     actor: actor(),
-    // A verb that reads leaves nothing half done: until it asks for the signal, it may be ended where it is.
     get signal() {
       return io.signal;
     },
     screen: new TerminalScreen(flags.json ? io.stderr : io.stdout),
   };
+  // Who asks for the signal is no longer ended by it. A verb that reads leaves nothing half done, and asks late or never.
   if (operation.effect !== 'reads') void io.signal;
   const print = (value: unknown, text: string): void => {
     io.stdout.write(flags.json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`);

@@ -1,11 +1,11 @@
 // G1, G11, G12: what is named exists on both sides, nothing feeds itself, everything serves somebody.
-import type { Facts } from '../model/rules/facts.ts';
+import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import type { ProjectionRow, Reference } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
 import { type Need, type Rule, type Verdict, SOURCES, missing, n, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../definition/field-flow.ts';
 import type { SourceRef } from '../definition/specs.ts';
-import { near } from '../base/near.ts';
+import { suggestion } from '../base/near.ts';
 import type { Contract, Declared } from './declared.ts';
 
 export const anyProjection = (contract: Contract): Need => ({
@@ -56,12 +56,9 @@ export function existence(contract: Contract): Rule[] {
           const row = facts.rows.find(({ name }) => name === declared.name);
           if (row) yield* disagreements(contract, row, declared);
           else {
-            const best = near(
-              declared.name,
-              facts.rows.map(({ name }) => name).filter((name) => !contract.named(name)),
-            );
+            const others = facts.rows.map(({ name }) => name).filter((name) => !contract.named(name));
             yield {
-              message: `The code has projection ${declared.name}, which the document doesn't have${best === undefined ? '' : `: did you mean ${best}?`}`,
+              message: `The code has projection ${declared.name}, which the document doesn't have${suggestion(declared.name, others)}`,
               at: declared.at,
               related: [facts.design.projectionsAt],
             };
@@ -69,14 +66,11 @@ export function existence(contract: Contract): Rule[] {
         }
         for (const row of facts.rows) {
           if (contract.named(row.name)) continue;
-          const best = near(
-            row.name,
-            contract.declared
-              .map(({ name }) => name)
-              .filter((name) => !facts.rows.some((other) => other.name === name)),
-          );
+          const others = contract.declared
+            .map(({ name }) => name)
+            .filter((name) => !facts.rows.some((other) => other.name === name));
           yield {
-            message: `The document has projection ${row.name}, which the code doesn't have${best === undefined ? '' : `: did you mean ${best}?`}`,
+            message: `The document has projection ${row.name}, which the code doesn't have${suggestion(row.name, others)}`,
             at: row.at,
           };
         }
@@ -187,11 +181,10 @@ function* refersTo(
       };
     else if (of.type !== undefined && !detail.container.types.some(({ name }) => name === of.type)) {
       const names = detail.container.types.map(({ name }) => name);
-      const best = near(of.type, names);
       yield {
         message: `${who} names ${of.container} (${of.type}), but ${detail.container.name} has no example of that type`,
         at: place(of),
-        mend: best === undefined ? `There are: ${names.join(', ')}.` : `Did you mean ${best}?`,
+        mend: didYouMean(of.type, names),
         related: [detail.container.at],
       };
     }

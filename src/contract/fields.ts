@@ -1,9 +1,10 @@
 // G2: field by field, what is copied.
 import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
-import type { Facts } from '../model/rules/facts.ts';
+import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import { type Rule, type Verdict, SOURCES, missing } from '../model/rules/rule.ts';
-import type { AggregateSpec, Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
+import { same } from '../definition/declaration.ts';
+import type { AggregateSpec, Doc, Pipeline, ProjectionSpec, SourceRef } from '../definition/specs.ts';
 import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
@@ -12,7 +13,7 @@ import { readElsewhere } from './reads.ts';
 import type { Read } from './watcher.ts';
 import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
 import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
-import { listed, stale, suggestField } from './fresh.ts';
+import { listed, stale } from './fresh.ts';
 
 /** Fields of a sink that no projection need write. */
 const FREE = new Set(['id', 'type', 'ttl']);
@@ -71,7 +72,7 @@ function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterab
         message: `${row.name} copies into ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
         at: row.at,
         related: [sink.at],
-        mend: suggestField(to, sinkFields),
+        mend: didYouMean(to, [...sinkFields]),
       };
     const [alias, field] = from.includes('.') ? from.split('.') : ['', from];
     const known = fieldsOf(
@@ -83,7 +84,7 @@ function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterab
       yield {
         message: `${row.name} copies ${from}, which no example of its sources has`,
         at: row.at,
-        mend: suggestField(field, known),
+        mend: didYouMean(field, [...known]),
       };
   }
 }
@@ -97,7 +98,7 @@ function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Ite
         message: `${row.name} has measure ${field}, which no example of ${sink.name} has`,
         at: row.at,
         related: [sink.at],
-        mend: suggestField(field, sinkFields),
+        mend: didYouMean(field, [...sinkFields]),
       };
   }
   if (row.kind !== 'aggregate' || row.measures.length === 0 || row.as !== undefined) return;
@@ -189,7 +190,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
         message: `${declared.name} writes ${field}, which no example of ${into.container} (${into.type}) has`,
         at: contract.at(declared, field, writing(declared)),
         related: [at],
-        mend: suggestField(field, sinkFields),
+        mend: didYouMean(field, [...sinkFields]),
       };
       continue;
     }
@@ -201,15 +202,9 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
         related: [at],
       };
   }
-  const others = new Set(
-    contract.declared.flatMap((other) =>
-      other.spec.kind === 'embed' && other.into?.container === into.container && other.into.type === into.type
-        ? [...Object.keys(other.spec.set), other.spec.each?.field ?? '']
-        : [],
-    ),
-  );
+  const embedded = embeddedInto(contract, into);
   for (const field of sinkFields) {
-    if (!produced.has(field) && !FREE.has(field) && !others.has(field))
+    if (!produced.has(field) && !FREE.has(field) && !embedded.has(field))
       yield {
         message: `${into.container} (${into.type}) has ${field}, which ${declared.name} doesn't write`,
         at,
@@ -217,6 +212,14 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
       };
   }
 }
+
+/** The fields of a type that embeds write into its documents. */
+const embeddedInto = ({ declared }: Contract, into: SourceRef): Set<string> =>
+  new Set(
+    declared.flatMap(({ spec }) =>
+      spec.kind === 'embed' && same(spec.into, into) ? [...Object.keys(spec.set), spec.each?.field ?? ''] : [],
+    ),
+  );
 
 function* unknownFields(
   facts: Facts,
@@ -229,7 +232,7 @@ function* unknownFields(
     yield {
       message: `${declared.name} reads ${path}, which no example of ${of.container} (${of.type}) has`,
       at: contract.at(declared, field),
-      mend: suggestField(field, new Set(known)),
+      mend: didYouMean(field, known),
       related: [facts.type(of)?.at ?? declared.at],
     };
   }
@@ -273,19 +276,13 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
   const both = stated.filter(([key]) => made.has(key));
   // Examples that were made up apart from the source's say nothing about values.
   if (both.length === 0) return;
-  const embeds = new Set(
-    contract.declared.flatMap((other) =>
-      other.spec.kind === 'embed' && other.into?.container === spec.into.container
-        ? [...Object.keys(other.spec.set), other.spec.each?.field ?? '']
-        : [],
-    ),
-  );
+  const embedded = embeddedInto(contract, spec.into);
   const at = facts.type(spec.into)?.at ?? declared.at;
   for (const [key, example, raw] of both) {
     const row = made.get(key) ?? {};
     const wrong = [...new Set([...Object.keys(row), ...Object.keys(example)])].filter(
       (field) =>
-        !embeds.has(field) && field !== 'ttl' && canonical(row[field] ?? null) !== canonical(example[field] ?? null),
+        !embedded.has(field) && field !== 'ttl' && canonical(row[field] ?? null) !== canonical(example[field] ?? null),
     );
     const [field] = wrong;
     if (field !== undefined) {

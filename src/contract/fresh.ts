@@ -1,7 +1,7 @@
 // G2's other half: what is listed under Denormalization, and copies that nothing keeps fresh.
 import { isObject } from '../base/json.ts';
 import type { Prose } from '../model/documents.ts';
-import { type Facts, fieldsIn } from '../model/rules/facts.ts';
+import { type Facts, didYouMean, fieldsIn } from '../model/rules/facts.ts';
 import { type Verdict, missing } from '../model/rules/rule.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { near } from '../base/near.ts';
@@ -13,11 +13,6 @@ const SNAPSHOT =
 
 const denormalization = (facts: Facts): Prose[] =>
   facts.prose.filter(({ label }) => /denormali[sz]|反规范化/i.test(label ?? ''));
-
-export const suggestField = (field: string, known: ReadonlySet<string>): string => {
-  const best = near(field, [...known]);
-  return best === undefined ? `There are: ${[...known].join(', ')}.` : `Did you mean ${best}?`;
-};
 
 /** Fields of joined documents stand under Denormalization; what stands there is kept fresh. */
 export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
@@ -67,7 +62,7 @@ export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
         yield {
           message: `Denormalization names ${match[0]}, which no example has`,
           at,
-          mend: suggestField(field, known),
+          mend: didYouMean(field, [...known]),
           related: [detail.container.at],
         };
       const copied = /\b(to|in|into|as|到)\W{0,3}$/i.test(piece.slice(0, match.index));

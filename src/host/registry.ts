@@ -2,18 +2,18 @@ import { archiveList } from '../operations/archive/list.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
-import { containersMigrate } from '../operations/containers/migrate.operation.ts';
-import { deadLettersDiscard } from '../operations/dead-letters/discard.operation.ts';
-import { deadLettersList } from '../operations/dead-letters/list.operation.ts';
-import { deadLettersRedrive } from '../operations/dead-letters/redrive.operation.ts';
-import { deadLettersShow } from '../operations/dead-letters/show.operation.ts';
-import { jobsList } from '../operations/jobs/list.operation.ts';
 import { auditList } from '../operations/audit/list.operation.ts';
 import { checkpointsDelete } from '../operations/checkpoints/delete.operation.ts';
 import { checkpointsList } from '../operations/checkpoints/list.operation.ts';
 import { checkpointsRestore } from '../operations/checkpoints/restore.operation.ts';
 import { checkpointsSave } from '../operations/checkpoints/save.operation.ts';
+import { containersMigrate } from '../operations/containers/migrate.operation.ts';
+import { deadLettersDiscard } from '../operations/dead-letters/discard.operation.ts';
+import { deadLettersList } from '../operations/dead-letters/list.operation.ts';
+import { deadLettersRedrive } from '../operations/dead-letters/redrive.operation.ts';
+import { deadLettersShow } from '../operations/dead-letters/show.operation.ts';
 import { doctor } from '../operations/doctor.operation.ts';
+import { jobsList } from '../operations/jobs/list.operation.ts';
 import { leasesAdopt } from '../operations/leases/adopt.operation.ts';
 import { leasesCheck } from '../operations/leases/check.operation.ts';
 import { leasesExport } from '../operations/leases/export.operation.ts';
@@ -22,6 +22,7 @@ import { leasesImport } from '../operations/leases/import.operation.ts';
 import { leasesList } from '../operations/leases/list.operation.ts';
 import { leasesRewind } from '../operations/leases/rewind.operation.ts';
 import { modelApply } from '../operations/model/apply.operation.ts';
+import { modelBuild } from '../operations/model/build.operation.ts';
 import { modelCheck } from '../operations/model/check.operation.ts';
 import { modelCost } from '../operations/model/cost.operation.ts';
 import { modelDrift } from '../operations/model/drift.operation.ts';
@@ -33,15 +34,16 @@ import { modelInterview } from '../operations/model/interview.operation.ts';
 import { modelTypes } from '../operations/model/types.operation.ts';
 import { plan } from '../operations/plan.operation.ts';
 import { projectionsDrop } from '../operations/projections/drop.operation.ts';
+import { projectionsFanOut } from '../operations/projections/fan-out.operation.ts';
 import { projectionsList } from '../operations/projections/list.operation.ts';
-import { projectionsResume } from '../operations/projections/resume.operation.ts';
 import { projectionsPause } from '../operations/projections/pause.operation.ts';
 import { projectionsPromote } from '../operations/projections/promote.operation.ts';
 import { projectionsRebuild } from '../operations/projections/rebuild.operation.ts';
+import { projectionsRepair } from '../operations/projections/repair.operation.ts';
 import { projectionsReplay } from '../operations/projections/replay.operation.ts';
+import { projectionsResume } from '../operations/projections/resume.operation.ts';
 import { projectionsShow } from '../operations/projections/show.operation.ts';
 import { projectionsVerify } from '../operations/projections/verify.operation.ts';
-import { projectionsRepair } from '../operations/projections/repair.operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { status } from '../operations/status.operation.ts';
 import { dev } from './dev/dev.operation.ts';
@@ -57,15 +59,16 @@ import {
   emulatorRestore,
   emulatorStall,
 } from './dev/emulator/world.operation.ts';
-import { jobsWork } from './run/jobs.ts';
 import { init } from './init/init.operation.ts';
 import { functionsList } from './local-host/functions-list.operation.ts';
 import { functionsStart } from './local-host/functions-start.operation.ts';
-import { projectionsFanOut } from '../operations/projections/fan-out.operation.ts';
-import { modelBuild } from '../operations/model/build.operation.ts';
+import { jobsWork } from './run/jobs.ts';
 import { run } from './run/run.operation.ts';
 
-/** Every operation of this build. Those that start something live in host, the others in operations. */
+/**
+ * Every operation of this build but `model prove`, which lies in testing and which the command line adds. Those that
+ * start something live in host, the others in operations.
+ */
 export const registry: Registry = new Registry([
   init,
   dev(() => registry),

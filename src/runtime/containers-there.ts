@@ -2,7 +2,7 @@ import type { ContainerDefinition, Database, Resource } from '@azure/cosmos';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 
-/** As the service has them, by name, without throughput, which the app's role may not read. */
+/** A database's containers as the service has them, by name, without throughput, which the app's role may not read. */
 export type ContainersThere = ReadonlyMap<string, ContainerDefinition & Resource>;
 
 /** All containers of a database, in one request; none where the database isn't there. */

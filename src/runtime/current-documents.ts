@@ -13,7 +13,7 @@ interface Delivered {
   readonly id: string;
 }
 
-/** What the host's JSON library takes for a date and writes in its own way: `…00.000Z` becomes `…00Z`, offsets are shifted. */
+/** What the Functions host's JSON library takes for a date and writes in its own way: `…00.000Z` becomes `…00Z`, offsets are shifted. */
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
 
 /** True where a text of the document may not be what its writer wrote. */
@@ -25,10 +25,10 @@ export function mayBeRewritten(value: unknown): boolean {
 const FIRST_PAUSE_MS = 50;
 
 /**
- * The documents of a trigger's batch as they are stored, by what was delivered, each with the `_lsn` it was delivered with. What has a newer
- * version by now, or is gone, is left out: the latest-version feed erases such entries too (A2), and the newer version
- * is still to be delivered. A read may be older than the delivery (A3), so it counts only when its etag is the
- * delivered one, or, `readLagMs` later, when it still isn't.
+ * The documents of a trigger's batch as they are stored, by what was delivered, each with the `_lsn` it was delivered
+ * with. What has a newer version by now, or is gone, is left out: the latest-version feed erases such entries too (A2),
+ * and the newer version is still to be delivered. A read may be older than the delivery (A3), so it counts only when its
+ * etag is the delivered one, or, `readLagMs` later, when it still isn't.
  */
 export async function currentDocuments(
   source: SourceContainer,

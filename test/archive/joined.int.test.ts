@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
+import { UsageError } from '../../src/base/errors.ts';
+import type { BlobStore } from '../../src/archive/blob-store.ts';
 import { coldReader } from '../../src/archive/cold-reader.ts';
 import type { CopySpec } from '../../src/definition/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
+import type { SinkSession } from '../../src/sinks/session.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { archiveStage, order } from './stage.ts';
 
@@ -74,4 +77,26 @@ test('a renamed customer is renamed in the copies of archived orders too', async
   });
   await runner().apply([renamed], stage.session());
   expect(await copies()).toEqual(['n2', 'n2']);
+});
+
+test('all who wait for one blob hear that the archive is unavailable, so that none of their changes is parked', async () => {
+  const stage = await archiveStage();
+  for (const id of ['a', 'b']) await stage.orders.items.create(order(id));
+  const changes = await stage.changes();
+  await stage.sweep();
+  const { promise: store, reject } = Promise.withResolvers<BlobStore>();
+  const read = coldReader(() => store, 'millrace');
+  const session = stage.session();
+  let entries = 0;
+  const counting: Pick<SinkSession, 'read'> = {
+    read: async (...of) => {
+      const found = await session.read(...of);
+      if (++entries === changes.length)
+        setImmediate(() => reject(new UsageError('storage-denied', 'The blob container refused us')));
+      return found;
+    },
+  };
+  const results = await Promise.allSettled(changes.map((change) => read(change, counting as SinkSession)));
+  const unavailable = { status: 'rejected', reason: { code: 'archive-unavailable', retryable: true } };
+  expect(results).toMatchObject([unavailable, unavailable]);
 });

@@ -5,7 +5,7 @@ import type { Container, Database } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
 import { readHistory } from '../../src/archive/history.ts';
-import { lsnOf } from '../../src/archive/feed-reader.ts';
+import { lsnOf } from '../../src/feed/reading/position.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
 import type { Archive, Gate } from '../../src/archive/types.ts';

@@ -390,6 +390,19 @@ test('what an embed makes of the parents’ examples is what the children’s ex
   );
 });
 
+test('an embed into another type of the container doesn’t make up for a wrong value', () => {
+  const wrong: Edit = ['"customerId": "c1", "customerName": "Ada"', '"customerId": "c1", "customerName": "Eve"'];
+  const { each: _, ...whole } = tiers;
+  const names: EmbedSpec = {
+    ...whole,
+    name: 'names',
+    into: { container: 'CustomerOrders', type: 'note' },
+    set: { customerName: (customer) => customer['name'] },
+  };
+  expect(told([wrong], [summaries, names])).toContain('summaries makes customerName "Ada"');
+  expect(told([wrong], [summaries, { ...names, into: SUMMARY }])).not.toContain('summaries makes');
+});
+
 test('what conditions, embeds and reactions read is there, in the elements of lists too', () => {
   const react: ReactSpec = {
     kind: 'react',

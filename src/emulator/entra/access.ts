@@ -46,7 +46,7 @@ const principals = z.record(
   ]),
 );
 
-/** Throws UsageError. */
+/** @throws UsageError `emulator-principals-invalid` */
 export function checkPrincipals(given: Principals): void {
   const { success, error } = principals.safeParse(given);
   if (success) return;

@@ -84,8 +84,8 @@ function startOf({ extensions }: z.infer<typeof hostJson>): EventPosition {
 }
 
 /**
- * Imports what "main" of package.json names, as the worker does, and answers what was registered.
- * @throws UsageError `app-missing`, `app-unbuilt`, `app-broken`, `app-empty`
+ * Imports what "main" of package.json names, as the worker does, and returns what was registered.
+ * @throws UsageError `app-missing`, `app-file-unreadable`, `app-unbuilt`, `app-broken`, `app-empty`
  */
 export async function indexApp(core: FunctionsCore, root: string): Promise<readonly FunctionMetadata[]> {
   const main = read(root, 'package.json', packageJson)?.main;

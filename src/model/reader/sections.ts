@@ -61,6 +61,6 @@ export const requirementsSection = (title: string): string | undefined => sectio
 export const sectionNameOf = (title: string): string | undefined =>
   sectionIn(SHARED, title) ?? sectionName(title) ?? requirementsSection(title);
 
-/** The tree's sections of one name, in order, each with all that stands under it and has no other name. */
+/** The tree's sections of one name, in order. */
 export const sectionsNamed = (root: Section, name: string): Section[] =>
   [...within(root)].filter((section) => section.depth > 0 && sectionNameOf(section.title) === name);

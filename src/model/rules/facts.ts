@@ -120,11 +120,12 @@ export class Facts {
       : types?.find(({ name }) => name === of.type);
   }
 
-  /** "Did you mean …?" for a container, or the list of what there is. */
+  /** `didYouMean` for a container. */
   suggest(wanted: string): string {
-    const names = this.containers.map(({ container }) => container.name);
-    const best = near(wanted, names);
-    return best === undefined ? `There are: ${names.join(', ')}.` : `Did you mean ${best}?`;
+    return didYouMean(
+      wanted,
+      this.containers.map(({ container }) => container.name),
+    );
   }
 
   /** Where a container states one of its facts, or where it begins. */
@@ -181,8 +182,8 @@ export class Facts {
     const projections = this.rows.flatMap((row): Term[] => {
       const source = this.detail(row.source?.container);
       const changes = source ? this.writesTo(source, rate) : 0;
-      if (row.sink?.container.toLowerCase() === name && changes === 0) return [];
       if (row.sink?.container.toLowerCase() === name) {
+        if (changes === 0) return [];
         const once = this.estimate('replace', detail);
         // An aggregate writes the contribution of the document and the group in one batch.
         const ru = row.kind === 'aggregate' ? once + this.estimate('create', detail) : once;
@@ -222,33 +223,26 @@ export class Facts {
   }
 
   #accesses(): Access[] {
-    return this.mapping.flatMap((row) =>
-      row.containers.flatMap((name, index) => {
-        const detail = this.detail(name);
-        // A row of several containers costs what it states once, on the first.
-        if (!detail || index > 0) return [];
-        return row.ids.map((id): Access => {
-          const pattern = this.pattern(id);
-          const estimated = sum(
-            (row.operations.length > 0 ? row.operations : ([pattern?.type === 'write' ? 'replace' : 'query'] as const))
-              .slice(0, 1)
-              .map((operation) =>
-                this.estimate(row.operations.includes('cross-partition') ? 'cross-partition' : operation, detail),
-              ),
-          );
-          return {
-            pattern,
-            row,
-            detail,
-            ru: row.ru ?? estimated * row.times,
-            stated: row.ru !== undefined,
-            peak: pattern?.rate?.per === undefined ? pattern?.rate?.peak : undefined,
-            average: pattern?.rate?.average,
-            write: row.operations.some(isWrite) || (row.operations.length === 0 && pattern?.type === 'write'),
-          };
-        });
-      }),
-    );
+    return this.mapping.flatMap((row) => {
+      // A row of several containers costs what it costs once, on the first.
+      const detail = this.detail(row.containers[0]);
+      if (!detail) return [];
+      return row.ids.map((id): Access => {
+        const pattern = this.pattern(id);
+        const [first = pattern?.type === 'write' ? 'replace' : 'query'] = row.operations;
+        const operation = row.operations.includes('cross-partition') ? 'cross-partition' : first;
+        return {
+          pattern,
+          row,
+          detail,
+          ru: row.ru ?? this.estimate(operation, detail) * row.times,
+          stated: row.ru !== undefined,
+          peak: pattern?.rate?.per === undefined ? pattern?.rate?.peak : undefined,
+          average: pattern?.rate?.average,
+          write: row.operations.some(isWrite) || (row.operations.length === 0 && pattern?.type === 'write'),
+        };
+      });
+    });
   }
 }
 
@@ -259,6 +253,12 @@ function indexedOf({ container, index }: ContainerDetail): number {
   return all
     ? Math.max(0, fields - index.excluded.filter(({ text }) => text !== '/*' && !text.includes('_etag')).length)
     : index.included.length;
+}
+
+/** The name that was meant, or the list of what there is. */
+export function didYouMean(wanted: string, names: readonly string[]): string {
+  const best = near(wanted, names);
+  return best === undefined ? `There are: ${names.join(', ')}.` : `Did you mean ${best}?`;
 }
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

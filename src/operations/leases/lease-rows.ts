@@ -64,4 +64,5 @@ export async function leaseRows(
   });
 }
 
+/** `stuckMs` unless it is said otherwise: five minutes. */
 export const STUCK_MS = 300_000;

@@ -65,7 +65,8 @@ export async function movesBack(
   for (const { group, lease } of chosen) {
     const monitored = monitoredOf(group);
     if (lease.position === undefined) continue;
-    if (lease.mode === 'all-versions' && (target.kind === 'beginning' || target.kind === 'time')) throw begins(lease);
+    if (lease.mode === 'all-versions' && (target.kind === 'beginning' || target.kind === 'time'))
+      throw noBeginning(lease);
     if (target.kind === 'beginning') {
       moves.push({ group, lease, to: 'beginning' });
       continue;
@@ -100,9 +101,7 @@ export function savedFor(
     throw new UsageError(
       'checkpoint-other-container',
       `Checkpoint ${name} holds nothing of container ${container.id}`,
-      {
-        mend: '`millrace checkpoints list` shows what it holds; --container chooses among the pipeline’s.',
-      },
+      { mend: '`millrace checkpoints list` shows what it holds; --container chooses among the pipeline’s.' },
     );
   }
   if (set.rid === rid) return set.positions;
@@ -114,13 +113,11 @@ export function savedFor(
 }
 
 /** Its host would begin at now, and all that lies between would be lost; a time is looked up where deletions don't show. */
-const begins = ({ id }: StoredLease): UsageError =>
+const noBeginning = ({ id }: StoredLease): UsageError =>
   new UsageError(
     'lease-all-versions',
     `Lease ${id} is of the all-versions feed, which has no beginning and can't be entered by a time`,
-    {
-      mend: 'Say checkpoint:NAME or a token: the feed keeps them for as long as its retention.',
-    },
+    { mend: 'Say checkpoint:NAME or a token: the feed keeps them for as long as its retention.' },
   );
 
 export const notCovered = (name: string, { token }: StoredLease): UsageError =>
@@ -134,9 +131,7 @@ export function rangeOf(lease: StoredLease): FeedRange {
   throw new UsageError(
     'lease-unresolved',
     `No partition of the container is or was called ${lease.token}, as lease ${lease.id} says`,
-    {
-      mend: 'It is of a container that was deleted and made again: delete the lease.',
-    },
+    { mend: 'It is of a container that was deleted and made again: delete the lease.' },
   );
 }
 
@@ -156,7 +151,9 @@ export async function positionAtTime(
     if (lowest === undefined || lsnOf(found) < lsnOf(lowest)) lowest = found;
   }
   if (lowest !== undefined) return lowest;
-  throw new UsageError('lease-unresolved', `Container ${container.id} has no such range any more`);
+  throw new UsageError('lease-unresolved', `Container ${container.id} has no such range any more`, {
+    mend: 'Look at it with `millrace leases check`; delete it if its range is none of the container’s.',
+  });
 }
 
 /** How many transactions would be delivered again, at most; undefined where that can't be told. */

@@ -7,6 +7,7 @@ export const input = z.object({
   name: z.string().describe('the projection, publish, ingest or whatever else is declared'),
 });
 
+/** What pausing and resuming begin with: the declared thing of that name, and the views, where its pause is kept. */
 export async function open(name: string, { workspace }: Context) {
   const { pipeline } = await workspace.pipeline();
   const { state } = await workspace.services();

@@ -3,7 +3,7 @@ import { canonical } from '../../base/json.ts';
 import { typeRules } from '../../definition/discriminator.ts';
 import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
-import type { DocumentType, Model } from '../../model/model.ts';
+import { type DocumentType, type Model, keyPathsOf } from '../../model/model.ts';
 import type { Documents } from '../documents.ts';
 import { documentsLike } from '../documents-like.ts';
 import { refName, sourceTypes } from './oracle.ts';
@@ -71,13 +71,7 @@ export class Changes {
     const moved: (readonly [Written, Doc])[] = [];
     for (const { written, doc } of this.#newest.values()) {
       if (written.isDeleted(doc)) continue;
-      const own = new Set([
-        'id',
-        'type',
-        'ttl',
-        ...written.own,
-        ...written.keyPaths.map((path) => path.split('/')[1] ?? ''),
-      ]);
+      const own = new Set(['id', 'type', 'ttl', ...written.own, ...keyFields(written)]);
       let version = doc;
       for (const [field, value] of Object.entries(doc)) {
         const other = written.type.examples.find(
@@ -129,12 +123,11 @@ export class Changes {
       (one) => one.written === written && !written.isDeleted(one.doc),
     )?.doc;
     if (!before) return undefined;
-    const keys = written.keyPaths.map((path) => path.split('/')[1] ?? '');
     const mark = markOf(written) ?? {};
     const marked = Object.keys(mark).some(
       (field) => field !== 'ttl' && new RegExp(String.raw`\b${field}\b`).test(text),
     );
-    const own = { ...pick(before, ['id', ...keys, ...written.own]) };
+    const own = pick(before, ['id', ...keyFields(written), ...written.own]);
     if (operation === 'delete') {
       this.#newest.delete(this.#nameOf(written, before));
       return { doc: before };
@@ -168,6 +161,9 @@ export class Changes {
     return changes;
   }
 }
+
+/** The top-level fields that hold its key. */
+const keyFields = ({ keyPaths }: Written): string[] => keyPaths.map((path) => path.split('/')[1] ?? '');
 
 const sameAsId = ({ own }: Written, { id }: Doc): Doc => Object.fromEntries(own.map((field) => [field, id]));
 
@@ -217,9 +213,6 @@ interface Stable {
   /** Of the sink. */
   readonly keyPaths: readonly string[];
 }
-
-const keyPathsOf = ({ containers }: Model, name: string): readonly string[] =>
-  containers.find((container) => container.name === name)?.partitionKey ?? [];
 
 /** Where a document's rows lie; undefined where the projection can't take it. */
 function placeOf({ spec, keyPaths }: Stable, doc: Doc): string | undefined {

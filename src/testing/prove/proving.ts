@@ -6,7 +6,7 @@ import { isEmptied } from '../../definition/emptied.ts';
 import type { ArchiveSpec, Doc, PublishSpec } from '../../definition/specs.ts';
 import { ownFields, rowKey } from '../../definition/oracle/recompute.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
-import type { Container, Model } from '../../model/model.ts';
+import { type Container, type Model, keyPathsOf } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { Adversity } from '../delivery.ts';
@@ -74,7 +74,7 @@ export class Proving {
     await this.#end(stage, wrote.length, difference);
   }
 
-  /** What the newest version of each document is was published last, pages that came again notwithstanding. */
+  /** The last event of each document is of its newest version, although pages come again. */
   async publish(stage: string, publishes: readonly PublishSpec[], written: Documents, seed: number): Promise<void> {
     const { loaded } = this.#ground;
     await using hubs = await openHubs(publishes, seed);
@@ -225,7 +225,6 @@ async function everything({ database }: Services, { containers }: Model): Promis
   return stored;
 }
 
-/** Whatever was there once: a removed row is asked for as well, and must be gone. */
 function remember(seen: Map<string, Map<string, Doc>>, now: ByContainer, { containers }: Model): void {
   for (const { name, partitionKey } of containers) {
     const known = seen.get(name) ?? new Map<string, Doc>();
@@ -239,7 +238,7 @@ function movedBetween(before: ByContainer, after: ByContainer, { pipeline, model
   let moved = 0;
   for (const { into, kind } of pipeline.projections) {
     if (kind !== 'copy') continue;
-    const paths = model.containers.find(({ name }) => name === into.container)?.partitionKey ?? [];
+    const paths = keyPathsOf(model, into.container);
     const rows = (of: ByContainer): Set<string> =>
       new Set((of.get(into.container) ?? []).filter(({ type }) => type === into.type).map((doc) => rowKey(doc, paths)));
     const ids = (keys: readonly string[]): unknown[] => keys.map((key) => (JSON.parse(key) as unknown[]).at(-1));

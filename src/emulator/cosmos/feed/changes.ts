@@ -3,7 +3,7 @@ import type { Container } from '../storage/container.ts';
 import type { Version } from '../storage/logical-partition.ts';
 import type { Change, PhysicalPartition } from '../storage/physical-partition.ts';
 
-/** What one committed state of an item means for who reads every change. */
+/** Records what one commit to an item means for whoever reads every change: nothing, one change, or two. */
 export function record(
   account: Account,
   container: Container,
@@ -39,8 +39,8 @@ export function record(
 export function forgetOld(account: Account, container: Container): void {
   const oldest = account.now() - container.retentionMs;
   for (const range of container.ranges) {
-    const gone = range.changes.findIndex(({ at }) => at >= oldest);
-    const count = gone === -1 ? range.changes.length : gone;
+    const kept = range.changes.findIndex(({ at }) => at >= oldest);
+    const count = kept === -1 ? range.changes.length : kept;
     if (count === 0) continue;
     range.forgottenLsn = Math.max(range.forgottenLsn, range.changes[count - 1]!.lsn);
     range.changes = range.changes.slice(count);
@@ -48,7 +48,7 @@ export function forgetOld(account: Account, container: Container): void {
   account.journal?.forgetChanges(container, oldest);
 }
 
-/** Where a container starts to keep changes, earlier ones count as forgotten. */
+/** When a container starts to keep changes, earlier ones count as forgotten. */
 export function beginChanges(ranges: readonly PhysicalPartition[]): void {
   for (const range of ranges) {
     range.changes = [];

@@ -165,6 +165,8 @@ export class FeedHost {
     const deadline = (async () => {
       await this.#clock.sleep(this.#timings.stopMs, over.signal);
       for (const { session } of this.#running.values()) session.abandon('stopping took too long');
+      // Tenures that end by that say so before this host says that it has stopped.
+      await this.#clock.sleep(0, over.signal);
     })();
     deadline.catch(() => undefined);
     const quiet = (async () => {

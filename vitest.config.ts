@@ -1,4 +1,4 @@
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Plugin, defineConfig } from 'vitest/config';
 
@@ -38,8 +38,8 @@ export default defineConfig({
       tier('model', 900_000),
       tier('e2e', 600_000),
     ],
-    // All cores: left to itself it keeps one back for watching, which here is half of the machine.
-    maxWorkers: '100%',
+    // More than cores: tests of processes wait for most of their time.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     passWithNoTests: false,
     reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
   },

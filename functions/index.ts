@@ -1,4 +1,4 @@
-// The function app: the host imports this file, named by "main" in package.json, and asks what it registered.
+// The function app. "main" in package.json names this file; the Functions host imports it and reads what it registered.
 import { functionApp } from '../src/host/functions/function-app.ts';
 
 await functionApp({ root: new URL('../', import.meta.url) });

@@ -1,4 +1,4 @@
-// Everything a pipeline needs in Azure: `azd up`. What follows from model and pipeline is written by `millrace model infra`.
+// Everything that a pipeline needs in Azure: `azd up`. `millrace model infra` writes the parts that depend on model and pipeline.
 targetScope = 'subscription'
 
 @minLength(1)
@@ -16,28 +16,28 @@ param location string
 @description('development: serverless, small, no zones. production: autoscale, zones for data, longer retention, an HTTP instance always ready.')
 param profile string = 'development'
 
-@description('Keep everything but the function app itself off the public network: a virtual network, private endpoints and their DNS.')
+@description('Close the public network of everything except the function app: a virtual network, private endpoints and their DNS.')
 param isolateNetwork bool = false
 
 @description('Spread the function app over the zones of the region. The platform then keeps two instances always ready for each trigger, and bills them.')
 param appZones bool = false
 
-@description('Most RU/s of one container, whatever the model asks for. Not used while serverless.')
+@description('Maximum RU/s of one container, even if the model asks for more. Not used while serverless.')
 param mostThroughput int = 10000
 
-@description('Most RU/s that containers share which state none of their own. Not used while serverless.')
+@description('Maximum RU/s that the containers without RU/s of their own share. Not used while serverless.')
 param sharedThroughput int = 1000
 
-@description('A second region to read from, and to fail over to; empty: none. Never one to write to.')
+@description('A second region for reads and for failover; empty: none. It is never a write region at the same time.')
 param secondaryLocation string = ''
 
-@description('Days after which archived blobs go to the Archive tier, from which they are hours away; 0: never.')
+@description('Days after which archived blobs go to the Archive tier, from which a read takes hours; 0: never.')
 param archiveAfterDays int = 0
 
-@description('Where alerts go, as e-mail; empty: they are only shown.')
+@description('E-mail address for alerts; empty: they are only shown in the portal.')
 param alertEmail string = ''
 
-@description('Client id of the Entra application whose roles Millrace.Reader and Millrace.Operator callers need beside the key; empty: the key alone.')
+@description('Client id of an Entra application. Callers then need its role Millrace.Reader or Millrace.Operator beside the key; empty: only the key.')
 param entraClientId string = ''
 
 @description('Run jobs (rebuilds, replays, redrives) in a Container App of their own.')
@@ -47,7 +47,7 @@ param deployJobs bool = false
   'postgres'
   'redis'
 ])
-@description('Where jobs are kept: Azure Database for PostgreSQL, or Azure Managed Redis.')
+@description('Where jobs are stored: Azure Database for PostgreSQL, or Azure Managed Redis.')
 param jobsStore string = 'postgres'
 
 @description('Image of the job worker; azd fills it in at deployment.')
@@ -56,10 +56,10 @@ param workerImage string = ''
 @description('GitHub repository, as owner/name, whose environment may sign in as the applier; empty: none.')
 param githubRepository string = ''
 
-@description('Prefix of leases that may begin anew (LEASES_START_ANEW); empty: a renamed pipeline is refused.')
+@description('Prefix of leases that may start from the beginning (LEASES_START_ANEW); empty: a renamed pipeline is refused.')
 param startAnew string = ''
 
-@description('Request units a second that one instance may spend of each physical partition; 0: whatever is granted.')
+@description('RU/s that one instance may spend of each physical partition; 0: no limit.')
 param ruBudget int = 0
 
 @allowed([
@@ -67,10 +67,10 @@ param ruBudget int = 0
   'Group'
   'ServicePrincipal'
 ])
-@description('What principalId is of: ServicePrincipal where a workflow deploys.')
+@description('Type of principalId: ServicePrincipal if a workflow deploys.')
 param principalType string = 'User'
 
-@description('Object id of a person or group that gets the rights of the app on data, to work from their machine; azd fills in who runs it.')
+@description('Object id of a person or group that gets the rights of the app on data, to work from their machine; azd fills in the person who runs it.')
 param principalId string = ''
 
 var pipeline = loadJsonContent('pipeline.json')
@@ -81,7 +81,7 @@ var tags = {
 }
 var production = profile == 'production'
 var usesEventHubs = length(pipeline.eventHubs) > 0
-// An ingest keeps its checkpoints in blobs, like an archive its documents.
+// Ingests store checkpoints in blobs, and archives store documents in blobs.
 var usesStorage = pipeline.archives || usesEventHubs
 var keepsInPostgres = deployJobs && jobsStore == 'postgres'
 var keepsInRedis = deployJobs && jobsStore == 'redis'
@@ -252,7 +252,7 @@ module jobs 'modules/jobs.bicep' = if (deployJobs) {
   }
 }
 
-// What the function app and the job worker both read.
+// Settings of both the function app and the job worker.
 module settings 'modules/settings.bicep' = {
   name: 'settings'
   scope: group
@@ -288,7 +288,7 @@ module functionApp 'modules/function-app.bicep' = {
     zoneRedundant: appZones
     workspaceId: monitoring.outputs.workspaceId
   }
-  // The host looks for its leases at once.
+  // The Functions host reads its leases as soon as it starts.
   dependsOn: [
     containers
   ]
@@ -327,7 +327,7 @@ module alerts 'modules/alerts.bicep' = {
   }
 }
 
-// azd keeps these in its environment; infra/post-provision.mjs writes local.settings.json of them.
+// azd stores these in its environment; infra/post-provision.mjs writes them into local.settings.json.
 output AZURE_LOCATION string = location
 output AZURE_RESOURCE_GROUP string = group.name
 output AZURE_CONTAINER_REGISTRY_ENDPOINT string = deployJobs ? jobs.outputs.registryHost : ''

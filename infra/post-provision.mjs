@@ -1,5 +1,5 @@
-// Run by azd after provisioning: writes local.settings.json, so that the app runs on this machine against what was just
-// made, signed in as you (`az login`). What you put into it yourself stays.
+// azd runs this after provisioning. It writes local.settings.json, so that the app on this machine uses the new resources,
+// signed in as you (`az login`). Your own values in the file stay.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 const FILE = 'local.settings.json';
@@ -22,8 +22,8 @@ const settings = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { I
 const found = Object.fromEntries(NAMES.filter((name) => process.env[name]).map((name) => [name, process.env[name]]));
 const defaults = { FUNCTIONS_WORKER_RUNTIME: 'node', AzureWebJobsStorage: 'UseDevelopmentStorage=true' };
 const kept = { ...settings.Values };
-// An exactly named setting beats an address: one of the emulator would go on being used.
+// A connection string overrides an address, so that of the emulator would still be used.
 for (const name of ['COSMOS', 'LEASES', 'STORAGE', 'EVENTHUBS']) delete kept[name];
 writeFileSync(FILE, `${JSON.stringify({ ...settings, Values: { ...defaults, ...kept, ...found } }, undefined, 2)}\n`);
-console.log(`${FILE} written. To see whether the app has all it needs:`);
+console.log(`${FILE} written. To check the app:`);
 console.log(`  curl ${process.env['FUNCTION_APP_URL'] ?? 'https://…'}/api/millrace/health`);

@@ -1,5 +1,5 @@
-// Run by azd before provisioning: refuses to take sign-in away from callers of HTTP because a variable wasn't handed on.
-// Without MILLRACE_ENTRA_CLIENT_ID the app asks for the key alone, and that must be said where others depend on it.
+// azd runs this before provisioning. It stops a deployment that would switch off the sign-in of HTTP callers only because
+// a variable is missing. Without MILLRACE_ENTRA_CLIENT_ID the app requires only the key, and MILLRACE_AUTH must say so.
 const {
   MILLRACE_ENTRA_CLIENT_ID: clientId = '',
   MILLRACE_AUTH: auth = '',
@@ -10,19 +10,19 @@ const inWorkflow = Boolean(process.env['CI']);
 if (auth !== '' && auth !== 'key' && auth !== 'entra') {
   refuse(`MILLRACE_AUTH is ${JSON.stringify(auth)}.`, 'Set it to key or entra.');
 } else if (auth === 'key' && clientId !== '') {
-  refuse('MILLRACE_AUTH says key, and MILLRACE_ENTRA_CLIENT_ID asks for sign-in.', 'Set one of them.');
+  refuse('MILLRACE_AUTH is key, but MILLRACE_ENTRA_CLIENT_ID is set, which requires sign-in.', 'Set one of them.');
 } else if (auth === 'entra' && clientId === '') {
   refuse(
-    'MILLRACE_AUTH says entra, and MILLRACE_ENTRA_CLIENT_ID is empty.',
+    'MILLRACE_AUTH is entra, but MILLRACE_ENTRA_CLIENT_ID is empty.',
     'Set it to the client id of the application.',
   );
 } else if (auth === '' && clientId === '' && (inWorkflow || profile === 'production')) {
   refuse(
-    'MILLRACE_ENTRA_CLIENT_ID is empty, so callers of HTTP would need the key alone from now on.',
-    'Set MILLRACE_ENTRA_CLIENT_ID, or set MILLRACE_AUTH to key where that is meant.',
+    'MILLRACE_ENTRA_CLIENT_ID is empty, so callers of HTTP would then need only the key.',
+    'Set MILLRACE_ENTRA_CLIENT_ID, or set MILLRACE_AUTH to key if that is intended.',
   );
 } else {
-  console.log(`Callers of HTTP need ${clientId === '' ? 'the key alone' : 'the key, and a role of the application'}.`);
+  console.log(`Callers of HTTP need ${clientId === '' ? 'only the key' : 'the key and a role of the application'}.`);
 }
 
 function refuse(why, remedy) {

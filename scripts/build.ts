@@ -20,11 +20,11 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const manifest = readPackage(root);
 
-/** What an importing project hands its own clients to, so that it works with their copy of the library. */
+/** Libraries that stay imports: projects pass their own clients to Millrace, so both must use one copy of the library. */
 const SHARED = ['@azure/cosmos'];
 /** The oldest Node that `engines` names: docs/adr/0016-supported-nodes.md. */
 const OLDEST = `node${/\d+\.\d+/.exec(manifest.engines.node)?.[0]}`;
-/** What runs by itself, with everything it needs: nobody hands it a client. */
+/** Entries that run alone. Their bundles have every dependency, because no caller passes them a client. */
 const APART = ['./src/host/functions/function-app.ts', './src/testing/index.ts', './src/emulator/index.ts'];
 
 rmSync(dist, { recursive: true, force: true });
@@ -89,7 +89,8 @@ async function bundle({ entries, external, chunks: folder }: Bundle): Promise<Ou
       '@azure/functions-core',
       /^(pg-native|bufferutil|utf-8-validate)$/,
     ],
-    resolve: { mainFields: ['module', 'main'], conditionNames: ['millrace-source', 'node', 'import', 'default'] },
+    // Neither `import` nor `require`: the bundler adds the one that each reference is written as.
+    resolve: { mainFields: ['module', 'main'], conditionNames: ['millrace-source', 'node', 'default'] },
     // What the oldest supported Node can't parse is lowered, `using` for one; the code parsed by it is what is tested.
     transform: { target: OLDEST },
     plugins: [modulesKnowTheirPlace()],
@@ -108,7 +109,7 @@ async function bundle({ entries, external, chunks: folder }: Bundle): Promise<Ou
   return output.filter((of) => of.type === 'chunk');
 }
 
-/** A module that asks for its own address is told where it would lie unbundled, whichever chunk it ended up in. */
+/** Gives each module the `import.meta.url` that it would have without bundling, in any chunk. */
 function modulesKnowTheirPlace(): Plugin {
   const marker = /"@millrace-module:([^"]+)"/g;
   return {

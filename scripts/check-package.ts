@@ -14,10 +14,14 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
 
 /** Bounds that are promised, in MB of 1,000,000 bytes. */
 const PACKED_MB = 5;
 const INSTALLED_MB = 60;
+/** Of `millrace/feed` as a bundler ships it, minified and compressed, without the client. */
+const FEED_MB = 0.04;
 
 const root = join(import.meta.dirname, '..');
 const place = mkdtempSync(join(tmpdir(), 'millrace-package-'));
@@ -26,7 +30,7 @@ const env = {
   PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`,
   NO_COLOR: '1',
 };
-// Settings of whoever runs this are none of the stranger's.
+// The package must work without the settings of the user who runs this script.
 for (const name of Object.keys(env))
   if (/^(COSMOS|LEASES|STORAGE|MILLRACE|npm_(config_(?!registry|userconfig|cache)|package|lifecycle))/.test(name))
     delete (env as NodeJS.ProcessEnv)[name];
@@ -34,6 +38,7 @@ for (const name of Object.keys(env))
 try {
   const tarball = pack();
   bare(tarball);
+  await feedAlone(tarball);
   const app = join(place, 'my-app');
   run(place, 'npm', [
     'exec',
@@ -94,6 +99,48 @@ function bare(tarball: string): void {
   const open = published().filter((door) => door !== 'millrace/feed');
   run(folder, 'node', ['--input-type=module', '--eval', imports(open)]);
   say(`${open.join(', ')} open in a project without @azure/cosmos`);
+}
+
+/** The processor in a project that has the client of Cosmos DB, and no other package that Millrace names. */
+async function feedAlone(tarball: string): Promise<void> {
+  const folder = join(place, 'feed');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{ "name": "feed", "private": true, "type": "module" }');
+  run(folder, 'npm', ['install', '--no-audit', '--no-fund', tarball, `@azure/cosmos@${range('@azure/cosmos')}`]);
+  for (const name of ['@azure/functions', '@opentelemetry/api'])
+    rmSync(join(folder, 'node_modules', name), { recursive: true });
+  const file = join(folder, 'load.mjs');
+  writeFileSync(
+    file,
+    `import { registerHooks } from 'node:module';
+const files = [];
+registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) });
+const { ChangeFeedProcessor, readChanges } = await import('millrace/feed');
+if (!ChangeFeedProcessor || !readChanges) throw new Error('millrace/feed lacks its exports');
+const own = files.filter((url) => url.split('/node_modules/').at(-1).startsWith('millrace/'));
+console.log(JSON.stringify({ own: own.length, all: files.filter((url) => url.startsWith('file:')).length - 1 }));
+`,
+  );
+  const { own, all } = JSON.parse(run(folder, 'node', [file]).stdout) as { own: number; all: number };
+  say(`millrace/feed opens beside @azure/cosmos alone: ${own} files of its own, ${all} with those of the client`);
+  const bundle = await rolldown({
+    input: join(folder, 'node_modules/millrace/dist/src/feed/index.js'),
+    platform: 'node',
+    external: [/^@azure\/cosmos$/],
+  });
+  const { output } = await bundle.generate({ format: 'esm', minify: true });
+  await bundle.close();
+  const code = output.map((part) => (part.type === 'chunk' ? part.code : '')).join('');
+  say(`millrace/feed bundled and minified ${(code.length / 1000).toFixed(1)} KB`);
+  bounded('millrace/feed bundled, minified and compressed', gzipSync(code).length, FEED_MB, 3);
+}
+
+/** The versions of a peer dependency that work. */
+function range(name: string): string {
+  const { peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    peerDependencies: Record<string, string>;
+  };
+  return peerDependencies[name] ?? '*';
 }
 
 function imports(doors: readonly string[]): string {
@@ -162,9 +209,9 @@ function run(cwd: string, command: string, args: readonly string[]): SpawnSyncRe
   throw new Error(`${command} ${args.join(' ')} ended with ${result.status}\n${result.stdout}\n${result.stderr}`);
 }
 
-function bounded(what: string, bytes: number, most: number): void {
-  say(`${what} ${mb(bytes)} MB, of at most ${most}`);
-  if (bytes > most * 1_000_000) throw new Error(`${what}: ${mb(bytes)} MB is more than ${most}`);
+function bounded(what: string, bytes: number, most: number, digits = 1): void {
+  say(`${what} ${mb(bytes, digits)} MB, of at most ${most}`);
+  if (bytes > most * 1_000_000) throw new Error(`${what}: ${mb(bytes, digits)} MB is more than ${most}`);
 }
 
 function sizeOf(path: string): number {
@@ -173,8 +220,8 @@ function sizeOf(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), size);
 }
 
-function mb(bytes: number): string {
-  return (bytes / 1_000_000).toFixed(1);
+function mb(bytes: number, digits = 1): string {
+  return (bytes / 1_000_000).toFixed(digits);
 }
 
 function say(line: string): void {

@@ -1,5 +1,5 @@
-// Runs the random tests with as many histories as a release is held to: each line of LIST by vitest, in pieces with
-// seeds of their own, as many at once as there are cores. Exit code 1 where one failed or didn't run.
+// Runs the random tests with the number of histories that a release needs. Vitest runs each line of LIST in pieces with
+// different seeds, one piece on each core. Exit code 1 if a piece failed or didn't run.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -99,7 +99,7 @@ by the commit, so that ${PARTS} commits or so run them all. Seeds come of the co
   --histories N so many of each instead
   --only TEXT   every line whose kind, mode or file has TEXT
   --seed N      the first seed
-  --workers N   processes at once; ${availableParallelism()} unless told
+  --workers N   processes at the same time; default: ${availableParallelism()}
   --list        prints the lines and runs nothing
 
   npm run check:histories -- --only embed --histories 500
@@ -180,9 +180,9 @@ async function main({ lines, seed, workers, list }: Options): Promise<number> {
       const outcome = await run(piece);
       ended += 1;
       const { line, histories, seconds, output } = outcome;
-      const told = output === undefined ? '' : '  FAILED';
+      const suffix = output === undefined ? '' : '  FAILED';
       console.log(
-        `${ended}/${pieces.length}  ${line.kind}, ${line.mode}: ${number(histories)} from seed ${piece.seed}, ${seconds.toFixed(0)} s${told}`,
+        `${ended}/${pieces.length}  ${line.kind}, ${line.mode}: ${number(histories)} from seed ${piece.seed}, ${seconds.toFixed(0)} s${suffix}`,
       );
       if (output !== undefined) console.error(output);
       return outcome;

@@ -19,7 +19,7 @@ interface Flight {
   readonly destination: string;
 }
 type Fields = Record<string, string | number | null>;
-/** Expected rows by what tells them apart; `describe` builds the same text from a document of the sink. */
+/** Expected rows by a text that identifies them; `describe` builds the same text from a document of the sink. */
 interface Expected {
   readonly container: string;
   readonly type: string;
@@ -220,7 +220,7 @@ async function serveBlobs(data: string): Promise<Server> {
   return { connectionString: `${account};BlobEndpoint=${address}`, stop: () => child.kill() };
 }
 
-/** Its output is read to the end: a process that nobody listens to any more may end of that. */
+/** Resolves with the first match in a process's output. Reads on to the end, because a full pipe would block the process. */
 async function heard(child: ChildProcess, pattern: RegExp, data: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let said = '';

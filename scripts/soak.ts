@@ -23,7 +23,7 @@ const MOST_PARTITIONS = 10;
 const STANDSTILLS_MS = [1_000, 4_000, 9_000];
 const PATIENCE_MS = 120_000;
 
-/** The processes: whoever ends is started again. */
+/** The host processes. One that ends is started again. */
 class Hosts {
   readonly logs: string[] = [];
   readonly #connection: string;

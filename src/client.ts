@@ -1,4 +1,4 @@
-// What an application imports that reads projections: no pipeline, and nothing that runs.
+// The exports for applications that read projections or write while a container moves; they need no pipeline.
 export { openViews } from './engine/views/view-reader.ts';
 export type { CurrentView, ViewReader, ViewReaderOptions } from './engine/views/view-reader.ts';
 export { openWriteGate } from './shards/write-gate.ts';

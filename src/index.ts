@@ -1,4 +1,4 @@
-// What a pipeline imports: the declarations, and nothing that runs.
+// The exports for a pipeline: declarations only, nothing that runs.
 export { model } from './definition/model-ref.ts';
 export { copy } from './definition/builders/copy.ts';
 export { aggregate } from './definition/builders/aggregate.ts';
@@ -24,7 +24,7 @@ export type { ReactOptions } from './definition/builders/react.ts';
 export type { SendOptions } from './definition/builders/send.ts';
 export type { CustomOptions } from './projections/custom/custom-runner.ts';
 export type { Refusal, Runner } from './projections/runner.ts';
-export type { CommitResult, SinkDocument, SinkSession, Write } from './sinks/session.ts';
+export type { CommitResult, SinkDocument, DocumentAccess, Write } from './sinks/document-access.ts';
 export type { Change, Identity, Key, Version } from './feed/reading/change.ts';
 export type { Fence } from './feed/tenure/fence.ts';
 export type { ArchiveOptions } from './definition/builders/archive.ts';

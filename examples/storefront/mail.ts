@@ -2,8 +2,8 @@ import type { Effect } from 'millrace';
 import type { Order } from './model.types.ts';
 
 /**
- * Tells the mail service that an order is on its way; nobody, where SHIPPED_WEBHOOK is not set. The service knows a
- * repetition by its idempotency key. What it answers with an error is tried again, then parked.
+ * Reports a shipped order to the mail service; without SHIPPED_WEBHOOK it does nothing. The service recognises a repetition
+ * by its idempotency key. If the service answers with an error, Millrace retries, and then parks the change.
  */
 export async function tellShipped(order: Order, { key, signal }: Effect): Promise<void> {
   const address = process.env['SHIPPED_WEBHOOK'];

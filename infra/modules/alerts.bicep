@@ -1,10 +1,10 @@
-// What somebody should be woken for. The log alerts read the lines of JSON that the app's timers leave every five
-// minutes (src/host/functions/timers.ts).
+// Alerts. The log alerts read the lines of JSON that the app's timers write every five minutes
+// (src/host/functions/timers.ts).
 param token string
 param location string
 param tags object
 
-@description('Empty: alerts are shown and sent to nobody.')
+@description('Address for alerts; empty: they are shown in the portal and not sent.')
 param email string
 
 param cosmosId string
@@ -12,23 +12,23 @@ param insightsId string
 param workspaceId string
 param serverless bool
 
-@description('Throttled requests within five minutes.')
+@description('Throttled requests within five minutes before an alert.')
 param mostThrottled int = 100
 
-@description('Failed requests of functions within five minutes.')
+@description('Failed requests of functions within five minutes before an alert.')
 param mostFailures int = 10
 
-@description('Hours that a change may be parked before somebody is woken.')
+@description('Hours that a change may be parked before an alert.')
 param mostHoursParked int = 24
 
-// Lines of the timers within the window of the rule; sampling leaves them alone (host.json).
+// Lines of the timers within the window of the rule. Sampling does not drop them (host.json).
 var timerLines = 'AppTraces | where Message has "\\"millrace\\":\\"timer\\"" | extend line = parse_json(Message)'
-// What `status` says of each projection.
+// The result of `status` for each projection.
 var projections = '${timerLines} | where line.operation == "status" | mv-expand projection = line.value.projections'
 var logAlerts = [
   {
     name: 'leases'
-    says: 'A feed is not read, a lease is stuck, or changes wait too long: `millrace leases check` says which.'
+    says: 'A feed is not read, a lease is stuck, or changes wait too long. `millrace leases check` shows which.'
     query: '${timerLines} | where line.operation == "leases check" and line.ok == false'
     operator: 'GreaterThan'
     threshold: 1
@@ -36,7 +36,7 @@ var logAlerts = [
   }
   {
     name: 'silence'
-    says: 'The timers have not run for a quarter of an hour: the app is down, or does not find its settings.'
+    says: 'The timers have not run for 15 minutes: the app is down, or its settings are missing.'
     query: timerLines
     operator: 'LessThan'
     threshold: 1
@@ -44,7 +44,7 @@ var logAlerts = [
   }
   {
     name: 'dead-letters'
-    says: 'Changes are parked that could not be applied: `millrace dead-letters list` names them.'
+    says: 'Millrace parked changes that it could not apply. `millrace dead-letters list` shows them.'
     query: '${projections} | where toint(projection.parked) > 0'
     operator: 'GreaterThan'
     threshold: 0
@@ -52,7 +52,7 @@ var logAlerts = [
   }
   {
     name: 'dead-letters-old'
-    says: 'A change has been parked for longer than anybody meant: mend what refused it, then `millrace dead-letters redrive`.'
+    says: 'A change has been parked for too long. Fix its cause, then run `millrace dead-letters redrive`.'
     query: '${projections} | where todatetime(projection.parkedSince) < ago(${mostHoursParked}h)'
     operator: 'GreaterThan'
     threshold: 0
@@ -95,7 +95,7 @@ resource throttled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   location: 'global'
   tags: tags
   properties: {
-    description: 'Cosmos DB answers 429 more than the retries smooth out: raise throughput, or look for a hot partition.'
+    description: 'Cosmos DB answers 429 too often for retries. Raise the throughput, or look for a hot partition.'
     severity: 2
     enabled: true
     scopes: [
@@ -130,7 +130,7 @@ resource throttled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   }
 }
 
-// Each physical partition by itself: in an average over the account, idle ones would hide one that is hot.
+// Each physical partition separately: in an average over the account, idle partitions would hide a hot one.
 var eachPartition = map([
   'Region'
   'DatabaseName'
@@ -144,13 +144,13 @@ var eachPartition = map([
   ]
 })
 
-// A serverless account has nothing to be normalised by.
+// A serverless account has no normalised consumption.
 resource busy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!serverless) {
   name: 'alert-busy-${token}'
   location: 'global'
   tags: tags
   properties: {
-    description: 'A physical partition has used nearly all of its RU/s for a quarter of an hour; the alert names region, container and partition.'
+    description: 'A physical partition has used nearly all of its RU/s for 15 minutes. The alert names region, container and partition.'
     severity: 3
     enabled: true
     scopes: [
@@ -182,7 +182,7 @@ resource failures 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   location: 'global'
   tags: tags
   properties: {
-    description: 'Functions fail: a batch is tried again until it succeeds, so the lag grows meanwhile.'
+    description: 'Functions fail. Each batch is retried until it succeeds, so the lag grows meanwhile.'
     severity: 2
     enabled: true
     scopes: [
@@ -223,7 +223,7 @@ resource told 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for alert i
     ]
     evaluationFrequency: 'PT5M'
     windowSize: 'PT15M'
-    // The table is there once the app has logged for the first time.
+    // The table does not exist before the app logs for the first time.
     skipQueryValidation: true
     autoMitigate: true
     criteria: {

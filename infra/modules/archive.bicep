@@ -1,9 +1,9 @@
-// The cold half: documents that have left their containers, and the checkpoints of ingests.
+// Blob Storage for archived documents and the checkpoints of ingests.
 param token string
 param location string
 param tags object
 
-@description('A copy in the paired region. Never zones: the Archive tier is not offered there.')
+@description('Keep a copy in the paired region. Zone redundancy is never used: it does not offer the Archive tier.')
 param geoRedundant bool
 
 @description('Days after which blobs go to the Archive tier; 0: never.')
@@ -76,8 +76,8 @@ resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2
   name: name
 }]
 
-// Cool and Cold are read like Hot, only dearer. What is in the Archive tier must be brought back before `archive verify`,
-// `archive restore` or a rebuild can read it, manifests included, so that step is taken only where it is asked for.
+// Blobs in Cool and Cold are read like those in Hot, but each read costs more. A blob in the Archive tier, manifests
+// included, must be rehydrated before `archive verify`, `archive restore` or a rebuild can read it: so that step is optional.
 resource tiers 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06-01' = {
   parent: account
   name: 'default'
@@ -139,7 +139,7 @@ resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for prin
   }
 }]
 
-// Who wrote or deleted a blob. Reading them is not told: an `archive verify` reads them all.
+// Logs who wrote or deleted a blob. Reads are not logged, because an `archive verify` reads every blob.
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'needed'
   scope: blobs

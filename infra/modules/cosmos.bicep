@@ -1,17 +1,17 @@
-// The account: sign-in by identity alone, one region to write to, continuous backup.
+// The account: sign-in only by identity, one write region, continuous backup.
 param token string
 param location string
 param tags object
 param databaseName string
 
-@description('Billed by request; one region, no throughput to set. It can not be changed later.')
+@description('Billed by request, with one region and without throughput settings. It cannot be changed later.')
 param serverless bool
 
 param zoneRedundant bool
 param secondaryLocation string
 param sharedThroughput int
 
-@description('Back to any second of 30 days; else of 7.')
+@description('Restore to any second of the last 30 days instead of 7.')
 param longBackup bool
 
 param isolated bool
@@ -21,10 +21,10 @@ param routerPrincipalId string
 param developerPrincipalId string
 param workspaceId string
 
-// Built-in roles of the data plane, each given on the one database: an Owner of the subscription has none of these rights.
+// Built-in roles of the data plane, each assigned on the one database. An Owner of the subscription has none of these rights.
 var dataReader = '00000000-0000-0000-0000-000000000001'
 var dataContributor = '00000000-0000-0000-0000-000000000002'
-// Makes databases and containers, and sees neither data nor keys.
+// Creates databases and containers, and can read neither data nor keys.
 var cosmosOperator = '230815da-be43-4aae-9cb4-875f7bd000aa'
 
 var regions = concat([
@@ -57,7 +57,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' = {
     consistencyPolicy: {
       defaultConsistencyLevel: 'Session'
     }
-    // Several regions to write to would break order, conditions on ETags and leases.
+    // Several write regions would break the order of changes, conditions on ETags and leases.
     enableMultipleWriteLocations: false
     enableAutomaticFailover: length(regions) > 1
     disableLocalAuth: true
@@ -118,7 +118,7 @@ resource routerReads 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2
   }
 }
 
-// On the group: a deployment of the containers module is made there. The role reaches Cosmos DB alone.
+// On the resource group, where the containers module is deployed. The role covers only Cosmos DB.
 resource applierShapes 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(resourceGroup().id, applierPrincipalId, cosmosOperator)
   properties: {
@@ -128,7 +128,7 @@ resource applierShapes 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-// Not DataPlaneRequests nor what counts RU by key: a line for each request would cost more than the requests.
+// Without DataPlaneRequests and the logs of RU by key: a line for each request would cost more than the requests.
 resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'needed'
   scope: account

@@ -6,17 +6,17 @@ param tags object
 @description('Objects with `name` and `consumerGroups`.')
 param hubs array
 
-@description('Of a new hub; a standard namespace can not change it later.')
+@description('Partitions of a new hub; a standard namespace cannot change them later.')
 param partitions int
 
-@description('Throughput units that it may grow to by itself.')
+@description('Throughput units up to which the namespace scales automatically.')
 param mostUnits int
 
 param isolated bool
 param appPrincipalId string
 param workspaceId string
 
-// To send and to receive; nothing here manages hubs.
+// The app sends and receives; it does not manage hubs.
 var roles = [
   '2b629674-e913-4c01-ae53-ef4638d8f975' // Azure Event Hubs Data Sender
   'a638d3c7-ab3a-418d-83e6-5f17a39d4fde' // Azure Event Hubs Data Receiver

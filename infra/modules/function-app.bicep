@@ -1,4 +1,4 @@
-// The function app on Flex Consumption: each function scales by itself, nothing runs while nothing happens.
+// The function app on Flex Consumption: each function scales separately, and none runs without work.
 param token string
 param location string
 param tags object
@@ -8,22 +8,22 @@ param hostStorageName string
 param packagesUrl string
 param insightsConnectionString string
 
-@description('What the code reads (settings.bicep).')
+@description('Settings of the app (settings.bicep).')
 param settings object
 
 @description('Empty: no jobs.')
 param jobsUrl string
 
-@description('Empty: callers need the key alone.')
+@description('Empty: callers need only the key.')
 param entraClientId string
 
 @description('Empty: not in a virtual network.')
 param subnetId string
 
-@description('Instances that are there before the first request; 0: a request starts one. Triggers are scaled each by itself.')
+@description('HTTP instances that are always ready; 0: the first request starts one. Triggers scale separately.')
 param alwaysReady int
 
-@description('Over the zones of the region. The platform then keeps two instances always ready for each function that scales by itself, which is each trigger, and bills them.')
+@description('Spread over the zones of the region. The platform then keeps two instances always ready for each trigger, and bills them.')
 param zoneRedundant bool
 param workspaceId string
 
@@ -45,7 +45,7 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
 resource site 'Microsoft.Web/sites@2025-03-01' = {
   name: 'func-${token}'
   location: location
-  // azd finds by it where to deploy.
+  // azd deploys to the resource with this tag.
   tags: union(tags, {
     'azd-service-name': 'app'
   })
@@ -109,7 +109,7 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
   })
 }
 
-// Who is signed in is put into a header by the platform, which takes it off what comes from outside.
+// The platform puts the signed-in caller into a header, and removes this header from outside requests.
 resource authentication 'Microsoft.Web/sites/config@2025-03-01' = if (entraClientId != '') {
   parent: site
   name: 'authsettingsV2'

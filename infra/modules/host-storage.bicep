@@ -1,4 +1,4 @@
-// What the Functions host itself needs: the package it runs, its locks and timers.
+// Storage of the Functions host: the package that it runs, its locks and timers.
 param token string
 param location string
 param tags object
@@ -6,7 +6,7 @@ param zoneRedundant bool
 param isolated bool
 param appPrincipalId string
 
-// Storage Blob Data Owner. Queues and tables are for triggers and extensions that are not used here.
+// Storage Blob Data Owner. Queues and tables are only for triggers and extensions that this app does not use.
 var blobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 
 resource account 'Microsoft.Storage/storageAccounts@2025-06-01' = {

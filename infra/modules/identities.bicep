@@ -1,13 +1,13 @@
 // Three identities, each with the rights of one task: the app works on data, the applier changes the schema, the router
-// only reads. None has a password; the roles are given where the resources are.
+// only reads. None has a password. The modules of the resources assign the roles.
 param token string
 param location string
 param tags object
 
-@description('owner/name; empty: nobody outside Azure signs in as the applier.')
+@description('GitHub repository, as owner/name; empty: only Azure signs in as the applier.')
 param githubRepository string
 
-@description('The environment of that repository which may; its environment `plan` signs in as the router.')
+@description('The environment of that repository that signs in as the applier; its environment `plan` signs in as the router.')
 param githubEnvironment string
 
 resource app 'Microsoft.ManagedIdentity/userAssignedIdentities@2024-11-30' = {

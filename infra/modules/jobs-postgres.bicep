@@ -1,4 +1,4 @@
-// PostgreSQL, to keep background jobs in. Its one role is the app's identity; there are no passwords.
+// PostgreSQL, which stores background jobs. Its only role is the app's identity; there are no passwords.
 param token string
 param location string
 param tags object
@@ -42,7 +42,7 @@ resource server 'Microsoft.DBforPostgreSQL/flexibleServers@2025-08-01' = {
   }
 }
 
-// The tables are made at the first connection, for which the role must be able to make a schema.
+// The first connection creates the tables, so the role must be able to create a schema.
 resource role 'Microsoft.DBforPostgreSQL/flexibleServers/administrators@2025-08-01' = {
   parent: server
   name: appPrincipalId
@@ -65,7 +65,7 @@ resource database 'Microsoft.DBforPostgreSQL/flexibleServers/databases@2025-08-0
   ]
 }
 
-// Flexible Server has no other way to let services of Azure in by public network.
+// Over a public network, Flexible Server has no other way to admit Azure services.
 resource fromAzure 'Microsoft.DBforPostgreSQL/flexibleServers/firewallRules@2025-08-01' = if (!isolated) {
   parent: server
   name: 'azure'
@@ -89,6 +89,6 @@ resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   }
 }
 
-// The password is a token of the identity, asked for at each connection.
+// The password is a token of the identity; the app gets a new one for each connection.
 output url string = 'postgres://${appIdentityName}@${server.properties.fullyQualifiedDomainName}:5432/${databaseName}?sslmode=require'
 output serverId string = server.id

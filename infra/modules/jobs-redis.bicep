@@ -1,4 +1,4 @@
-// Azure Managed Redis, to keep background jobs in. Its one user is the app's identity; there are no access keys.
+// Azure Managed Redis, which stores background jobs. Its only user is the app's identity; there are no access keys.
 param token string
 param location string
 param tags object
@@ -27,9 +27,9 @@ resource database 'Microsoft.Cache/redisEnterprise/databases@2025-07-01' = {
   properties: {
     clientProtocol: 'Encrypted'
     port: 10000
-    // A job's keys lie in many slots, and its scripts touch several of them at once.
+    // The keys of a job are in many slots, and one script uses several of them.
     clusteringPolicy: 'NoCluster'
-    // A job that was evicted would be lost.
+    // An evicted job would be lost.
     evictionPolicy: 'NoEviction'
     accessKeysAuthentication: 'Disabled'
     persistence: {
@@ -41,7 +41,7 @@ resource database 'Microsoft.Cache/redisEnterprise/databases@2025-07-01' = {
 
 resource user 'Microsoft.Cache/redisEnterprise/databases/accessPolicyAssignments@2025-07-01' = {
   parent: database
-  // Letters and digits alone.
+  // Only letters and digits are allowed.
   name: replace(appPrincipalId, '-', '')
   properties: {
     accessPolicyName: 'default'
@@ -65,6 +65,6 @@ resource logs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   }
 }
 
-// The user is the object id of the identity, the password a token of it, renewed while a connection lives.
+// The user is the object id of the identity. The password is its token, which is renewed during a connection.
 output url string = 'rediss://${appPrincipalId}@${cluster.properties.hostName}:10000'
 output clusterId string = cluster.id

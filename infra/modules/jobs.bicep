@@ -1,13 +1,13 @@
-// Works on background jobs apart from the function app. Where they are kept is jobs-postgres.bicep or jobs-redis.bicep.
+// Runs background jobs outside the function app. jobs-postgres.bicep or jobs-redis.bicep creates the store of the jobs.
 param token string
 param location string
 param tags object
 param zoneRedundant bool
 
-@description('Where jobs are kept: what the code reads as JOBS_URL. It holds no password.')
+@description('Address of the store of the jobs, the setting JOBS_URL. It holds no password.')
 param url string
 
-@description('Empty until the first deployment of the worker: then one that does nothing.')
+@description('Image of the worker. Empty until its first deployment: then an image that does nothing.')
 param image string
 
 @description('Empty: not in a virtual network.')
@@ -48,7 +48,7 @@ resource environment 'Microsoft.App/managedEnvironments@2026-01-01' = {
   location: location
   tags: tags
   properties: {
-    // By the diagnostic settings below, so that no key of the workspace is needed.
+    // Logs go through the diagnostic settings below, which need no key of the workspace.
     appLogsConfiguration: {
       destination: 'azure-monitor'
     }
@@ -69,7 +69,7 @@ resource environment 'Microsoft.App/managedEnvironments@2026-01-01' = {
 resource worker 'Microsoft.App/containerApps@2026-01-01' = {
   name: 'ca-jobs-${token}'
   location: location
-  // azd finds by it where to deploy.
+  // azd deploys to the resource with this tag.
   tags: union(tags, {
     'azd-service-name': 'jobs'
   })
@@ -92,7 +92,7 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
       ]
     }
     template: {
-      // A job that is asked to stop gives itself back; this is how long it may take.
+      // The time in which a stopping worker can return its jobs to the queue.
       terminationGracePeriodSeconds: 60
       containers: [
         {

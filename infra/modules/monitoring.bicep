@@ -1,10 +1,10 @@
-// Where logs, metrics and traces go.
+// The store of logs, metrics and traces.
 param token string
 param location string
 param tags object
 param retentionDays int
 
-@description('Who may send telemetry: keys are not taken.')
+@description('The identity that may send telemetry; keys are not accepted.')
 param publisherPrincipalId string
 
 var monitoringMetricsPublisher = '3913510d-42f4-4e42-8a64-420c390055eb'

@@ -1,4 +1,4 @@
-// Private endpoints of everything that has no public network, and the names by which they are found.
+// Private endpoints of the resources without public network, and the DNS names for them.
 param token string
 param location string
 param tags object
@@ -20,7 +20,7 @@ param postgresId string
 param redisId string
 
 var storageSuffix = environment().suffixes.storage
-// What is there, with the part of it that is reached (groupId) and the zone of its names.
+// The resources, each with the part that the endpoint reaches (groupId) and the DNS zone of its names.
 var targets = concat([
   {
     name: 'cosmos'
@@ -63,7 +63,7 @@ var targets = concat([
     zone: 'privatelink.redis.azure.net'
   }
 ])
-// All of them, so that each can be found by its place; one without an endpoint costs next to nothing.
+// All zones, also those without an endpoint, so that the index of each is fixed. An unused zone costs almost nothing.
 var zones = [
   'privatelink.documents.azure.com'
   'privatelink.blob.${storageSuffix}'

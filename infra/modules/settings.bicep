@@ -1,5 +1,5 @@
-// What the code reads, by the names that the bindings of the triggers use too. The function app and the job worker get
-// the same; test/infra holds it against the code.
+// The settings of the app, with the names that the bindings of the triggers use. The function app and the job worker get
+// the same settings. test/infra compares them with the code.
 param appClientId string
 param cosmosEndpoint string
 param databaseName string
@@ -13,11 +13,11 @@ param eventHubsHost string
 
 param startAnew string
 
-@description('0: no bound.')
+@description('RU/s of each physical partition; 0: no limit.')
 param ruBudget int
 
 var always = {
-  // Which of its identities DefaultAzureCredential takes.
+  // The identity that DefaultAzureCredential uses.
   AZURE_CLIENT_ID: appClientId
   COSMOS__accountEndpoint: cosmosEndpoint
   COSMOS__credential: 'managedidentity'

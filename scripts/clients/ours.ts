@@ -59,7 +59,7 @@ export class Ours {
       case 'read':
         return { changes: await this.#readAll(wanting.parse(request)) };
       default:
-        throw new Error(`Nobody knows what ${request.turn} asks for`);
+        throw new Error(`Unknown request ${request.turn}`);
     }
   }
 

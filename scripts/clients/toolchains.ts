@@ -1,13 +1,12 @@
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
-/** What the judges are made of in other languages. */
+/** The sources of the judges, in other languages. */
 const SOURCES = join(import.meta.dirname, '../../test/clients');
-/** What is fetched and made for them; never committed. */
-const FETCHED = join(import.meta.dirname, '../../.millrace/clients');
 
-/** How a judge is started, once its packages are there. */
+/** How a judge is started, with its packages. */
 export interface Started {
   readonly command: string;
   readonly args: readonly string[];
@@ -19,46 +18,73 @@ export interface Client {
   readonly needs: readonly string[];
   /** Name and version of the client, as its own list of dependencies pins them. */
   readonly version: () => string;
-  /** Fetches the packages, where that wasn't done yet; `certificate` is a file that the judge has to trust. */
-  readonly prepare: (certificate: string) => Started;
+  /**
+   * Fetches the packages into a folder of its own in `all`, unless an earlier run has, and returns that folder. Throws
+   * `CannotTry` where they or a program can't be had.
+   */
+  readonly fetch: (all: string) => Promise<string>;
+  /** `folder` has the packages; `certificate` is a file that the judge has to trust. */
+  readonly start: (folder: string, certificate: string) => Promise<Started>;
 }
+
+/** The client can't be tried on this machine. That says nothing about the server. */
+export class CannotTry extends Error {}
+
+/** What pip and Maven print where a host can't be reached, or doesn't let us in. Other failures are faults of the lists. */
+const UNREACHABLE =
+  /Retrying \(|ProxyError|SSLError|Read timed out|Connection (refused|reset|broken)|Could not transfer|in offline mode|Unknown host|UnknownHost|Name or service not known|Temporary failure in name resolution|status( code)?: (401|403|407|5\d\d)|(401|403|407|5\d\d) (Client|Server) Error/;
 
 export const CLIENTS: readonly Client[] = [
   {
     name: 'python',
     needs: ['python3'],
     version: () => pinned('python/requirements.txt', /(azure-cosmos)==(\S+)/),
-    prepare: () => {
-      const folder = fetched('python', 'requirements.txt', (into, list) => {
-        run('python3', '-m', 'venv', into);
-        run(join(into, 'bin/python'), '-m', 'pip', 'install', '--quiet', '--requirement', list);
+    fetch: async (all) => {
+      await able('python3', '-c', 'import ensurepip, sys; assert sys.version_info >= (3, 10), "older than 3.10"');
+      return fetched(all, 'python', 'requirements.txt', async (into, list) => {
+        await run('python3', '-m', 'venv', into);
+        const pip = ['-m', 'pip', '--disable-pip-version-check', '--retries', '2', 'install', '--quiet'];
+        await run(join(into, 'bin/python'), ...pip, '--requirement', list);
       });
-      return { command: join(folder, 'bin/python'), args: [join(SOURCES, 'python/judge.py')] };
     },
+    start: (folder) =>
+      Promise.resolve({ command: join(folder, 'bin/python'), args: [join(SOURCES, 'python/judge.py')] }),
   },
   {
     name: 'java',
     needs: ['mvn', 'java', 'keytool'],
     version: () => pinned('java/pom.xml', /<artifactId>(azure-cosmos)<\/artifactId>\s*<version>([^<]+)/),
-    prepare: (certificate) => {
-      const folder = fetched('java', 'pom.xml', (into, list) =>
-        run('mvn', '-q', '-B', '-f', list, 'dependency:copy-dependencies', `-DoutputDirectory=${into}`),
+    fetch: async (all) => {
+      // One file of source needs no build, and so the compiler of a JDK.
+      await able('java', '--add-modules', 'jdk.compiler', '-version');
+      return fetched(all, 'java', 'pom.xml', (into, list) =>
+        run(
+          'mvn',
+          '-q',
+          '-B',
+          '-U',
+          '-f',
+          list,
+          'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies',
+          `-DoutputDirectory=${into}`,
+        ),
       );
+    },
+    start: async (folder, certificate) => {
       const [store, password] = [`${certificate}.p12`, 'changeit'];
       const trusting = ['-noprompt', '-file', certificate, '-keystore', store, '-storepass', password];
-      run('keytool', '-importcert', '-storetype', 'PKCS12', ...trusting);
+      await run('keytool', '-importcert', '-storetype', 'PKCS12', ...trusting);
       const trust = [`-Djavax.net.ssl.trustStore=${store}`, `-Djavax.net.ssl.trustStorePassword=${password}`];
-      // One file of source needs no build.
       return { command: 'java', args: [...trust, '-cp', join(folder, '*'), join(SOURCES, 'java/Judge.java')] };
     },
   },
 ];
 
-/** Why a client can't be tried here, or undefined. */
-export function missing({ needs }: Client): string | undefined {
+/** Throws `CannotTry` where a program isn't on PATH. */
+export function assertPrograms({ needs }: Client): void {
   const path = (process.env['PATH'] ?? '').split(delimiter);
   const absent = needs.find((program) => !path.some((folder) => existsSync(join(folder, program))));
-  return absent === undefined ? undefined : `no ${absent} on PATH`;
+  if (absent !== undefined) throw new CannotTry(`no ${absent} on PATH`);
 }
 
 function pinned(file: string, pattern: RegExp): string {
@@ -66,20 +92,48 @@ function pinned(file: string, pattern: RegExp): string {
   return `${name} ${version}`;
 }
 
-/** The folder with what a list names, made anew when the list has changed since. */
-function fetched(name: string, file: string, fetch: (into: string, list: string) => void): string {
-  const [folder, list, stamp] = [join(FETCHED, name), join(SOURCES, name, file), join(FETCHED, `${name}.stamp`)];
+/** The folder with what a list names, made again when the list has changed since. */
+async function fetched(
+  all: string,
+  name: string,
+  file: string,
+  fetch: (into: string, list: string) => Promise<void>,
+): Promise<string> {
+  const [folder, list, stamp] = [join(all, name), join(SOURCES, name, file), join(all, `${name}.stamp`)];
   const wanted = readFileSync(list, 'utf8');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return folder;
+  rmSync(stamp, { force: true });
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(FETCHED, { recursive: true });
-  fetch(folder, list);
+  mkdirSync(all, { recursive: true });
+  try {
+    await fetch(folder, list);
+  } catch (error) {
+    const line = String(error)
+      .split('\n')
+      .find((each) => UNREACHABLE.test(each));
+    if (line === undefined) throw error;
+    throw new CannotTry(`its packages can't be fetched: ${line.slice(0, 300)}`, { cause: error });
+  }
   writeFileSync(stamp, wanted);
   return folder;
 }
 
-function run(command: string, ...args: string[]): void {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status === 0) return;
-  throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? `${stdout}${stderr}`.trim().slice(-2_000)}`);
+/** Throws `CannotTry` where a program is there and not able to do this. */
+async function able(command: string, ...args: string[]): Promise<void> {
+  try {
+    await run(command, ...args);
+  } catch (error) {
+    const why = String(error).trim().split('\n').at(-1);
+    throw new CannotTry(`${command} is not able to run it: ${why}`, { cause: error });
+  }
+}
+
+function run(command: string, ...args: string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    execFile(command, args, { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      const said = stripVTControlCharacters(`${stdout}${stderr}`).trim().slice(-4_000) || error?.message;
+      if (error === null) resolve();
+      else reject(new Error(`${command} ${args.join(' ')}\n${said}`));
+    });
+  });
 }

@@ -1,27 +1,28 @@
 import { buffer } from 'node:stream/consumers';
 import type { ContainerClient } from '@azure/storage-blob';
-import { UsageError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
+import { type ArchiveErrorCode, archiveError } from './errors.ts';
 import { isObject } from '../base/json.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
 
 export interface AzureBlobStoreOptions {
   readonly signal?: AbortSignal;
-  /** Hears that an answer takes long. */
+  /** Receives a message when an answer takes long. */
   readonly say?: ((text: string) => void) | undefined;
   readonly clock?: Clock;
 }
 
 const WITHIN_MS = 60_000;
-/** Somebody waits for it: after this long an answer is late, and is told of again at each later one. */
+/** A person may be waiting: after each of these times a late answer is reported. */
 const LATE_MS = [3_000, 10_000, 30_000, 60_000];
-/** For a first answer to a small question. */
+/** The time limit of the first small request. */
 const FIRST_MS = 15_000;
 
 /**
- * A container of Azure Blob Storage. Every call may be sent again whatever became of it, for all writes are conditional;
- * so the retries are here, and the client needs none (`retryOptions: { maxTries: 1 }`). An address that has never
- * answered and refuses the connection is taken for wrong, not for busy.
+ * A container of Azure Blob Storage. All writes are conditional, so any call may be repeated after any failure: this
+ * class retries, and the client must not (`retryOptions: { maxTries: 1 }`). An address that has never answered and
+ * refuses the connection counts as wrong, not as busy.
  */
 export class AzureBlobStore implements BlobStore {
   readonly #container: ContainerClient;
@@ -57,7 +58,9 @@ export class AzureBlobStore implements BlobStore {
       const stream = answer.readableStreamBody;
       const bytes = stream ? await buffer(stream) : Buffer.alloc(0);
       if (bytes.length !== answer.contentLength)
-        throw Object.assign(new Error(`The answer for blob ${name} broke off`), { code: 'ECONNRESET' });
+        throw Object.assign(new Error(`The connection closed before blob ${name} was complete`), {
+          code: 'ECONNRESET',
+        });
       return { bytes, etag: answer.etag ?? '' };
     });
   }
@@ -67,8 +70,8 @@ export class AzureBlobStore implements BlobStore {
     do {
       const page = await this.#ask(async () => {
         const settings = continuationToken ? { continuationToken } : {};
-        using asking = this.#briefly();
-        const options = { ...(prefix === '' ? {} : { prefix }), abortSignal: asking.signal };
+        using limited = this.#firstLimited();
+        const options = { ...(prefix === '' ? {} : { prefix }), abortSignal: limited.signal };
         return (await this.#container.listBlobsFlat(options).byPage(settings).next()).value;
       });
       for (const { name } of page?.segment.blobItems ?? []) yield name;
@@ -80,8 +83,8 @@ export class AzureBlobStore implements BlobStore {
     return this.#signal ? { abortSignal: this.#signal } : {};
   }
 
-  /** Until it has answered once, a question to which the answer is short ends by itself. */
-  #briefly(): Disposable & { readonly signal: AbortSignal } {
+  /** A signal that ends a small request after `FIRST_MS`, until the account has answered once. */
+  #firstLimited(): Disposable & { readonly signal: AbortSignal } {
     const ended = new AbortController();
     const over = new AbortController();
     if (!this.#answered)
@@ -97,7 +100,7 @@ export class AzureBlobStore implements BlobStore {
 
   /** Undefined: there is no such blob, or the condition failed. */
   async #ask<T>(call: () => Promise<T>): Promise<T | undefined> {
-    using _telling = this.#tellIfLate();
+    using _reporting = this.#reportIfLate();
     const start = this.#clock.monotonic();
     for (let attempt = 1; ; attempt++) {
       try {
@@ -116,9 +119,9 @@ export class AzureBlobStore implements BlobStore {
     }
   }
 
-  #tellIfLate(): Disposable {
+  #reportIfLate(): Disposable {
     const ended = new AbortController();
-    const tell = async (): Promise<void> => {
+    const report = async (): Promise<void> => {
       let passed = 0;
       for (const at of LATE_MS) {
         await this.#clock.sleep(at - passed, ended.signal);
@@ -126,7 +129,7 @@ export class AzureBlobStore implements BlobStore {
         this.#say(`The blob container ${this.#where()} has not answered for ${at / 1_000} s`);
       }
     };
-    tell().catch(() => undefined);
+    report().catch(() => undefined);
     return { [Symbol.dispose]: () => ended.abort() };
   }
 
@@ -137,25 +140,18 @@ export class AzureBlobStore implements BlobStore {
   #explained(error: unknown): unknown {
     const { status, code } = answerOf(error);
     const where = this.#where();
-    const usage = (name: string, what: string, mend: string) =>
-      new UsageError(name, `${what}. Nothing has left its container.`, { cause: error, mend });
-    if (code === 'ContainerNotFound') {
-      const mend = 'Create it with `millrace model apply`, or name another in STORAGE_CONTAINER.';
-      return usage('storage-container-missing', `The blob container ${where} does not exist`, mend);
-    }
-    if (status === 401 || status === 403) {
-      const mend = 'Check STORAGE, or give the identity the role "Storage Blob Data Contributor" on the account.';
-      return usage('storage-denied', `The blob container ${where} refused us: ${code}`, mend);
-    }
-    if (code === 'BlobArchived' || code === 'BlobBeingRehydrated') {
-      const mend = 'Rehydrate it to the hot or cool tier, which takes hours, and start again.';
-      return usage('blob-offline', `A blob of ${where} lies in the archive tier`, mend);
-    }
+    const usage = (name: ArchiveErrorCode, what: string) =>
+      archiveError(name, `${what}. No document has left its container.`, { cause: error });
+    if (code === 'ContainerNotFound')
+      return usage('storage-container-missing', `The blob container ${where} does not exist`);
+    if (status === 401 || status === 403)
+      return usage('storage-denied', `The blob container ${where} refused access: ${code}`);
+    if (code === 'BlobArchived' || code === 'BlobBeingRehydrated')
+      return usage('blob-offline', `A blob of ${where} is in the archive tier`);
     if (status === undefined) {
-      const mend = 'Check the address in STORAGE and the network.';
       const why =
         code === 'AbortError' || code === 'TimeoutError' ? `no answer within ${FIRST_MS / 1_000} s` : messageOf(error);
-      return usage('storage-unreachable', `The blob container ${where} can't be reached: ${why}`, mend);
+      return usage('storage-unreachable', `The blob container ${where} can't be reached: ${why}`);
     }
     return error;
   }
@@ -172,9 +168,9 @@ function answerOf(error: unknown): { readonly status: number | undefined; readon
 
 const CONNECTION = new Set(['REQUEST_SEND_ERROR', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNREFUSED', 'PARSE_ERROR']);
 
-/** Nothing listens there, or there is no such host. */
+/** No process listens at the address, or there is no such host. */
 const isRefused = (error: unknown): boolean => /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH/.test(messageOf(error));
 
-/** 409 while another writes the same blob (`BlobBeingWritten…`) passes as well. */
+/** Whether a repeated request may succeed. */
 const isTransient = (status: number | undefined, code: string): boolean =>
   status === undefined ? CONNECTION.has(code) : status === 408 || status === 429 || status >= 500;

@@ -1,15 +1,15 @@
 /**
- * What the archive asks of a storage container. Both conditions and idempotence are the caller's: nothing here is
- * written blindly. Throttled and broken requests are sent again inside. Throws UsageError `storage-denied`,
+ * A storage container as the archive uses it. The caller gives a condition with every write, so that a repeated write
+ * does no harm. An implementation repeats throttled and broken requests. Throws UsageError `storage-denied`,
  * `storage-container-missing` and `storage-unreachable`.
  */
 export interface BlobStore {
   /**
-   * Writes the whole blob: with `ifMatch` null only where there is none, else only over that ETag. False: the condition
-   * failed, or the outcome of an earlier try is unknown and this one met it; read again.
+   * Writes the whole blob. With `ifMatch` null, only if it doesn't exist yet; otherwise only over the blob with that ETag.
+   * False: the condition failed, perhaps because an earlier attempt of this call has written the blob. Read it again.
    */
   put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean>;
-  /** The whole blob as it is now; undefined where there is none. */
+  /** The whole blob; undefined if there is none. */
   read(name: string): Promise<StoredBlob | undefined>;
   /** Names that begin with `prefix`, in order. */
   list(prefix: string): AsyncIterable<string>;

@@ -1,35 +1,35 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { MillraceError } from '../base/errors.ts';
+import { assertFormat, formatOf } from '../base/format.ts';
 import { isObject } from '../base/json.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { BlobStore } from './blob-store.ts';
 import { promised, sha256 } from './layout.ts';
 import type { ArchiveFault, ArchivedDocument } from './types.ts';
+import { ARCHIVE_ERRORS, archiveError } from './errors.ts';
 
-/** A blob holds at most a batch of a sweep, some 32 MB; whatever unpacks to more isn't ours. */
+/** A blob holds at most one chunk of a sweep, some 32 MB; Millrace wrote none that unpacks to more than this. */
 const LARGEST = 512 * 1024 * 1024;
 
-/** Thrown where a blob that should be there isn't, or isn't what its name promises. */
+/** Thrown if a blob or a manifest is missing, or if its content isn't what its name promises. */
 export class ArchiveDamaged extends MillraceError<'archive-damaged'> {
   readonly fault: ArchiveFault;
   constructor(fault: ArchiveFault) {
-    super('archive-damaged', fault.what, {
-      mend: `Restore ${fault.blob} from a backup or from soft delete. \`millrace archive verify\` lists everything concerned; \`millrace archive restore --skip-damaged\` restores the rest.`,
-    });
+    super('archive-damaged', fault.what, ARCHIVE_ERRORS['archive-damaged']);
     this.fault = fault;
   }
 }
 
-/** The line of a document as it leaves the container; its doc as stored, field by field. */
+/** The line of a document that leaves its container, with all its fields as they are stored. */
 export function lineOf({ container, key, id, type, version, at, doc }: Change): string {
-  const line: ArchivedDocument = { container, key, id, type, version, at, doc: doc ?? {} };
+  const line: ArchivedDocument = { ...formatOf('line'), container, key, id, type, version, at, doc: doc ?? {} };
   return JSON.stringify(line);
 }
 
-/** Lines as the bytes of a blob: the same lines give the same bytes, so that the name is the content's. */
+/** The bytes of a blob with these lines. The same lines give the same bytes, so the name follows from the content. */
 export function pack(lines: readonly string[]): { readonly bytes: Uint8Array; readonly sha256: string } {
   const bytes = gzipSync(lines.map((line) => `${line}\n`).join(''));
-  // The header's time is zero already; which system packed it must not matter either.
+  // The header's operating system becomes "unknown", so that all systems make the same bytes. Its time is zero already.
   bytes[9] = 255;
   return { bytes, sha256: sha256(bytes) };
 }
@@ -44,24 +44,27 @@ export async function readBlob(store: BlobStore, name: string): Promise<Archived
   return unpack(name, blob.bytes);
 }
 
-/** @throws ArchiveDamaged */
+/** @throws ArchiveDamaged, FormatUnreadable */
 export function unpack(name: string, bytes: Uint8Array): ArchivedDocument[] {
   if (sha256(bytes) !== promised(name)) {
-    const what = `Blob ${name} isn't what was written: its hash differs`;
+    const what = `Blob ${name} has changed since it was written: its hash is another`;
     throw new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
   }
+  let lines: ArchivedDocument[];
   try {
     const text = gunzipSync(bytes, { maxOutputLength: LARGEST }).toString();
-    return text.trimEnd().split('\n').map(parse);
+    lines = text.trimEnd().split('\n').map(parse);
   } catch {
-    const what = `Blob ${name} can't be read: it is no archive of ours`;
+    const what = `Blob ${name} can't be read: it is not a blob that Millrace wrote`;
     throw new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
   }
+  for (const { format } of lines) assertFormat('line', format, name);
+  return lines;
 }
 
 function parse(line: string): ArchivedDocument {
   const document: unknown = JSON.parse(line);
   if (isObject(document) && typeof document['id'] === 'string' && isObject(document['doc']))
     return document as unknown as ArchivedDocument;
-  throw new MillraceError('line-unreadable', 'A line is no archived document');
+  throw archiveError('line-unreadable', 'A line is not an archived document');
 }

@@ -6,13 +6,14 @@ import { Entries } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import type { ArchivedDocument } from './types.ts';
+import { archiveError } from './errors.ts';
 
-/** Unpacked blobs kept: what is refreshed together mostly lies together. */
+/** Unpacked blobs in the cache: documents that are refreshed together are mostly in one blob. */
 const KEPT = 8;
 
 /**
- * Single documents of the archive, for the live engine. The store is opened when the first one is asked for. What the
- * storage account answers is infrastructure here: the page is read again, nothing is parked for it.
+ * Reads single documents of the archive for the live engine. It opens the store at the first read. A failure of the
+ * storage account is a failure of infrastructure here: the page is read again, and no change is parked.
  */
 export function coldReader(open: () => Promise<BlobStore>, stateContainer: string): ColdRead {
   const entries = new Entries(stateContainer);
@@ -25,20 +26,19 @@ export function coldReader(open: () => Promise<BlobStore>, stateContainer: strin
       blobs.delete(name);
       store = undefined;
       if (error instanceof ArchiveDamaged) throw error;
-      const mend = error instanceof MillraceError ? error.mend : undefined;
-      throw new MillraceError('archive-unavailable', `Blob ${name} can't be read: ${messageOf(error)}`, {
+      const hint = error instanceof MillraceError ? error.hint : undefined;
+      throw archiveError('archive-unavailable', `Blob ${name} can't be read: ${messageOf(error)}`, {
         cause: error,
-        retryable: true,
-        ...(mend === undefined ? {} : { mend }),
+        ...(hint === undefined ? {} : { hint }),
       });
     }
   };
-  return async (document, session) => {
-    const [entry] = await entries.read([document], session);
+  return async (document, access) => {
+    const [entry] = await entries.read([document], access);
     if (entry?.state !== 'archived' || !entry.blob) return undefined;
     if (compareVersions(document.version, entry.version) !== 'same') return undefined;
     const { name, line } = entry.blob;
-    // Kept with its refusal explained: whoever waits for the same blob is to hear the same.
+    // The cache holds the promise, so that all callers that wait for a blob get the same error.
     const kept = blobs.get(name) ?? unpacked(name);
     blobs.set(name, kept);
     const found = (await kept)[line];

@@ -4,13 +4,13 @@ import { lsnOf } from '../feed/reading/position.ts';
 import { RangeGone } from '../feed/reading/source.ts';
 import type { SourceFeed } from './types.ts';
 
-/** A page with the range it is of. */
+/** A page with its range. */
 export type RangePage = Page & { readonly range: FeedRange };
 
-/** Pages after which the end is fixed: a container that is written to all the time has no page without changes. */
+/** Pages after which the current end is the end: a container with constant writes never has a page without changes. */
 const PATIENCE = 100;
 
-/** Reads a container's feed from the beginning, range by range, and goes on later where it stopped. Follows splits. */
+/** Reads a container's feed from the beginning, range by range; a later call continues. Follows splits. */
 export class FeedReader {
   readonly #feed: SourceFeed;
   #open: { range: FeedRange; position: string }[] | undefined;
@@ -20,8 +20,8 @@ export class FeedReader {
   }
 
   /**
-   * Everything from the last stop to what is the end now. A document that changes meanwhile moves behind that end:
-   * another call finds it.
+   * Reads from the last stop to the current end. A document that changes meanwhile moves behind that end: another call
+   * finds it.
    */
   async *toEnd(signal: AbortSignal): AsyncGenerator<RangePage> {
     const open = (this.#open ??= (await this.#feed.ranges()).map((range) => ({ range, position: '' })));
@@ -32,7 +32,7 @@ export class FeedReader {
         done.add(rangeId(one.range));
       } catch (error) {
         if (!(error instanceof RangeGone)) throw error;
-        // Splits keep the sequence: the parts go on where the whole stopped.
+        // A split keeps the sequence, so the children continue at the position of the parent.
         const { position } = one;
         open.splice(open.indexOf(one), 1, ...error.children.map((range) => ({ range, position })));
       }

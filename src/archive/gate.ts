@@ -7,14 +7,14 @@ import { lsnOf } from '../feed/reading/position.ts';
 import type { Gate } from './types.ts';
 
 /**
- * Reads how far the live hosts are and what they have parked. `leases` lists those of the source container
+ * Reads the positions of the live hosts and their dead letters. `leases` lists the leases of the source container
  * (`CosmosLeaseStore.list`, after `prepare`).
  */
 export async function openGate(
   leases: () => Promise<readonly Lease[]>,
   deadLetters: Pick<DeadLetters, 'list'>,
 ): Promise<Gate> {
-  // In this order: what a checkpoint passed without being applied was parked before it.
+  // In this order: if a checkpoint has passed a change that was not applied, its dead letter was written before.
   const positions = await leases();
   const parked = new Set((await deadLetters.list()).map(identity));
   return {
@@ -23,7 +23,7 @@ export async function openGate(
   };
 }
 
-/** The least position of the leases that cover the range between them; undefined where they don't, or one has none. */
+/** The smallest position of the leases that cover the range; undefined if a part isn't covered, or a lease has no position. */
 export function acknowledgedBy(
   leases: readonly Pick<Lease, 'range' | 'position'>[],
   range: FeedRange,

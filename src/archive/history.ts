@@ -3,7 +3,7 @@ import { digest } from '../base/json.ts';
 import { type SourceContainer, toChange, typeOf } from '../feed/reading/mapper.ts';
 import type { Change, Identity } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
-import type { SinkSession } from '../sinks/session.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { FeedReader } from './feed-reader.ts';
@@ -15,22 +15,22 @@ import type { ArchivedDocument, HistoricDocument, SourceFeed } from './types.ts'
 export interface HistoryOptions {
   readonly source: SourceContainer;
   readonly feed: SourceFeed;
-  readonly session: SinkSession;
+  readonly access: DocumentAccess;
   readonly stateContainer: string;
-  /** Undefined where the pipeline archives nothing. */
+  /** Undefined if the pipeline archives nothing. */
   readonly store: BlobStore | undefined;
-  /** How old a read may be, milliseconds (A3). */
+  /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Every document of a container, hot or cold, once, in a version that was its newest at some moment of the reading:
- * first the container by its feed, then the archive where the entries say so, then, until nothing is open, what moved
- * from the one to the other meanwhile. Remembers the identities (some 60 bytes each), never the documents.
+ * Every document of a container, hot or cold, once, in a version that was its newest at some moment of the read. First
+ * it reads the container by its feed, then the archived documents by their entries, then the documents that moved from
+ * one to the other meanwhile, until none is open. It keeps the identities in memory (some 60 bytes each), no documents.
  */
 export async function* readHistory(options: HistoryOptions): AsyncGenerator<HistoricDocument> {
-  const { source, store, session, signal } = options;
+  const { source, store, access, signal } = options;
   const reader = new FeedReader(options.feed);
   const seen = new Identities();
   const hot = async function* (): AsyncGenerator<HistoricDocument> {
@@ -40,17 +40,17 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
   };
   yield* hot();
   const entries = new Entries(options.stateContainer);
-  /** Lines whose document is neither here nor, so far, elsewhere. */
+  /** Documents of lines that are not the current version, and that were not found elsewhere so far. */
   const open = new Map<string, Identity>();
   if (store) {
-    // Whatever had left the container by then is in its entry, whichever replica answers.
+    // After this wait, every replica has the entry of each document that left the container before.
     await systemClock.sleep(options.readLagMs, signal);
     for await (const { name, listed } of blobsOf(store, source.name)) {
       signal.throwIfAborted();
-      // In no manifest: left by a crash, unless a manifest was lost, which the entries would tell.
-      if (!listed && (await entries.ofBlob(name, session)).length === 0) continue;
+      // A blob in no manifest was left by a crash, or its manifest was lost; then entries name the blob.
+      if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
       const documents = (await readBlob(store, name)).filter(({ container }) => container === source.name);
-      const known = await entries.read(documents, session);
+      const known = await entries.read(documents, access);
       for (const [index, document] of documents.entries()) {
         const entry = known[index];
         if (isEntryOf(entry, name, document)) {
@@ -60,7 +60,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
       }
     }
   }
-  // Twice at least: what a stale read hid is there once the read lag has passed.
+  // At least twice: a stale read may hide a document until the read lag has passed.
   for (let quiet = 0; quiet < 2;) {
     let moved = false;
     for await (const document of hot()) {
@@ -68,7 +68,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
       yield document;
     }
     for (const [key, identity] of open) {
-      const found = seen.has(identity) ? 'told' : store ? await settle(identity, entries, store, options) : 'gone';
+      const found = seen.has(identity) ? 'seen' : store ? await settle(identity, entries, store, options) : 'gone';
       if (found !== 'gone') moved = true;
       if (typeof found === 'object' && seen.add(identity)) yield found;
       if (found !== 'gone' && found !== 'hot') open.delete(key);
@@ -80,25 +80,25 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
 }
 
 /**
- * Where a document is that was met neither hot nor cold. The entry is read before and after the container: a document
- * whose entry was void all the while and that isn't in the container was deleted.
+ * Finds a document that was read neither hot nor cold. It reads the entry before and after the container: if the entry
+ * was void both times and the container doesn't have the document, the document was deleted.
  */
 async function settle(
   identity: Identity,
   entries: Entries,
   store: BlobStore,
-  { source, session }: HistoryOptions,
+  { source, access }: HistoryOptions,
 ): Promise<HistoricDocument | 'hot' | 'gone'> {
   for (;;) {
-    const [before] = await entries.read([identity], session);
-    const [found] = await session.read(identity.container, identity.key, [identity.id]);
+    const [before] = await entries.read([identity], access);
+    const [found] = await access.read(identity.container, identity.key, [identity.id]);
     if (found && found['type'] !== RESTORING) return typeOf(source.types, found) === undefined ? 'gone' : 'hot';
-    const [entry] = await entries.read([identity], session);
+    const [entry] = await entries.read([identity], access);
     if (entry?.etag !== before?.etag) continue;
     if (entry?.state !== 'archived' || !entry.blob) return 'gone';
     const document = (await readBlob(store, entry.blob.name))[entry.blob.line];
     if (!document || document.id !== identity.id) {
-      const what = `Line ${entry.blob.line} of ${entry.blob.name} isn't ${identity.container}/${identity.id}`;
+      const what = `Line ${entry.blob.line} of ${entry.blob.name} is not ${identity.container}/${identity.id}`;
       const { container, key, id } = identity;
       throw new ArchiveDamaged({ code: 'line-missing', what, blob: entry.blob.name, container, key, id });
     }
@@ -109,14 +109,14 @@ async function settle(
 const isEntryOf = (entry: StoredEntry | undefined, name: string, document: ArchivedDocument): boolean =>
   entry?.state === 'archived' && entry.blob?.name === name && entry.version.etag === document.version.etag;
 
-/** An archived document as its feed would deliver it. */
+/** An archived document in the form in which its feed would deliver it. */
 function asChange(source: SourceContainer, { doc, version, at }: ArchivedDocument): HistoricDocument | undefined {
   const raw = { ...doc, _etag: version.etag, _lsn: version.lsn, _ts: at / 1000 };
   const change: Change | undefined = toChange(source, raw, version.epoch);
   return change && { ...change, cold: true };
 }
 
-/** The blobs that may hold documents of a container: those that its manifests list, and those that none lists. */
+/** The blobs that may hold documents of a container: those that its manifests list, and those in no manifest. */
 async function* blobsOf(store: BlobStore, container: string): AsyncGenerator<{ name: string; listed: boolean }> {
   let folder: { readonly manifest: string; readonly present: string[] } | undefined;
   const finish = async function* (): AsyncGenerator<{ name: string; listed: boolean }> {
@@ -142,11 +142,11 @@ async function* blobsOf(store: BlobStore, container: string): AsyncGenerator<{ n
 const pick = ({ container, key, id }: Identity): Identity => ({ container, key, id });
 const identityOf = ({ key, id }: Identity): string => digest([key, id]);
 
-/** A set of identities; parted by first letter, for one Set of JavaScript holds 16 million at most. */
+/** A set of identities, divided by first letter: one Set of JavaScript holds 16 million at most. */
 class Identities {
   readonly #parts = new Map<string, Set<string>>();
 
-  /** False: it was there already. */
+  /** False: the set had it already. */
   add(identity: Identity): boolean {
     const key = identityOf(identity);
     const part = this.#parts.get(key.slice(0, 1)) ?? new Set<string>();

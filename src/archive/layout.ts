@@ -30,23 +30,23 @@ export const manifestBeside = (name: string): string => `${name.slice(0, name.la
 export const isManifest = (name: string): boolean => name.endsWith(MANIFEST);
 export const isBlob = (name: string): boolean => name.endsWith(BLOB);
 
-/** The folder that a blob or a manifest lies in, by its name alone; the tenant's digest where its name is too long. */
+/** The folder of a blob or a manifest, from its name alone; with the tenant's digest where the tenant is too long. */
 export function placeOf(name: string): Period {
   const [projection = '', step = '', year = '', month = ''] = name.split('/');
   return { projection, tenant: tenantOf(step), period: `${year}-${month}` };
 }
 
-/** Whether a folder's tenant, as `placeOf` tells it, is this one. */
+/** Whether a folder that `placeOf` returned is of this tenant. */
 export const isTenant = (place: Period, tenant: string): boolean => place.tenant === tenantOf(segment(tenant));
 
 /** The SHA-256 that a blob's name promises of its content. */
 export const promised = (name: string): string => name.slice(name.lastIndexOf('/') + 1, -BLOB.length);
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** All versions of the archive projection: what an earlier one archived belongs to it still. */
+/** The prefix of all versions of the archive projection: documents of earlier versions still belong to it. */
 export const prefixOf = (spec: Pick<ArchiveSpec, 'name'>): string => `${spec.name}@`;
 
-/** A tenant as one step of a blob's path: everything but letters, digits, dash and underscore as `~XX` a byte. */
+/** A tenant as one segment of a blob's path: each byte but letters, digits, dash and underscore becomes `~XX`. */
 function segment(tenant: string): string {
   const escaped = [...Buffer.from(tenant)]
     .map((byte) => {
@@ -58,7 +58,7 @@ function segment(tenant: string): string {
   return escaped.length <= 200 ? escaped : `~~${digest(tenant)}`;
 }
 
-/** The tenant of such a step. */
+/** The tenant of such a segment. */
 function tenantOf(step: string): string {
   if (step === '~') return '';
   if (step.startsWith('~~')) return step;

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { messageOf } from '../base/errors.ts';
+import { FORMATS, FormatUnreadable, assertFormat } from '../base/format.ts';
+import { isObject } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { ArchiveDamaged } from './blob.ts';
@@ -8,7 +10,7 @@ import { type Period, isManifest, manifestName, placeOf } from './layout.ts';
 import type { ArchiveFault, BlobRecord, Manifest } from './types.ts';
 
 const schema = z.object({
-  format: z.literal(1),
+  format: z.int(),
   projection: z.string(),
   source: z.object({ container: z.string(), type: z.string() }),
   tenant: z.string(),
@@ -25,41 +27,53 @@ const schema = z.object({
   ),
 });
 
-/** Adds a blob to its period's manifest, under If-Match; several hosts may do so at once. */
+/** Adds a blob to its period's manifest, under If-Match; several hosts may do so at the same time. */
 export async function enlist(store: BlobStore, period: Period, source: SourceRef, record: BlobRecord): Promise<void> {
   const name = manifestName(period);
   await untilDone(`Manifest ${name}`, async () => {
     const stored = await store.read(name);
     const manifest: Manifest = stored
       ? parseManifest(name, stored.bytes)
-      : { format: 1, ...period, source: { container: source.container, type: source.type }, blobs: [] };
+      : {
+          format: FORMATS.manifest.writes,
+          ...period,
+          source: { container: source.container, type: source.type },
+          blobs: [],
+        };
     if (manifest.blobs.some((blob) => blob.name === record.name)) return true;
-    const text = JSON.stringify({ ...manifest, blobs: [...manifest.blobs, record] }, undefined, 1);
+    const text = JSON.stringify(
+      { ...manifest, format: FORMATS.manifest.writes, blobs: [...manifest.blobs, record] },
+      undefined,
+      1,
+    );
     return store.put(name, Buffer.from(text), stored?.etag ?? null);
   });
 }
 
 /**
- * The manifest and when it was read its ETag; undefined where there is none.
- * @throws ArchiveDamaged
+ * The manifest; undefined if there is none.
+ * @throws ArchiveDamaged, FormatUnreadable
  */
 export async function readManifest(store: BlobStore, name: string): Promise<Manifest | undefined> {
   const stored = await store.read(name);
   return stored && parseManifest(name, stored.bytes);
 }
 
-/** A manifest that is there, or why it can't be read; where it lies is told by its name. */
-export type Listed = { readonly place: Period } & ({ readonly manifest: Manifest } | { readonly fault: ArchiveFault });
+/** A manifest, or the fault for which it can't be read; its name gives its place. */
+export type ListedManifest = { readonly place: Period } & (
+  | { readonly manifest: Manifest }
+  | { readonly fault: ArchiveFault }
+);
 
 /**
- * Every manifest below a prefix that is wanted by its place; one that can't be read hides no other, and those that
- * aren't wanted are not read.
+ * The manifests below a prefix for whose place `wanted` returns true; it reads no others. After one that can't be read
+ * it continues with the next.
  */
 export async function* manifests(
   store: BlobStore,
   prefix: string,
   wanted: (place: Period) => boolean = () => true,
-): AsyncGenerator<Listed> {
+): AsyncGenerator<ListedManifest> {
   for await (const name of store.list(prefix)) {
     const place = placeOf(name);
     if (!isManifest(name) || !wanted(place)) continue;
@@ -73,16 +87,20 @@ export async function* manifests(
   }
 }
 
-/** Where manifests lie below a prefix, without reading any. */
+/** The places of the manifests below a prefix, from their names alone. */
 export async function* manifestPlaces(store: BlobStore, prefix: string): AsyncGenerator<Period> {
   for await (const name of store.list(prefix)) if (isManifest(name)) yield placeOf(name);
 }
 
 function parseManifest(name: string, bytes: Uint8Array): Manifest {
   try {
-    return schema.parse(JSON.parse(Buffer.from(bytes).toString()));
+    const stored: unknown = JSON.parse(Buffer.from(bytes).toString());
+    // Before its form is judged: a later version's manifest isn't damaged.
+    if (isObject(stored)) assertFormat('manifest', stored['format'], name);
+    return schema.parse(stored);
   } catch (error) {
-    const why = error instanceof z.ZodError ? 'it is no manifest of ours' : messageOf(error);
+    if (error instanceof FormatUnreadable) throw error;
+    const why = error instanceof z.ZodError ? 'it is not a manifest that Millrace wrote' : messageOf(error);
     throw new ArchiveDamaged({
       code: 'manifest-unreadable',
       what: `Manifest ${name} can't be read: ${why}`,

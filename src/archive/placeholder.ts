@@ -1,8 +1,8 @@
 /**
- * Discriminator of the placeholder that holds a document's place while it is restored. It is no document of anybody:
- * the feed's mapper passes over it as over everything of Millrace's own.
+ * Discriminator of the placeholder that keeps a document's place while it is restored. The feed's mapper ignores it, as
+ * it ignores all documents of Millrace's own.
  */
 export const RESTORING = 'millrace.restoring';
 
-/** Of a restore that crashed: the next one takes its placeholder over in any case. Seconds. */
+/** Time to live of a placeholder after a restore that crashed, seconds. The next restore may take it over before. */
 export const RESTORING_TTL_S = 300;

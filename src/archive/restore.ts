@@ -1,4 +1,4 @@
-import { MillraceError } from '../base/errors.ts';
+import { formatOf } from '../base/format.ts';
 import { canonical } from '../base/json.ts';
 import { projectionId } from '../definition/specs.ts';
 import { type RestoredMark, restoredMark } from '../projections/archive/restored.ts';
@@ -6,19 +6,19 @@ import { type Identity, compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { keyFields } from '../projections/sink-container.ts';
-import type { CommitResult, SinkSession } from '../sinks/session.ts';
+import type { CommitResult, DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { isTenant, prefixOf } from './layout.ts';
-import { type Listed, manifests } from './manifests.ts';
+import { type ListedManifest, manifests } from './manifests.ts';
 import { RESTORING, RESTORING_TTL_S } from './placeholder.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, RestoreResult, Selection } from './types.ts';
+import { archiveError } from './errors.ts';
 
 /**
- * Puts archived documents back as they were, with `_mr.restored`; the archive keeps its blobs. A document that is in its
- * container already, or was deleted since, is skipped. May be stopped and run again at any time.
- * @throws ArchiveDamaged where a blob or manifest is missing or changed, unless such are to be skipped: their documents
- * stay where they are
+ * Writes archived documents back to their container as they were, with `_mr.restored`; the archive keeps its blobs. It
+ * skips a document that is in its container already or was deleted since. May be stopped and run again at any time.
+ * @throws ArchiveDamaged if a blob or manifest is missing or changed; with `skipDamaged` it continues with the others
  */
 export async function restoreArchive(
   archive: Archive,
@@ -26,7 +26,7 @@ export async function restoreArchive(
   options: { readonly signal: AbortSignal; readonly skipDamaged?: boolean; progress?(so: RestoreResult): void },
 ): Promise<RestoreResult> {
   const entries = new Entries(archive.stateContainer);
-  const session = archive.session(untilStopped(options.signal));
+  const access = archive.access(untilStopped(options.signal));
   const faults: ArchiveFault[] = [];
   const result = { projection: projectionId(archive.spec), restored: 0, skipped: 0, faults };
   const unlessDamaged = async (work: () => Promise<void>): Promise<void> => {
@@ -39,14 +39,14 @@ export async function restoreArchive(
   };
   const restoreAll = async (documents: readonly ArchivedDocument[]): Promise<void> => {
     await forEach(documents, async (document) => {
-      if (await restoreOne(archive, entries, document, session)) result.restored += 1;
+      if (await restoreOne(archive, entries, document, access)) result.restored += 1;
       else result.skipped += 1;
     });
     options.progress?.(result);
   };
   if (selection.document) {
     const identity = { ...selection.document, container: archive.spec.from.container };
-    const [entry] = await entries.read([identity], session);
+    const [entry] = await entries.read([identity], access);
     await unlessDamaged(async () => {
       const document = entry?.state === 'archived' ? await lineOf(archive, entry) : undefined;
       if (document) await restoreAll([document]);
@@ -63,8 +63,8 @@ export async function restoreArchive(
       options.signal.throwIfAborted();
       await unlessDamaged(async () => {
         const documents = await readBlob(archive.store, name);
-        const known = await entries.read(documents, session);
-        // Others have their newest version elsewhere; a stale read is corrected by `restoreOne`.
+        const known = await entries.read(documents, access);
+        // Other lines are not the newest version of their document. `restoreOne` corrects a stale read.
         await restoreAll(documents.filter((_, line) => isAt(known[line], name, line)));
       });
     }
@@ -72,71 +72,77 @@ export async function restoreArchive(
   return result;
 }
 
-/** The manifests of a selection, told by where they lie. */
+/** The manifests of a selection, by their places. */
 export const selected = (
   { store, spec }: Pick<Archive, 'store' | 'spec'>,
   { tenant, from, to }: Selection,
-): AsyncIterable<Listed> =>
+): AsyncIterable<ListedManifest> =>
   manifests(
     store,
     prefixOf(spec),
     (place) =>
       (tenant === undefined || isTenant(place, tenant)) &&
-      // Months compare as text, and a year's text stands before its months'.
+      // Months compare as text, and the text of a year is before those of its months.
       (from === undefined || place.period >= from) &&
       (to === undefined || place.period.slice(0, to.length) <= to),
   );
 
-/** Whether anything was ever archived of a document; its entry outlives its way back. */
+/** Whether a document was ever archived; its entry stays after a restore. */
 export async function isKnown(
   archive: Archive,
   document: Pick<Identity, 'key' | 'id'>,
   signal: AbortSignal,
 ): Promise<boolean> {
   const identity = { ...document, container: archive.spec.from.container };
-  const session = archive.session(untilStopped(signal));
-  return (await new Entries(archive.stateContainer).read([identity], session))[0] !== undefined;
+  const access = archive.access(untilStopped(signal));
+  return (await new Entries(archive.stateContainer).read([identity], access))[0] !== undefined;
 }
 
 const isAt = (entry: StoredEntry | undefined, name: string, line: number): boolean =>
   entry?.state === 'archived' && entry.blob?.name === name && entry.blob.line === line;
 
 /**
- * Whether the document was put back: placeholder, then the entry read *and confirmed*, then the document in the
- * placeholder's stead. While the placeholder stands, nothing newer can be in the container.
+ * Restores one document: writes a placeholder, reads the entry *and confirms it*, then replaces the placeholder with
+ * the document. While the placeholder exists, the container can't have a newer version. True: it was restored.
  */
 async function restoreOne(
   archive: Archive,
   entries: Entries,
   hint: ArchivedDocument,
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<boolean> {
   const { container, key, id } = hint;
-  const holder = { ...keyFields(archive.source, key), id, type: RESTORING, ttl: RESTORING_TTL_S };
+  const holder = {
+    ...keyFields(archive.source, key),
+    id,
+    type: RESTORING,
+    ...formatOf('restoring'),
+    ttl: RESTORING_TTL_S,
+  };
   let restored = false;
   let sent: RestoredMark | undefined;
   await untilDone(`${container}/${id}`, async () => {
-    const [found] = await session.read(container, key, [id]);
+    const [found] = await access.read(container, key, [id]);
     if (found && found['type'] !== RESTORING) {
-      // Ours where the answer to our own write was lost.
-      restored = sent !== undefined && canonical(found['_mr']) === canonical({ restored: sent });
+      // The answer to our own write may have been lost: the mark shows whether the document is ours.
+      restored = sent !== undefined && canonical(found['_mr']) === canonical({ ...formatOf('own'), restored: sent });
       return true;
     }
-    const placed = await session.commit(container, key, [
+    const placed = await access.commit(container, key, [
       found ? { op: 'replace', id, body: holder, ifMatch: found._etag } : { op: 'create', id, body: holder },
     ]);
     if (placed.kind !== 'done') return refusedOrAgain(placed, hint);
     const ifMatch = placed.etags[0] ?? '';
-    const [entry] = await entries.read([hint], session);
+    const [entry] = await entries.read([hint], access);
     if (entry?.state !== 'archived') {
-      await session.commit(container, key, [{ op: 'delete', id, ifMatch }]);
+      await access.commit(container, key, [{ op: 'delete', id, ifMatch }]);
       return true;
     }
-    if (!(await entries.confirm(entry, session))) return false;
+    if (!(await entries.confirm(entry, access))) return false;
     const document = compareVersions(entry.version, hint.version) === 'same' ? hint : await lineOf(archive, entry);
     sent = restoredMark(document.version, document.doc);
-    const body = { ...document.doc, _mr: { restored: sent } };
-    const put = await session.commit(container, key, [{ op: 'replace', id, body, ifMatch }]);
+    const body = { ...document.doc, _mr: { ...formatOf('own'), restored: sent } };
+    const put = await access.commit(container, key, [{ op: 'replace', id, body, ifMatch }]);
     restored = put.kind === 'done';
     return restored || refusedOrAgain(put, hint);
   });
@@ -145,7 +151,7 @@ async function restoreOne(
 
 function refusedOrAgain(answer: CommitResult, { container, id }: Identity): false {
   if (answer.kind !== 'refused') return false;
-  throw new MillraceError('restore-refused', `${container} refused to take ${id} back: ${answer.why}`);
+  throw archiveError('restore-refused', `Container ${container} refused to store ${id}: ${answer.why}`);
 }
 
 /** @throws ArchiveDamaged */
@@ -157,7 +163,7 @@ async function lineOf(
   if (document?.id === id && compareVersions(document.version, version) === 'same') return document;
   throw new ArchiveDamaged({
     code: 'line-missing',
-    what: `Line ${blob?.line} of ${blob?.name} isn't ${container}/${id}, as its entry says`,
+    what: `Line ${blob?.line} of ${blob?.name} is not ${container}/${id}, but the document's entry names that line`,
     blob: blob?.name ?? '',
     container,
     key,

@@ -8,9 +8,9 @@ import { lineOf } from './blob.ts';
 import { FeedReader } from './feed-reader.ts';
 import { type Leaving, leave } from './leave.ts';
 import type { Archive, ArchiveFault, Gate, SweepOptions, SweepResult } from './types.ts';
-import { judge } from './verdict.ts';
+import { eligibilityOf } from './eligibility.ts';
 
-/** A batch is archived when it has this many documents, this many bytes, or was begun this long ago. */
+/** A chunk is archived when it has this many documents or bytes, or when its first document was read this long ago. */
 const DOCUMENTS = 5_000;
 const BYTES = 32 * 1024 * 1024;
 const AGE_MS = WRITE_BOUND_MS / 4;
@@ -23,9 +23,9 @@ type Tally = { -readonly [K in keyof SweepResult]: SweepResult[K] } & {
 type Candidate = Leaving & { readonly range: FeedRange; readonly readAt: number };
 
 /**
- * Replays the source's feed from its beginning and archives what is due at `now`. May be stopped and run again at any
- * time, by several hosts at once: what one of them left half done the next one finishes.
- * @throws UsageError where the storage can't be used, before anything has left its container
+ * Reads the source's feed from its beginning and archives the documents that are due at `now`. May be stopped and run
+ * again at any time, and by several hosts at the same time: the next sweep finishes what another has left unfinished.
+ * @throws UsageError if the storage can't be used; no document has left its container then
  */
 export async function sweepArchive(archive: Archive, options: SweepOptions): Promise<SweepResult> {
   const { spec, source } = archive;
@@ -44,45 +44,45 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     refused: 0,
     stayed: [],
   };
-  // Asked first: a sweep that has nowhere to put anything says so at once.
+  // A list first, so that a sweep without usable storage fails immediately.
   for await (const _ of archive.store.list(`${tally.projection}/`)) break;
-  let batch: Candidate[] = [];
+  let chunk: Candidate[] = [];
   let bytes = 0;
   const flush = async (): Promise<void> => {
-    const due = batch;
-    batch = [];
+    const due = chunk;
+    chunk = [];
     bytes = 0;
-    if (due.length > 0) await archiveBatch(archive, due, tally, options);
+    if (due.length > 0) await archiveChunk(archive, due, tally, options);
     options.progress?.(tally);
   };
   for await (const page of new FeedReader(archive.feed).toEnd(signal)) {
     for (const change of page.changes) {
       if (change.type !== spec.from.type) continue;
       tally.read += 1;
-      const verdict = judge(spec, source, change, now);
-      if (verdict.kind === 'leaves') {
+      const eligibility = eligibilityOf(spec, source, change, now);
+      if (eligibility.kind === 'leaves') {
         const line = lineOf(change);
         bytes += line.length;
-        batch.push({
+        chunk.push({
           change: withoutDoc(change),
-          period: verdict.period,
+          period: eligibility.period,
           line,
           range: page.range,
           readAt: page.readAt,
         });
-      } else if (verdict.kind !== 'stays') {
-        tally[verdict.kind] += 1;
-        if (tally.stayed.length < NAMED) tally.stayed.push(verdict.why);
+      } else if (eligibility.kind !== 'stays') {
+        tally[eligibility.kind] += 1;
+        if (tally.stayed.length < NAMED) tally.stayed.push(eligibility.why);
       }
     }
-    const age = systemClock.monotonic() - (batch[0]?.readAt ?? Infinity);
-    if (batch.length >= DOCUMENTS || bytes >= BYTES || age > AGE_MS) await flush();
+    const age = systemClock.monotonic() - (chunk[0]?.readAt ?? Infinity);
+    if (chunk.length >= DOCUMENTS || bytes >= BYTES || age > AGE_MS) await flush();
   }
   await flush();
   return tally;
 }
 
-/** The line holds the document already. */
+/** Drops the document to save memory: its line holds it already. */
 const withoutDoc = ({ container, key, id, type, version, at, op }: Change): Change => ({
   container,
   key,
@@ -93,30 +93,30 @@ const withoutDoc = ({ container, key, id, type, version, at, op }: Change): Chan
   op,
 });
 
-async function archiveBatch(
+async function archiveChunk(
   archive: Archive,
-  batch: readonly Candidate[],
+  chunk: readonly Candidate[],
   tally: Tally,
   options: SweepOptions,
 ): Promise<void> {
   const { signal } = options;
   const open = await options.gate();
-  const due = batch.filter((one) => isFree(open, one));
-  tally.held += batch.length - due.length;
+  const due = chunk.filter((one) => isFree(open, one));
+  tally.held += chunk.length - due.length;
   if (options.dryRun) {
     tally.archived += due.length;
     return;
   }
-  const readAt = batch.reduce((oldest, one) => Math.min(oldest, one.readAt), Infinity);
-  // R0: a void entry outlives what was read before it was written.
-  const session = archive.session(whileFresh(readAt, signal));
-  const left = await leave(archive, due, session);
-  for (const name of ['archived', 'removed', 'superseded', 'bytes', 'blocked'] as const) tally[name] += left[name];
+  const readAt = chunk.reduce((oldest, one) => Math.min(oldest, one.readAt), Infinity);
+  // ARC-H3: a void entry lasts longer than a host may act on a page that was read before it.
+  const access = archive.access(whileFresh(readAt, signal));
+  const counts = await leave(archive, due, access);
+  for (const name of ['archived', 'removed', 'superseded', 'bytes', 'blocked'] as const) tally[name] += counts[name];
   const known = new Set(tally.faults.map(({ blob }) => blob));
-  tally.faults.push(...left.faults.filter(({ blob }) => !known.has(blob)));
+  tally.faults.push(...counts.faults.filter(({ blob }) => !known.has(blob)));
 }
 
-/** Acknowledged by every projection in this version, and parked by none. */
+/** Whether every projection has acknowledged this version, and none has parked a change of the document. */
 function isFree(gate: Gate, { range, change }: Candidate): boolean {
   const acknowledged = gate.acknowledged(range);
   return acknowledged !== undefined && change.version.lsn <= acknowledged && !gate.parked(change);

@@ -5,20 +5,20 @@ import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { isBlob, isManifest, manifestBeside, prefixOf, promised } from './layout.ts';
-import { type Listed, manifests, readManifest } from './manifests.ts';
+import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 
 /**
- * Reads every blob of an archive and holds it to its name, its manifest and the entries. What is wrong comes back as
- * data. Sweeps and restores may run meanwhile: blobs and lines only ever come to be.
+ * Reads every blob of an archive and compares it with its name, its manifest and the entries. Faults come back as data.
+ * Sweeps and restores may run meanwhile, since blobs and lines are only added.
  */
 export async function verifyArchive(
   archive: Archive,
   options: { readonly signal: AbortSignal; progress?(blobs: number): void },
 ): Promise<ArchiveVerification> {
   const { store, spec } = archive;
-  const session = archive.session(untilStopped(options.signal));
+  const access = archive.access(untilStopped(options.signal));
   const entries = new Entries(archive.stateContainer);
   const faults: ArchiveFault[] = [];
   const listed = await listedBlobs(store, prefixOf(spec), faults);
@@ -30,16 +30,16 @@ export async function verifyArchive(
     options.signal.throwIfAborted();
     const record = listed.get(name);
     const blob = await inspect(store, name);
-    const wanted = (await entries.ofBlob(name, session)).filter(({ state }) => state === 'archived');
+    const wanted = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
     total.archived += wanted.length;
     faults.push(...compare(name, blob, wanted));
     if ('fault' in blob) return;
     if (!record && wanted.length > 0)
-      faults.push({ code: 'blob-unlisted', what: `Blob ${name} is in no manifest`, blob: name });
+      faults.push({ code: 'blob-unlisted', what: `No manifest lists blob ${name}`, blob: name });
     const wrong = record && misstated(record, blob);
     if (wrong) {
       const manifest = manifestBeside(name);
-      const what = `Manifest ${manifest} says of blob ${name}: ${wrong}. The blob is as it was written`;
+      const what = `Manifest ${manifest} is wrong about blob ${name}: ${wrong}. The blob is unchanged`;
       faults.push({ code: 'manifest-wrong', what, blob: manifest });
     }
     total.superfluous += !record && wanted.length === 0 ? 1 : 0;
@@ -49,16 +49,16 @@ export async function verifyArchive(
     options.progress?.(total.blobs);
   };
   for (const name of listed.keys()) await visit(name);
-  // Blobs that are neither there nor listed any more are known by their entries alone.
-  for (const name of await entries.blobs(prefixOf(spec), session)) await visit(name);
+  // A blob that is missing and that no manifest lists is known only by its entries.
+  for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
   return { projection: projectionId(spec), ...total, faults };
 }
 
-/** The manifests of a projection, for `archive list`: one a tenant and period. */
-export const listArchive = ({ spec, store }: Pick<Archive, 'spec' | 'store'>): AsyncIterable<Listed> =>
+/** The manifests of a projection, for `archive list`: one for each tenant and period. */
+export const listArchive = ({ spec, store }: Pick<Archive, 'spec' | 'store'>): AsyncIterable<ListedManifest> =>
   manifests(store, prefixOf(spec));
 
-/** Every blob that is there or that a manifest lists, with what the manifest says of it. */
+/** Every blob that exists or that a manifest lists, with its record in the manifest. */
 async function listedBlobs(
   store: BlobStore,
   prefix: string,
@@ -70,7 +70,7 @@ async function listedBlobs(
     if (isBlob(name)) listed.set(name, undefined);
     else if (isManifest(name)) names.push(name);
   }
-  // After the blobs: a manifest that was written meanwhile lists more than was seen, never less.
+  // Manifests after the blobs: one that was written meanwhile lists more blobs than were seen, never less.
   for (const name of names) {
     try {
       for (const record of (await readManifest(store, name))?.blobs ?? []) listed.set(record.name, record);
@@ -82,7 +82,7 @@ async function listedBlobs(
   return listed;
 }
 
-/** Each entry against the line it names. */
+/** Compares each entry with the line that it names. */
 function compare(name: string, blob: Inspected, wanted: readonly StoredEntry[]): ArchiveFault[] {
   const fault = (code: ArchiveFault['code'], { container, key, id }: StoredEntry, why: string): ArchiveFault => ({
     code,
@@ -93,7 +93,7 @@ function compare(name: string, blob: Inspected, wanted: readonly StoredEntry[]):
     id,
   });
   if ('fault' in blob)
-    return [blob.fault, ...wanted.map((entry) => fault('line-missing', entry, ` lies in ${name}, which is damaged`))];
+    return [blob.fault, ...wanted.map((entry) => fault('line-missing', entry, ` is in ${name}, which is damaged`))];
   return wanted.flatMap((entry): ArchiveFault[] => {
     const line = entry.blob?.line ?? -1;
     const document = blob.documents[line];
@@ -118,7 +118,7 @@ async function inspect(store: BlobStore, name: string): Promise<Inspected> {
   }
 }
 
-/** What a manifest says of a blob whose content is proven by its name, where that isn't so. */
+/** What a manifest has wrong about a blob, whose own name proves its content; undefined: nothing. */
 function misstated(
   { name, ...record }: BlobRecord,
   { documents, bytes }: Exclude<Inspected, { fault: unknown }>,
@@ -135,7 +135,7 @@ function misstated(
   const wrong = fields.filter((field) => record[field] !== found[field]);
   return wrong.length === 0
     ? undefined
-    : wrong.map((field) => `${field} ${record[field]}, and it has ${found[field]}`).join('; ');
+    : wrong.map((field) => `${field} ${record[field]} instead of ${found[field]}`).join('; ');
 }
 
 const markOf = ({ container, key, id, version: { epoch, lsn, etag } }: Identity & { version: Version }): string =>

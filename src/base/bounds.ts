@@ -1,10 +1,10 @@
-// The time bounds of R0 (docs/SPEC-processor.md, pages). T > B + R + skew must hold, or a late writer could undo what came after it.
+// The time bounds of PROC-L13 and PROC-L13a: T > B + R + skew. Otherwise a late write could undo a newer one.
 
-/** B: no sink write is started more than this after its page was read, milliseconds. */
+/** B: the longest time from reading a page to starting a write for it, milliseconds. */
 export const WRITE_BOUND_MS = 120_000;
-/** R: the longest a request already sent may still land, milliseconds: the client's request timeout and some. */
+/** R: how long a request may still take effect after it was sent, milliseconds: more than the client's timeout. */
 export const LANDING_BOUND_MS = 65_000;
-/** Clocks of hosts may differ by this, milliseconds. */
+/** The most that the clocks of two hosts may differ, milliseconds. */
 export const CLOCK_SKEW_MS = 90_000;
-/** T: how long tombstones and the locators of deleted documents live, seconds. */
+/** T: how long tombstones, and the locators of deleted documents, are kept, seconds. */
 export const TOMBSTONE_TTL_S = 3_600;

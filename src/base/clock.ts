@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The times a room may ask for; tests and the model checks pass their own. */
+/** The time functions of every room. Tests and the model checks pass their own. */
 export interface Clock {
   /** Wall clock, milliseconds since 1970. */
   now(): number;

@@ -1,17 +1,17 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** What Millrace publishes on `node:diagnostics_channel`, one channel a name: `millrace:<name>`. */
+/** The events that Millrace publishes on `node:diagnostics_channel`. Each name has a channel: `millrace:<name>`. */
 export interface Events {
   'lease:acquired': { container: string; lease: string; host: string };
   'lease:released': { container: string; lease: string; host: string; reason: string };
-  /** A lease was taken from an owner who wrote it: that one has answered, or can't act any longer, after so long. */
+  /** This host took a lease from a live owner. After `waitedMs` the owner had answered, or its last renewal had expired. */
   'lease:handover': { container: string; lease: string; from: string; answered: boolean; waitedMs: number };
   'lease:checkpoint': { container: string; lease: string; position: string };
-  /** A supervisor moved by its table (feed/tenure/states.ts). */
+  /** A supervisor changed its state (feed/tenure/states.ts). */
   'lease:state': { container: string; lease: string; from: string; event: string; to: string };
-  /** A lease vanished, and was made again where it was last seen. */
+  /** A lease vanished. A host created it again at the position that it saw last. */
   'lease:recreated': { container: string; range: { min: string; max: string }; position: string | undefined };
-  /** What a host does about a lease, and why, whenever that changes. */
+  /** A host changed its decision about a lease, such as to take it or to leave it. */
   'balancer:decided': {
     container: string;
     host: string;
@@ -20,7 +20,7 @@ export interface Events {
     decision: string;
     why: string;
   };
-  /** A handler was done with changes of one page, or threw: when it was called, wall clock, and how long it took, milliseconds. */
+  /** A call of the handler ended or threw. `startedAt` is wall clock. */
   'handler:ended': {
     container: string;
     lease: string;
@@ -33,8 +33,8 @@ export interface Events {
   'handler:failed': { container: string; lease: string; changes: number; attempt: number; error: unknown };
   'feed:page': { container: string; lease: string; changes: number; charge: number };
   /**
-   * What was handed on and not acknowledged comes again, here or at another host, and why: so many changes after a
-   * position, which this host has handed on so often.
+   * Changes that were delivered and not acknowledged will be delivered again, by this host or another. `deliveries`: how
+   * often this host has delivered the changes after `position`.
    */
   'feed:rejected': {
     container: string;
@@ -46,16 +46,18 @@ export interface Events {
   };
   'feed:failed': { container: string; lease: string; error: unknown };
   'balancer:failed': { container: string; error: unknown };
-  /** What changes left to be done after their page couldn't be gone on with; it is tried again. */
+  /** A callback of the processor's user (`onError`, `onAcquired`, `onReleased`) threw. This has no other effect. */
+  'callback:failed': { container: string; callback: string; error: unknown };
+  /** Deferred work of earlier changes (fan-out) failed. It will be retried. */
   'engine:resume-failed': { error: unknown };
-  /** A declaration changed under its version: its changes are parked, the other projections go on. */
+  /** A declaration changed without a new version. Its changes are parked; the other projections continue. */
   'projection:refused': { projection: string; error: unknown };
-  /** A document was stored that isn't of its sink's type, as the model says it: at a path, and why. */
+  /** A stored document doesn't have the type that the model gives its sink. */
   'projection:misfit': { projection: string; container: string; id: string; path: string; why: string };
   'engine:parked': { projection: string; container: string; id: string; error: unknown };
 }
 
-/** Publishes an event; costs next to nothing while nobody listens. */
+/** Publishes an event. Without a subscriber this costs almost nothing. */
 export function emit<N extends keyof Events>(name: N, event: Events[N]): void {
   const target = channel(`millrace:${name}`);
   if (target.hasSubscribers) target.publish(event);

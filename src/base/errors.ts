@@ -1,42 +1,58 @@
 import { withoutSecrets } from './secrets.ts';
 
-/** What every error of Millrace says: a literal code, whether trying again can help, and how to mend it. */
+/** What an error of Millrace has beside its code and its message. */
 export interface ErrorDetail {
   readonly cause?: unknown;
-  /** True where the same call may succeed later without anyone changing anything. */
+  /** True: the same call may succeed later, with the same code and documents. */
   readonly retryable?: boolean;
-  /** What the reader can do about it, as one sentence. */
-  readonly mend?: string;
+  /** What the reader can do, as one or two short sentences. */
+  readonly hint?: string;
 }
 
-/** The one error base. `code` is a literal of the room that throws it, for example `lease-lost` or `sink-refused`. */
+/** The base class of all errors. `code` stands in the catalogue of a room; docs/errors.md lists all codes. */
 export class MillraceError<Code extends string = string> extends Error {
   override readonly name: string = 'MillraceError';
   readonly code: Code;
   readonly retryable: boolean;
-  readonly mend: string | undefined;
+  readonly hint: string | undefined;
 
   constructor(code: Code, message: string, detail: ErrorDetail = {}) {
-    // An address in it may hold a password: errors are printed, logged and answered.
+    // An address in the message may hold a password, and errors are printed, logged and sent to clients.
     super(withoutSecrets(message), detail.cause === undefined ? undefined : { cause: detail.cause });
     this.code = code;
     this.retryable = detail.retryable ?? false;
-    this.mend = detail.mend;
+    this.hint = detail.hint;
+  }
+
+  /** Makes an error of this class from one that another layer, thread or process reported. */
+  static from<Kind extends new (code: string, message: string, detail: ErrorDetail) => MillraceError>(
+    this: Kind,
+    { code, message, hint }: ReportedError,
+    detail: ErrorDetail = {},
+  ): InstanceType<Kind> {
+    return new this(code, message, { ...(hint !== undefined && { hint }), ...detail }) as InstanceType<Kind>;
   }
 }
 
-/** Bad input from a person (a setting, a flag, a file): shown as one message without a stack, exit code 2. */
-export class UsageError extends MillraceError {
+/** The part of an error that a thread, process or layer passes to another one. */
+export interface ReportedError {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string | undefined;
+}
+
+/** Bad input from a person (a setting, a flag, a file). The user sees one message without a stack; the exit code is 2. */
+export class UsageError<Code extends string = string> extends MillraceError<Code> {
   override readonly name = 'UsageError';
 }
 
-/** Some clients give an error a code and no message. */
+/** For errors of clients that set a code and no message. */
 const wordless = (error: Error): string => ('code' in error ? String(error.code) : error.name);
 
-/** What an error says, of whatever library, without what signs somebody in. */
+/** The message of any library's error, without secrets. */
 export const messageOf = (error: unknown): string =>
   withoutSecrets(error instanceof Error ? error.message || wordless(error) : String(error));
 
-/** An aborted signal's reason as an Error, whatever was passed to `abort()`. */
+/** The reason of an aborted signal, always as an Error. */
 export const abortReason = (signal: AbortSignal): Error =>
   signal.reason instanceof Error ? signal.reason : new MillraceError('aborted', 'The operation was aborted');

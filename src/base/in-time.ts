@@ -2,8 +2,8 @@ import { runInNewContext } from 'node:vm';
 import { isObject } from './json.ts';
 
 /**
- * What `work` answers; throws what `late` makes once it has lasted `ms`. For a call that keeps the thread to itself, since
- * nothing else ends such a call: no timer and no signal is looked at meanwhile.
+ * Returns the result of `work`, or throws the error of `late` after `ms`. For a synchronous call that may compute for
+ * ever: while it runs, no timer and no signal can end it.
  */
 export function inTime<T>(ms: number, work: () => T, late: (cause: unknown) => Error): T {
   try {

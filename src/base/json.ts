@@ -15,7 +15,7 @@ export const digest = (value: unknown): string => createHash('sha256').update(ca
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A value of the user's in a message: text in quotes, so that "5" isn't taken for 5; no longer than a line. */
+/** A user's value for a message: a string in quotes, so that "5" and 5 look different, and at most 80 characters. */
 export function shown(value: unknown): string {
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);

@@ -1,9 +1,9 @@
 import pMap, { pMapSkip } from 'p-map';
 
 /**
- * The results of `task` for all items, `concurrency` at once, in the order of the items. After the first error it begins
- * nothing more, and throws that error once what was under way has ended too: whoever tries again never meets what it
- * began itself.
+ * The results of `task` for all items, in the order of the items, with `concurrency` tasks at the same time. After the
+ * first error it starts no more tasks, waits for those that run, and throws that error. So a caller who tries again never
+ * meets a task of its first attempt.
  */
 export async function mapSettled<T, R>(
   items: Iterable<T>,

@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 
-/** The name most like the wanted one, if it is like enough to be a slip: `Orders` for `orders` or `Ordres`. */
+/** The known name that is most like the wanted one, if a typing mistake explains it: `Orders` for `orders` or `Ordres`. */
 export function near(wanted: string, names: readonly string[]): string | undefined {
   const ranked = names
     .map((name) => ({ name, far: slip(wanted.toLowerCase(), name.toLowerCase()) }))
@@ -9,7 +9,7 @@ export function near(wanted: string, names: readonly string[]): string | undefin
   return best && best.far <= Math.max(1, Math.floor(wanted.length / 3)) ? best.name : undefined;
 }
 
-/** Letters in the wrong order are one slip, not two. */
+/** Two letters in the wrong order count as one mistake, not two. */
 function slip(wanted: string, name: string): number {
   const swapped = wanted !== name && letters(wanted) === letters(name);
   return swapped && distance(wanted, name) === 2 ? 1 : distance(wanted, name);
@@ -17,7 +17,7 @@ function slip(wanted: string, name: string): number {
 
 const letters = (word: string): string => Array.from(word).toSorted().join('');
 
-/** `: did you mean X?` where a known name is near, else nothing. */
+/** `: did you mean X?` if a known name is near, else an empty text. */
 export function suggestion(wanted: string, known: readonly string[]): string {
   const best = near(wanted, known);
   return best === undefined ? '' : `: did you mean ${best}?`;

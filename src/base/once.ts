@@ -1,6 +1,6 @@
 /**
- * Asks at the first call and gives its answer to every later one, whatever that is called with; after a failure the next
- * call asks again.
+ * Calls `ask` once and returns that answer to every later call, whatever its arguments. After a failure the next call
+ * asks again.
  */
 export function once<A extends unknown[], T>(ask: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
   let known: Promise<T> | undefined;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The folder of Millrace's own package.json, as a URL with its final slash: the same from src/ and from dist/src/. */
+/** The folder of Millrace's own package.json, as a URL with a final slash. It is right from src/ and from dist/src/. */
 export const packageRoot: URL = pathToFileURL(`${up(dirname(fileURLToPath(import.meta.url)))}/`);
 
 function up(directory: string): string {

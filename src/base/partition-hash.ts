@@ -1,6 +1,7 @@
 /**
- * The partition that a partition key belongs to, 0 to `partitions` - 1: Bob Jenkins' lookup3 over its UTF-8, folded to
- * 16 bits, as Event Hubs and the buffered producer of its client do it. A test compares it with the client's own.
+ * The event hub partition of a partition key, 0 to `partitions` - 1: Bob Jenkins' lookup3 over its UTF-8, folded to
+ * 16 bits. Event Hubs and the buffered producer of its client use the same hash; a test compares this one with the
+ * client's.
  */
 export function partitionOf(partitionKey: string, partitions: number): number {
   const { b, c } = lookup3(Buffer.from(partitionKey, 'utf8'));

@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { UsageError, messageOf } from './errors.ts';
+import { messageOf } from './errors.ts';
+import { sharedError } from './shared-errors.ts';
 
-/** How an account is reached: by key (connection string), or by identity (Entra). */
+/** How to sign in to an account: by key (connection string), or by identity (Microsoft Entra). */
 export type AccountSettings =
   | { readonly kind: 'key'; readonly endpoint: string; readonly key: string }
   | { readonly kind: 'identity'; readonly endpoint: string };
 
-/** Where the archive lies. */
+/** The storage account of the archive. */
 export interface StorageSettings {
   readonly account:
     | { readonly kind: 'key'; readonly connectionString: string }
@@ -23,7 +24,7 @@ export interface EventHubsSettings {
   readonly account:
     | { readonly kind: 'key'; readonly connectionString: string }
     | { readonly kind: 'identity'; readonly namespace: string };
-  /** Name of the blob container where ingests keep how far they are. */
+  /** Name of the blob container where ingests store their positions. */
   readonly checkpoints: string;
 }
 
@@ -31,41 +32,41 @@ export interface Settings {
   readonly cosmos: AccountSettings;
   readonly database: string;
   readonly leases: { readonly account: AccountSettings; readonly database: string; readonly container: string };
-  /** Millrace's own documents that belong to no sink: locators, join state, dead letters, progress. */
+  /** Container of Millrace's own documents that belong to no sink: locators, join state, dead letters, progress. */
   readonly stateContainer: string;
-  /** Azure region names, nearest first; empty: the account's own order. */
+  /** Azure region names, nearest first. Empty: the account's own order. */
   readonly preferredRegions: readonly string[];
-  /** Absent where none is set: only a pipeline with an archive needs it (`requireStorage`). */
+  /** Absent: not set. Only a pipeline with an archive needs it (`requireStorage`). */
   readonly storage?: StorageSettings;
-  /** Absent where none is set: only a pipeline that publishes or ingests needs it (`requireEventHubs`). */
+  /** Absent: not set. Only a pipeline that publishes or ingests needs it (`requireEventHubs`). */
   readonly eventHubs?: EventHubsSettings;
-  /** Request units a second that a process may spend of each physical partition; absent: as many as it is given. */
+  /** Request units a second that this process may spend on each physical partition. Absent: no limit. */
   readonly ruBudget?: number;
-  /** What the leases of a pipeline begin with that may read everything from the beginning though it was renamed. */
+  /** The lease prefix of a renamed pipeline that may read everything from the beginning. */
   readonly startAnew?: string;
-  /** Address of the jobs' datastore; absent where none is set (`requireJobsUrl`). */
+  /** Address of the datastore of background jobs. Absent: not set (`requireJobsUrl`). */
   readonly jobsUrl?: string;
 }
 
 export interface SettingsSource {
-  /** Reads `millrace.NAME.env` of `directory` (dotenv syntax); what the process has set already wins over the file. */
+  /** NAME: reads `millrace.NAME.env` in `directory` (dotenv syntax). Variables of the process win over the file. */
   readonly env?: string | undefined;
   readonly processEnv?: Readonly<Record<string, string | undefined>>;
-  /** Where `millrace.NAME.env` lies. Default: the working directory. */
+  /** The folder of `millrace.NAME.env`. Default: the working directory. */
   readonly directory?: string;
 }
 
-/** Of a database or a container, as the service takes it. */
+/** The name of a database or a container, by the rules of Cosmos DB. */
 export const resourceName = (what: string) =>
   z
     .string()
-    .regex(/^[^/\\#?]{1,255}$/, `${what} has 1 to 255 characters, none of / \\ # ?`)
-    .refine((value) => value.trim() === value, `${what} must not begin or end with a blank`);
-/** No part of it may sign anybody in: an endpoint is printed and stored. */
+    .regex(/^[^/\\#?]{1,255}$/, `${what} has 1 to 255 characters, and none of / \\ # ?`)
+    .refine((value) => value.trim() === value, `${what} must not begin or end with a space`);
+/** No part of an endpoint may be a secret, because Millrace prints and stores it. */
 const address = (example: string) =>
   z
     .url({ protocol: /^https?$/, error: `must be an address such as ${example}` })
-    .refine(isBare, `must be an address alone, without user, password, query or fragment, such as ${example}`);
+    .refine(isBare, `must be an address without user, password, query or fragment, such as ${example}`);
 const isBare = (text: string): boolean => {
   const url = URL.parse(text);
   return url === null || url.username + url.password + url.search + url.hash === '';
@@ -76,7 +77,7 @@ const blobContainerName = z
   .string()
   .regex(
     /^(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/,
-    'A blob container name has 3 to 63 characters, a-z, 0-9 and single dashes between them',
+    'A blob container name has 3 to 63 characters: a-z, 0-9, and single dashes between them',
   );
 
 /** The environment variables Millrace reads; the Functions bindings name the same ones. */
@@ -103,22 +104,22 @@ const schema = z.object({
   JOBS_URL: z.string().optional(),
   RU_BUDGET: z.coerce
     .number('must be a number of request units a second')
-    .min(10, 'must be 10 at least')
-    .max(10_000, 'must be 10,000 at most: no physical partition has more')
+    .min(10, 'must be at least 10')
+    .max(10_000, 'must be at most 10,000, the most that a physical partition has')
     .optional(),
 });
 type Variables = z.infer<typeof schema>;
-/** For who has to set them: infra/, and the test that holds it against this. */
+/** For infra/, which sets them, and for the test that compares infra/ with this schema. */
 export const SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
 
-/** How to get each setting, shown with the message that it is missing or wrong. */
-const HOW: Readonly<Record<keyof Variables, string>> = {
+/** The hint for each setting: what to set it to, and where to find the value. */
+const HINTS: Readonly<Record<keyof Variables, string>> = {
   COSMOS:
     'Set COSMOS to a connection string (Azure portal: account → Keys → PRIMARY CONNECTION STRING), or COSMOS__accountEndpoint to the address to sign in with your identity. `millrace dev` needs neither.',
   COSMOS__accountEndpoint: 'Set COSMOS__accountEndpoint to the account’s URI (Azure portal: account → Overview → URI).',
   COSMOS_DATABASE: 'Set COSMOS_DATABASE to the name of the database (Azure portal: account → Data Explorer).',
   COSMOS_PREFERRED_REGIONS:
-    'Set COSMOS_PREFERRED_REGIONS to region names parted by commas, such as "West Europe,North Europe".',
+    'Set COSMOS_PREFERRED_REGIONS to region names, separated by commas, such as "West Europe,North Europe".',
   LEASES: 'Set LEASES to a connection string like COSMOS, or leave it out to keep leases in the same account.',
   LEASES__accountEndpoint:
     'Set LEASES__accountEndpoint to the account’s URI, or leave it out to keep leases in the same account.',
@@ -126,7 +127,7 @@ const HOW: Readonly<Record<keyof Variables, string>> = {
     'Set LEASES_DATABASE to the database of the lease container, or leave it out to use COSMOS_DATABASE.',
   LEASES_CONTAINER: 'Set LEASES_CONTAINER to the name of the lease container, or leave it out to use `leases`.',
   LEASES_START_ANEW:
-    'Set LEASES_START_ANEW to the pipeline’s name and a dot where a renamed pipeline shall read everything from the beginning.',
+    'Set LEASES_START_ANEW to the pipeline’s name and a dot if a renamed pipeline must read everything from the beginning.',
   STATE_CONTAINER:
     'Set STATE_CONTAINER to the name of the container for Millrace’s own documents, or leave it out to use `millrace`.',
   STORAGE:
@@ -135,20 +136,20 @@ const HOW: Readonly<Record<keyof Variables, string>> = {
     'Set STORAGE__blobServiceUri to the blob service’s address (Azure portal: storage account → Endpoints → Blob service).',
   STORAGE_CONTAINER: 'Set STORAGE_CONTAINER to the name of the blob container, or leave it out to use `archive`.',
   RU_BUDGET:
-    'Set RU_BUDGET to the request units a second that one process may spend of each physical partition, or leave it out to spend whatever is granted.',
+    'Set RU_BUDGET to the request units a second that one process may spend on each physical partition, or leave it out for no limit.',
   JOBS_URL:
-    'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE; in Azure a user without a password signs in by identity.',
+    'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE. In Azure, a user without a password signs in by identity.',
   EVENTHUBS:
     'Set EVENTHUBS to a connection string of the namespace (Azure portal: Event Hubs namespace → Shared access policies), or EVENTHUBS__fullyQualifiedNamespace to its host name to sign in with your identity. `millrace dev` needs neither.',
   EVENTHUBS__fullyQualifiedNamespace:
     'Set EVENTHUBS__fullyQualifiedNamespace to the namespace’s host name (Azure portal: Event Hubs namespace → Overview → Host name).',
   CHECKPOINTS_CONTAINER:
-    'Set CHECKPOINTS_CONTAINER to the name of the blob container for the positions of ingests, or leave it out to use `checkpoints`.',
+    'Set CHECKPOINTS_CONTAINER to the name of the blob container for the checkpoints of ingests, or leave it out to use `checkpoints`.',
 };
 
 /**
- * Reads and checks the settings. Called when they are first needed, never at import.
- * @throws UsageError `setting-missing`, `setting-invalid`, `env-invalid`, `env-file-unreadable`, naming the setting and how to get it
+ * Reads and checks the settings. Call it when the settings are first needed, never at import.
+ * @throws UsageError `setting-missing`, `setting-invalid`, `env-invalid`, `env-file-unreadable`
  */
 export function loadSettings(source: SettingsSource = {}): Settings {
   const variables = readVariables(source);
@@ -177,32 +178,30 @@ export function loadSettings(source: SettingsSource = {}): Settings {
   };
 }
 
-/** @throws UsageError `setting-missing` where no storage account is set */
+/** @throws UsageError `setting-missing` */
 export const requireStorage = ({ storage }: Pick<Settings, 'storage'>): StorageSettings =>
   storage ?? missing('STORAGE');
 
-/** @throws UsageError `setting-missing` where no namespace is set */
+/** @throws UsageError `setting-missing` */
 export const requireEventHubs = ({ eventHubs }: Pick<Settings, 'eventHubs'>): EventHubsSettings =>
   eventHubs ?? missing('EVENTHUBS');
 
-/** @throws UsageError `setting-missing`; `jobs-url-missing` in Azure, where a queue that dies with its process would lose jobs */
+/** @throws UsageError `setting-missing`; in Azure `jobs-url-missing` */
 export function requireJobsUrl({ jobsUrl }: Settings, processEnv: NodeJS.Dict<string> = process.env): string {
   if (jobsUrl !== undefined) return jobsUrl;
   if (!processEnv['WEBSITE_INSTANCE_ID'] && !processEnv['FUNCTIONS_WORKER_RUNTIME']) return missing('JOBS_URL');
   const why =
-    'Background jobs need a datastore here: this runs in Azure, where a queue inside the process would lose them';
-  throw new UsageError('jobs-url-missing', why, { mend: HOW.JOBS_URL });
+    'Background jobs need a datastore in Azure: a queue inside this process would lose its jobs when the process ends';
+  throw sharedError('jobs-url-missing', why, { hint: HINTS.JOBS_URL });
 }
 
 function readVariables({ env, processEnv = process.env, directory = '.' }: SettingsSource): Variables {
   if (env !== undefined && !ENV_NAME.test(env)) {
-    throw new UsageError('env-invalid', `--env ${JSON.stringify(env)} is no name of settings`, {
-      mend: 'It has letters, digits, - and _ alone: `--env production` reads millrace.production.env.',
-    });
+    throw sharedError('env-invalid', `--env ${JSON.stringify(env)} is not a valid name`);
   }
   const fromFile = env === undefined ? {} : readEnvFile(resolve(directory, `millrace.${env}.env`), env);
   const merged: Record<string, string | undefined> = { ...fromFile };
-  // An empty variable counts as not set: that is what shells and CI systems mean by it.
+  // An empty variable counts as not set, as it does in shells and CI systems.
   for (const [key, value] of Object.entries(processEnv)) if (value) merged[key] = value;
   for (const [key, value] of Object.entries(merged)) if (!value) delete merged[key];
   const parsed = schema.safeParse(merged);
@@ -212,7 +211,7 @@ function readVariables({ env, processEnv = process.env, directory = '.' }: Setti
   throw invalid(setting, issue?.message ?? 'is wrong');
 }
 
-/** It becomes part of a file's name. */
+/** The name becomes a part of a file name. */
 const ENV_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
@@ -220,15 +219,15 @@ function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new UsageError('env-file-unreadable', `The settings of --env ${env} can't be read: ${messageOf(error)}`, {
+    throw sharedError('env-file-unreadable', `The settings file of --env ${env} can't be read: ${messageOf(error)}`, {
       cause: error,
-      mend: `Write millrace.${env}.env with lines such as COSMOS_DATABASE=shop.`,
+      hint: `Write millrace.${env}.env with lines such as COSMOS_DATABASE=shop.`,
     });
   }
   return parseEnv(text);
 }
 
-/** A setting named exactly beats the one with a suffix, as in the Functions host. */
+/** `COSMOS` wins over `COSMOS__accountEndpoint`, as in the Functions host. */
 function account(variables: Variables, prefix: 'COSMOS' | 'LEASES'): AccountSettings | undefined {
   const text = variables[prefix];
   if (text !== undefined) return parseConnectionString(text, prefix);
@@ -236,31 +235,31 @@ function account(variables: Variables, prefix: 'COSMOS' | 'LEASES'): AccountSett
   return at === undefined ? undefined : { kind: 'identity', endpoint: at };
 }
 
-/** Never repeats the value in its message: it holds a key. */
+/** No message may contain the value, because it holds a key. */
 function storageAccount({ STORAGE, STORAGE__blobServiceUri: at }: Variables): StorageSettings['account'] | undefined {
   if (STORAGE === undefined) return at === undefined ? undefined : { kind: 'identity', endpoint: at };
   const known = /(^|;)\s*(UseDevelopmentStorage=true|AccountKey=.|SharedAccessSignature=.)/i;
   if (known.test(STORAGE)) return { kind: 'key', connectionString: STORAGE };
   const form = 'DefaultEndpointsProtocol=https;AccountName=…;AccountKey=…;EndpointSuffix=core.windows.net';
-  throw invalid('STORAGE', `is no connection string: it has the form ${form}`);
+  throw invalid('STORAGE', `must be a connection string of the form ${form}`);
 }
 
-/** Never repeats the value in its message: it holds a key. */
+/** No message may contain the value, because it holds a key. */
 function eventHubsNamespace(variables: Variables): EventHubsSettings['account'] | undefined {
   const { EVENTHUBS: connectionString, EVENTHUBS__fullyQualifiedNamespace: namespace } = variables;
   if (connectionString === undefined) return namespace === undefined ? undefined : { kind: 'identity', namespace };
   if (/(^|;)\s*EntityPath=/i.test(connectionString))
     throw invalid(
       'EVENTHUBS',
-      'names one event hub (EntityPath); the pipeline names them, so take the namespace’s own',
+      'must be the connection string of the namespace, without EntityPath: the pipeline names the event hubs',
     );
   const known = /(^|;)\s*Endpoint=sb:\/\/.+(SharedAccessKey=.|SharedAccessSignature=.)/i;
   if (known.test(connectionString)) return { kind: 'key', connectionString };
   const form = 'Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…';
-  throw invalid('EVENTHUBS', `is no connection string: it has the form ${form}`);
+  throw invalid('EVENTHUBS', `must be a connection string of the form ${form}`);
 }
 
-/** Never repeats the value in its message: it holds a key. */
+/** No message may contain the value, because it holds a key. */
 function parseConnectionString(text: string, setting: 'COSMOS' | 'LEASES'): AccountSettings {
   const parts = new Map<string, string>();
   for (const part of text.split(';')) {
@@ -270,15 +269,15 @@ function parseConnectionString(text: string, setting: 'COSMOS' | 'LEASES'): Acco
   const at = parts.get('accountendpoint');
   const key = parts.get('accountkey');
   if (!at || !key)
-    throw invalid(setting, 'is no connection string: it has the form AccountEndpoint=https://…;AccountKey=…;');
+    throw invalid(setting, 'must be a connection string of the form AccountEndpoint=https://…;AccountKey=…;');
   const [wrong] = endpoint.safeParse(at).error?.issues ?? [];
-  if (wrong) throw invalid(setting, `has an AccountEndpoint that ${wrong.message}`);
+  if (wrong) throw invalid(setting, `its AccountEndpoint ${wrong.message}`);
   return { kind: 'key', endpoint: at, key };
 }
 
 const invalid = (setting: keyof Variables, why: string) =>
-  new UsageError('setting-invalid', `The setting ${setting}: ${why}`, { mend: HOW[setting] });
+  sharedError('setting-invalid', `The setting ${setting}: ${why}`, { hint: HINTS[setting] });
 
 function missing(setting: keyof Variables): never {
-  throw new UsageError('setting-missing', `The setting ${setting} is missing`, { mend: HOW[setting] });
+  throw sharedError('setting-missing', `The setting ${setting} is missing`, { hint: HINTS[setting] });
 }

@@ -1,6 +1,6 @@
 import { abortReason } from './errors.ts';
 
-/** The promise's outcome, or the signal's reason as soon as it is aborted: the promise is left behind. */
+/** Settles as the promise does, or rejects with the signal's reason as soon as it is aborted. The promise runs on. */
 export function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   promise.catch(() => undefined);
   return new Promise<T>((resolve, reject) => {

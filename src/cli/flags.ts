@@ -19,7 +19,7 @@ export interface Flag {
   readonly fallback: unknown;
 }
 
-/** An operation's input as flags: its schema is the one place where they are declared. */
+/** An operation's input as flags. They are declared in its schema only. */
 export function flagsOf(operation: Operation): Flag[] {
   const schema = z.toJSONSchema(operation.input, { io: 'input' });
   const properties = Object.entries(schema.properties ?? {});
@@ -40,13 +40,12 @@ export function flagsOf(operation: Operation): Flag[] {
 /** A flag as commander's option. */
 export function optionOf(flag: Flag): Option {
   const name = `--${kebab(flag.field)}`;
-  const told =
-    flag.fallback === undefined || flag.fallback === false
-      ? flag.description
-      : `${flag.description} (default: ${JSON.stringify(flag.fallback)})`;
-  const option = new Option(flag.isBoolean ? name : `${name} <${placeholder(flag)}>`, told);
+  const known = flag.fallback !== undefined && flag.fallback !== false && flag.fallback !== '';
+  const note = flag.required ? ' (required)' : known ? ` (default: ${JSON.stringify(flag.fallback)})` : '';
+  const description = `${flag.description}${note}`;
+  const option = new Option(flag.isBoolean ? name : `${name} <${placeholder(flag)}>`, description);
   if (flag.choices.length > 0) option.choices([...flag.choices]);
-  // A number that isn't one stays text, so that the schema's message names the flag.
+  // A value that isn't a number stays text, so that the schema's message names the flag.
   if (flag.isNumber)
     option.argParser((text) => (text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)));
   return flag.required ? option.makeOptionMandatory() : option;

@@ -6,8 +6,8 @@ import { Registry } from '../operations/registry.ts';
 import { modelProve } from '../testing/prove/operation.ts';
 import { runCli } from './run.ts';
 
-/** A signal sent to the whole group can reach us twice; only a later one means impatience. */
-const IMPATIENT_AFTER_MS = 500;
+/** A signal sent to the whole process group can arrive twice; only a later one ends the process immediately. */
+const SECOND_SIGNAL_AFTER_MS = 500;
 
 let controller: AbortController | undefined;
 let interrupted: { readonly code: number; readonly at: number } | undefined;
@@ -18,9 +18,9 @@ function cleanStop(): AbortController {
     ['SIGTERM', 143],
   ] as const) {
     process.on(name, () => {
-      // The first asks for a clean stop, a later one doesn't wait for it.
+      // The first signal starts a clean stop, a later one ends the process immediately.
       if (interrupted) {
-        if (performance.now() - interrupted.at > IMPATIENT_AFTER_MS) process.exit(code);
+        if (performance.now() - interrupted.at > SECOND_SIGNAL_AFTER_MS) process.exit(code);
         return;
       }
       interrupted = { code, at: performance.now() };
@@ -29,7 +29,7 @@ function cleanStop(): AbortController {
   }
   return stop;
 }
-// `millrace … | head` closes our output: that is nobody's failure.
+// `millrace … | head` closes our output: that is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
@@ -47,5 +47,5 @@ const code = await runCli(new Registry([...registry.all(), modelProve]), version
   },
 });
 process.exitCode = interrupted?.code ?? code;
-// A socket that some library keeps open must not hold the terminal.
+// A socket that a library keeps open must not keep the process alive.
 setTimeout(() => process.exit(), 2_000).unref();

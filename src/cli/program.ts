@@ -3,7 +3,7 @@ import type { Operation } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Flag, flagsOf, optionOf } from './flags.ts';
 
-/** What holds for every verb. */
+/** The flags of every verb. */
 export interface CommonFlags {
   readonly pipeline?: string;
   readonly env?: string;
@@ -27,7 +27,7 @@ export function buildProgram(
   invoke: (invocation: Invocation) => Promise<void>,
 ): Command {
   const program = new Command('millrace')
-    .description('Keeps everything derived from an Azure Cosmos DB for NoSQL account right.')
+    .description('Keep everything derived from an Azure Cosmos DB for NoSQL account correct.')
     .version(version)
     .showSuggestionAfterError()
     .addHelpText('after', EXIT_CODES);
@@ -41,7 +41,7 @@ export function buildProgram(
 }
 
 const EXIT_CODES =
-  '\nExit codes: 0 all well; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted.';
+  '\nExit codes: 0 success; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted.';
 
 function noun(program: Command, nouns: Map<string, Command>, name: string): Command {
   const known = nouns.get(name);
@@ -79,13 +79,13 @@ function commonOptions({ plan, effect }: Operation): Option[] {
       '--pipeline <directory>',
       'pipeline folder (default: "millrace".pipeline of package.json, else pipeline/)',
     ),
-    new Option('--env <name>', 'read settings from millrace.NAME.env too'),
-    new Option('--json', 'one JSON value on standard output, everything else on standard error'),
-    new Option('--no-color', 'plain text (NO_COLOR does the same)'),
+    new Option('--env <name>', 'also read settings from millrace.NAME.env'),
+    new Option('--json', 'print one JSON value to standard output, and everything else to standard error'),
+    new Option('--no-color', 'print text without colours (NO_COLOR does the same)'),
     new Option('--debug', 'show the stack of an error'),
   ];
-  if (plan) options.push(new Option('--dry-run', 'say what would be done and do nothing'));
-  if (effect === 'destroys') options.push(new Option('--yes', 'do it without asking'));
+  if (plan) options.push(new Option('--dry-run', 'show what the command would do, and change nothing'));
+  if (effect === 'destroys') options.push(new Option('--yes', 'confirm a command that can’t be undone'));
   return options;
 }
 
@@ -112,7 +112,7 @@ function commonFlags(command: Command): CommonFlags {
   };
 }
 
-/** A command and all below it: commander doesn't hand settings down to commands that are there already. */
+/** A command and all below it: commander does not pass settings on to commands that were added before. */
 export function everyCommand(command: Command): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }

@@ -9,16 +9,17 @@ import { operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Invocation, buildProgram, everyCommand } from './program.ts';
 import { TerminalScreen } from './terminal.ts';
+import { cliError } from './errors.ts';
 
 export interface Io {
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly directory: string;
-  /** Aborted by Ctrl-C and SIGTERM, once somebody has asked for it; until then they end the process. */
+  /** Aborted by Ctrl-C and SIGTERM. Until this property is first read, these signals end the process. */
   readonly signal: AbortSignal;
 }
 
-/** Exit codes: 0 all well, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
+/** Exit codes: 0 success, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
 export async function runCli(registry: Registry, version: string, argv: readonly string[], io: Io): Promise<number> {
   let code = 0;
   const program = buildProgram(registry, version, async (invocation) => {
@@ -35,7 +36,7 @@ export async function runCli(registry: Registry, version: string, argv: readonly
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Help and version were asked for; anything else commander has said already, to standard error.
+    // Exit code 0: help or version. Commander has already printed every other message to standard error.
     return error.exitCode === 0 ? 0 : 2;
   }
 }
@@ -55,7 +56,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
     },
     screen: new TerminalScreen(flags.json ? io.stderr : io.stdout),
   };
-  // Who asks for the signal is no longer ended by it. A verb that reads leaves nothing half done, and asks late or never.
+  // Reading the signal stops Ctrl-C from ending the process. A verb that only reads may be ended at any time.
   if (operation.effect !== 'reads') void io.signal;
   const print = (value: unknown, text: string): void => {
     io.stdout.write(flags.json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`);
@@ -77,13 +78,13 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       return 0;
     }
     if (operation.effect === 'destroys' && !flags.yes) {
-      throw new UsageError('not-confirmed', `\`millrace ${operationName(operation)}\` can't be undone`, {
-        mend: operation.plan ? 'Look with --dry-run first, then say --yes.' : 'Say --yes to do it.',
+      throw cliError('not-confirmed', `\`millrace ${operationName(operation)}\` can't be undone`, {
+        hint: operation.plan ? 'Look with --dry-run first, then add --yes.' : 'Add --yes to run it.',
       });
     }
-    const outcome = await operation.run(input, context);
-    print(outcome.value, outcome.text);
-    return io.signal.aborted ? INTERRUPTED : outcome.ok ? 0 : 1;
+    const { value, text, ok } = await operation.run(input, context);
+    print(value, text);
+    return io.signal.aborted ? INTERRUPTED : ok ? 0 : 1;
   } catch (error) {
     if (io.signal.aborted && isAbort(error, io.signal)) {
       io.stderr.write('Interrupted; stopped cleanly.\n');
@@ -103,21 +104,21 @@ const isAbort = (error: unknown, signal: AbortSignal): boolean =>
   error === signal.reason ||
   (error instanceof Error && (error.name === 'AbortError' || ('code' in error && error.code === 'aborted')));
 
-const describe = (error: unknown): { code: string; message: string; mend?: string } =>
+const describe = (error: unknown): { code: string; message: string; hint?: string } =>
   error instanceof MillraceError
-    ? { code: error.code, message: error.message, ...(error.mend === undefined ? {} : { mend: error.mend }) }
+    ? { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }
     : { code: 'unexpected', message: messageOf(error) };
 
-/** One message and how to mend it; the stack only on `--debug`. */
+/** The message and its hint; the stack only with `--debug`. */
 function errorText(error: unknown, debug: boolean): string {
-  const { message, mend } = describe(error);
+  const { message, hint } = describe(error);
   const lines = [`${styleText('red', 'error:', { stream: process.stderr })} ${message}`];
-  if (mend !== undefined) lines.push(`  ${mend}`);
+  if (hint !== undefined) lines.push(`  ${hint}`);
   if (debug && error instanceof Error) {
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
       lines.push(withoutSecrets(cause.stack ?? cause.message));
   } else if (!(error instanceof MillraceError))
-    lines.push('  This was not expected; --debug shows where it came from.');
+    lines.push('  This error was not expected. Run the command with --debug to see its origin.');
   return `${lines.join('\n')}\n`;
 }
 

@@ -5,8 +5,8 @@ import type { Screen } from '../operations/screen.ts';
 const PLAIN_INTERVAL_MS = 5_000;
 
 /**
- * Shows how an operation goes: redrawn in place on a terminal, plain lines every few seconds elsewhere. With `--json`
- * the stream is standard error.
+ * Shows the progress of an operation: redrawn in place on a terminal, plain lines every few seconds elsewhere. With
+ * `--json` the stream is standard error.
  */
 export class TerminalScreen implements Screen {
   readonly live: boolean;

@@ -1,4 +1,4 @@
-// G8 and G9: what aggregates and archives need beyond the rest.
+// G8 and G9: rules for aggregates and archives only.
 import { duration } from '../model/reader/quantity.ts';
 import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { parseDate } from '../definition/date.ts';
@@ -11,11 +11,11 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
   return [
     {
       id: 'G8',
-      title: 'An aggregate states its group, its measures and its empty groups, and its keys can’t fill up',
+      title: 'An aggregate states its group and its measures, and its partitions stay below 20 GB',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The group’s fields hold the sink’s whole key; there is at least one measure; what a delete does to the last row of a group is stated. Each source document leaves a contribution in its group’s partition, so a key with too many of them reaches 20 GB.',
-      mend: 'State what is missing; add a level to the sink’s key, such as the day.',
+      why: 'The document names the fields of the group and at least one measure. Each source document has a contribution of about 0.4 KB in its group’s logical partition. So a partition key value with too many source documents reaches 20 GB.',
+      hint: 'State the group or the measures. If a partition gets too large, add a level to the sink’s key, such as the day.',
       *check(facts) {
         const rows = facts.rows.filter(({ kind }) => kind === 'aggregate');
         if (rows.length === 0) {
@@ -27,10 +27,11 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
           if (row.measures.length === 0 && row.as === undefined)
             yield { message: `${row.name} states no measure`, at: row.at };
           const like = row.as === undefined ? row : facts.rows.find(({ name }) => name === row.as);
-          if (!like) yield { message: `${row.name} is "as ${row.as ?? ''}", which isn't there`, at: row.at };
+          if (!like)
+            yield { message: `${row.name} is "as ${row.as ?? ''}", but no projection has this name`, at: row.at };
           const sink = facts.detail(row.sink?.container);
           if (!sink) continue;
-          // What a contribution takes, about.
+          // About the size of a contribution.
           const bytes = 400;
           const largest = facts.requirements?.relationships.find(
             ({ parent, child, max }) =>
@@ -42,7 +43,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
           const gb = ((largest?.max ?? 0) * bytes) / 1e9;
           if (gb > 20)
             yield {
-              message: `${row.name}: contributions of the largest ${largest?.parent.toLowerCase() ?? ''} are ${n(gb)} GB in one key`,
+              message: `${row.name}: the contributions of the largest ${largest?.parent.toLowerCase() ?? ''} take ${n(gb)} GB in one logical partition`,
               at: row.at,
               evidence: `${n(largest?.max ?? 0)} × ${bytes} B = ${n(gb)} GB > 20 GB`,
             };
@@ -51,11 +52,11 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
     },
     {
       id: 'G9',
-      title: 'An archive states what leaves when, where it lies and who reads it',
+      title: 'An archive states its rule, its path and the pattern that reads it',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The rule, the path and a pattern that reads cold data are stated; rule and date field are those of the code; and nothing expires by TTL before it could be archived and verified.',
-      mend: 'State what is missing, or correct the one that is wrong.',
+      why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. The TTL leaves enough time to archive and verify a document before it expires.',
+      hint: 'Add the missing statement, or correct the wrong side.',
       *check(facts) {
         const rows = facts.rows.filter(({ kind }) => kind === 'archive');
         if (rows.length === 0) {
@@ -67,9 +68,9 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
           const after = duration(row.fieldsText);
           const date = /\d{4}[-/]\d\d[-/]\d\d/.exec(row.fieldsText)?.[0];
           if (after === undefined && date === undefined && !/\bwhere\b|\bwhen\b|\bonce\b/i.test(text))
-            yield { message: `${row.name} doesn't say what leaves when`, at: row.at };
-          if (row.sinkText === '') yield { message: `${row.name} doesn't say where it lies`, at: row.at };
-          if (row.serves.length === 0) yield { message: `${row.name}: no pattern reads what is cold`, at: row.at };
+            yield { message: `${row.name} doesn't state when documents are archived`, at: row.at };
+          if (row.sinkText === '') yield { message: `${row.name} doesn't state the path of its blobs`, at: row.at };
+          if (row.serves.length === 0) yield { message: `${row.name}: no pattern reads the archived data`, at: row.at };
           const life = facts.detail(row.source?.container)?.container.defaultTtl ?? -1;
           const need = (after ?? 0) + (row.lagMs ?? 0) + DAY;
           if (life > 0 && life * 1000 < need)
@@ -83,25 +84,25 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
           const { rule, dateField } = declared.spec;
           if (!new RegExp(String.raw`\b${dateField}\b`).test(text))
             yield {
-              message: `${row.name} goes by ${dateField} in the code, which the document doesn't name`,
+              message: `${row.name} uses the date ${dateField} in the code, but the document doesn't name it`,
               at: row.at,
               related: [contract.at(declared, dateField)],
             };
           if (rule.kind === 'after' && after !== undefined && after !== rule.ms)
             yield {
-              message: `${row.name} leaves after ${n(after / DAY)} d in the document and ${rule.text} in the code`,
+              message: `${row.name} archives after ${n(after / DAY)} d in the document, but after ${rule.text} in the code`,
               at: row.at,
               related: [contract.at(declared, 'after')],
             };
           if (rule.kind === 'before' && date !== undefined && parseDate(date) !== rule.ms)
             yield {
-              message: `${row.name} leaves before ${date} in the document and ${rule.text} in the code`,
+              message: `${row.name} archives before ${date} in the document, but before ${rule.text} in the code`,
               at: row.at,
               related: [contract.at(declared, 'before')],
             };
           if ((rule.kind === 'after' && after === undefined) || (rule.kind === 'before' && date === undefined))
             yield {
-              message: `${row.name} leaves ${rule.kind} ${rule.text} in the code; the document has another rule`,
+              message: `${row.name} archives ${rule.kind} ${rule.text} in the code, but the document has another rule`,
               at: row.at,
               related: [contract.at(declared, rule.kind)],
             };
@@ -109,7 +110,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
             const examples = examplesOf(facts.design.model, declared.from);
             if (examples.length > 0 && examples.every((example) => example[dateField] === undefined))
               yield {
-                message: `${row.name} goes by ${dateField}, which no example of ${declared.from?.type ?? ''} has`,
+                message: `${row.name} uses the date ${dateField}, which no example of ${declared.from?.type ?? ''} has`,
                 at: contract.at(declared, dateField),
                 related: [facts.type(declared.from)?.at ?? row.at],
               };

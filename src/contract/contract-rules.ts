@@ -1,4 +1,4 @@
-// Group G: the code's projections against the document, both ways.
+// Group G: compares the code's projections with the document, in both directions.
 import type { Rule } from '../model/rules/rule.ts';
 import { compareIds } from '../model/rules/index.ts';
 import type { Pipeline } from '../definition/specs.ts';
@@ -10,7 +10,7 @@ import { aggregatesAndArchives } from './aggregates-and-archives.ts';
 import { load } from './load.ts';
 import { start } from './start.ts';
 
-/** Without a pipeline they look at the document's section alone, and say what they couldn't check. */
+/** Without a pipeline the rules check only the document's section, and report what they couldn't check. */
 export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unloadable?: Unloadable): Rule[] {
   const contract = new Contract(pipeline, source, unloadable);
   return [existence, fields, keys, aggregatesAndArchives, load, start]

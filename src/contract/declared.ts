@@ -1,18 +1,18 @@
-// Everything a pipeline derives, in one form, each with its line in pipeline.ts.
+// All declarations of a pipeline in one form, each with its line in pipeline.ts.
 import type { Place } from '../model/model.ts';
 import type { DerivedSpec, Pipeline, SourceRef } from '../definition/specs.ts';
 import { feedReaders } from '../definition/pipeline.ts';
 
-/** The text of pipeline.ts, for lines. */
+/** The text of pipeline.ts, to find lines in. */
 export interface PipelineSource {
   readonly file: string;
   readonly text: string;
 }
 
-/** Why a pipeline.ts that is there can't be looked at. */
+/** Why an existing pipeline.ts can't be checked. */
 export interface Unloadable {
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
   readonly at: Place;
 }
 
@@ -21,7 +21,7 @@ export interface Declared {
   readonly kind: DerivedSpec['kind'];
   readonly spec: DerivedSpec;
   readonly from: SourceRef | undefined;
-  /** Joined types, parents of an embed apart. */
+  /** Joined types, but not the parents of an embed. */
   readonly joins: readonly SourceRef[];
   readonly into: SourceRef | undefined;
   readonly maxLag: string | undefined;
@@ -29,7 +29,7 @@ export interface Declared {
   readonly at: Place;
 }
 
-/** The part of a declaration that says what it writes. */
+/** The part of a declaration that defines the written fields. */
 export const writing = ({ kind }: Pick<Declared, 'kind'>): string =>
   kind === 'aggregate' ? 'measures' : kind === 'embed' ? 'set' : 'map';
 
@@ -51,8 +51,8 @@ export class Contract {
   }
 
   /**
-   * The line of a word inside a projection's declaration, or of the declaration. `within`: the part of it where the word
-   * is looked for (`map`, `measures`); its own line where the word isn't there.
+   * The line of a word inside a projection's declaration, or of the declaration if the word isn't found. `within`: search
+   * only from this part on (`map`, `measures`); its line is then the default.
    */
   at(declared: Declared, word?: string, within?: string): Place {
     const from = within === undefined ? declared.at : this.at(declared, within);
@@ -87,7 +87,7 @@ export class Contract {
     };
   }
 
-  /** Where the name stands as a string of its own, as names are unique in a pipeline; else its first line. */
+  /** The line of the name as a string literal, because names are unique in a pipeline; else the first line. */
   placeOf(name: string): Place {
     const { file = 'pipeline.ts', text = '' } = this.#source ?? {};
     const at =

@@ -1,7 +1,7 @@
-// G2 for embeds: what they write into a child, against the examples of the child.
+// G2 for embeds: compares the fields that they write with the examples of the child.
 import { canonical, isObject } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import type { Verdict } from '../model/rules/rule.ts';
+import type { RuleResult } from '../model/rules/rule.ts';
 import { attempt } from '../definition/watched.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
@@ -14,15 +14,15 @@ export function* embeddedFields(
   contract: Contract,
   declared: Declared,
   spec: EmbedSpec,
-): Iterable<Verdict> {
+): Iterable<RuleResult> {
   const model = facts.design?.model;
   if (!model || !contract.pipeline) return;
   const items = examplesOf(model, spec.into).flatMap((child) => itemsOf(spec, child));
   const written = allKept(spec, model, contract.pipeline);
   for (const [field, set] of Object.entries(spec.set)) {
     const at = contract.at(declared, field, 'set');
-    const there = items.map((item) => item[field]);
-    if (items.length > 0 && there.every((value) => value === undefined)) {
+    const existing = items.map((item) => item[field]);
+    if (items.length > 0 && existing.every((value) => value === undefined)) {
       yield {
         message: `${declared.name} embeds ${field}, which no example of ${spec.into.container} (${spec.into.type}) has`,
         at,
@@ -30,10 +30,10 @@ export function* embeddedFields(
       continue;
     }
     const made = examplesOf(model, spec.from).flatMap((parent) => items.map((item) => valueOf(set, parent, item)));
-    const [ours, theirs] = [jsonTypes(made), jsonTypes(there)];
+    const [ours, theirs] = [jsonTypes(made), jsonTypes(existing)];
     if (ours.size > 0 && theirs.size > 0 && [...ours].some((type) => !theirs.has(type)))
       yield {
-        message: `${declared.name} embeds ${field} as ${[...ours].join(' or ')}; the examples have ${[...theirs].join(' or ')}`,
+        message: `${declared.name} embeds ${field} as ${[...ours].join(' or ')}, but the examples have ${[...theirs].join(' or ')}`,
         at,
       };
     for (const { parent, stated, child, item } of written) {
@@ -41,7 +41,7 @@ export function* embeddedFields(
       if (canonical(is ?? null) === canonical(should ?? null)) continue;
       const from = String(parent['id']);
       yield {
-        message: `${declared.name} embeds ${field} ${JSON.stringify(should ?? null)} of ${spec.from.type} ${from}; ${spec.into.type} ${String(child['id'])} says ${JSON.stringify(is ?? null)}`,
+        message: `${declared.name} embeds ${field} ${JSON.stringify(should ?? null)} of ${spec.from.type} ${from}, but ${spec.into.type} ${String(child['id'])} has ${JSON.stringify(is ?? null)}`,
         at: facts.example(child, facts.type(spec.into)?.at ?? at),
         related: [facts.example(stated, facts.type(spec.from)?.at ?? at), at],
       };
@@ -56,10 +56,11 @@ function itemsOf({ each }: EmbedSpec, child: Doc): Doc[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
-/** A place in an example that the embed keeps, and the parent's example that says what it holds. */
+/** A child's example (or an element of its list) that the embed writes, and the matching example of the parent. */
 interface Kept {
-  /** Upcast, and as it stands in the document. */
+  /** The parent after `upcast`. */
   readonly parent: Doc;
+  /** The parent as it is in the document. */
   readonly stated: Doc;
   readonly child: Doc;
   readonly item: Doc;
@@ -82,7 +83,7 @@ function* kept(spec: EmbedSpec, model: Model, pipeline: Pipeline): Generator<Kep
   }
 }
 
-/** None where a function fails on an example: that is told elsewhere. */
+/** Empty if a function fails on an example: another rule reports that. */
 function allKept(spec: EmbedSpec, model: Model, pipeline: Pipeline): Kept[] {
   return attempt(() => [...kept(spec, model, pipeline)]) ?? [];
 }

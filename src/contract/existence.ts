@@ -1,8 +1,8 @@
-// G1, G11, G12: what is named exists on both sides, nothing feeds itself, everything serves somebody.
+// G1, G11, G12: projections exist in code and document, don't read their own writes, and serve a pattern.
 import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import type { ProjectionRow, Reference } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
-import { type Need, type Rule, type Verdict, SOURCES, missing, n, noDesign } from '../model/rules/rule.ts';
+import { type Need, type Rule, type RuleResult, SOURCES, missing, n, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../definition/field-flow.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { suggestion } from '../base/near.ts';
@@ -18,7 +18,7 @@ export const SECTION: Need = {
 };
 export const noPipeline = missing('pipeline.ts');
 
-/** Kinds that a document may call by another word. */
+/** Kinds for which a document may use another word. */
 const SAME_KIND: Readonly<Record<string, string>> = { reference: 'copy', send: 'react', custom: 'react' };
 const kindOf = (kind: string): string => kind.split(/[\s(,]/)[0]?.replace('denormalised', 'copy') ?? kind;
 
@@ -26,11 +26,11 @@ export function existence(contract: Contract): Rule[] {
   return [
     {
       id: 'G1',
-      title: 'Sources, sinks and projections exist on both sides',
+      title: 'Code and document have the same projections, sources and sinks',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'A projection reads and writes what the document designs; the document has every projection of the code, and the code every one of the document, with the same kind, source and sink.',
-      mend: 'Correct the name, or write the other half; `millrace model format --projections` writes the section anew.',
+      why: 'A projection reads and writes types that the document designs. Every projection of the code is in the document, and every projection of the document is in the code, with the same kind, source and sink.',
+      hint: 'Correct the name, or add the projection to the other side. `millrace model format --projections` rewrites the section from the code.',
       needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
@@ -58,7 +58,7 @@ export function existence(contract: Contract): Rule[] {
           else {
             const others = facts.rows.map(({ name }) => name).filter((name) => !contract.named(name));
             yield {
-              message: `The code has projection ${declared.name}, which the document doesn't have${suggestion(declared.name, others)}`,
+              message: `Projection ${declared.name} is in the code, but not in the document${suggestion(declared.name, others)}`,
               at: declared.at,
               related: [facts.design.projectionsAt],
             };
@@ -70,7 +70,7 @@ export function existence(contract: Contract): Rule[] {
             .map(({ name }) => name)
             .filter((name) => !facts.rows.some((other) => other.name === name));
           yield {
-            message: `The document has projection ${row.name}, which the code doesn't have${suggestion(row.name, others)}`,
+            message: `Projection ${row.name} is in the document, but not in the code${suggestion(row.name, others)}`,
             at: row.at,
           };
         }
@@ -81,15 +81,15 @@ export function existence(contract: Contract): Rule[] {
       title: 'Projections don’t feed each other in a circle',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'A change that comes back to its source is a change again, without end. Reading a type that another projection writes is fine as long as no circle closes.',
-      mend: 'Write into another type, or let one of them read fields that none of the others writes.',
+      why: 'In a circle, each write is a new change of the source, without end. A projection may read a type that another projection writes, if this makes no circle.',
+      hint: 'Write into another type. Or change one projection, so that it reads only fields that the others don’t write.',
       needs: [anyProjection(contract)],
       *check(facts) {
         if (contract.pipeline && facts.design) {
           for (const names of circles(contract.pipeline, facts.design.model)) {
             const [first = ''] = names;
             yield {
-              message: `${[...names, first].join(' → ')}: what is written comes back`,
+              message: `${[...names, first].join(' → ')}: these projections feed each other in a circle`,
               at: contract.named(first)?.at ??
                 facts.design.model.containers[0]?.at ?? { file: facts.design.file, line: 1 },
             };
@@ -107,7 +107,7 @@ export function existence(contract: Contract): Rule[] {
           if (!circle || seen.has(key)) continue;
           seen.add(key);
           yield {
-            message: `${[...circle, row].map(({ name }) => name).join(' → ')}: what is written comes back`,
+            message: `${[...circle, row].map(({ name }) => name).join(' → ')}: these projections feed each other in a circle`,
             at: row.at,
           };
         }
@@ -115,11 +115,11 @@ export function existence(contract: Contract): Rule[] {
     },
     {
       id: 'G12',
-      title: 'Every projection serves a pattern, which is mapped to its sink',
+      title: 'Every projection serves a pattern that is mapped to its sink',
       severity: 'warning',
       source: SOURCES.ours,
-      why: 'A copy that nobody reads costs its writes for nothing. A pattern that a projection serves is answered from its sink; and a frequent query across partitions has a projection, or a reason against one. The evidence has the update rate at which reading across partitions would be cheaper.',
-      mend: 'State the patterns under Serves; map them to the sink.',
+      why: 'A copy without readers costs writes and has no use. So each projection serves a pattern, and the mapping reads this pattern from the sink. The rule also reports frequent queries across partitions that no projection serves. The evidence states the update rate below which a copy is cheaper.',
+      hint: 'State the patterns under Serves, and map them to the sink.',
       needs: [SECTION],
       *check(facts) {
         for (const row of facts.rows) {
@@ -131,7 +131,7 @@ export function existence(contract: Contract): Rule[] {
             if (rows.length > 0 && !rows.some(({ containers }) => containers.includes(sink.container.name)))
               yield {
                 severity: 'error',
-                message: `${row.name} serves ${id}, which is mapped to ${rows.flatMap(({ containers }) => containers).join(', ') || 'nothing'} instead of ${sink.container.name}`,
+                message: `${row.name} serves ${id}, but this pattern is mapped to ${rows.flatMap(({ containers }) => containers).join(', ') || 'no container'} instead of ${sink.container.name}`,
                 at: row.at,
                 related: rows.map(({ at }) => at),
               };
@@ -148,7 +148,7 @@ export function existence(contract: Contract): Rule[] {
           const saved = (peak ?? 0) * 2.5 * partitions;
           const write = facts.estimate('replace', detail);
           yield {
-            message: `Row ${row.printed} asks across partitions ${n(peak ?? 0)} times a second, and no projection serves it`,
+            message: `Row ${row.printed} queries across partitions ${n(peak ?? 0)} times a second, and no projection serves it`,
             at: row.at,
             evidence: `${n(peak ?? 0)}/s × 2.5 × ${partitions} = ${n(saved)} RU/s; a copy at ${n(write)} RU an update is cheaper below ${n(saved / write)} updates/s`,
           };
@@ -163,37 +163,37 @@ function* refersTo(
   references: readonly (Reference | SourceRef | undefined)[],
   place: (of: Reference | SourceRef) => Place,
   who: string,
-): Iterable<Verdict> {
+): Iterable<RuleResult> {
   if (!facts.design) {
     yield noDesign;
     return;
   }
-  const told = new Set<string>();
+  const seen = new Set<string>();
   for (const of of references) {
-    if (!of || told.has(`${of.container} ${of.type ?? ''}`)) continue;
-    told.add(`${of.container} ${of.type ?? ''}`);
+    if (!of || seen.has(`${of.container} ${of.type ?? ''}`)) continue;
+    seen.add(`${of.container} ${of.type ?? ''}`);
     const detail = facts.detail(of.container);
     if (!detail)
       yield {
         message: `${who} names container ${of.container}, which has no design`,
         at: place(of),
-        mend: facts.suggest(of.container),
+        hint: facts.suggest(of.container),
       };
     else if (of.type !== undefined && !detail.container.types.some(({ name }) => name === of.type)) {
       const names = detail.container.types.map(({ name }) => name);
       yield {
         message: `${who} names ${of.container} (${of.type}), but ${detail.container.name} has no example of that type`,
         at: place(of),
-        mend: didYouMean(of.type, names),
+        hint: didYouMean(of.type, names),
         related: [detail.container.at],
       };
     }
   }
 }
 
-function* disagreements(contract: Contract, row: ProjectionRow, declared: Declared): Iterable<Verdict> {
-  const say = (what: string, document: string, code: string, of?: SourceRef): Verdict => ({
-    message: `${row.name}: ${what} is ${document} in the document and ${code} in the code`,
+function* disagreements(contract: Contract, row: ProjectionRow, declared: Declared): Iterable<RuleResult> {
+  const say = (what: string, document: string, code: string, of?: SourceRef): RuleResult => ({
+    message: `${row.name}: ${what} is ${document} in the document, but ${code} in the code`,
     at: row.at,
     related: [contract.at(declared, of?.container)],
   });

@@ -1,8 +1,8 @@
-// G2: field by field, what is copied.
+// G2: compares each copied field in code and document.
 import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
 import { type Facts, didYouMean } from '../model/rules/facts.ts';
-import { type Rule, type Verdict, SOURCES, missing } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, SOURCES, missing } from '../model/rules/rule.ts';
 import { same } from '../definition/declaration.ts';
 import type { AggregateSpec, Doc, Pipeline, ProjectionSpec, SourceRef } from '../definition/specs.ts';
 import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
@@ -15,18 +15,18 @@ import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
 import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
 import { listed, stale } from './fresh.ts';
 
-/** Fields of a sink that no projection need write. */
+/** Fields of a sink that a projection doesn't have to write. */
 const FREE = new Set(['id', 'type', 'ttl']);
 
 export function fields(contract: Contract): Rule[] {
   return [
     {
       id: 'G2',
-      title: 'Every copied field is there on both sides, of one type, listed, and kept fresh',
+      title: 'Every copied field is in the examples of both sides, has one type, is listed and kept fresh',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The projection’s functions are run on the document’s examples: what they read must be in a source’s example, what they write in a sink’s, of the same JSON type, with the values that the sink’s example of the same id has. A copied field that no projection keeps fresh goes stale; one that isn’t listed under Denormalization surprises who reads the document.',
-      mend: 'Correct the field in the code, in the example, or in the list.',
+      why: 'The rule runs the projection’s functions on the document’s examples. An example of the source must have every field that they read. The sink’s examples must have every field that they write, with the same JSON type and, for the same id, the same value. Every copied field is listed under Denormalization, and a projection keeps it fresh.',
+      hint: 'Correct the field in the code, in the example, or in the list.',
       needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) yield* rowFields(facts, contract, row);
@@ -37,7 +37,7 @@ export function fields(contract: Contract): Rule[] {
             else {
               const { read, unknown } = readElsewhere(declared.spec, facts.design.model, pipeline);
               yield* unknownFields(facts, contract, declared, unknown);
-              yield* odd(facts, declared, facts.design.model, read);
+              yield* lackedByOne(facts, declared, facts.design.model, read);
             }
             if (declared.spec.kind === 'embed') yield* embeddedFields(facts, contract, declared, declared.spec);
           }
@@ -50,8 +50,8 @@ export function fields(contract: Contract): Rule[] {
   ];
 }
 
-/** What the row of the section says, against the examples and the code. */
-function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Iterable<Verdict> {
+/** Compares the row of the section with the examples and the code. */
+function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Iterable<RuleResult> {
   const sink = facts.type(row.sink);
   if (sink && sink.examples.length > 0) {
     yield* rowPairs(facts, row, sink);
@@ -62,17 +62,17 @@ function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Itera
     yield* declaredMeasures(facts, contract, row, declared, declared.spec.measures);
 }
 
-/** `name → customerName`: both are in the examples. */
-function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<Verdict> {
+/** `name → customerName`: the examples must have both fields. */
+function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<RuleResult> {
   const source = [row.source, ...row.joins].flatMap((of) => facts.type(of) ?? []);
   const sinkFields = fieldsOf(sink.examples);
   for (const { from, to } of row.pairs) {
     if (!sinkFields.has(to))
       yield {
-        message: `${row.name} copies into ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
+        message: `${row.name} copies to ${to}, which no example of ${row.sink?.container ?? ''} (${sink.name}) has`,
         at: row.at,
         related: [sink.at],
-        mend: didYouMean(to, [...sinkFields]),
+        hint: didYouMean(to, [...sinkFields]),
       };
     const [alias, field] = from.includes('.') ? from.split('.') : ['', from];
     const known = fieldsOf(
@@ -84,13 +84,13 @@ function* rowPairs(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterab
       yield {
         message: `${row.name} copies ${from}, which no example of its sources has`,
         at: row.at,
-        mend: didYouMean(field, [...known]),
+        hint: didYouMean(field, [...known]),
       };
   }
 }
 
-/** The sink's examples have every measure of the row, and nothing that neither measure nor group makes. */
-function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<Verdict> {
+/** The sink's examples must have every measure of the row, and no field that is neither a measure nor in the group. */
+function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Iterable<RuleResult> {
   const sinkFields = fieldsOf(sink.examples);
   for (const { field } of row.measures) {
     if (field !== '' && !sinkFields.has(field))
@@ -98,7 +98,7 @@ function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Ite
         message: `${row.name} has measure ${field}, which no example of ${sink.name} has`,
         at: row.at,
         related: [sink.at],
-        mend: didYouMean(field, [...sinkFields]),
+        hint: didYouMean(field, [...sinkFields]),
       };
   }
   if (row.kind !== 'aggregate' || row.measures.length === 0 || row.as !== undefined) return;
@@ -106,33 +106,33 @@ function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Ite
   for (const field of sinkFields) {
     if (!FREE.has(field) && !stated.has(field) && !fedByAnother(facts, row, field))
       yield {
-        message: `${row.name}: no measure and no group makes ${field} of ${sink.name}`,
+        message: `${row.name}: the field ${field} of ${sink.name} is neither a measure nor in the group`,
         at: row.at,
         related: [sink.at],
       };
   }
 }
 
-/** The row's measures and the code's are the same. */
+/** The row and the code must have the same measures. */
 function* declaredMeasures(
   facts: Facts,
   contract: Contract,
   row: ProjectionRow,
   declared: Declared,
   code: AggregateSpec['measures'],
-): Iterable<Verdict> {
+): Iterable<RuleResult> {
   const like = row.as === undefined ? row : (facts.rows.find(({ name }) => name === row.as) ?? row);
   for (const { field, kind } of like.measures) {
     const measure = code[field];
     if (field !== '' && !measure)
       yield {
-        message: `${row.name}: measure ${field} is in the document and not in the code`,
+        message: `${row.name}: measure ${field} is in the document, but not in the code`,
         at: row.at,
         related: [contract.at(declared, 'measures')],
       };
     else if (measure && kind !== undefined && kind !== measure.kind)
       yield {
-        message: `${row.name}: ${field} is ${kind} in the document and ${measure.kind} in the code`,
+        message: `${row.name}: ${field} is ${kind} in the document, but ${measure.kind} in the code`,
         at: row.at,
         related: [contract.at(declared, field, writing(declared))],
       };
@@ -141,7 +141,7 @@ function* declaredMeasures(
   for (const field of Object.keys(code)) {
     if (!like.measures.some((measure) => measure.field === field || measure.field === ''))
       yield {
-        message: `${row.name}: measure ${field} is in the code and not in the document`,
+        message: `${row.name}: measure ${field} is in the code, but not in the document`,
         at: contract.at(declared, field, 'measures'),
         related: [row.at],
       };
@@ -159,8 +159,13 @@ const fedByAnother = (facts: Facts, row: ProjectionRow, field: string): boolean 
       `${other.fieldsText} ${other.keyText}`.includes(field),
   );
 
-/** What the code reads and writes, against the examples of both sides. */
-function* declaredFields(facts: Facts, contract: Contract, declared: Declared, pipeline: Pipeline): Iterable<Verdict> {
+/** Compares the fields that the code reads and writes with the examples of source and sink. */
+function* declaredFields(
+  facts: Facts,
+  contract: Contract,
+  declared: Declared,
+  pipeline: Pipeline,
+): Iterable<RuleResult> {
   const model = facts.design?.model;
   const { into, from } = declared;
   if (!model || !into || !isWhole(declared)) return;
@@ -171,11 +176,11 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   }
   const { runs, read, unknown, failed } = trace(declared.spec, model, pipeline);
   yield* unknownFields(facts, contract, declared, unknown);
-  yield* odd(facts, declared, model, read);
+  yield* lackedByOne(facts, declared, model, read);
   if (failed !== undefined)
     yield { message: `${declared.name} fails on an example of ${from?.type ?? ''}: ${failed}`, at: declared.at };
   if (runs.length === 0) {
-    yield missing(`an example of ${from?.container ?? ''} (${from?.type ?? ''}) that ${declared.name} takes`);
+    yield missing(`an example of ${from?.container ?? ''} (${from?.type ?? ''}) that ${declared.name} doesn't skip`);
     return;
   }
   const produced = new Map<string, unknown[]>();
@@ -190,14 +195,14 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
         message: `${declared.name} writes ${field}, which no example of ${into.container} (${into.type}) has`,
         at: contract.at(declared, field, writing(declared)),
         related: [at],
-        mend: didYouMean(field, [...sinkFields]),
+        hint: didYouMean(field, [...sinkFields]),
       };
       continue;
     }
     const [ours, theirs] = [jsonTypes(made), jsonTypes(target.map((example) => example[field]))];
     if (ours.size > 0 && theirs.size > 0 && [...ours].some((type) => !theirs.has(type)))
       yield {
-        message: `${declared.name} writes ${field} as ${[...ours].join(' or ')}; the examples of ${into.type} have ${[...theirs].join(' or ')}`,
+        message: `${declared.name} writes ${field} as ${[...ours].join(' or ')}, but the examples of ${into.type} have ${[...theirs].join(' or ')}`,
         at: contract.at(declared, field, writing(declared)),
         related: [at],
       };
@@ -206,7 +211,7 @@ function* declaredFields(facts: Facts, contract: Contract, declared: Declared, p
   for (const field of sinkFields) {
     if (!produced.has(field) && !FREE.has(field) && !embedded.has(field))
       yield {
-        message: `${into.container} (${into.type}) has ${field}, which ${declared.name} doesn't write`,
+        message: `${into.container} (${into.type}) has ${field}, but ${declared.name} doesn't write it`,
         at,
         related: [contract.at(declared, writing(declared))],
       };
@@ -226,20 +231,20 @@ function* unknownFields(
   contract: Contract,
   declared: Declared,
   unknown: readonly Read[],
-): Iterable<Verdict> {
+): Iterable<RuleResult> {
   for (const { of, path, known } of unknown) {
     const field = path.split('.').at(-1) ?? path;
     yield {
       message: `${declared.name} reads ${path}, which no example of ${of.container} (${of.type}) has`,
       at: contract.at(declared, field),
-      mend: didYouMean(field, known),
+      hint: didYouMean(field, known),
       related: [facts.type(of)?.at ?? declared.at],
     };
   }
 }
 
-/** One example lacks what the projection reads and all others of its type have: it was forgotten, or is optional. */
-function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read']): Iterable<Verdict> {
+/** Reports a field that the projection reads and exactly one example lacks: it was forgotten, or is optional. */
+function* lackedByOne(facts: Facts, declared: Declared, model: Model, read: Trace['read']): Iterable<RuleResult> {
   for (const { of, path: field } of read) {
     const all = examplesOf(model, of);
     const lacking = all.filter((example) => example[field] === undefined);
@@ -249,14 +254,14 @@ function* odd(facts: Facts, declared: Declared, model: Model, read: Trace['read'
         severity: 'information',
         message: `One example of ${of.container} (${of.type}) lacks ${field}, which ${declared.name} reads`,
         at: facts.example(only, facts.type(of)?.at ?? declared.at),
-        mend: 'Add it; where it is optional, let another example be without it.',
+        hint: 'Add the field. If it is optional, remove it from a second example.',
         related: [declared.at],
       };
   }
 }
 
-/** Sink examples whose id the projection makes of the source's examples have the values that it makes. */
-function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipeline: Pipeline): Iterable<Verdict> {
+/** Sink examples that the projection also makes from the source's examples must have the same values. */
+function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipeline: Pipeline): Iterable<RuleResult> {
   const model = facts.design?.model;
   const container = model && containerOf(model, spec.into.container);
   const declared = contract.named(spec.name);
@@ -274,7 +279,7 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
     (example) => [rowKey(example, container.partitionKey), visible(example), example] as const,
   );
   const both = stated.filter(([key]) => made.has(key));
-  // Examples that were made up apart from the source's say nothing about values.
+  // Sink examples that don't belong to the source's examples can't be compared.
   if (both.length === 0) return;
   const embedded = embeddedInto(contract, spec.into);
   const at = facts.type(spec.into)?.at ?? declared.at;
@@ -287,7 +292,7 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
     const [field] = wrong;
     if (field !== undefined) {
       yield {
-        message: `${spec.name} makes ${field} ${JSON.stringify(row[field] ?? null)} of the examples; that of ${String(example['id'])} says ${JSON.stringify(example[field] ?? null)}`,
+        message: `From the source’s examples ${spec.name} computes ${field} ${JSON.stringify(row[field] ?? null)}, but the example ${String(example['id'])} has ${JSON.stringify(example[field] ?? null)}`,
         at: facts.example(raw, at),
         related: [contract.at(declared, field, writing(declared))],
       };
@@ -297,7 +302,7 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
   for (const [key, example, raw] of stated) {
     if (!made.has(key) && both.length * 2 >= stated.length)
       yield {
-        message: `${spec.name} makes no ${spec.into.type} ${String(example['id'])} of the examples`,
+        message: `From the source’s examples ${spec.name} makes no ${spec.into.type} ${String(example['id'])}`,
         at: facts.example(raw, at),
         related: [declared.at],
       };

@@ -1,8 +1,8 @@
-// G2's other half: what is listed under Denormalization, and copies that nothing keeps fresh.
+// The second part of G2: fields listed under Denormalization, and copies that no projection keeps fresh.
 import { isObject } from '../base/json.ts';
 import type { Prose } from '../model/documents.ts';
 import { type Facts, didYouMean, fieldsIn } from '../model/rules/facts.ts';
-import { type Verdict, missing } from '../model/rules/rule.ts';
+import { type RuleResult, missing } from '../model/rules/rule.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { near } from '../base/near.ts';
 import type { Contract } from './declared.ts';
@@ -14,8 +14,8 @@ const SNAPSHOT =
 const denormalization = (facts: Facts): Prose[] =>
   facts.prose.filter(({ label }) => /denormali[sz]|反规范化/i.test(label ?? ''));
 
-/** Fields of joined documents stand under Denormalization; what stands there is kept fresh. */
-export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
+/** Copied fields of joined documents must be listed under Denormalization, and listed fields must be kept fresh. */
+export function* listed(facts: Facts, contract: Contract): Iterable<RuleResult> {
   const pieces = denormalization(facts);
   const design = pieces.filter(({ at }) => at.file === facts.design?.file);
   const model = facts.design?.model;
@@ -33,7 +33,7 @@ export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
       if (!new RegExp(String.raw`\b${field}\b`).test(text))
         yield {
           severity: 'warning',
-          message: `${declared.name} copies ${field} from a joined document; it isn't listed under Denormalization`,
+          message: `${declared.name} copies ${field} from a joined document, but Denormalization doesn't list it`,
           at: design[0]?.at ?? declared.at,
           related: [row?.at ?? declared.at],
         };
@@ -50,9 +50,9 @@ export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
         if (best !== undefined)
           yield {
             severity: 'warning',
-            message: `Denormalization names ${match[0]}; no container is called ${match[1] ?? ''}`,
+            message: `Denormalization names ${match[0]}, but there is no container ${match[1] ?? ''}`,
             at,
-            mend: `Did you mean ${best}?`,
+            hint: `Did you mean ${best}?`,
           };
         continue;
       }
@@ -62,13 +62,13 @@ export function* listed(facts: Facts, contract: Contract): Iterable<Verdict> {
         yield {
           message: `Denormalization names ${match[0]}, which no example has`,
           at,
-          mend: didYouMean(field, [...known]),
+          hint: didYouMean(field, [...known]),
           related: [detail.container.at],
         };
       const copied = /\b(to|in|into|as|到)\W{0,3}$/i.test(piece.slice(0, match.index));
       if (copied && known.has(field) && !keptFresh(facts, contract, detail.container.name))
         yield {
-          message: `${match[0]} is a copy, and no projection keeps it fresh`,
+          message: `${match[0]} is a copy, but no projection keeps it fresh`,
           at,
           related: [detail.container.at],
         };
@@ -102,8 +102,8 @@ function joinedFields(
   return [...found];
 }
 
-/** `customerName` beside a type `customer` with a `name`: a copy by its name, which somebody must keep fresh. */
-export function* stale(facts: Facts, contract: Contract): Iterable<Verdict> {
+/** A field such as `customerName`, with a type `customer` that has a `name`: by its name a copy, so it must be kept fresh. */
+export function* stale(facts: Facts, contract: Contract): Iterable<RuleResult> {
   const types = facts.containers.flatMap(({ container, derived }) =>
     container.types.map((type) => ({ container, type, derived })),
   );
@@ -128,15 +128,15 @@ export function* stale(facts: Facts, contract: Contract): Iterable<Verdict> {
     for (const field of new Set(inside)) {
       const origin = copied(field);
       if (!origin || origin.type === type) continue;
-      const told = facts.prose.some(
+      const snapshot = facts.prose.some(
         ({ text, label }) => new RegExp(String.raw`\b${field}\b`).test(text) && SNAPSHOT.test(`${label ?? ''} ${text}`),
       );
-      if (!told)
+      if (!snapshot)
         yield {
-          message: `${container.name} (${type.name}) holds ${field}, a copy of ${origin.container.name} (${origin.type.name}), and no projection keeps it fresh`,
+          message: `${container.name} (${type.name}) holds ${field}, a copy of ${origin.container.name} (${origin.type.name}), but no projection keeps it fresh`,
           at: type.at,
           related: [origin.type.at],
-          mend: 'Declare a projection, or say that it is a snapshot ("as sold").',
+          hint: 'Declare a projection. Or write that the field is a snapshot ("as sold").',
         };
     }
   }

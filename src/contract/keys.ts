@@ -1,7 +1,7 @@
-// G5, G6, G7: where a derived document lies, what it is called, and what becomes of it.
+// G5, G6, G7: the partition key, the id and the deletion of derived documents.
 import { canonical } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, type Verdict, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import { attempt } from '../definition/watched.ts';
 import { aggregateId } from '../definition/sink-id.ts';
@@ -23,11 +23,11 @@ export function keys(contract: Contract): Rule[] {
   return [
     {
       id: 'G5',
-      title: 'The sink’s key comes from the source, and a change of it moves the document',
+      title: 'The source determines the sink’s key, and a stable projection’s key never changes',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'Every level of the sink’s partition key is named in the key mapping, and the code gives it a value for every example. A projection that is declared `stable` keeps no locator: then no write may change what its key is made of.',
-      mend: 'Name the level in the key mapping; take `stable` away where a pattern changes the field.',
+      why: 'The key mapping names every level of the sink’s partition key, and the code gives it a value for every example. A projection that is declared `stable` has no locator, so no write may change a field that determines its key.',
+      hint: 'Name the level in the key mapping. Remove `stable` if a pattern changes the field.',
       needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
@@ -38,7 +38,7 @@ export function keys(contract: Contract): Rule[] {
           );
           if (lacking.length > 0)
             yield {
-              message: `${row.name}: the key mapping leaves ${lacking.join(', ')} of ${sink.container.name} open`,
+              message: `${row.name}: the key mapping doesn't name ${lacking.join(', ')} of ${sink.container.name}`,
               at: row.at,
               related: [facts.place(sink, 'partitionKey')],
             };
@@ -46,7 +46,7 @@ export function keys(contract: Contract): Rule[] {
           const foreign = row.kind === 'copy' ? row.keys.filter((field) => !levels.includes(field)) : [];
           if (foreign.length > 0 && lacking.length === 0)
             yield {
-              message: `${row.name}: the key mapping names ${foreign.join(', ')}, which is no level of ${sink.container.name}'s key`,
+              message: `${row.name}: the key mapping names ${foreign.join(', ')}, which isn't a level of ${sink.container.name}'s key`,
               at: row.at,
               related: [facts.place(sink, 'partitionKey')],
             };
@@ -60,7 +60,7 @@ export function keys(contract: Contract): Rule[] {
             ];
             if (runs.length > 0 && differ.length > 0)
               yield {
-                message: `${row.name} groups by ${row.keys.join(', ')} in the document and by ${group.join(', ')} in the code`,
+                message: `${row.name} groups by ${row.keys.join(', ')} in the document, but by ${group.join(', ')} in the code`,
                 at: row.at,
                 related: [contract.at(declared, 'groupBy')],
               };
@@ -76,7 +76,7 @@ export function keys(contract: Contract): Rule[] {
             const none = runs.find(({ output }) => valueAt(output, path) === undefined);
             if (none && path !== '/id')
               yield {
-                message: `${declared.name} leaves ${path} of ${container.name} open for ${String(none.source['id'])}`,
+                message: `${declared.name} gives ${path} of ${container.name} no value for the example ${String(none.source['id'])}`,
                 at: contract.at(declared, path.slice(1), spec.kind === 'aggregate' ? 'groupBy' : 'map'),
                 related: [facts.detail(container.name)?.container.places.partitionKey ?? container.at],
               };
@@ -88,11 +88,11 @@ export function keys(contract: Contract): Rule[] {
     },
     {
       id: 'G6',
-      title: 'The sink’s ids are the same every time, and no two are equal',
+      title: 'The sink’s ids are reproducible and unique',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'A source’s id is unique only within its partition key. Where the sink’s key and id hold nothing of a level of the source’s key, two documents may become one, unless the document says that the id is unique. The functions are run twice, and with each level changed.',
-      mend: 'Put the source’s key into the id, or say how wide the id is unique.',
+      why: 'A source’s id is unique only within its partition key. If the sink’s key and id don’t depend on a level of the source’s key, two source documents may become one sink document, unless the document says that the id is unique. The rule runs the functions twice, and once with each level changed.',
+      hint: 'Add the source’s key to the id. Or state in the document that the id is unique.',
       *check(facts) {
         if (!contract.pipeline) {
           yield missing('pipeline.ts');
@@ -116,12 +116,16 @@ export function keys(contract: Contract): Rule[] {
           const changed = runs.findIndex(({ output }, index) => canonical(output) !== canonical(again[index]?.output));
           if (changed >= 0)
             yield {
-              message: `${declared.name} makes another document of ${String(runs[changed]?.source['id'])} the second time`,
+              message: `${declared.name} returns another document for the example ${String(runs[changed]?.source['id'])} when it runs a second time`,
               at: declared.at,
             };
           if (spec.kind === 'aggregate') continue;
           const untyped = runs.find(({ output }) => typeof output['id'] !== 'string' || output['id'] === '');
-          if (untyped) yield { message: `${declared.name} gives ${String(untyped.source['id'])} no id`, at: place };
+          if (untyped)
+            yield {
+              message: `${declared.name} returns no id for the example ${String(untyped.source['id'])}`,
+              at: place,
+            };
           if (spec.kind !== 'copy') continue;
           const unique = [source, sink].some((detail) =>
             detail.prose.some(
@@ -135,7 +139,7 @@ export function keys(contract: Contract): Rule[] {
             const field = path.split('/')[1] ?? '';
             if (!depends(run.source, field, (doc) => identity(outputsOf(spec, doc, run.joined)[0] ?? {})))
               yield {
-                message: `${declared.name}: neither key nor id of ${sink.container.name} holds ${field} of ${source.container.name}, so two documents may become one`,
+                message: `${declared.name}: neither key nor id of ${sink.container.name} depends on ${field} of ${source.container.name}, so two documents may become one`,
                 at: place,
               };
           }
@@ -144,11 +148,11 @@ export function keys(contract: Contract): Rule[] {
     },
     {
       id: 'G7',
-      title: 'What a delete does is declared, and the same on both sides',
+      title: 'Code and document declare the same effect of a delete',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'A source with a delete marker needs its rule in the code, else marked documents stay in every copy and sum. The column Deletes says remove or subtract, or keep.',
-      mend: 'Add `source({ of, deleted })`; state Deletes.',
+      why: 'Without a rule for the delete marker in the code, marked documents stay in every copy and sum. The column Deletes says remove, subtract or keep. The sink’s documents must not expire before those of the source.',
+      hint: 'Add `source({ of, deleted })` to the code, and fill the column Deletes.',
       needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
@@ -157,27 +161,27 @@ export function keys(contract: Contract): Rule[] {
           );
           if (own !== undefined && own > 0 && life === -1)
             yield {
-              message: `${row.name}: what it writes expires after ${own} s, though its source doesn't`,
+              message: `${row.name}: its sink's documents expire after ${own} s, but its source's don't`,
               at: facts.detail(row.sink?.container)?.container.places.defaultTtl ?? row.at,
               related: [row.at],
             };
-          if (row.deletes === '') yield { message: `${row.name}: what a delete does isn't stated`, at: row.at };
+          if (row.deletes === '') yield { message: `${row.name} doesn't state what a delete does`, at: row.at };
           const declared = contract.named(row.name);
           if (!declared?.onDelete || row.deletes === '') continue;
           const keeps = /\bkeep|\bstay|\bnothing|\bignore|保留/i.test(row.deletes);
           if (keeps !== (declared.onDelete === 'keep'))
             yield {
-              message: `${row.name}: a delete is "${row.deletes}" in the document and ${declared.onDelete} in the code`,
+              message: `${row.name}: a delete is "${row.deletes}" in the document, but ${declared.onDelete} in the code`,
               at: row.at,
               related: [contract.at(declared, 'onDelete')],
             };
         }
         if (!contract.pipeline || !facts.design) return;
-        const told = new Set<string>();
+        const seen = new Set<string>();
         for (const { from, at, kind } of contract.declared) {
           const key = `${from?.container ?? ''} ${from?.type ?? ''}`;
-          if (!from || told.has(key) || kind === 'archive') continue;
-          told.add(key);
+          if (!from || seen.has(key) || kind === 'archive') continue;
+          seen.add(key);
           const marked = examplesOf(facts.design.model, from).filter((example) =>
             Object.keys(example).some((field) => /^(is)?deleted(At)?$|^removedAt$/i.test(field)),
           );
@@ -186,7 +190,7 @@ export function keys(contract: Contract): Rule[] {
           const rules = typeRules(contract.pipeline.sources, from);
           if (rules.feed !== 'all-versions' && !attempt(() => rules.deleted?.(example)))
             yield {
-              message: `${from.container} (${from.type}) has a delete marker, which the code's source() doesn't see`,
+              message: `${from.container} (${from.type}) has a delete marker, but no source() of the code declares it`,
               at: facts.type(from)?.at ?? at,
               related: [at],
             };
@@ -196,13 +200,13 @@ export function keys(contract: Contract): Rule[] {
   ];
 }
 
-/** `stable`, though a pattern changes a field that key or group is made of. */
+/** The projection is `stable`, but a pattern changes a field that determines key or group. */
 function* unstable(
   facts: Facts,
   contract: Contract,
   declared: Declared & { spec: Whole },
   paths: readonly string[],
-): Iterable<Verdict> {
+): Iterable<RuleResult> {
   if (!declared.spec.stable || !contract.pipeline || !facts.design) return;
   const [run] = trace(declared.spec, facts.design.model, contract.pipeline).runs;
   if (!run) return;
@@ -226,7 +230,7 @@ function* unstable(
     for (const field of changed) {
       if (field !== 'id' && depends(run.source, field, identity))
         yield {
-          message: `${declared.name} is declared stable, but pattern ${pattern.printed} changes ${field}, which its key is made of`,
+          message: `${declared.name} is declared stable, but pattern ${pattern.printed} changes ${field}, which determines its key`,
           at: contract.at(declared, 'stable'),
           related: [pattern.at],
         };
@@ -234,8 +238,8 @@ function* unstable(
   }
 }
 
-/** A join is by id and key: a field beyond them was part of the key once, or is to be. */
-function* foreignJoin(facts: Facts, contract: Contract, declared: Declared & { spec: Whole }): Iterable<Verdict> {
+/** A join needs only id and partition key: a further field is probably a mistake. */
+function* foreignJoin(facts: Facts, contract: Contract, declared: Declared & { spec: Whole }): Iterable<RuleResult> {
   if (declared.spec.kind !== 'copy') return;
   for (const { name, of, on } of declared.spec.joins) {
     const container = facts.detail(of.container)?.container;
@@ -243,7 +247,7 @@ function* foreignJoin(facts: Facts, contract: Contract, declared: Declared & { s
     if (container && container.partitionKey.length > 0 && more.length > 0)
       yield {
         severity: 'warning',
-        message: `${declared.name} joins ${name} by ${more.join(', ')} too, which is neither id nor key of ${container.name}`,
+        message: `${declared.name} also joins ${name} by ${more.join(', ')}, which is neither id nor key of ${container.name}`,
         at: contract.at(declared, name),
         related: [container.places.partitionKey ?? container.at],
       };

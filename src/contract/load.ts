@@ -1,4 +1,4 @@
-// G4 and G10: what keeping it fresh costs at the worst, and how fresh it is.
+// G4 and G10: the largest cost of keeping a projection fresh, and its lag.
 import { duration } from '../model/reader/quantity.ts';
 import { fanOuts } from '../definition/fan-outs.ts';
 import { type Rule, SOURCES, missing, n, quoted } from '../model/rules/rule.ts';
@@ -12,11 +12,11 @@ export function load(contract: Contract): Rule[] {
   return [
     {
       id: 'G4',
-      title: 'The fan-out at its largest fits the sink’s throughput',
+      title: 'The largest fan-out fits the sink’s throughput',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'Updates a second × copies at the largest cardinality, not the average, × RU of a replace, against what the sink’s maximum leaves beside its other load. One rename of the largest customer is what pages people at night.',
-      mend: 'Raise the sink’s maximum, copy less, or waive it with the rate that is real for the largest.',
+      why: 'The fan-out needs updates a second × copies × RU of a replace, with the largest number of copies and not the average. The sink must have this throughput in addition to its other load. For example, a rename of the largest customer updates all of its orders.',
+      hint: 'Raise the sink’s maximum, or copy fewer fields. Or waive the finding, and state the real update rate of the largest.',
       needs: [SECTION],
       *check(facts) {
         const joined = facts.rows.filter(({ joins, sink }) => joins.length > 0 && sink);
@@ -42,7 +42,7 @@ export function load(contract: Contract): Rule[] {
             const rest = max - facts.peak(sink);
             if (need > rest)
               yield {
-                message: `${row.name}: updates of ${of.type ?? of.container} take up to ${n(need)} RU/s of ${sink.container.name}, which has ${n(Math.max(0, rest))} left`,
+                message: `${row.name}: updates of ${of.type ?? of.container} need up to ${n(need)} RU/s of ${sink.container.name}, which has ${n(Math.max(0, rest))} left`,
                 at: row.at,
                 evidence: `${n(updates)}/s (pattern ${rows.map((access) => access.row.printed).join(', ')}) × ${n(copies)} copies × ${n(ru)} RU = ${n(need)} RU/s > ${n(max)} − ${n(facts.peak(sink))}`,
                 related: [facts.place(sink, 'throughput')],
@@ -56,8 +56,8 @@ export function load(contract: Contract): Rule[] {
       title: 'A projection is as fresh as its patterns need',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'A pattern that accepts 5 s is served by a projection whose lag is 5 s at most; one that wants strong consistency or its own writes at once is served by no projection. The lag of code and document are the same.',
-      mend: 'Lower the lag, or ask whether the pattern needs it.',
+      why: 'If a pattern accepts a delay of 5 s, its projection has a max lag of at most 5 s. A projection can’t serve a pattern that needs strong consistency or its own writes immediately. Code and document state the same max lag.',
+      hint: 'Lower the max lag. Or check with the owner how fresh the data must be.',
       needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
@@ -65,7 +65,7 @@ export function load(contract: Contract): Rule[] {
           const code = declared?.maxLag === undefined ? undefined : duration(declared.maxLag);
           if (declared && code !== undefined && row.lagMs !== undefined && code !== row.lagMs)
             yield {
-              message: `${row.name}: the lag is ${row.lagText} in the document and ${declared.maxLag ?? ''} in the code`,
+              message: `${row.name}: the max lag is ${row.lagText} in the document, but ${declared.maxLag ?? ''} in the code`,
               at: row.at,
               related: [contract.at(declared, 'maxLag')],
             };
@@ -78,7 +78,7 @@ export function load(contract: Contract): Rule[] {
           )
             yield {
               severity: 'warning',
-              message: `${row.name}: the document states a lag of ${row.lagText}, the code none`,
+              message: `${row.name}: the document states a max lag of ${row.lagText}, but the code states none`,
               at: declared.at,
               related: [row.at],
             };
@@ -92,7 +92,7 @@ export function load(contract: Contract): Rule[] {
               /strong(ly)? consisten|read[- ]your[- ](own )?writes?|immediately consistent|强一致/i.test(text)
             )
               yield {
-                message: `Pattern ${pattern.printed} "${quoted(pattern.description)}" wants to see writes at once, and ${row.name} is behind`,
+                message: `Pattern ${pattern.printed} "${quoted(pattern.description)}" needs to see writes immediately, but ${row.name} has a lag`,
                 at: row.at,
                 related: [pattern.at],
               };
@@ -102,7 +102,7 @@ export function load(contract: Contract): Rule[] {
             const tolerance = found === undefined ? undefined : duration(found);
             if (tolerance !== undefined && row.lagMs !== undefined && row.lagMs > tolerance)
               yield {
-                message: `Pattern ${pattern.printed} accepts ${found ?? ''}; ${row.name} may be ${row.lagText} behind`,
+                message: `Pattern ${pattern.printed} accepts a delay of ${found ?? ''}, but ${row.name} may be ${row.lagText} behind`,
                 at: row.at,
                 evidence: `${n(row.lagMs / 1000)} s > ${n(tolerance / 1000)} s`,
                 related: [pattern.at],

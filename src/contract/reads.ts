@@ -1,4 +1,4 @@
-// What embeds, reactions, sinks outside and events read: functions whose results the examples say nothing of.
+// Finds the fields that embeds, reactions, `send` and `publish` read. The examples don't show the results of these functions.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import { attempt } from '../definition/watched.ts';
@@ -6,12 +6,12 @@ import { typeRules } from '../definition/discriminator.ts';
 import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
 import { Watcher } from './watcher.ts';
 
-/** Fields that the functions of such a declaration read, those that no example has apart. */
+/** Fields that the functions of such a declaration read; `unknown` are those that no example has. */
 export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipeline): Pick<Watcher, 'read' | 'unknown'> {
   const watcher = new Watcher(model);
   if (spec.kind === 'custom') return watcher;
   const { upcast, deleted } = typeRules(pipeline.sources, spec.from);
-  // Fields of an upcast document are those of no example.
+  // A document after `upcast` has other fields than the examples.
   if (upcast) return watcher;
   for (const example of examplesOf(model, spec.from)) {
     if (attempt(() => deleted?.(example)) === true) continue;

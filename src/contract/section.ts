@@ -1,4 +1,4 @@
-// Writes `## Change Feed Projections` from the pipeline. Rows that agree with the code stay as they are, byte for byte.
+// Writes `## Change Feed Projections` from the pipeline. Rows that agree with the code stay unchanged, byte for byte.
 import type { Design, ProjectionRow } from '../model/documents.ts';
 import { keyPathsOf } from '../model/model.ts';
 import { duration } from '../model/reader/quantity.ts';
@@ -20,7 +20,7 @@ const HEADERS = [
   'Start',
 ] as const;
 
-/** The document's text with the section as the pipeline has it; the same text where it is so already. */
+/** The document's text with the section written from the pipeline; the same text if they agree already. */
 export function withProjections(document: string, design: Design, pipeline: Pipeline): string {
   const mark = document.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = document.slice(mark.length);
@@ -45,7 +45,7 @@ function refreshed(text: string, span: TableSpan, design: Design, contract: Cont
         ? text.slice(start, end)
         : rowText(cellsOf(declared, contract, design, row), span.headers);
     } else if (!row) result += text.slice(start, end);
-    // A row without its projection goes, with its line's end.
+    // A row without a projection is removed, with its line end.
     else result = result.replace(/\r?\n$/, '');
   }
   const added = contract.declared
@@ -54,7 +54,7 @@ function refreshed(text: string, span: TableSpan, design: Design, contract: Cont
   return result + added.join('') + text.slice(from);
 }
 
-/** After the mapping's section, or at the end. */
+/** Inserts the section after that of the mapping, or at the end. */
 function inserted(text: string, design: Design, contract: Contract, newline: string): string {
   const head = [`| ${HEADERS.join(' | ')} |`, `|${HEADERS.map(() => '---|').join('')}`];
   const rows = contract.declared.map((declared) => rowText(cellsOf(declared, contract, design), HEADERS));
@@ -75,7 +75,7 @@ function offsetOf(text: string, line: number): number {
 
 type Cells = Readonly<Record<(typeof HEADERS)[number], string>>;
 
-/** In the order of the table's own columns; unknown ones stay empty. */
+/** The cells in the order of the table's columns; unknown columns stay empty. */
 function rowText(cells: Cells, headers: readonly string[]): string {
   const words = (header: string): string => header.toLowerCase().replaceAll(/[^a-z]/g, '');
   const cell = (header: string): string => {
@@ -90,7 +90,7 @@ function rowText(cells: Cells, headers: readonly string[]): string {
   return `| ${headers.map(cell).join(' | ')} |`;
 }
 
-/** What a document says in its own words is kept where it means what the code does. */
+/** Whether a row means the same as the code; then its words are kept. */
 function agrees(row: ProjectionRow, declared: Declared, contract: Contract, design: Design): boolean {
   const same = (a: { container: string; type?: string } | undefined, b: SourceRef | undefined): boolean =>
     a?.container === b?.container && (a?.type === undefined || a.type === b?.type);
@@ -169,7 +169,7 @@ function fieldsOf(declared: Declared, contract: Contract, design: Design, levels
   return plain.map((field) => originOf(field, run, declared.spec)).join(', ');
 }
 
-/** `status`, or `customer.name → customerName` where the field is another one's value unchanged. */
+/** `status`, or `customer.name → customerName` if the field is an unchanged copy of another one. */
 function originOf(target: string, run: Run, spec: Whole): string {
   const make = (source: Doc, joined: Run['joined']): unknown => outputsOf(spec, source, joined)[0]?.[target];
   const unchanged = (doc: Doc, field: string): boolean => doc[field] !== undefined && doc[field] === run.output[target];
@@ -190,9 +190,9 @@ function originOf(target: string, run: Run, spec: Whole): string {
   return target;
 }
 
-/** Patterns that the mapping reads from the sink; those that name another type of it aside. */
+/** Patterns that the mapping reads from the sink; if rows name the projection's type, only those. */
 function served({ into, name }: Declared, { mapping }: Design): string[] {
-  // What leaves for elsewhere is read by the rows that name it.
+  // Without a sink container, a row that names the projection reads it.
   if (!into)
     return [
       ...new Set(

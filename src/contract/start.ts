@@ -1,23 +1,23 @@
-// G13: what a host refuses at its start.
+// G13: pipelines that a host refuses to start.
 import { type Rule, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
 import { checkPipeline } from '../definition/check/check-pipeline.ts';
 import type { Contract } from './declared.ts';
 
-/** Names that Millrace's own containers have unless the settings say otherwise. */
+/** The default names of Millrace's own containers, with the settings that change them. */
 const OWN_CONTAINERS: Readonly<Record<string, string>> = { leases: 'LEASES_CONTAINER', millrace: 'STATE_CONTAINER' };
 
-/** What G1 (names) and G11 (circles) say of a declaration, with the line of the other half. */
+/** G1 (names) and G11 (circles) report these findings already, with both places. */
 const SAID_BEFORE: ReadonlySet<string> = new Set(['container-unknown', 'type-unknown', 'projection-cycle']);
 
 export function start(contract: Contract): Rule[] {
   return [
     {
       id: 'G13',
-      title: 'A host starts with the pipeline',
+      title: 'A host can start with the pipeline',
       severity: 'error',
       source: SOURCES.ours,
-      why: '`run`, `dev` and the function app hold a pipeline against its model before they read a change: names and versions, keys that a join covers, rules that can be read, and every projection worked out on the document’s own examples. What they refuse is an error here.',
-      mend: 'Mend the declaration, or the document.',
+      why: '`run`, `dev` and the function app check a pipeline against its model before they read a change. They check names and versions, the keys of joins and the archive rules, and run every projection on the document’s examples. Every error of this check is an error of this rule.',
+      hint: 'Correct the declaration or the document.',
       *check(facts) {
         const { pipeline, unloadable } = contract;
         if (unloadable) yield unloadable;
@@ -30,19 +30,19 @@ export function start(contract: Contract): Rule[] {
           return;
         }
         const { model } = facts.design;
-        for (const { code, severity, message, mend, of } of checkPipeline(pipeline, model)) {
+        for (const { code, severity, message, hint, of } of checkPipeline(pipeline, model)) {
           const declared = of === undefined ? undefined : contract.named(of);
           if (severity !== 'error' || (SAID_BEFORE.has(code) && (declared || code === 'projection-cycle'))) continue;
-          yield { message, at: declared?.at ?? contract.placeOf(of ?? ''), ...(mend !== undefined && { mend }) };
+          yield { message, at: declared?.at ?? contract.placeOf(of ?? ''), ...(hint !== undefined && { hint }) };
         }
         for (const { name, at } of model.containers) {
           const setting = OWN_CONTAINERS[name];
           if (setting === undefined) continue;
           yield {
             severity: 'warning',
-            message: `Container ${name} has the name that a container of Millrace’s own has, and no host starts with both`,
+            message: `Container ${name} has the name of one of Millrace’s own containers, and no host starts with both`,
             at,
-            mend: `Rename it, or give Millrace’s own another name by ${setting} and waive this.`,
+            hint: `Rename the container. Or set ${setting} to another name and waive this finding.`,
           };
         }
       },

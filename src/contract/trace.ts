@@ -1,4 +1,4 @@
-// What a declaration's functions make of the document's examples: fields, JSON types, and what depends on what.
+// Runs a declaration's functions on the document's examples, to find the fields that they read and write.
 import { canonical } from '../base/json.ts';
 import { messageOf } from '../base/errors.ts';
 import { type Model, examplesOf } from '../model/model.ts';
@@ -16,7 +16,7 @@ export interface Run {
 
 export interface Trace {
   readonly runs: readonly Run[];
-  /** Every field that was read. */
+  /** Every known field that was read. */
   readonly read: readonly Read[];
   /** Fields that were read and that no example has. */
   readonly unknown: readonly Read[];
@@ -24,13 +24,13 @@ export interface Trace {
   readonly failed: string | undefined;
 }
 
-/** What writes whole documents. */
+/** Projections that write whole documents. */
 export type Whole = CopySpec | AggregateSpec | ReferenceSpec;
 
 export const isWhole = (declared: Declared): declared is Declared & { spec: Whole } =>
   declared.kind === 'copy' || declared.kind === 'aggregate' || declared.kind === 'reference';
 
-/** The fields of an aggregate's group, by what it makes of the first example that it takes. */
+/** The fields of an aggregate's group, by its result for the first example. */
 export const groupOf = (spec: AggregateSpec, runs: readonly Run[]): string[] =>
   Object.keys(runs[0]?.output ?? {}).filter((field) => !Object.hasOwn(spec.measures, field));
 
@@ -60,7 +60,8 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
           joined[name] = found && watcher.watch(found, of);
         }
       }
-      // Once to see what is read, once for what is made of it: values are compared by identity.
+      // The first run gets watched documents, to record the fields that are read. The second gets plain documents, so
+      // that its output holds no watched values.
       outputsOf(spec, source, joined);
       for (const output of outputsOf(spec, doc, plain)) runs.push({ source: doc, joined: plain, output });
     } catch (cause) {
@@ -70,7 +71,7 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
   return { runs, read: watcher.read, unknown: watcher.unknown, failed };
 }
 
-/** The sink documents of one source document; of aggregates, the groups with their measures' values for one row. */
+/** The sink documents of one source document; for an aggregate, its groups with the measures' values of one row. */
 export function outputsOf(spec: Whole, source: Doc, joined: Readonly<Record<string, Doc | null>>): Doc[] {
   if (spec.kind === 'copy') return [spec.map(source, joined)];
   if (spec.kind === 'reference')
@@ -81,7 +82,7 @@ export function outputsOf(spec: Whole, source: Doc, joined: Readonly<Record<stri
   }));
 }
 
-/** A value of the measure's JSON type, with its functions run on the row. */
+/** A value of the measure's JSON type; it runs the measure's functions on the row. */
 function sample(measure: AggregateSpec['measures'][string], row: unknown): unknown {
   switch (measure.kind) {
     case 'count':
@@ -104,7 +105,7 @@ function sample(measure: AggregateSpec['measures'][string], row: unknown): unkno
   return measure.of(row);
 }
 
-/** Names of the JSON types that occur; null says nothing of the type. */
+/** Names of the JSON types that occur, without null. */
 export function jsonTypes(values: readonly unknown[]): Set<string> {
   return new Set(
     values.flatMap((value) =>
@@ -114,8 +115,8 @@ export function jsonTypes(values: readonly unknown[]): Set<string> {
 }
 
 /**
- * Whether the result depends on a top-level field: it is changed to another value of its type and the function run again.
- * What throws then has depended on it.
+ * Whether the result depends on a top-level field: the function runs again with another value of the same type. If it
+ * throws only then, the result depends on the field.
  */
 export function depends(doc: Doc, field: string, result: (doc: Doc) => unknown): boolean {
   const before = attempt(() => canonical(result(doc)));

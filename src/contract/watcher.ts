@@ -1,13 +1,13 @@
-// Sees which fields of the examples a declaration's functions read, lists' elements included.
+// Records which fields of the examples a declaration's functions read, including fields of list elements.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import type { Doc, SourceRef } from '../definition/specs.ts';
 
 export interface Read {
   readonly of: SourceRef;
-  /** `customerId`; `lines.quantity` of a list's elements. */
+  /** `customerId`; `lines.quantity` for the elements of a list. */
   readonly path: string;
-  /** Fields that there are beside it. */
+  /** All fields that the examples have at this place. */
   readonly known: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export class Watcher {
     return [...this.#read.values()].filter(({ path }) => !path.includes('.'));
   }
 
-  /** What was read and no example has. */
+  /** Fields that were read and that no example has. */
   get unknown(): readonly Read[] {
     return [...this.#unknown.values()];
   }
@@ -34,17 +34,17 @@ export class Watcher {
     return this.#watched(doc, of, '', examplesOf(this.#model, of));
   }
 
-  /** `samples`: what lies at the same place in all examples. */
+  /** `samples`: the values at the same place in all examples. */
   #watched(doc: Doc, of: SourceRef, before: string, samples: readonly Doc[]): Doc {
     const known = new Set(samples.flatMap(Object.keys));
     return new Proxy(doc, {
       get: (target, field) => {
         const value = Reflect.get(target, field) as unknown;
-        // `ttl` and the service's own fields are always possible.
+        // Every document may have `ttl` and the service's own fields.
         if (typeof field !== 'string' || field === 'ttl' || field.startsWith('_') || field === 'toJSON') return value;
         const path = `${before}${field}`;
-        const told = known.has(field) ? this.#read : this.#unknown;
-        told.set(`${of.container} ${of.type} ${path}`, { of, path, known: [...known] });
+        const list = known.has(field) ? this.#read : this.#unknown;
+        list.set(`${of.container} ${of.type} ${path}`, { of, path, known: [...known] });
         if (!Array.isArray(value)) return value;
         const items = samples.flatMap((sample) => sample[field]).filter(isObject);
         return value.map((item: unknown) => (isObject(item) ? this.#watched(item, of, `${path}.`, items) : item));

@@ -1,47 +1,47 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 
-/** Bulk work (rebuilds, replays, migrations) spends only what live changes leave. */
+/** `bulk` work (rebuilds, replays, migrations) spends only the RU that `live` changes leave. */
 export type Lane = 'live' | 'bulk';
 
-/** Leave to send one request. Whoever has it says what became of it, or the next ones wait for nothing. */
+/** Permission to send one request. The holder must call `settle`; otherwise later requests wait for too long. */
 export interface Grant {
-  /** RU charged; `throttled`: the service answered 429. */
+  /** `charge`: the RU of the answer. `throttled`: the service answered 429. */
   settle(charge: number, throttled?: boolean): void;
 }
 
-/** Share of a second's worth that bulk work leaves in the bucket for a live request that may come. */
+/** Share of one second's RU that bulk work leaves in the bucket for the next live request. */
 const RESERVE = 0.25;
 /** Additive increase, multiplicative decrease: a 429 takes 30 % of the rate, each second without one gives 5 % back. */
 const DECREASE = 0.7;
 const INCREASE = 0.05;
 const LEAST = 0.1;
-/** How much the newest charge counts in what the next request is expected to cost. */
+/** Weight of the newest charge in the expected cost of the next request. */
 const NEWEST = 0.2;
 
 interface Bucket {
-  /** Left to spend; below 0 where requests cost more than was expected of them. */
+  /** RU left to spend. Negative if requests cost more than expected. */
   ru: number;
-  /** When it was last filled, monotonic. */
+  /** When the bucket was last filled, monotonic. */
   at: number;
-  /** RU/s at present: the budget, or less while the service throttles. */
+  /** RU/s now: the budget, or less while the service throttles. */
   rate: number;
   decreasedAt: number;
-  /** What the next request is expected to cost, RU. */
+  /** Expected cost of the next request, RU. */
   expected: number;
   liveWaiting: number;
 }
 
 /**
- * What this process may spend of each physical partition: one token bucket a partition, shared by whoever reads and
- * writes there. A request's charge is known only afterwards, so its expected charge is taken before and put right then;
- * a bucket may be overdrawn, and the next wait until that is made good.
+ * The RU that this process may spend on each physical partition: one token bucket for each partition, which all its
+ * readers and writers share. The charge of a request is known only from its answer. So `take` subtracts the expected
+ * charge, and `settle` corrects it. A bucket may fall below 0; the next requests wait until it is above.
  */
 export class Budget {
   readonly #ruPerSecond: number;
   readonly #clock: Clock;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** `ruPerSecond` for each physical partition. A second's worth may be saved up. */
+  /** `ruPerSecond`: for each physical partition. An idle partition saves up the RU of one second at most. */
   constructor(ruPerSecond: number, clock: Clock = systemClock) {
     this.#ruPerSecond = ruPerSecond;
     this.#clock = clock;
@@ -49,7 +49,7 @@ export class Budget {
 
   /**
    * Resolves when the request may be sent.
-   * @param partition a name for the physical partition, the same for all who use it
+   * @param partition a name for the physical partition, the same for all its users
    */
   async take(partition: string, lane: Lane, signal?: AbortSignal): Promise<Grant> {
     const bucket = this.#bucket(partition);
@@ -69,7 +69,7 @@ export class Budget {
     return { settle: (charge, throttled = false) => this.#settle(bucket, expected, charge, throttled) };
   }
 
-  /** RU/s of a partition at present. */
+  /** RU/s of a partition now. */
   rateOf(partition: string): number {
     const bucket = this.#bucket(partition);
     this.#fill(bucket);
@@ -86,7 +86,7 @@ export class Budget {
     this.#fill(bucket);
     bucket.ru += expected - charge;
     if (!throttled) bucket.expected += NEWEST * (charge - bucket.expected);
-    // One throttled second is one decrease, however many requests were under way in it.
+    // At most one decrease a second, however many requests were throttled in it.
     else if (bucket.at - bucket.decreasedAt >= 1_000) {
       bucket.rate = Math.max(LEAST * this.#ruPerSecond, DECREASE * bucket.rate);
       bucket.ru = Math.min(bucket.ru, 0);

@@ -1,14 +1,15 @@
 import { lookup } from 'node:dns/promises';
 import { CosmosClient, type CosmosClientOptions } from '@azure/cosmos';
 import { UsageError, messageOf } from '../base/errors.ts';
+import { cosmosError } from './errors.ts';
 import type { AccountSettings } from '../base/settings.ts';
 import { failureOf } from './failure.ts';
 import { REQUEST_TIMEOUT_MS } from './landing.ts';
 
 /**
- * A client as Millrace needs it: session consistency, so that a read after our own write is not older than it; no
- * retries of throttled requests by the SDK itself, which neither know the fence nor count (see retry.ts).
- * `transport`: how requests travel, where the server is in this very process.
+ * A client with session consistency, so that a read after our own write is not older than the write. The SDK's own
+ * retries of throttled requests are off: they know no fence and count no requests (see retry.ts).
+ * `transport`: for a server in this process.
  */
 export async function connect(
   account: AccountSettings,
@@ -34,42 +35,39 @@ export async function connect(
 const isLoopback = (endpoint: string): boolean => /^https?:\/\/(127\.|localhost|\[::1\])/.test(endpoint);
 
 /**
- * Asks the account once, so that a wrong address or key is one clear message before anything starts. Refuses
- * multi-region writes, which break order, ETags and leases (A6).
+ * Sends one request to the account, so that a wrong address or key gives one clear message before anything starts.
+ * Refuses an account with multi-region writes, which break order, ETags and leases (ASM-A6).
  */
 export async function checkAccount(client: CosmosClient, endpoint: string, setting = 'COSMOS'): Promise<void> {
   try {
-    // The SDK tries a name that is none for two minutes before it says so.
+    // The SDK would retry an unknown host name for two minutes.
     await lookup(new URL(endpoint).hostname.replace(/^\[|\]$/g, ''));
     const { resource } = await client.getDatabaseAccount();
     if (resource?.enableMultipleWritableLocations) {
-      throw new UsageError(
+      throw cosmosError(
         'multi-region-writes',
-        `The account at ${endpoint} has multi-region writes, which Millrace can't keep right (order, ETags and leases break).`,
-        {
-          mend: 'Use an account with one write region for sources, sinks and leases.',
-        },
+        `The account at ${endpoint} has multi-region writes. Order, ETags and leases are not reliable there.`,
       );
     }
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const failure = failureOf(error);
     if (failure.kind === 'denied') {
-      throw new UsageError(
+      throw cosmosError(
         'account-denied',
-        `The Cosmos DB account at ${endpoint} refused us: ${failure.message.split('\n')[0]}`,
+        `The Cosmos DB account at ${endpoint} refused access: ${failure.message.split('\n')[0]}`,
         {
           cause: error,
-          mend: `Check the key in ${setting}, or give the identity the role "Cosmos DB Built-in Data Contributor".`,
+          hint: `Check the key in ${setting}, or give the identity the role "Cosmos DB Built-in Data Contributor".`,
         },
       );
     }
-    throw new UsageError(
+    throw cosmosError(
       'account-unreachable',
       `The Cosmos DB account at ${endpoint} can't be reached: ${messageOf(error)}`,
       {
         cause: error,
-        mend: `Check the endpoint in ${setting} and the network; \`millrace dev\` needs no account at all.`,
+        hint: `Check the endpoint in ${setting} and the network. \`millrace dev\` needs no account.`,
       },
     );
   }

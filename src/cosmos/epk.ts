@@ -1,6 +1,6 @@
 import { murmur128, murmur32 } from './murmur.ts';
 
-/** One level of a partition key; `undefined` or an object (the wire's `{}`) stands for a document without the field. */
+/** One level of a partition key. `undefined`, or an object (`{}` on the wire), means that the document lacks the field. */
 export type KeyPart = string | number | boolean | null | undefined | object;
 
 export type PartitionKind = 'Hash' | 'MultiHash';
@@ -14,9 +14,9 @@ const double = new DataView(new ArrayBuffer(8));
 let scratch = new Uint8Array(8192);
 
 /**
- * The effective partition key: upper-case hex whose order as text is the order of the service's feed ranges. A
- * hierarchical key (`MultiHash`) may be given as a prefix: its hash starts the hash of every full key below it, so the
- * prefix covers [hash, hash + 'FF'). Checked against `test/cosmos/epk-vectors.json`.
+ * The effective partition key: upper-case hex, in the same text order as the service's feed ranges. A hierarchical key
+ * (`MultiHash`) may be a prefix: every full key below it starts with the hash of the prefix, so the prefix covers
+ * [hash, hash + 'FF'). Tested with `test/cosmos/epk-vectors.json`.
  */
 export function effectivePartitionKey(values: readonly KeyPart[], kind: PartitionKind, version: 1 | 2): string {
   if (kind === 'MultiHash') return values.map(hashV2).join('');
@@ -25,7 +25,7 @@ export function effectivePartitionKey(values: readonly KeyPart[], kind: Partitio
 
 function hashV2(part: KeyPart): string {
   const [ah, al, bh, bl] = murmur128(scratch, write(part));
-  // The second half comes first (the service reverses the hash's bytes); two bits cleared keep every key below 'FF'.
+  // The service reverses the bytes of the hash, so the second half comes first. It clears two bits: every key is below 'FF'.
   return hex32(bh & 0x3fffffff) + hex32(bl) + hex32(ah) + hex32(al);
 }
 
@@ -74,7 +74,7 @@ function hashV1(part: KeyPart): string {
   return [...orderedNumber(murmur32(Uint8Array.from(bytes))), ...value].map((byte) => HEX[byte]!).join('');
 }
 
-/** A number as bytes whose order is the numbers' order: 8 bits, then groups of 7 with a continuation bit. */
+/** Encodes a number so that the bytes sort like the numbers: 8 bits, then groups of 7 with a continuation bit. */
 function orderedNumber(value: number): number[] {
   double.setFloat64(0, value);
   const raw = double.getBigUint64(0);
@@ -94,8 +94,8 @@ function orderedNumber(value: number): number[] {
 }
 
 /**
- * Where a new container of `count` physical partitions is cut: `count - 1` effective partition keys, evenly spaced
- * over the hash space (2^126 for version 2, 2^32 for version 1).
+ * The boundaries between the physical partitions of a new container: `count - 1` effective partition keys, evenly
+ * spaced over the hash space (2^126 for version 2, 2^32 for version 1).
  */
 export function evenBoundaries(count: number, version: 1 | 2): string[] {
   return Array.from({ length: count - 1 }, (_, i) =>

@@ -1,10 +1,10 @@
 import { isObject } from '../base/json.ts';
 
 /**
- * What an error of the SDK means for the caller.
- * - `throttled` (429, 449) and `unreachable` (no connection was made): nothing happened, the same call may be sent again
- * - `ambiguous` (408, 5xx, a connection lost on the way): a write may have taken effect; read again and compare (A5)
- * - the others are answers: they stay the same however often one asks
+ * The meaning of an SDK error for the caller.
+ * - `throttled` (429, 449) and `unreachable` (no connection): nothing happened; the caller may send the same call again
+ * - `ambiguous` (408, 5xx, a lost connection): a write may have taken effect; read again and compare (ASM-A5)
+ * - the others are answers: the same call gets the same answer again
  */
 export type FailureKind =
   | 'throttled'
@@ -38,7 +38,10 @@ const LOST = new Set([
   'PARSE_ERROR',
 ]);
 
-/** The substatus of a 403 for a logical partition that is full (A18): no role mends it, and other partitions take more. */
+/**
+ * The substatus of a 403 for a full logical partition (ASM-A18). No role helps here, and other logical partitions still
+ * accept writes.
+ */
 const PARTITION_FULL = 1014;
 
 export function kindOfStatus(status: number, substatus?: number): FailureKind {
@@ -54,7 +57,7 @@ export function kindOfStatus(status: number, substatus?: number): FailureKind {
   return status >= 400 ? 'refused' : 'unknown';
 }
 
-/** Reads an error as the SDK throws it; `items.batch` wraps the real one in `cause`. */
+/** Reads an error of the SDK. `items.batch` wraps the real error in `cause`. */
 export function failureOf(error: unknown): Failure {
   const found = firstWithCode(error);
   const code = found['code'] ?? found['statusCode'];
@@ -71,13 +74,13 @@ function kindOf(code: unknown, substatus: number | undefined, error: Record<stri
   const said = code ?? error['name'];
   const name = typeof said === 'string' ? said : '';
   if (UNREACHABLE.has(name)) return 'unreachable';
-  // A send error says nothing about whether the request went out, unless its cause names a refused connection.
+  // After a send error the request may have reached the service, unless the cause names a refused connection.
   if (name === 'REQUEST_SEND_ERROR' && /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/.test(String(error['message'])))
     return 'unreachable';
   return LOST.has(name) ? 'ambiguous' : 'unknown';
 }
 
-/** The first error along the causes that has a code; else the last. */
+/** The first error in the chain of causes that has a code; else the last one. */
 function firstWithCode(error: unknown): Record<string, unknown> {
   let current: unknown = error;
   for (let depth = 0; depth < 5 && isObject(current); depth++) {
@@ -93,6 +96,6 @@ const numeric = (value: unknown): number | undefined => {
   return Number.isFinite(number) ? number : undefined;
 };
 
-/** What lets an identity read and write documents. */
+/** The hint for an identity that may not read or write documents. */
 export const GIVE_DATA_ROLE =
   'Give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.';

@@ -1,17 +1,19 @@
 import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
+import { assertReadable } from '../base/format.ts';
 import { throwMissing } from './container-missing.ts';
 import { withRetry } from './retry.ts';
 import { spendingOf } from './spending.ts';
 
 /**
- * Every answer of a query, page by page; where the client has a budget, as bulk work.
- * @throws UsageError `container-missing` where the container isn't there yet
+ * Yields every result of a query, page by page. A client with a budget spends it in the bulk lane. With `anyFormat` the
+ * caller checks the formats of stored documents.
+ * @throws UsageError `container-missing`; FormatUnreadable
  */
 export async function* fetchAll<T>(
   container: Container,
   query: string | SqlQuerySpec,
   signal: AbortSignal,
-  options: FeedOptions = {},
+  { anyFormat = false, ...options }: FeedOptions & { readonly anyFormat?: boolean } = {},
 ): AsyncGenerator<T> {
   const iterator = container.items.query<T>(query, { maxItemCount: 1_000, ...options });
   const spending = spendingOf(container.database);
@@ -21,6 +23,9 @@ export async function* fetchAll<T>(
   while (iterator.hasMoreResults()) {
     signal.throwIfAborted();
     const page = await withRetry(read, { reads: true, signal }).catch(throwMissing(container));
-    yield* page.resources ?? [];
+    for (const document of page.resources ?? []) {
+      if (!anyFormat) assertReadable(document);
+      yield document;
+    }
   }
 }

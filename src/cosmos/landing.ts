@@ -1,10 +1,10 @@
-// Apart from connect.ts, which needs the client of Cosmos DB: `millrace/client` is loaded without one.
+// Not in connect.ts, which imports the Cosmos DB client: `millrace/client` must load without it.
 
-/** The longest a request may take, milliseconds; R in base/bounds.ts is above it. */
+/** Timeout of a request, milliseconds. R in base/bounds.ts is longer. */
 export const REQUEST_TIMEOUT_MS = 60_000;
 
 /**
- * For a write to a sink: ends it, the SDK's own repetitions of a request that could not be sent included, so that
- * nothing lands later than R (base/bounds.ts).
+ * For a write to a sink: ends the write, with the SDK's own retries of a request that it could not send, so that no
+ * write takes effect later than R (base/bounds.ts).
  */
 export const landingSignal = (): AbortSignal => AbortSignal.timeout(REQUEST_TIMEOUT_MS);

@@ -1,4 +1,4 @@
-/** Counts what a caller asked of Cosmos DB: requests sent, request units charged, throttled answers. */
+/** Counts a caller's requests to Cosmos DB, their request units, and the throttled answers. */
 export class Meter {
   requests = 0;
   charge = 0;

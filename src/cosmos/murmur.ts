@@ -1,5 +1,5 @@
-// MurmurHash3 (Austin Appleby, public domain algorithm) in 32-bit halves: BigInt is some fifty times slower, and the
-// engine asks for a hash per change.
+// MurmurHash3 (Austin Appleby, public domain algorithm) in 32-bit halves: BigInt is about fifty times slower, and the
+// engine needs a hash for each change.
 
 let high = 0;
 

@@ -9,7 +9,7 @@ export const splitPath = (path: string): KeyPath =>
     .slice(1)
     .map((name) => name.replace(/^"(.*)"$/, '$1'));
 
-/** The value at a path, undefined where any step is missing. */
+/** The value at a path; undefined if any step is missing. */
 export function valueAt(document: unknown, path: KeyPath): unknown {
   let value = document;
   for (const name of path) {
@@ -20,8 +20,8 @@ export function valueAt(document: unknown, path: KeyPath): unknown {
 }
 
 /**
- * The full partition key of a document, or the path (as written in the container) whose value is missing or is not a
- * string, number, boolean or null.
+ * The full partition key of a document. `missing`: the key path whose value is missing, or is not a string, number,
+ * boolean or null.
  */
 export function fullKey(
   document: unknown,

@@ -1,4 +1,4 @@
-/** A range of effective partition keys, [min, max), upper-case hex; the whole container is ['', 'FF'). */
+/** A range of effective partition keys, [min, max), in upper-case hex. The whole container is ['', 'FF'). */
 export interface FeedRange {
   readonly min: string;
   readonly max: string;

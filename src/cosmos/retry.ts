@@ -1,42 +1,43 @@
 import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { type Failure, failureOf } from './failure.ts';
+import { COSMOS_ERRORS } from './errors.ts';
 import type { Meter } from './meter.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export interface RetryOptions {
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
   readonly meter?: Meter;
-  /** True: the call changes nothing, so an ambiguous outcome is simply asked again. */
+  /** True: the call changes nothing, or may be repeated, so `withRetry` sends it again after an unknown outcome. */
   readonly reads: boolean;
-  /** Called before every attempt; throws when the caller may no longer act (a fence). */
+  /** Called before every attempt. Throws when the caller may no longer act (a fence). */
   readonly before?: () => void;
   /** Gives up after this long. Default 60 s. */
   readonly withinMs?: number;
 }
 
-/** The request may or may not have taken effect: read again and compare before doing anything else (A5). */
+/** The write may have taken effect, or not. Read again and compare before any other step (ASM-A5). */
 export class AmbiguousOutcome extends MillraceError<'ambiguous-outcome'> {
   constructor(cause: unknown) {
-    super('ambiguous-outcome', `The outcome of a write is unknown: ${messageOf(cause)}`, { cause, retryable: true });
-  }
-}
-
-/** Cosmos DB could not be reached or kept throttling for longer than the caller was willing to wait. */
-export class Unavailable extends MillraceError<'unavailable'> {
-  constructor(message: string, cause: unknown) {
-    super('unavailable', message, {
+    super('ambiguous-outcome', `The outcome of a write is unknown: ${messageOf(cause)}`, {
+      ...COSMOS_ERRORS['ambiguous-outcome'],
       cause,
-      retryable: true,
-      mend: 'Check that the account is reachable and has enough throughput (429s in its metrics).',
     });
   }
 }
 
+/** Cosmos DB was unreachable, or throttled every attempt, for longer than the caller wanted to wait. */
+export class Unavailable extends MillraceError<'unavailable'> {
+  constructor(message: string, cause: unknown) {
+    super('unavailable', message, { ...COSMOS_ERRORS.unavailable, cause });
+  }
+}
+
 /**
- * Sends a request until it is answered. The SDK retries 429 for a while and nothing else that matters (449, 408, 5xx),
- * so its retries are switched off in `connect` and all of them are here. Answers (404, 409, 412, 400 …) are thrown as
- * the SDK threw them; `failureOf` reads them.
+ * Sends a request until it gets an answer. The SDK retries 429 for a while, but not 449, 408 or 5xx. So `connect`
+ * switches its retries off, and all retries are here. Error answers (404, 409, 412, 400 …) are thrown as the SDK threw
+ * them; `failureOf` reads them.
  */
 export async function withRetry<T>(call: () => Promise<T>, options: RetryOptions): Promise<T> {
   const clock = options.clock ?? systemClock;
@@ -67,6 +68,6 @@ async function pause(failure: Failure, attempt: number, clock: Clock, signal: Ab
   try {
     await clock.sleep(failure.retryAfterMs ?? backoff, signal);
   } catch {
-    throw signal ? abortReason(signal) : new MillraceError('aborted', 'The wait was aborted');
+    throw signal ? abortReason(signal) : sharedError('aborted', 'The wait was aborted');
   }
 }

@@ -2,9 +2,9 @@ import type { Container, Database } from '@azure/cosmos';
 import { withRetry } from './retry.ts';
 
 /**
- * The `_rid` of a container or a database as the service has it now (1 RU). One that was deleted and made again has
- * another: positions, epochs and leases of the former say nothing of it.
- * @throws what the SDK throws; `failureOf` reads it as `not-found` where it isn't there
+ * The current `_rid` of a container or a database (1 RU). After it was deleted and created again it has another `_rid`,
+ * and the positions, epochs and leases of the old one don't apply to it.
+ * @throws the SDK's error; `failureOf` reads it as `not-found` if there is no such container or database
  */
 export async function ridOf(of: Container | Database, signal?: AbortSignal): Promise<string> {
   const read = (): Promise<{ readonly resource?: { readonly _rid?: string } | undefined }> => of.read();

@@ -22,15 +22,15 @@ interface Layout {
   readonly readAt: number;
 }
 
-/** A split is noticed after this at the latest; until then its halves share one bucket. */
+/** The longest time until a partition split is noticed. Until then both halves share one bucket. */
 const LAYOUT_MS = 60_000;
 
-/** What whoever works by a client may spend, by database. */
+/** The budgets of clients, by database. */
 const limited = new WeakMap<CosmosClient, (database: Database) => Spending>();
 
 /**
- * From now on whatever reads or writes documents by this client keeps to so many RU/s of each physical partition: live
- * hosts and operations of one process together. Kept with the client, so that nobody can leave it out.
+ * Limits all reads and writes of documents with this client to `ruPerSecond` for each physical partition. Live hosts and
+ * operations of one process share the limit. It belongs to the client, so that no caller can forget it.
  */
 export function limitSpending(client: CosmosClient, ruPerSecond: number, clock: Clock = systemClock): void {
   const known = new Map<string, Spending>();
@@ -41,11 +41,11 @@ export function limitSpending(client: CosmosClient, ruPerSecond: number, clock: 
   });
 }
 
-/** What may be spent in a database, undefined where its client isn't limited: in bulk, unless it is for live changes. */
+/** The budget of a database; undefined if its client has no limit. */
 export const spendingOf = (database: Database, lane: Lane = 'bulk'): Spending | undefined =>
   limited.get(database.client)?.(database).in(lane);
 
-/** Lets requests on the containers of one database wait for their part of a budget, by the partition they go to. */
+/** Makes requests to the containers of one database wait for the budget of their physical partition. */
 export class Spending {
   readonly #database: Database;
   readonly #budget: Budget;
@@ -76,14 +76,14 @@ export class Spending {
     return this.#budget.take(await this.partitionOf(container, key), this.#lane, signal);
   }
 
-  /** The same for reading a feed range, which is one physical partition, or after a merge a part of one. */
+  /** The same for reading a feed range: one physical partition, or after a merge a part of one. */
   reading(container: string): (range: FeedRange, signal?: AbortSignal) => Promise<Grant> {
     return (range, signal) => this.#budget.take(partitionName(container, range), this.#lane, signal);
   }
 
   /**
-   * Waits, calls, and settles by what `chargeOf` the answer says; a throttled answer makes the others slower. Without a
-   * key it goes to all partitions, which bear it in equal parts.
+   * Waits, sends the call, and settles the charge that `chargeOf` reads from the answer. A throttled answer lowers the
+   * rate. A call without a key goes to all partitions; each pays an equal part.
    */
   async spend<T>(
     container: string,

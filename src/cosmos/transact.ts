@@ -2,18 +2,18 @@ import type { Container, OperationInput, OperationResponse, PartitionKey } from 
 import { type FailureKind, kindOfStatus } from './failure.ts';
 import { type RetryOptions, withRetry } from './retry.ts';
 
-/** Which operation of a transaction was refused, as the others of it are answered 424; -1 where none was. */
+/** The index of the operation that failed a batch (the others get status 424); -1 if none failed. */
 export const refusedAt = (results: readonly { readonly statusCode: number }[]): number =>
   results.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);
 
-/** What refused a transaction: which of its operations (0, 1, …), read by `failureOf` as if it had been sent alone. */
+/** Cosmos DB refused a batch because of operation `at` (0, 1, …). `failureOf` reads it like the error of that operation. */
 export class Refused extends Error {
   readonly code: number;
   readonly kind: FailureKind;
   readonly at: number;
 
   constructor(container: string, code: number, at: number) {
-    super(`A batch on ${container} was answered ${code}`);
+    super(`Cosmos DB answered a batch on ${container} with ${code}`);
     this.code = code;
     this.kind = kindOfStatus(code);
     this.at = at;
@@ -21,8 +21,9 @@ export class Refused extends Error {
 }
 
 /**
- * Operations on documents of one partition key, all of them or none (A5); a throttled one has all of them sent again.
- * @throws Refused where one of them was
+ * Runs operations on documents of one partition key as one transactional batch: all of them or none (ASM-A5). If one is
+ * throttled, the whole batch is sent again.
+ * @throws Refused
  */
 export function transact(
   container: Container,

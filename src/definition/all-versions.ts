@@ -1,11 +1,11 @@
-// The all-versions-and-deletes feed begins where it is first read. Whatever reads a container from its beginning, or by
-// another feed, misses its deletions, so each such combination is refused where it is first asked for.
-import { UsageError } from '../base/errors.ts';
+// The all-versions-and-deletes feed begins when it is first read. A reader that starts at the beginning of a container,
+// or uses the other feed, misses deletions. So each such combination is refused as early as possible.
 import { error, ref } from './declaration.ts';
 import { type DerivedSpec, type Finding, type Pipeline, type SourceRules, projectionId } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
+import { definitionError } from './errors.ts';
 
-/** Containers that are read by their all-versions feed; a container has one feed, whichever of its types are read. */
+/** Containers that are read by their all-versions feed. All types of a container are read by the same feed. */
 export const allVersionsContainers = (sources: readonly SourceRules[]): Set<string> =>
   new Set(sources.filter(({ feed }) => feed === 'all-versions').map(({ container }) => container));
 
@@ -16,13 +16,13 @@ export const feedModeOf = (
 ): 'latest-version' | 'all-versions' =>
   allVersionsContainers(sources).has(container) ? 'all-versions' : 'latest-version';
 
-/** The first container of a projection that is read so. */
+/** The first container of a projection that is read by its all-versions feed. */
 export function allVersionsSource(spec: DerivedSpec, sources: readonly SourceRules[]): string | undefined {
   const containers = allVersionsContainers(sources);
   return sourcesOf(spec).find(({ container }) => containers.has(container))?.container;
 }
 
-/** What of a pipeline can't work with the feed. */
+/** Declarations of a pipeline that can't work with this feed. */
 export function allVersionsFindings({ sources, archives, projections }: Pipeline): Finding[] {
   const containers = allVersionsContainers(sources);
   return [
@@ -31,8 +31,8 @@ export function allVersionsFindings({ sources, archives, projections }: Pipeline
       .map(({ name, from }) =>
         error(
           'archive-all-versions',
-          `Archive ${name} takes ${ref(from)}, and ${from.container} is read by its all-versions feed: what a sweep removes would count as deleted, and be lost to its history`,
-          "Leave the archive out, or take feed: 'all-versions' out of source() and mark deleted documents.",
+          `Archive ${name} takes ${ref(from)}, and ${from.container} is read by its all-versions feed: documents that a sweep removes would count as deleted`,
+          "Remove the archive, or remove feed: 'all-versions' from source() and mark deleted documents.",
         ),
       ),
     ...[...Map.groupBy(projections, ({ name }) => name)].flatMap(([name, versions]) =>
@@ -48,24 +48,24 @@ function unbuildable(name: string, versions: readonly DerivedSpec[], sources: re
     {
       code: 'versions-all-versions',
       severity: 'warning',
-      message: `Projection ${name} is declared in ${versions.length} versions and reads ${container} by its all-versions feed: no other version of it can be built`,
-      mend: 'Keep one version, or give the next one a name of its own: it begins with what changes from then on.',
+      message: `Projection ${name} is declared in ${versions.length} versions and reads ${container} by its all-versions feed: another version of it can't be built`,
+      hint: 'Keep one version, or give the new one another name: it begins with the changes after its deployment.',
     },
   ];
 }
 
 /**
- * For what gives a projection the history of its sources.
+ * For operations that give a projection the history of its sources.
  * @throws UsageError `history-all-versions`
  */
 export function refuseHistory(spec: DerivedSpec, { sources }: Pick<Pipeline, 'sources'>, what: string): void {
   const container = allVersionsSource(spec, sources);
   if (container === undefined) return;
-  throw new UsageError(
+  throw definitionError(
     'history-all-versions',
-    `${projectionId(spec)} can't be ${what}: it reads ${container} by its all-versions feed, which has no beginning, and by the latest-version feed deleted documents would stay`,
+    `${projectionId(spec)} can't be ${what}: it reads ${container} by its all-versions feed, which has no beginning; the latest-version feed would leave deleted documents in the sink`,
     {
-      mend: `\`millrace projections verify ${spec.name} --repair\` puts right what differs from the documents there are.`,
+      hint: `Run \`millrace projections verify ${spec.name} --repair\`: it corrects the sink from the source documents.`,
     },
   );
 }
@@ -78,9 +78,8 @@ export function refuseTriggers({ sources }: Pick<Pipeline, 'sources'>, read: rea
   const containers = allVersionsContainers(sources);
   const container = read.find((name) => containers.has(name));
   if (container === undefined) return;
-  throw new UsageError(
+  throw definitionError(
     'trigger-all-versions',
-    `The pipeline reads ${container} by its all-versions feed, and the app's triggers read latest versions: hard deletes would be lost`,
-    { mend: "Run it by `millrace run`, or take feed: 'all-versions' out of source() and mark deleted documents." },
+    `The pipeline reads ${container} by its all-versions feed, but the app's triggers read latest versions: hard deletes would be lost`,
   );
 }

@@ -4,9 +4,9 @@ const DATE = /^(\d{4})([-/])(\d\d)\2(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d
 const MILLISECONDS_FROM = 1e11;
 
 /**
- * A document's date as milliseconds since 1970: `2001-02-01` or `2001/02/01`, either with `T` or a blank and a time to
- * the minute, second or fraction, and a zone; without a zone it is UTC. A number counts seconds, from 10^11 on
- * milliseconds. Undefined where it is none, a 30th of February included.
+ * A document's date as milliseconds since 1970. Text: `2001-02-01` or `2001/02/01`, optionally followed by `T` or a blank
+ * and a time to the minute, second or fraction, and a zone; the default zone is UTC. A number counts seconds, from 10^11
+ * on milliseconds. Undefined if the value isn't a date; a 30th of February isn't.
  */
 export function parseDate(value: unknown): number | undefined {
   if (typeof value === 'number') {

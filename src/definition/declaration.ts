@@ -1,51 +1,55 @@
 import type { CopySpec, DerivedSpec, Finding, SourceRef } from './specs.ts';
 import type { Options } from './types.ts';
 
-/** A projection as its builder leaves it: the spec, and what is wrong with it for `definePipeline` to report. */
+/** What a builder returns: the projection's spec, and the findings that `definePipeline` reports. */
 export type Declaration<S extends DerivedSpec = DerivedSpec> = S & { readonly findings: readonly Finding[] };
 
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const SPAN = /^(\d+(?:\.\d+)?) ?(ms|s|min|h|d)$/;
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A span of time such as `5 s` in milliseconds; undefined where it is none. */
+/** A span of time such as `5 s`, in milliseconds; undefined if the text isn't one. */
 export function milliseconds(span: string): number | undefined {
   const [, number, unit = ''] = SPAN.exec(span) ?? [];
   return number === undefined ? undefined : Number(number) * (UNITS[unit] ?? Number.NaN);
 }
 
-export const error = (code: string, message: string, mend: string): Finding => ({
+export const error = (code: string, message: string, hint: string): Finding => ({
   code,
   severity: 'error',
   message,
-  mend,
+  hint,
 });
 
-/** Findings of one declaration, by its name. */
+/** The findings with the name of their declaration. */
 export const about = (of: string, findings: readonly Finding[]): Finding[] =>
   findings.map((finding) => ({ ...finding, of }));
 
-/** A name becomes part of document ids, lease prefixes and blob names, hence the narrow alphabet and length. */
+/** A name becomes part of document ids, lease prefixes and blob names, so few characters are allowed, and the length is limited. */
 export function nameFindings(name: string, version: number): Finding[] {
   const findings: Finding[] = [];
   if (typeof name !== 'string' || !NAME.test(name) || name.length > 64) {
     findings.push(
       error(
         'projection-name',
-        `Projection name ${JSON.stringify(name)} isn't made of a-z, 0-9 and single dashes (64 at most)`,
-        'Give it a name such as store-days.',
+        `Projection name ${JSON.stringify(name)} isn't valid: use a-z, 0-9 and single dashes, 64 characters at most`,
+        'Write a name such as store-days.',
       ),
     );
   }
   if (!Number.isSafeInteger(version) || version < 1) {
     findings.push(
-      error('projection-version', `Projection ${name} has version ${version}`, 'Versions are whole numbers from 1 on.'),
+      error(
+        'projection-version',
+        `Projection ${name} has version ${version}, which isn't valid`,
+        'Write a whole number from 1 on.',
+      ),
     );
   }
   return findings;
 }
 
-/** The part every kind shares. */
+/** The fields that copies, aggregates and references share. */
 export function common(
   name: string,
   spec: Options & { from: SourceRef; into: SourceRef },
@@ -53,12 +57,14 @@ export function common(
   const { from, into, version = 1, onDelete = 'remove', stable = false, maxLag, badIds } = spec;
   const findings = [...nameFindings(name, version), ...deleteFindings(name, onDelete), ...lagFindings(name, maxLag)];
   if (badIds !== undefined && badIds !== 'hash' && badIds !== 'park')
-    findings.push(error('bad-ids', `Projection ${name} has badIds ${String(badIds)}`, 'Write hash or park.'));
+    findings.push(
+      error('bad-ids', `Projection ${name} has badIds ${String(badIds)}, which isn't valid`, 'Write hash or park.'),
+    );
   if (same(from, into)) {
     findings.push(
       error(
         'reads-what-it-writes',
-        `Projection ${name} reads and writes ${ref(from)}, so it would feed itself`,
+        `Projection ${name} reads and writes ${ref(from)}, so its writes would be its own changes`,
         'Write into another type.',
       ),
     );
@@ -75,7 +81,13 @@ type Common = Pick<CopySpec, 'name' | 'version' | 'from' | 'into' | 'onDelete' |
 export const deleteFindings = (name: string, onDelete: unknown, what = 'Projection'): Finding[] =>
   onDelete === 'remove' || onDelete === 'keep'
     ? []
-    : [error('on-delete', `${what} ${name} has onDelete ${String(onDelete)}`, 'Write remove or keep.')];
+    : [
+        error(
+          'on-delete',
+          `${what} ${name} has onDelete ${String(onDelete)}, which isn't valid`,
+          'Write remove or keep.',
+        ),
+      ];
 
 export const lagFindings = (name: string, maxLag: string | undefined): Finding[] =>
   maxLag === undefined || milliseconds(maxLag) !== undefined
@@ -83,8 +95,8 @@ export const lagFindings = (name: string, maxLag: string | undefined): Finding[]
     : [
         error(
           'max-lag',
-          `Projection ${name} has maxLag ${JSON.stringify(maxLag)}`,
-          'Write a number with ms, s, min, h or d: 5 s.',
+          `Projection ${name} has maxLag ${JSON.stringify(maxLag)}, which isn't a span of time`,
+          'Write a number and ms, s, min, h or d, such as 5 s.',
         ),
       ];
 

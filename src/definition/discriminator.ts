@@ -3,7 +3,7 @@ import type { Doc, SourceRef, SourceRules } from './specs.ts';
 
 type Rules = Omit<SourceRules, keyof SourceRef>;
 
-/** The rules of a type; none where no `source()` names it. */
+/** The rules of a type; empty if no `source()` names it. */
 export const typeRules = (rules: readonly SourceRules[], of: SourceRef): Rules =>
   rules.find((rule) => same(rule, of)) ?? {};
 

@@ -1,8 +1,8 @@
-// What an update of a joined document costs by the document's own figures.
+// The cost of updating the copies of a joined document, from figures in the modelling documents.
 import type { ContainerDetail, ProjectionRow, Reference } from '../model/documents.ts';
 import { type Access, type Facts, sum } from '../model/rules/facts.ts';
 
-/** A name as two people would write it: `Order lines` and `orderLine`. */
+/** One form for a name that is written in different ways: `Order lines` and `orderLine`. */
 export const words = (name: string): string =>
   name
     .toLowerCase()
@@ -12,16 +12,16 @@ export const words = (name: string): string =>
 
 export interface FanOut {
   readonly of: Reference;
-  /** Updates a second at the peak of what is joined. */
+  /** Updates of the joined type, a second at the peak. */
   readonly updates: number;
-  /** Largest number of copies of one of them; undefined: not stated. */
+  /** Largest number of copies that hold one joined document; undefined: not stated. */
   readonly copies: number | undefined;
   /** RU to refresh one copy. */
   readonly ru: number;
   readonly rows: readonly Access[];
 }
 
-/** What an update of each joined type makes a projection write. */
+/** For each joined type of a projection: the updates of its documents, and the copies that each update writes. */
 export function fanOuts(facts: Facts, row: ProjectionRow, sink: ContainerDetail): FanOut[] {
   return row.joins.flatMap((of): FanOut[] => {
     const joined = facts.detail(of.container);

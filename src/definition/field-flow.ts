@@ -1,4 +1,4 @@
-// Which fields a declaration reads and writes, and whether what it writes comes back to it.
+// Which fields a declaration reads and writes, and whether its own writes come back to it as changes.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
@@ -10,7 +10,7 @@ import { attempt, watched } from './watched.ts';
 /** `*`: any; `lines.name`: in the elements of a list. */
 type Fields = ReadonlySet<string>;
 
-/** From a type that is read into one that is written. */
+/** One type that a projection reads, and the type that it writes. */
 interface Flow {
   readonly name: string;
   readonly from: SourceRef;
@@ -21,13 +21,13 @@ interface Flow {
 
 const ALL: Fields = new Set(['*']);
 
-/** The fields an embed writes, as they are told in `Fields`. */
+/** The fields that an embed writes, in the notation of `Fields`. */
 export const writtenBy = ({ set, each }: EmbedSpec): string[] =>
   Object.keys(set).map((field) => (each ? `${each.field}.${field}` : field));
 
 /**
- * The fields that an embed's functions read of the parent, and of the child or element, found by running them on the
- * model's examples. What no example leads to isn't found: it is a help, no proof.
+ * The fields that an embed's functions read of the parent, and of the child or element. They are found by running the
+ * functions on the model's examples: a field that is read only for other documents stays unknown.
  */
 export function readBy(spec: EmbedSpec, model: Model, rules: readonly SourceRules[]): { parent: Fields; item: Fields } {
   const ofParent = new Set(Object.keys({ ...spec.on, ...spec.each?.on }));
@@ -98,7 +98,7 @@ function flowsOf({ projections, embeds, sources }: Pipeline, model: Model): Flow
   return [...whole, ...parts];
 }
 
-/** What a projection that writes whole documents reads, by the types it reads; a type without examples is left out. */
+/** The fields that a projection of whole documents reads, by type; a type without examples is left out. */
 function readByWhole(spec: ProjectionSpec, model: Model, rules: readonly SourceRules[]): Map<string, Fields> {
   const reads = new Map<string, Set<string>>();
   const watch = (of: SourceRef): Doc[] => {
@@ -139,7 +139,7 @@ function* examples(model: Model, of: SourceRef, rules: readonly SourceRules[]): 
     try {
       yield upcast ? upcast(example) : { ...example };
     } catch {
-      // An example that upcast can't take says nothing of what is read.
+      // If upcast throws on an example, the example doesn't show which fields are read.
     }
   }
 }

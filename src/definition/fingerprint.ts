@@ -1,4 +1,5 @@
-// What of a declaration must not change while its version stays: where its documents lie, and what is kept to add to.
+// The parts of a declaration that must not change while its version stays the same: where its documents lie, and the
+// state that later changes are added to.
 import { canonical, digest, isObject } from '../base/json.ts';
 import { type Model, examplesOf, keyPathsOf, valueAt } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
@@ -6,19 +7,19 @@ import type { Doc, EmbedSpec, MeasureSpec, ProjectionSpec, SourceRules } from '.
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
 
 export interface Fingerprint {
-  /** What is declared as data, by name. */
+  /** The parts that are declared as data, by name. */
   readonly parts: Readonly<Record<string, unknown>>;
   /**
-   * Where the documents of the model's examples lie, by a digest of the example: functions are told by what they return,
-   * so that formatting and building them changes nothing.
+   * Where the documents of the model's examples lie, by a digest of the example. Functions are compared by what they
+   * return, so formatting or compiling them changes nothing.
    */
   readonly places: Readonly<Record<string, string>>;
 }
 
-/** Examples that are looked at; more of them tell little more. */
+/** The first examples are enough: more of them rarely show a difference. */
 const MOST_EXAMPLES = 50;
 
-/** Readiness asks for what the engine asks again: declarations are run over all examples once. */
+/** The readiness check and the engine ask for the same fingerprint: each declaration is run on the examples once. */
 const computed = new WeakMap<object, { readonly of: readonly unknown[]; readonly fingerprint: Fingerprint }>();
 
 export function fingerprintOf(
@@ -37,20 +38,22 @@ function compute(spec: ProjectionSpec | EmbedSpec, model: Model, rules: readonly
   return { parts: partsOf(spec, model), places: spec.kind === 'embed' ? {} : placesOf(spec, model, rules) };
 }
 
-/** What was one thing and is another now, in words; none: the same version may go on. */
+/** The differences as text. If there are none, the same version may continue. */
 export function incompatibilities(before: Fingerprint, now: Fingerprint): string[] {
   const parts = differences(before.parts, now.parts, '');
   const moved = Object.entries(now.places).find(([example, place]) => (before.places[example] ?? place) !== place);
-  return moved ? [...parts, `an example's document was at ${before.places[moved[0]] ?? ''}, is at ${moved[1]}`] : parts;
+  return moved
+    ? [...parts, `the document of an example was at ${before.places[moved[0]] ?? ''} and is now at ${moved[1]}`]
+    : parts;
 }
 
-/** Down to the members that differ: of twenty measures the one that is new. */
+/** Descends to the members that differ: of twenty measures it names the new one only. */
 function differences(before: Doc, now: Doc, path: string): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(now)])];
   return names.flatMap((name) => {
     const [was, is] = [before[name], now[name]];
     if (isObject(was) && isObject(is)) return differences(was, is, `${path}${name}.`);
-    return canonical(was) === canonical(is) ? [] : [`${path}${name} was ${say(was)}, is ${say(is)}`];
+    return canonical(was) === canonical(is) ? [] : [`${path}${name} was ${say(was)} and is now ${say(is)}`];
   });
 }
 
@@ -68,7 +71,7 @@ function partsOf(spec: ProjectionSpec | EmbedSpec, model: Model): Record<string,
   return { ...common, stable: spec.stable, measures: mapValues(spec.measures, measureForm) };
 }
 
-/** Contributions hold what each measure took, so another measure would add to what isn't there. */
+/** A contribution stores the values of each measure, so stored contributions lack the values of a new measure. */
 const measureForm = (measure: MeasureSpec): unknown => [
   measure.kind,
   ...(measure.kind === 'top' ? [measure.n] : []),
@@ -90,7 +93,7 @@ function placesOf(spec: ProjectionSpec, model: Model, rules: readonly SourceRule
           rows.map((row) => [...keyPaths.map((path) => valueAt(row, path) ?? null), row['id']]),
         );
     } catch {
-      // What an example makes the functions throw says nothing of where documents lie.
+      // If a function throws on an example, the example doesn't show where its document lies.
     }
   }
   return places;

@@ -1,9 +1,9 @@
 import type { EmbedSpec, ProjectionSpec } from './specs.ts';
 
 /**
- * Paths of a sink container that Millrace's own queries filter or order by, as index paths. `ORDER BY` on a path without
- * an index is an error in Cosmos DB, and a filter on one is a scan; so `model apply` includes them where the document's
- * own policy leaves them out.
+ * Index paths of the sink containers that Millrace's own queries filter or order by. In Cosmos DB `ORDER BY` on a path
+ * without an index is an error, and a filter on such a path is a scan. So `model apply` includes these paths even if the
+ * document's indexing policy leaves them out.
  */
 export function indexNeeds(projections: readonly (ProjectionSpec | EmbedSpec)[]): Map<string, Set<string>> {
   const needs = new Map<string, Set<string>>();
@@ -33,7 +33,7 @@ function pathsOf(projection: ProjectionSpec | EmbedSpec): string[] {
     ]);
     return joins.length > 0 ? ['/_mr/by/?', ...joins] : [];
   }
-  // The next best contribution once the extreme one is taken back.
+  // When the contribution with the extreme value is removed, a query finds the next one.
   const asked = Object.entries(projection.measures).flatMap(([field, { kind }]) => {
     if (kind === 'top') return [`/values/m/${quoted(field)}/best/?`];
     return kind === 'min' || kind === 'max' ? [`/values/m/${quoted(field)}/?`] : [];

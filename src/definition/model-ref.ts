@@ -5,8 +5,8 @@ import { MODEL_FILE, type ModelOf } from './types.ts';
 
 /**
  * Names of the model document's containers and types: `model<Shop>('./cosmosdb_data_model.md').Orders.order`.
- * Nothing is read here and nothing throws; `checkPipeline` compares the names with the document.
- * A relative path is taken from the pipeline's folder.
+ * This reads no file and never throws; `checkPipeline` compares the names with the document.
+ * A relative path starts at the pipeline's folder.
  */
 export function model<S>(file: string | URL): ModelOf<S>;
 export function model(file: string | URL): object {

@@ -8,16 +8,16 @@ export interface SourceOptions<S extends object> {
   readonly of: Type<S>;
   /** True for a document that carries its delete marker: the latest-version feed shows no other deletes. */
   readonly deleted?: (doc: S) => boolean;
-  /** Any older shape of the document to the present one; runs before everything else. */
+  /** Converts an older shape of the document to the present one; it runs before every other function. */
   readonly upcast?: (old: unknown) => S;
   /**
-   * How a stored document of the type is told from the others of its container: the field that holds the type's name, or
-   * a predicate (`() => true` where the container has no other type). Default: the field `type`.
+   * How to recognise a stored document of the type: the field that holds the type's name, or a predicate (`() => true` if
+   * the container has no other type). Default: the field `type`.
    */
   readonly discriminator?: string | ((stored: Doc) => boolean);
   /**
-   * `all-versions`: the container's all-versions-and-deletes feed is read, which shows hard deletes and expiry. It needs
-   * continuous backup, and begins where it is first read, never at the beginning. Default `latest`.
+   * `all-versions`: Millrace reads the container's all-versions-and-deletes feed, which shows hard deletes and expiry. It
+   * needs continuous backup. It begins when it is first read, never at the container's beginning. Default `latest`.
    */
   readonly feed?: 'latest' | 'all-versions';
 }
@@ -30,8 +30,8 @@ export function source({ of, ...rules }: Omit<SourceRules, keyof SourceRef> & { 
 
 export interface PipelineOptions {
   /**
-   * Part of the names of its leases: two pipelines that read one container need two names, or each would get half of the
-   * changes. Another name means new leases, which begin at the beginning. Default `millrace`.
+   * Part of the names of its leases. Two pipelines that read one container need two names: with one name each would get
+   * only some of the changes. Another name means new leases, which read every feed from its beginning. Default `millrace`.
    */
   readonly name?: string;
   readonly model: ModelFile;
@@ -39,13 +39,13 @@ export interface PipelineOptions {
   readonly tenant?: string;
   readonly sources?: readonly SourceRules[];
   readonly projections: readonly (DerivedSpec | Declaration)[];
-  /** What comes in from event hubs. */
+  /** Declarations that turn events of event hubs into documents. */
   readonly ingest?: readonly (IngestSpec | IngestDeclaration)[];
 }
 
 const NAME = /^[a-z0-9-]{1,50}$/;
 
-/** Never throws: what is wrong is in `findings`. */
+/** Never throws: problems are in `findings`. */
 export function definePipeline(options: PipelineOptions): Pipeline {
   const { name = 'millrace', tenant, sources = [], projections, ingest = [] } = options;
   const findings: Finding[] = [...projections.flatMap(own), ...ingest.flatMap(own)];
@@ -54,16 +54,18 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     findings.push(...about(spec.name, [error('projection-twice', message, 'Rename one, or raise its version.')]));
   }
   for (const of of repeated(sources, ref)) {
-    findings.push(error('source-twice', `Two source() rules are given for ${ref(of)}`, 'Join them into one.'));
+    findings.push(error('source-twice', `Two source() rules name ${ref(of)}`, 'Combine them into one.'));
   }
   findings.push(...unreadSources(sources, projections));
   for (const of of mixedFeeds(sources)) {
-    const mend = 'Give all source() rules of the container the same feed.';
-    findings.push(error('source-feeds', `Container ${of} is to be read by both feeds`, mend));
+    const hint = 'Give all source() rules of the container the same feed.';
+    findings.push(error('source-feeds', `The source() rules of container ${of} name both feeds`, hint));
   }
   findings.push(...unlocated(sources, projections));
   if (!NAME.test(name)) {
-    findings.push(error('pipeline-name', `The pipeline's name ${JSON.stringify(name)} is none`, 'Use a-z, 0-9 and -.'));
+    findings.push(
+      error('pipeline-name', `The pipeline's name ${JSON.stringify(name)} isn't valid`, 'Use a-z, 0-9 and -.'),
+    );
   }
   return {
     name,
@@ -86,7 +88,7 @@ export function definePipeline(options: PipelineOptions): Pipeline {
   };
 }
 
-/** What the builder found; a spec that was made by hand has nothing to say. */
+/** The findings of the builder; a spec that was written by hand has none. */
 const own = (declared: DerivedSpec | IngestSpec | Declaration | IngestDeclaration): readonly Finding[] =>
   'findings' in declared ? about(declared.name, (declared as Declaration).findings) : [];
 
@@ -97,13 +99,13 @@ const byTenant = (archive: ArchiveSpec, tenant: string | undefined): ArchiveSpec
 const repeated = <T>(items: readonly T[], name: (item: T) => string): T[] =>
   [...Map.groupBy(items, name).values()].flatMap(([first, ...others]) => (first && others.length > 0 ? [first] : []));
 
-/** A container has one feed at a time, whichever of its types are read. */
+/** All types of a container are read by the same feed. */
 const mixedFeeds = (sources: readonly SourceRules[]): string[] =>
   [...Map.groupBy(sources, ({ container }) => container)]
     .filter(([, rules]) => new Set(rules.map(({ feed = 'latest' }) => feed)).size > 1)
     .map(([container]) => container);
 
-/** A hard deletion comes without the document, and so without what a place that nobody remembers is worked out from. */
+/** The feed shows a hard delete without the document. Without a locator, its place in the sink can't be computed. */
 const unlocated = (sources: readonly SourceRules[], projections: readonly DerivedSpec[]): Finding[] =>
   projections
     .filter((spec) => (spec.kind === 'copy' || spec.kind === 'aggregate') && spec.stable && spec.onDelete === 'remove')
@@ -115,8 +117,8 @@ const unlocated = (sources: readonly SourceRules[], projections: readonly Derive
     .map((spec) =>
       error(
         'stable-all-versions',
-        `Projection ${spec.name} is stable, but the all-versions feed shows deletions without the document that would tell what to remove`,
-        "Leave stable out, so that a locator remembers the place, or declare onDelete: 'keep'.",
+        `Projection ${spec.name} is stable, but the all-versions feed shows deletes without the document, so the copy or contribution to remove is unknown`,
+        "Remove stable, so that a locator stores the place. Or declare onDelete: 'keep'.",
       ),
     );
 
@@ -127,12 +129,12 @@ function unreadSources(sources: readonly SourceRules[], projections: readonly De
     .map((of) => ({
       code: 'source-unread',
       severity: 'warning',
-      message: `source() rules are given for ${ref(of)}, which no projection reads`,
-      mend: 'Remove them, or declare the projection.',
+      message: `A source() rule names ${ref(of)}, which no projection reads`,
+      hint: 'Remove the rule, or declare the projection.',
     }));
 }
 
-/** Everything of a pipeline that reads a change feed. */
+/** All declarations of a pipeline that read a change feed. */
 export const feedReaders = ({ projections, embeds, effects, archives, publishes }: Pipeline): DerivedSpec[] => [
   ...projections,
   ...embeds,
@@ -141,7 +143,7 @@ export const feedReaders = ({ projections, embeds, effects, archives, publishes 
   ...publishes,
 ];
 
-/** Every type whose feed a projection needs: its own source, and what it joins, lists its tenants by or embeds into. */
+/** Every type whose feed a projection needs: its source, and the types that it joins, lists tenants by or embeds into. */
 export function sourcesOf(projection: DerivedSpec): SourceRef[] {
   if (projection.kind === 'custom') return [...projection.sources];
   const { from } = projection;

@@ -1,8 +1,8 @@
 import { digest } from '../base/json.ts';
-import { MillraceError } from '../base/errors.ts';
 import type { Doc } from './specs.ts';
+import { definitionError } from './errors.ts';
 
-/** Bytes; far under the 1,023 that Cosmos DB allows, since contributions put it into their own ids. */
+/** Bytes. Far below the 1,023 that Cosmos DB allows, because the ids of contributions contain it. */
 const LONGEST = 255;
 
 /**
@@ -14,7 +14,7 @@ const LONGEST = 255;
  * Cosmos DB forbids in ids, can't occur. A number is `~n…`, true and false `~t` and `~f`, null `~z`, so none equals a
  * string. Over 255 bytes: `<type>|~~<digest>`, and `~~<digest>` if the type itself is that long.
  *
- * Throws `group-value` for a value that can't tell groups apart: undefined, NaN, an infinite number, an object.
+ * Throws `group-value` for a value that doesn't identify a group: undefined, NaN, an infinite number, an object.
  */
 export function aggregateId(type: string, group: Doc): string {
   const fields = Object.keys(group).toSorted();
@@ -30,18 +30,15 @@ function component(field: string, value: unknown): string {
   if (typeof value === 'number' && Number.isFinite(value)) return `~n${escape(String(value))}`;
   if (typeof value === 'boolean') return value ? '~t' : '~f';
   if (value === null) return '~z';
-  throw new MillraceError(
+  throw definitionError(
     'group-value',
     `groupBy returned ${typeof value === 'number' ? value : typeof value} in the field ${field}`,
-    {
-      mend: 'Return a string, finite number, boolean or null in every field of the group.',
-    },
   );
 }
 
 /**
- * How a source document is told in a sink outside of Cosmos DB: its key's values and its id, escaped as above and parted
- * by `|`, the id left out where it is the key's last value; over 255 bytes `~~<digest>`.
+ * The id of a source document in a sink outside of Cosmos DB: its key's values and its id, escaped as above and separated
+ * by `|`. The id is left out if it is the key's last value. Over 255 bytes: `~~<digest>`.
  */
 export function entryId(key: readonly unknown[], id: string): string {
   const parts = [...key, ...(key.at(-1) === id ? [] : [id])].map((value, level) => component(String(level), value));
@@ -62,15 +59,14 @@ const FORBIDDEN = /[/\\#?]/;
 const MOST_BYTES = 1_023;
 
 /**
- * The id a copy is stored under: what `map` returned, or its digest where Cosmos DB wouldn't take that.
- * @throws MillraceError `sink-id-unfit` where such ids are to be parked
+ * The id of a stored copy: the one that `map` returned, or its digest if Cosmos DB doesn't accept that.
+ * @throws MillraceError `sink-id-unfit` if `bad` is `park`
  */
 export function sinkDocumentId(id: string, bad: 'hash' | 'park' = 'hash'): string {
   const bytes = Buffer.byteLength(id);
   if (!FORBIDDEN.test(id) && bytes <= MOST_BYTES) return id;
   if (bad === 'hash') return `~~${digest(id)}`;
-  const why = bytes > MOST_BYTES ? `has ${bytes} bytes, ${MOST_BYTES} at most` : 'has one of / \\ # ?';
-  throw new MillraceError('sink-id-unfit', `The id ${JSON.stringify(id.slice(0, 60))} ${why}`, {
-    mend: "Return another id from map, or declare badIds: 'hash'.",
-  });
+  const why =
+    bytes > MOST_BYTES ? `has ${bytes} bytes; Cosmos DB takes ${MOST_BYTES} at most` : 'contains one of / \\ # ?';
+  throw definitionError('sink-id-unfit', `The id ${JSON.stringify(id.slice(0, 60))} ${why}`);
 }

@@ -1,5 +1,5 @@
-// What a declaration becomes once the typed builders have taken it: the plain form that plan, engine and oracle read.
-// Documents are untyped here; the builders are where types are held.
+// The plain form of declarations, which the typed builders return and which plan, engine and oracle read. Documents are
+// untyped here; the builders check the types.
 
 export type Doc = Record<string, unknown>;
 
@@ -14,7 +14,7 @@ export interface Join {
   readonly of: SourceRef;
   /** Joined document's field → field of the document being copied. */
   readonly on: Readonly<Record<string, string>>;
-  /** `null`: copy at once with null and refresh later; `wait`: copy only once the joined document exists. */
+  /** `null`: copy immediately with null and refresh later; `wait`: copy only when the joined document exists. */
   readonly missing: 'wait' | 'null';
 }
 
@@ -24,12 +24,12 @@ interface Common {
   readonly from: SourceRef;
   readonly into: SourceRef;
   readonly onDelete: 'remove' | 'keep';
-  /** Declared: sink key and group never change during a document's life, so no locator is kept. */
+  /** The user declares that sink key and group never change during a document's life, so no locator is kept. */
   readonly stable: boolean;
   readonly maxLag?: string;
-  /** What becomes of an id that Cosmos DB wouldn't take. Absent: it is hashed. */
+  /** What happens to an id that Cosmos DB doesn't accept. Absent: it is hashed. */
   readonly badIds?: 'hash' | 'park';
-  /** Whose type its documents have; absent: its sink's. A replay into another container makes what the live sink has. */
+  /** The type that its documents get; absent: the sink's. A replay into another container uses the live sink's type. */
   readonly typedAs?: SourceRef;
 }
 
@@ -56,7 +56,7 @@ export interface TopSpec {
   keep(row: unknown): Doc;
 }
 
-/** Rows counted by bucket: below bounds[0], from bounds[0] below bounds[1], …, from the last on. */
+/** Rows counted by bucket: below `bounds[0]`, from `bounds[0]` up to `bounds[1]`, …, from the last bound on. */
 export interface HistogramSpec {
   readonly kind: 'histogram';
   readonly bounds: readonly number[];
@@ -85,10 +85,10 @@ export interface ReferenceSpec extends Common {
   map(doc: Doc): Doc;
 }
 
-/** What has a sink of documents that can be worked out anew. */
+/** Declarations with a sink of documents that can be recomputed. */
 export type ProjectionSpec = CopySpec | AggregateSpec | ReferenceSpec;
 
-/** Fields of a document that somebody else writes, kept as a parent document says. */
+/** Fields that Millrace copies from a parent document into documents that the application writes. */
 export interface EmbedSpec {
   readonly kind: 'embed';
   readonly name: string;
@@ -108,13 +108,13 @@ export interface EmbedSpec {
   readonly set: Readonly<Record<string, (parent: Doc, item: Doc) => unknown>>;
 }
 
-/** What a reaction is told beside the document. */
+/** What a reaction gets in addition to the document. */
 export interface Effect {
-  /** The same for every attempt at one change, wherever it is made: for the receiver to know it again by. */
+  /** The same for every attempt at one change, on any host: the receiver recognises a repeated call by it. */
   readonly key: string;
   /** From 1 on, within one delivery. */
   readonly attempt: number;
-  /** Aborted when the attempt has lasted too long or this host may no longer act. */
+  /** Aborted when the attempt takes too long, or when this host has lost its lease. */
   readonly signal: AbortSignal;
 }
 
@@ -126,7 +126,7 @@ interface EffectCommon {
   readonly maxLag?: string;
 }
 
-/** Code of the user's that a change sets off. */
+/** User code that runs when a document changes. */
 export interface ReactSpec extends EffectCommon {
   readonly kind: 'react';
   /** Changes of one document, or of one partition key, are run one after another. */
@@ -136,7 +136,7 @@ export interface ReactSpec extends EffectCommon {
   readonly timeoutMs: number;
   /** Whether it runs for documents that came back from the archive. */
   readonly restored: boolean;
-  /** Whether it runs where nothing changed but what embeds of the pipeline write. */
+  /** Whether it runs if only fields changed that embeds of the pipeline write. */
   readonly echoes: boolean;
   when?(doc: Doc): boolean;
   run(doc: Doc, effect: Effect): Promise<void>;
@@ -148,22 +148,22 @@ export interface Entry<R = unknown> {
   readonly id: string;
   /** Sorts as text: of two entries with one id the greater is the newer. Same length for all. */
   readonly version: string;
-  /** null: there is to be none. */
+  /** null: remove the row. */
   readonly row: R | null;
 }
 
 /**
- * A place outside of Cosmos DB that holds one row an id: a search index, a cache. Rows come again, late, and in any
- * order (another host may still be writing), so it must keep the newest `version` of each id, that of a removed row at
- * least an hour; a write that is older than what it holds is to be ignored without an error.
+ * A store outside of Cosmos DB with one row for each id, such as a search index or a cache. Rows come repeatedly, late and
+ * in any order (another host may still be writing). So it must keep the newest `version` of each id (of a removed row for
+ * at least an hour), and must ignore an older write without an error.
  */
 export interface Sink<R = unknown> {
   /**
-   * Resolves when all entries are durable or superseded. Throws `SinkRefusal` for entries it will never take; anything
-   * else it throws means that it can't be reached: the page is read again.
+   * Resolves when all entries are durable or superseded. Throws `SinkRefusal` for entries that it will never accept. Any
+   * other error means that the sink can't be reached: Millrace reads the page again.
    */
   write(entries: readonly Entry<R>[], signal: AbortSignal): Promise<void>;
-  /** What it holds, for `projections verify`; without it that kind isn't verified. */
+  /** All stored rows, for `projections verify`; without it Millrace can't verify this sink. */
   rows?(signal: AbortSignal): AsyncIterable<{ readonly id: string; readonly row: R }>;
 }
 
@@ -175,16 +175,16 @@ export interface SendSpec extends EffectCommon {
   map(doc: Doc): unknown;
 }
 
-/** A runner of the user's own; its types are held where it is declared (`custom`). */
+/** A runner that the user wrote; `custom` checks its types where it is declared. */
 export interface CustomSpec {
   readonly kind: 'custom';
   readonly name: string;
   readonly version: number;
   readonly sources: readonly SourceRef[];
-  apply(changes: readonly unknown[], session: unknown): Promise<void>;
+  apply(changes: readonly unknown[], access: unknown): Promise<void>;
 }
 
-/** What works outside of the account, and is left alone while projections are rebuilt. */
+/** Declarations with effects outside of the account; a rebuild of projections doesn't run them. */
 export type EffectSpec = ReactSpec | SendSpec | CustomSpec;
 
 /** Milliseconds; `text` as declared. `always`: `where` alone decides. */
@@ -192,22 +192,22 @@ export type ArchiveRule =
   | { readonly kind: 'after' | 'before'; readonly ms: number; readonly text: string }
   | { readonly kind: 'always' };
 
-/** Documents that leave their container for blobs. No projection in the narrow sense: it has no sink to be recomputed. */
+/** Documents that move from their container to blobs. It has no sink that could be recomputed. */
 export interface ArchiveSpec {
   readonly kind: 'archive';
   readonly name: string;
   readonly version: number;
   readonly from: SourceRef;
-  /** Field of the document that the rule and the period are read from. */
+  /** Field of the document that holds the date for the rule and the period. */
   readonly dateField: string;
   /** `after`: older than that many milliseconds; `before`: earlier than that time. */
   readonly rule: ArchiveRule;
   where?(doc: Doc): boolean;
-  /** Field whose value parts the blobs by tenant. */
+  /** Field with the tenant: each tenant has separate blobs. */
   readonly tenantField?: string;
 }
 
-/** Changes as events of an event hub: nothing that could be recomputed, as a hub can't be asked what it holds of a key. */
+/** Changes as events of an event hub. They can't be recomputed: a hub can't be asked for its events of one key. */
 export interface PublishSpec {
   readonly kind: 'publish';
   readonly name: string;
@@ -217,7 +217,7 @@ export interface PublishSpec {
   readonly to: string;
   readonly format: 'cloudevents' | 'raw';
   readonly order: 'partitionKey' | 'document';
-  /** The data is what was before and after. */
+  /** The data is `{ before, after }`. */
   readonly images: boolean;
   readonly type?: string;
   readonly schemaVersion?: string;
@@ -233,8 +233,8 @@ export interface IngestEvent {
   /** Parsed JSON, or the bytes where the ingest's format is `raw`. */
   readonly body: unknown;
   /**
-   * Application properties. Their names begin with a small letter whatever the producer wrote (`deviceId` for `DeviceId`):
-   * under Functions they come no other way, and an event is to mean the same wherever it is taken.
+   * Application properties. Their names always begin with a small letter (`deviceId` if the producer wrote `DeviceId`):
+   * Functions delivers them so, and an event must mean the same on every kind of host.
    */
   readonly properties: Readonly<Record<string, unknown>>;
   readonly partitionKey?: string;
@@ -254,14 +254,14 @@ export interface IngestSpec {
   readonly consumerGroup: string;
   readonly format: 'json' | 'raw';
   readonly into: SourceRef;
-  /** The document without its discriminator; null: the event becomes none. */
+  /** The document without its discriminator; null: the event becomes no document. */
   map(event: IngestEvent): Doc | null;
 }
 
 export interface SourceRules extends SourceRef {
   deleted?(doc: Doc): boolean;
   upcast?(old: unknown): Doc;
-  /** Field that holds the type's name, or what tells a stored document of the type. Absent: the field `type`. */
+  /** Field that holds the type's name, or a predicate for stored documents. Absent: the field `type`. */
   readonly discriminator?: string | ((stored: Doc) => boolean);
   /** Which feed of the container is read. Absent: the latest versions. */
   readonly feed?: 'latest' | 'all-versions';
@@ -269,15 +269,15 @@ export interface SourceRules extends SourceRef {
 
 export interface Finding {
   readonly code: string;
-  /** Name of the declaration that it is about. */
+  /** Name of the declaration that has the problem. */
   readonly of?: string;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 export interface Pipeline {
-  /** Tells its leases from those of other pipelines on the same containers. */
+  /** Part of its lease names: it separates its leases from those of other pipelines on the same containers. */
   readonly name: string;
   /** The data-model document's path or URL, as given to `model()`. */
   readonly modelFile: string | URL;
@@ -293,5 +293,5 @@ export interface Pipeline {
   readonly findings: readonly Finding[];
 }
 
-/** `name@version`: how a projection is told everywhere. */
+/** `name@version`: the id of a projection, in every output and every stored document. */
 export const projectionId = (p: { name: string; version: number }): `${string}@${number}` => `${p.name}@${p.version}`;

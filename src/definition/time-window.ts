@@ -1,21 +1,19 @@
-import { MillraceError } from '../base/errors.ts';
 import { parseDate } from './date.ts';
+import { definitionError } from './errors.ts';
 
 export type WindowUnit = 'hour' | 'day' | 'week' | 'month' | 'year';
 
 /**
  * The calendar window that a moment falls into, as text that sorts by time: `2026-11-21T14+01:00`, `2026-11-21`,
- * `2026-W47` (ISO 8601), `2026-11`, `2026`. Hours carry their offset, since the hour in which a clock goes back comes
- * twice (those two sort the other way round).
+ * `2026-W47` (ISO 8601), `2026-11`, `2026`. An hour carries its offset, because the hour in which a clock goes back
+ * occurs twice (these two sort in reverse order).
  * `at`: a date as `parseDate` takes it (ISO 8601, seconds or milliseconds since 1970); `timeZone`: an IANA name.
- * @throws MillraceError `window-date`, `window-zone`: the change is parked as a dead letter
+ * @throws MillraceError `window-date`, `window-zone`: Millrace parks the change
  */
 export function timeWindow(at: string | number, unit: WindowUnit, timeZone = 'UTC'): string {
   const ms = parseDate(at);
   if (ms === undefined) {
-    throw new MillraceError('window-date', `${JSON.stringify(at)} is no date to make a ${unit} of`, {
-      mend: 'Give it ISO 8601 text or a number of seconds or milliseconds, or leave the document out with where.',
-    });
+    throw definitionError('window-date', `${JSON.stringify(at)} isn't a date, so it has no ${unit}`);
   }
   const local = localTime(ms, timeZone);
   if (unit === 'year') return local.year;
@@ -65,14 +63,13 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
     formats.set(timeZone, format);
     return format;
   } catch (cause) {
-    const mend = 'Use a name of the IANA time zone database, such as Europe/Berlin.';
-    throw new MillraceError('window-zone', `There is no time zone ${JSON.stringify(timeZone)}`, { cause, mend });
+    throw definitionError('window-zone', `There is no time zone ${JSON.stringify(timeZone)}`, { cause });
   }
 }
 
 const DAY_MS = 86_400_000;
 
-/** The week of the year's Thursday: weeks begin on Monday, and the first is the one with the year's first Thursday. */
+/** Weeks begin on Monday; a week belongs to the year of its Thursday, so week 1 has the year's first Thursday. */
 function isoWeek(year: number, month: number, day: number): string {
   const date = new Date(Date.UTC(year, month - 1, day));
   const thursday = new Date(date.getTime() + (4 - (date.getUTCDay() || 7)) * DAY_MS);

@@ -1,4 +1,4 @@
-// The types by which a declaration is held to the model document. Nothing here exists at run time.
+// The types that check a declaration against the model document. Only `MODEL_FILE` exists at run time.
 import type { Pipeline } from './specs.ts';
 
 declare const DOCUMENT: unique symbol;
@@ -10,7 +10,7 @@ export interface Type<D extends object> {
   readonly [DOCUMENT]?: (doc: D) => D;
 }
 
-/** Where the model document is, kept under a symbol so that it can't meet a container's name. */
+/** Path of the model document. It is a symbol, so that it can't equal a container's name. */
 export const MODEL_FILE = Symbol.for('millrace.model.file');
 
 export interface ModelFile {
@@ -23,14 +23,15 @@ export type ModelOf<S> = ModelFile & {
 };
 
 /**
- * Equality join: joined document's field → field of the document being copied. Data, so that both directions can be read.
+ * Equality join: joined document's field → field of the document being copied. It is data, so Millrace can follow it in
+ * both directions.
  * A field that is null or absent names no document, so it may be nullable or optional.
  */
 export type On<P, C> = {
   readonly [K in keyof P]?: { [F in keyof C]-?: Names<C[F], P[K]> extends true ? F : never }[keyof C];
 };
 
-/** Whether what is there of a field can be a value of another; a field that is never there can't. */
+/** Whether a present value of `Field` can be a `Value`; a field that is never present can't. */
 type Names<Field, Value> = [NonNullable<Field>] extends [never]
   ? false
   : NonNullable<Field> extends NonNullable<Value>
@@ -44,7 +45,7 @@ export interface JoinOf<P extends object, C> {
   readonly missing?: 'wait' | 'null';
 }
 
-/** What a projection writes: the document without its discriminator, which Millrace stamps. */
+/** What a projection writes: the document without its discriminator, which Millrace adds. */
 export type Row<T> = Omit<T, 'type'>;
 
 export interface Options {
@@ -53,18 +54,18 @@ export interface Options {
   /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
   readonly maxLag?: string;
   /**
-   * What a source document's delete marker does. `remove` (default): its copy or contribution goes. `keep`: the marker
-   * is ignored, so the copy or contribution stays as the marked document would have it.
+   * What a source document's delete marker does. `remove` (default): Millrace removes the copy or contribution. `keep`:
+   * Millrace ignores the marker, and derives from the marked document as from any other.
    */
   readonly onDelete?: 'remove' | 'keep';
   /**
-   * Declares that the sink's key (copy) or the groups (aggregate) of a document never change in its life. No locator
-   * is kept then, which saves a write a change; if the declaration is false, stale copies or contributions stay behind.
+   * Declares that the sink's key (copy) or the groups (aggregate) of a document never change in its life. Then Millrace
+   * keeps no locator, which saves a write a change. If the declaration is false, stale copies or contributions remain.
    */
   readonly stable?: boolean;
   /**
-   * What becomes of a sink document whose id Cosmos DB wouldn't take: over 1,023 bytes, or with one of `/ \\ # ?`. `hash`
-   * (default): it is stored under the id's digest. `park`: the change becomes a dead letter.
+   * What happens to a sink document whose id Cosmos DB doesn't accept: over 1,023 bytes, or with one of `/ \\ # ?`. `hash`
+   * (default): Millrace stores it under the id's digest. `park`: Millrace parks the change.
    */
   readonly badIds?: 'hash' | 'park';
 }

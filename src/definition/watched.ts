@@ -1,7 +1,7 @@
-// Which fields of a document a declaration's function reads, seen by running it.
+// Finds the fields of a document that a declaration's function reads, by running the function.
 import type { Doc } from './specs.ts';
 
-/** The document, which notes the top-level fields that are read of it; `*`: all of them were asked for. */
+/** The document; it records in `read` which top-level fields are read (`*`: all of them). */
 export const watched = (doc: Doc, read: Set<string>): Doc =>
   new Proxy(doc, {
     get(target, field) {
@@ -14,7 +14,7 @@ export const watched = (doc: Doc, read: Set<string>): Doc =>
     },
   });
 
-/** An example may be no document that the function takes: what it read up to there counts. */
+/** The result, or undefined if `run` throws: an example may be a document that the function can't take. */
 export function attempt<T>(run: () => T): T | undefined {
   try {
     return run();

@@ -8,10 +8,10 @@ export type Step =
       readonly delete: { readonly key: readonly (string | number | boolean | null)[]; readonly id: string };
     };
 
-/** An event that somebody sends to an event hub: what an ingest is to find there. */
+/** An event that a producer sends to an event hub, for an ingest to read. */
 export interface EventStep {
   readonly hub: string;
-  /** Sent as JSON. A `messageId` tells an event that is sent twice from two. */
+  /** Sent as JSON. Two events with the same `messageId` are one event that was sent twice. */
   readonly send: { readonly body: unknown; readonly partitionKey: string; readonly messageId?: string };
 }
 
@@ -21,7 +21,7 @@ export interface LoadOptions {
 }
 
 /**
- * The shape of the `load` that `input.ts` and `workload.ts` export. They may export `now` too, a date: when the archive's
- * rules look at a history whose dates are fixed.
+ * The shape of the `load` that `input.ts` and `workload.ts` export. They may also export `now`, a date: the archive's
+ * rules use it as the present for a history with fixed dates.
  */
 export type Load = (options: LoadOptions) => AsyncGenerator<Step | EventStep, void, undefined>;

@@ -11,16 +11,16 @@ import type { Importer } from './cosmos/resources/transfer.ts';
 import { badRequest, header, parseObject, WireError } from './cosmos/wire/wire.ts';
 import type { Call, Reply } from './cosmos/wire/wire.ts';
 
-/** What the endpoint can do beyond the controls. */
+/** What the command endpoint can do beyond the controls. */
 export interface Server extends Controls {
   faults(faults: Faults | 'adverse'): void;
   stall(ms: number): void;
   restart(downMs?: number): Promise<void>;
   now(): number;
   stats(): EmulatorStats;
-  /** Lets a foreign host do its steps. */
+  /** Runs the steps of a foreign host. */
   play(asked: Script): Promise<Played>;
-  /** Everything, as JSON lines. */
+  /** All databases, containers and items, as JSON lines. */
   export(): Iterable<string>;
   importer(into: string | undefined, first: number): Importer;
 }
@@ -41,7 +41,7 @@ function command<S extends z.ZodType>(
 /** Named `database/container`. */
 const container = z.string();
 
-/** By name: what `POST /_millrace/<name>` takes as its body, and does. */
+/** The commands of `POST /_millrace/<name>`: the schema of the body, and what the command does. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   split: command(
     z.strictObject({ container, range: z.string().optional(), refuse: z.int().min(0).default(0) }),
@@ -79,8 +79,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     return { ms };
   }),
   crash: command(z.strictObject({ downMs: z.number().min(0).default(0) }), (server, { downMs }) => {
-    // The answer first, as there will be nobody to give it.
-    // What it fails with is told to each request from then on.
+    // The crash comes after the answer, because a crashed server can't send it. If the restart fails, each later request
+    // gets the error.
     setImmediate(() => void server.restart(downMs).catch(() => undefined));
     return { downMs };
   }),
@@ -88,7 +88,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     z.strictObject({ container: container.optional(), agoMs: z.number().min(0).default(0) }),
     (server, { container: of, agoMs }) => ({ items: server.restore(of, agoMs) }),
   ),
-  // Checked by whoever sets them, so that they are refused alike over HTTP and in the process.
+  // `server.faults` checks them, so that the errors are the same over HTTP and in the process.
   faults: (server, body) => {
     const { preset, ...faults } = body as Faults & { preset?: unknown };
     server.faults(preset === 'adverse' ? preset : faults);
@@ -108,7 +108,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
 
-/** Commands to the server itself: from this machine only, and with the account's key as bearer. */
+/** Answers commands to the server itself: only from this machine, and only with the account's key as bearer token. */
 export function admin(server: Server, key: string): (from: string | undefined, call: Call) => Promise<Reply> {
   return async (from, call) => {
     try {
@@ -117,19 +117,23 @@ export function admin(server: Server, key: string): (from: string | undefined, c
       const posted = call.method === 'POST' && rest.length === 0;
       if (posted && name === 'export') return { status: 200, headers: {}, lines: server.export() };
       const run = posted && Object.hasOwn(COMMANDS, name) && COMMANDS[name];
-      if (!run) throw new WireError(404, `There is no such command: POST ${Object.keys(COMMANDS).join(', ')}, export.`);
+      if (!run)
+        throw new WireError(
+          404,
+          `There is no such command. Use POST with one of ${Object.keys(COMMANDS).join(', ')}, export.`,
+        );
       return { status: 200, headers: {}, text: JSON.stringify(await run(server, parseObject(call.body))) };
     } catch (error) {
       if (error instanceof WireError) return error.reply();
       if (error instanceof ImportError) return badRequest(error.message).reply();
-      if (error instanceof UsageError) return badRequest(`${error.message} ${error.mend ?? ''}`.trim()).reply();
+      if (error instanceof UsageError) return badRequest(`${error.message} ${error.hint ?? ''}`.trim()).reply();
       throw error;
     }
   };
 }
 
 function allow(from: string | undefined, { headers }: Call, key: string): void {
-  if (!LOOPBACK.test(from ?? '')) throw new WireError(403, 'Commands are taken from this machine only.');
+  if (!LOOPBACK.test(from ?? '')) throw new WireError(403, 'The server accepts commands only from its own machine.');
   const given = Buffer.from(header(headers, 'authorization') ?? '');
   const wanted = Buffer.from(`Bearer ${key}`);
   if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) {

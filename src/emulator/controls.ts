@@ -1,4 +1,4 @@
-import { UsageError } from '../base/errors.ts';
+import type { UsageError } from '../base/errors.ts';
 import type { Account } from './cosmos/storage/account.ts';
 import type { Container } from './cosmos/storage/container.ts';
 import { purge } from './cosmos/items/expiry.ts';
@@ -8,34 +8,36 @@ import { cutOf, merge, partitionOf, split } from './cosmos/resources/repartition
 import { dropContainer } from './cosmos/resources/resources.ts';
 import { restore } from './cosmos/resources/restore.ts';
 import { WireError } from './cosmos/wire/wire.ts';
+import { sharedError } from '../base/shared-errors.ts';
+import { emulatorError } from './errors.ts';
 
-/** What a running server can be told to do. Containers are named `database/container`. All throw UsageError. */
+/** Commands to a running server. A container is named `database/container`. All throw UsageError. */
 export interface Controls {
   /**
-   * Splits a physical partition (the fullest, if none is named). `refuse`: the split is under way first, and that many
-   * requests on the range are answered 410/1007 before it is done.
-   * @returns the children's ids; none while the split is under way
+   * Splits a physical partition (the fullest, if none is named). `refuse`: before the split is done, the server answers
+   * this many requests on the range with 410/1007.
+   * @returns the children's ids; none while the split is not done
    */
   split(container: string, rangeId?: string, options?: { readonly refuse?: number }): readonly string[];
   /** Merges two neighbouring physical partitions (the first two, if none are named); returns the new one's id. */
   merge(container: string, rangeIds?: readonly [string, string]): string;
-  /** Holds a container to so many RU/s, whatever was provisioned; undefined ends that. */
+  /** Limits a container to a number of RU/s instead of its provisioned ones; undefined ends the limit. */
   throttle(container: string, ruPerSecond: number | undefined): void;
   /** Moves the server's clock forward. */
   advance(ms: number): void;
-  /** Stops the clock (true), so that it moves by `advance` only, or lets it run again. */
+  /** Stops the clock (true), so that only `advance` moves it, or lets it run again. */
   freeze(on: boolean): void;
-  /** Purges what has expired. */
+  /** Deletes expired items now. */
   purge(): void;
   /**
-   * Loses the last `lossMs` of writes of a container, whose lsns will come again for others. Needs `historyMs` among
-   * the faults to have been at least that long. Returns how many items are other than before.
+   * Undoes the writes of the last `lossMs` in a container; later writes get the same lsns. The fault `historyMs` must
+   * have been at least as long. Returns the number of changed items.
    */
   failover(container: string, lossMs: number): number;
   /**
-   * Brings a container (all of them, if none is named) back to what it was `agoMs` ago, or just before it was dropped:
-   * with a new resource id, and lsns that begin again. Needs `historyMs` among the faults to have been at least that
-   * long, unless it exists and nothing is taken back. Returns the number of items.
+   * Restores a container (all, if none is named) to its state of `agoMs` ago, or to its state before it was dropped. It
+   * gets a new resource id, and its lsns begin again. The fault `historyMs` must have been at least as long, except for
+   * an existing container with `agoMs` 0. Returns the number of items.
    */
   restore(container?: string, agoMs?: number): number;
 }
@@ -46,8 +48,8 @@ export function controls(account: () => Account): Controls {
       return work(containerNamed(account(), name));
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
-      throw new UsageError('emulator-command-refused', error.message, {
-        mend: 'Look at the partition key ranges of the container, and name others.',
+      throw sharedError('emulator-command-refused', error.message, {
+        hint: 'Read the partition key ranges of the container, and name others.',
       });
     }
   };
@@ -79,7 +81,7 @@ export function controls(account: () => Account): Controls {
   };
 }
 
-/** By `database/container`. Throws UsageError where there is none. */
+/** Finds a container by `database/container`; throws UsageError if there is none. */
 export function containerNamed(account: Account, name: string): Container {
   const [database = '', id = '', ...rest] = name.split('/');
   const container = account.databases.get(database)?.containers.get(id);
@@ -87,13 +89,11 @@ export function containerNamed(account: Account, name: string): Container {
   return container;
 }
 
-/** @throws UsageError where the past isn't kept for that long */
+/** @throws UsageError if the server doesn't keep the past for that long */
 function kept(account: Account, ms: number): number {
   const { historyMs = 0 } = account.faults;
   if (ms <= historyMs) return ms;
-  throw new UsageError('emulator-no-history', `The last ${ms} ms can't be taken back: ${historyMs} ms are kept.`, {
-    mend: "Set the fault 'historyMs' to at least as much before the writes are made.",
-  });
+  throw emulatorError('emulator-no-history', `The server can't go back ${ms} ms: it keeps the last ${historyMs} ms.`);
 }
 
 function restoreOne(account: Account, name: string, time: number): number {
@@ -117,14 +117,12 @@ const namesIn = (account: Account): string[] =>
 
 function unknown(account: Account, name: string): UsageError {
   const known = namesIn(account);
-  return new UsageError('emulator-container-unknown', `There is no container '${name}'.`, {
-    mend: known.length === 0 ? 'Create one first.' : `Name one of ${known.join(', ')}.`,
+  return emulatorError('emulator-container-unknown', `There is no container '${name}'.`, {
+    hint: known.length === 0 ? 'Create a container first.' : `Name one of: ${known.join(', ')}.`,
   });
 }
 
 function atLeast(least: number, value: number, what: string): number {
   if (Number.isFinite(value) && value >= least) return value;
-  throw new UsageError('emulator-number-invalid', `${what} is ${value}: it must be a number from ${least} up.`, {
-    mend: 'Give another number.',
-  });
+  throw emulatorError('emulator-number-invalid', `${what} is ${value}: it must be a number of at least ${least}.`);
 }

@@ -1,21 +1,21 @@
 import { z } from 'zod';
-import { UsageError } from '../base/errors.ts';
 import type { Faults } from './cosmos/physics/faults.ts';
 import { isKind, KINDS } from './cosmos/wire/kind.ts';
+import { emulatorError } from './errors.ts';
 
 const share = z.number().min(0).max(1);
 const ms = z.number().min(0);
 
-/** A kind that no request has would never strike, and nobody would know. */
+/** An unknown kind is refused: the rule would never apply, and you would not notice. */
 const kind = z.string().refine(isKind, {
   error: ({ input }) =>
-    `there is no kind of request '${String(input)}': name one of ${KINDS.join(', ')}, or a resource and a method, as in pkranges.get`,
+    `there is no kind of request '${String(input)}': name one of ${KINDS.join(', ')}, or a resource and a method, such as pkranges.get`,
 });
 
-/** No id holds any of these, so that a rule for such a name would never strike. */
+/** An id contains none of these characters, so a rule for such a name would never apply. */
 const container = z
   .string()
-  .regex(/^[^/\\?#]+(?:\/[^/\\?#]+)?$/, { error: "a container is named by its id, or as 'database/container'" });
+  .regex(/^[^/\\?#]+(?:\/[^/\\?#]+)?$/, { error: "name a container by its id, or as 'database/container'" });
 
 const rule = z.strictObject({
   operation: z.union([kind, z.array(kind).min(1)]).optional(),
@@ -45,9 +45,9 @@ const faults = z.strictObject({
 });
 
 /**
- * A bad day, for every test that is to hold on one: replicas lag behind, answers get lost after their effect and requests
- * before it, some are throttled, all take their time, and transactions come in any order. Which request is struck is
- * drawn from the server's seed.
+ * All faults of a bad day, for tests that must hold on one: replicas lag, some requests fail without effect, some answers
+ * of writes are lost, some requests are throttled, all take longer, and the order inside an lsn is random. The server's
+ * seed decides which requests fail.
  */
 export const ADVERSE: Faults = {
   replicaLagMs: 50,
@@ -58,12 +58,12 @@ export const ADVERSE: Faults = {
   shuffleInLsn: true,
 };
 
-/** Faults by name, or checked one by one. Throws UsageError. */
+/** Returns the faults of a preset, or checks the given ones. Throws UsageError. */
 export function faultsOf(given: Faults | 'adverse'): Faults {
   if (given === 'adverse') return ADVERSE;
   const { success, error } = faults.safeParse(given);
   if (success) return given;
-  throw new UsageError('emulator-faults-invalid', `These faults can't be had: ${z.prettifyError(error)}`, {
-    mend: `Name some of ${Object.keys(faults.shape).join(', ')}, or say 'adverse' for a bad day as a whole.`,
+  throw emulatorError('emulator-faults-invalid', `These faults are not valid: ${z.prettifyError(error)}`, {
+    hint: `Name one or more of ${Object.keys(faults.shape).join(', ')}, or 'adverse' for all faults of a bad day.`,
   });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CosmosClientOptions } from '@azure/cosmos';
-import { UsageError } from '../base/errors.ts';
+import type { UsageError } from '../base/errors.ts';
 import { admin } from './admin.ts';
 import { containerNamed, controls } from './controls.ts';
 import type { Controls } from './controls.ts';
@@ -28,6 +28,7 @@ import type { ForeignHostRequest, ForeignHosts } from './foreign/hosts.ts';
 import { checkOptions, listenRefusal } from './options.ts';
 import type { EmulatorOptions } from './options.ts';
 import type { newCertificate } from './tls.ts';
+import { emulatorError } from './errors.ts';
 
 export type { Controls } from './controls.ts';
 export { TENANT as EMULATOR_TENANT } from './entra/access.ts';
@@ -48,7 +49,7 @@ export const EMULATOR_KEY = 'C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVT
 const PURGE_INTERVAL_MS = 1000;
 const ROLES: Principals = { reader: 'reader', contributor: 'contributor' };
 
-/** What the client takes as `aadCredentials`. */
+/** The type of the client's option `aadCredentials`. */
 export type Credential = NonNullable<CosmosClientOptions['aadCredentials']>;
 
 export interface Emulator extends Controls {
@@ -56,42 +57,42 @@ export interface Emulator extends Controls {
   readonly key: string;
   readonly connectionString: string;
   /**
-   * For `new CosmosClient(emulator.clientOptions)`, or to spread among other options: a client in this process that
-   * needs no sockets, about twice as fast, and meets the same faults, broken connections among them.
+   * For `new CosmosClient(emulator.clientOptions)`, alone or with other options: a client in this process that uses no
+   * sockets. It is about twice as fast, and gets the same faults, also broken connections.
    */
   readonly clientOptions: Required<Pick<CosmosClientOptions, 'endpoint' | 'key' | 'httpClient'>>;
-  /** PEM, only with `tls`: what clients over sockets have to trust, by NODE_EXTRA_CA_CERTS or an agent's `ca`. */
+  /** PEM, only with `tls`: the certificate that clients over sockets must trust (NODE_EXTRA_CA_CERTS, an agent's `ca`). */
   readonly certificate: string | undefined;
-  /** For `aadCredentials`, only with `tls`: tokens for one of the principals. Throws UsageError for a name there isn't. */
+  /** For `aadCredentials`, only with `tls`: tokens for one of the principals. Throws UsageError for an unknown name. */
   credential(principal: string): Credential;
-  /** Replaces the faults from here on. Throws UsageError for what is none. */
+  /** Replaces the faults from now on. Throws UsageError if they are not valid. */
   faults(faults: Faults | 'adverse'): void;
-  /** Stops the world: nothing is answered for so long, and then everything. */
+  /** Answers no request for `ms` milliseconds, and then all of them. */
   stall(ms: number): void;
   /**
-   * As if the process were killed and started again on the same port: connections break without answers, queries under
-   * way are lost, and what isn't on disk is gone, where there is a disk; a server in memory keeps its memory.
-   * @param downMs how long nothing listens in between
+   * Acts as if the process were killed and started again on the same port: connections break without answers, running
+   * queries are lost, and data that isn't on disk is lost. A server without a data folder keeps its data.
+   * @param downMs how long the server doesn't listen
    */
   restart(downMs?: number): Promise<void>;
   /**
-   * A host of .NET's change feed processor, or of the Functions trigger, to have beside one's own: it does one step at a
-   * time, as it is told. Its client is in this process and meets the faults that others do.
-   * Throws UsageError where a container is missing, or leases can't be kept in it.
+   * A simulated host of .NET's change feed processor or of the Functions trigger, to run beside your own hosts. You call
+   * its steps one by one. Its client is in this process and gets the same faults as other clients.
+   * Throws UsageError if a container is missing, or its partition key does not allow leases.
    */
   foreignHost(request: ForeignHostRequest): Promise<ForeignHost>;
   /** Writes every database, container and item to a file, one JSON value a line; returns the number of items. */
   exportTo(path: string): Promise<number>;
-  /** Reads such a file, beside what is there already; returns the number of items. Throws UsageError with the line. */
+  /** Adds the content of such a file to the data; returns the number of items. Throws UsageError with the line. */
   importFrom(path: string): Promise<number>;
   stats(): EmulatorStats;
   close(): Promise<void>;
 }
 
 /**
- * Starts a Cosmos DB server inside this process that the unmodified `@azure/cosmos` client can use over HTTP or HTTPS on
- * the loopback interface, or without any of it by `clientOptions`.
- * Throws UsageError where the port is taken, the data folder can't be used, or an option makes no sense.
+ * Starts a Cosmos DB server inside this process. The unmodified `@azure/cosmos` client can use it over HTTP or HTTPS on
+ * the loopback interface, or without a network through `clientOptions`.
+ * Throws UsageError if another process uses the port, the data folder can't be used, or an option is invalid.
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   checkOptions(options);
@@ -103,7 +104,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   let endpoint = '';
   let { account, journal } = open(options, random);
   const now = (): number => account.now();
-  /** Throws UsageError where memory is ahead of the disk. */
+  /** Throws UsageError if memory has writes that the disk lacks. */
   const intact = (): Account => {
     journal?.flush();
     if (journal?.failure) throw journal.failure;
@@ -161,7 +162,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     try {
       if (journal) ({ account, journal } = open({ ...options, faults: account.faults }, random, account.clock));
     } catch (error) {
-      // It says so to whoever asks, until another restart finds the disk in order.
+      // Every request gets this error, until a restart can use the disk again.
       failure = journal?.fail(error);
     }
     await stopped;
@@ -201,7 +202,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   };
 }
 
-/** The account as it is on disk, or a new one in memory. */
+/** Loads the account from disk, or creates one in memory. */
 function open(
   { data, faults = {}, previousImages = false }: EmulatorOptions,
   random: () => number,
@@ -214,7 +215,7 @@ function open(
   return { account, journal };
 }
 
-/** What few servers need, and what takes longer to load than all the rest. */
+/** Loads the modules for TLS: few servers need them, and they take longer to load than all others. */
 async function secure(): Promise<{ newCertificate: typeof newCertificate; Issuer: typeof Issuer }> {
   const [{ newCertificate: made }, { Issuer: tokens }] = await Promise.all([
     import('./tls.ts'),
@@ -229,20 +230,14 @@ const identityOf = (issuer: Issuer): Identity => ({
   answer: (call) => issuer.answer(call),
 });
 
-/** Throws UsageError where there are no tokens, or none for that name. */
+/** Throws UsageError if the server issues no tokens, or has no principal of that name. */
 function credentialOf(issuer: Issuer | undefined, name: string): Credential {
   if (!issuer) {
-    throw new UsageError(
-      'emulator-without-tokens',
-      'This server hands out no tokens: the client sends them over TLS only.',
-      {
-        mend: 'Start it with `tls: true`.',
-      },
-    );
+    throw emulatorError('emulator-without-tokens', 'This server issues no tokens: clients send them only over TLS.');
   }
   if (!issuer.names.includes(name)) {
-    throw new UsageError('emulator-principal-unknown', `There is no principal '${name}'.`, {
-      mend: `Name one of ${issuer.names.join(', ')}.`,
+    throw emulatorError('emulator-principal-unknown', `There is no principal '${name}'.`, {
+      hint: `Name one of: ${issuer.names.join(', ')}.`,
     });
   }
   return {

@@ -1,38 +1,39 @@
-import { UsageError } from '../base/errors.ts';
+import type { UsageError } from '../base/errors.ts';
 import type { Faults } from './cosmos/physics/faults.ts';
 import { checkPrincipals } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
 import { faultsOf } from './fault-input.ts';
+import { emulatorError } from './errors.ts';
 
 export interface EmulatorOptions {
   /** 0, the default, takes any free port. */
   readonly port?: number;
-  /** Default 127.0.0.1: nobody but this machine. Any other name needs `allowRemote`. */
+  /** Default 127.0.0.1: only this machine can reach the server. Other addresses need `allowRemote`. */
   readonly host?: string;
-  /** What else clients call this server, in a container's network for instance: other names are refused (421). */
+  /** More names of the server, for example in a container's network. Requests to other names are refused (421). */
   readonly names?: readonly string[];
-  /** Lets other machines in, who then need nothing but the key, and without `tls` see everything unencrypted. */
+  /** Allows other machines, which then need only the key. Without `tls` their traffic is unencrypted. */
   readonly allowRemote?: boolean;
-  /** A folder to keep everything in; without it, everything is gone at the end. */
+  /** A folder for the data; without it, the data is in memory and lost at the end. */
   readonly data?: string;
   /** Base64; default the published emulator key. */
   readonly key?: string;
   /** Makes faults and the order inside an lsn repeatable. */
   readonly seed?: number;
-  /** `'adverse'` is a bad day as a whole: see `ADVERSE`. */
+  /** `'adverse'`: all faults of a bad day, see `ADVERSE`. */
   readonly faults?: Faults | 'adverse';
-  /** Whether the all-versions feed brings what a document was before. */
+  /** Whether the all-versions feed contains the previous state of a document. */
   readonly previousImages?: boolean;
-  /** HTTPS, with a certificate of its own that clients have to be told to trust: `Emulator.certificate`. */
+  /** HTTPS, with a self-signed certificate that clients must trust: `Emulator.certificate`. */
   readonly tls?: boolean;
   /**
-   * Who gets tokens of the test issuer, and what each may do; needs `tls`, as the client sends no token without. Default:
-   * `reader` and `contributor`, each with the role of that name for the whole account.
+   * Who gets tokens of the test issuer, and what each may do. Needs `tls`, because the client sends tokens only over TLS.
+   * Default: `reader` and `contributor`, each with the role of that name for the whole account.
    */
   readonly principals?: Principals;
 }
 
-/** Throws UsageError for what can be told before anything is started. */
+/** Checks the options before anything is started. Throws UsageError. */
 export function checkOptions({ host = '127.0.0.1', key, faults, principals, ...options }: EmulatorOptions): void {
   const { allowRemote = false, tls = false } = options;
   if (key !== undefined) checkKey(key);
@@ -40,9 +41,7 @@ export function checkOptions({ host = '127.0.0.1', key, faults, principals, ...o
   if (principals !== undefined) {
     checkPrincipals(principals);
     if (!tls) {
-      throw new UsageError('emulator-principals-need-tls', 'The client sends tokens over TLS only.', {
-        mend: 'Set `tls` too, or leave the principals out.',
-      });
+      throw emulatorError('emulator-principals-need-tls', 'Principals need `tls`: clients send tokens only over TLS.');
     }
   }
   checkHost(host, allowRemote, tls);
@@ -51,9 +50,7 @@ export function checkOptions({ host = '127.0.0.1', key, faults, principals, ...o
 function checkHost(host: string, allowRemote: boolean, tls: boolean): void {
   if (/^(?:127\.|::1$|localhost$)/.test(host)) return;
   if (!allowRemote) {
-    throw new UsageError('emulator-host-not-local', `The host ${host} lets other machines in.`, {
-      mend: 'Leave the host out, or set `allowRemote` if they shall have every document here.',
-    });
+    throw emulatorError('emulator-host-not-local', `Other machines could reach the server at the host ${host}.`);
   }
   process.emitWarning(
     `The embedded Cosmos DB server listens on ${host}: other machines can reach it${tls ? '' : ', unencrypted'}.`,
@@ -62,23 +59,18 @@ function checkHost(host: string, allowRemote: boolean, tls: boolean): void {
 
 function checkKey(key: string): void {
   if (/^[A-Za-z0-9+/]+={0,2}$/.test(key) && key.length % 4 === 0) return;
-  throw new UsageError('emulator-key-invalid', 'The emulator key is not Base64.', {
-    mend: 'Leave the key out to use the published emulator key.',
-  });
+  throw emulatorError('emulator-key-invalid', 'The emulator key is not Base64.');
 }
 
-/** What it means for the caller that a port can't be listened on. */
+/** The error for a port on which the server can't listen. */
 export function listenRefusal(error: unknown, port: number, host: string): UsageError {
   const code = (error as { code?: string }).code;
   if (code === 'EADDRINUSE') {
-    return new UsageError('emulator-port-in-use', `Port ${port} on ${host} is already in use.`, {
-      cause: error,
-      mend: 'Stop what is listening there, name another port, or name port 0 for any free one.',
-    });
+    return emulatorError('emulator-port-in-use', `Port ${port} on ${host} is already in use.`, { cause: error });
   }
-  return new UsageError(
+  return emulatorError(
     'emulator-cannot-listen',
     `The emulator can't listen on ${host}:${port} (${code ?? 'unknown reason'}).`,
-    { cause: error, mend: 'Name another host or port.' },
+    { cause: error },
   );
 }

@@ -1,4 +1,4 @@
-/** The first of `length` places that is far enough, or `length`: all behind one that is are so too. */
+/** Binary search: the first of `length` places for which `enough` holds, or `length`. It must hold for all later places. */
 export function first(length: number, enough: (at: number) => boolean): number {
   let low = 0;
   let high = length;

@@ -1,12 +1,12 @@
 import { generate } from 'selfsigned';
 
-/** What a TLS listener needs, in PEM form; `cert` is also what its clients have to trust. */
+/** Key and certificate of a TLS listener, in PEM form. Its clients must trust `cert`. */
 export interface Certificate {
   readonly key: string;
   readonly cert: string;
 }
 
-/** A certificate for this machine and the names given, signed by itself and good for a year. */
+/** A self-signed certificate for this machine and the given names, valid for a year. */
 export async function newCertificate(called: readonly string[]): Promise<Certificate> {
   const names = new Set(['localhost', '127.0.0.1', '::1', ...called]);
   const made = await generate([{ name: 'commonName', value: 'millrace-emulator' }], {

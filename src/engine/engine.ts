@@ -1,7 +1,7 @@
 import type { Database } from '@azure/cosmos';
 import { systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
-import { MillraceError } from '../base/errors.ts';
+import type { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import type { Change, Page } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
@@ -10,14 +10,15 @@ import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
 import type { Lane } from '../cosmos/budget.ts';
 import { spendingOf } from '../cosmos/spending.ts';
-import { CosmosSession } from '../sinks/cosmos-session.ts';
+import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
 import { applyOrdered } from './in-order.ts';
 import { applyApart } from './isolate.ts';
 import type { ViewControl } from './views/view-control.ts';
+import { engineError } from './errors.ts';
 
 export interface Outcome {
-  /** Changes applied, counted once a projection. */
+  /** Changes applied. A change that two projections applied counts twice. */
   readonly applied: number;
   readonly parked: number;
 }
@@ -28,7 +29,7 @@ export interface ProjectionStats {
   changes: number;
   parked: number;
   readonly meter: Meter;
-  /** A version that isn't current, as of the last page: it is given no changes. */
+  /** True: at the last page this version was not current, so it gets no changes. */
   idle: boolean;
 }
 
@@ -36,24 +37,24 @@ export interface EngineOptions {
   readonly database: Database;
   readonly runners: readonly Runner[];
   readonly deadLetters: DeadLetters;
-  /** Which versions apply a page, and when it has to wait; without it all runners apply every page at once. */
+  /** Decides which versions apply a page, and when the page must wait. Absent: all runners apply every page immediately. */
   readonly control?: ViewControl;
-  /** In which lane of the client's budget a page is applied; what it left to do is bulk work. Default: live. */
+  /** The lane of the client's budget for pages. Deferred work always uses the bulk lane. Default: live. */
   readonly lane?: Lane;
 }
 
 export interface ConsumeOptions {
-  /** Only the runner with this id, whatever is current, staged or paused: for redriving. */
+  /** For a redrive: only the runner with this id, even if it is not current, or is paused. */
   readonly only?: string;
-  /** Called whenever dead letters of this page are durable, which a repetition of it will find (L8). */
+  /** Called when dead letters of this page are durable. A repetition of the page finds them (PROC-L8). */
   readonly progress?: () => void;
 }
 
-/** The only entrance to the projections: a page in, durable effects out. */
+/** The only entry to the projections. It takes a page and makes its effects durable. */
 export class Engine {
   readonly #options: EngineOptions;
   readonly #stats: ReadonlyMap<string, ProjectionStats>;
-  /** The tenures (under Functions, batches) whose first page has come. */
+  /** The tenures (under Functions: batches) whose first page has come. */
   readonly #tenures = new WeakSet<object>();
 
   constructor(options: EngineOptions) {
@@ -67,7 +68,7 @@ export class Engine {
     return [...this.#stats.values()];
   }
 
-  /** Resolves when every change of the page is durable or parked in every projection; rejects for infrastructure alone. */
+  /** Resolves when every change of the page is applied or parked in every projection. Rejects only for infrastructure. */
   async consume(page: Page, fence: Fence, { only, progress }: ConsumeOptions = {}): Promise<Outcome> {
     const idle = only === undefined ? await this.#options.control?.admit(page, fence) : undefined;
     if (only === undefined) for (const stats of this.#stats.values()) stats.idle = idle?.has(stats.id) ?? false;
@@ -82,7 +83,7 @@ export class Engine {
     let applied = 0;
     let parked = 0;
     for (const outcome of outcomes) {
-      // All have ended by now: nothing of this page is still being written when it is read again.
+      // All runners have ended here, so none still writes for this page when it is read again.
       if (outcome.status === 'rejected') throw outcome.reason;
       applied += outcome.value.applied;
       parked += outcome.value.parked;
@@ -90,14 +91,14 @@ export class Engine {
     return { applied, parked };
   }
 
-  /** As the handler of a feed. */
+  /** The engine as the handler of a feed. */
   readonly handle: Handle = async (page, fence, tenure) => {
     await this.consume(page, fence, { progress: () => tenure.progress() });
   };
 
   /**
-   * Lets the runners go on with what changes have left to be done after their page, also when no page comes. True: as far
-   * as this host knows nothing is left. Rejects for infrastructure alone.
+   * Lets the runners continue the deferred work (fan-out) of earlier changes. Needs no page. True: this host knows of no
+   * work that is left. Rejects only for infrastructure.
    */
   async resume(signal: AbortSignal): Promise<boolean> {
     let idle = true;
@@ -105,7 +106,7 @@ export class Engine {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
       const fence = whileFresh(systemClock.monotonic(), signal, { stale: resumeTooLong });
-      const outcome = await runner.resume(new CosmosSession(this.#options.database, fence, stats.meter));
+      const outcome = await runner.resume(new CosmosAccess(this.#options.database, fence, stats.meter));
       await this.#park(runner, outcome.refusals, { fence });
       stats.parked += outcome.refusals.length;
       idle &&= outcome.idle;
@@ -118,17 +119,17 @@ export class Engine {
     const stats = this.#stats.get(runner.id);
     if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
     const { database, deadLetters, lane = 'live' } = this.#options;
-    const session = new CosmosSession(database, fence, stats.meter, spendingOf(database, lane));
-    const { applied, refusals, held } =
+    const access = new CosmosAccess(database, fence, stats.meter, spendingOf(database, lane));
+    const { applied, refusals, waiting } =
       runner.order === 'partitionKey'
-        ? await applyOrdered(runner, changes, session, deadLetters)
-        : await applyApart(runner, changes, session);
+        ? await applyOrdered(runner, changes, access, deadLetters)
+        : await applyApart(runner, changes, access);
     await this.#park(runner, refusals, parking);
-    await deadLetters.hold(runner.id, held, new Date(systemClock.now()), parking);
+    await deadLetters.parkWaiting(runner.id, waiting, new Date(systemClock.now()), parking);
     await deadLetters.settle(runner.id, applied, parking.progress);
     stats.changes += changes.length;
-    stats.parked += refusals.length + held.length;
-    return { applied: applied.length, parked: refusals.length + held.length };
+    stats.parked += refusals.length + waiting.length;
+    return { applied: applied.length, parked: refusals.length + waiting.length };
   }
 
   async #park({ id: projection }: Runner, refusals: readonly Refusal[], parking: ParkOptions): Promise<void> {
@@ -139,9 +140,9 @@ export class Engine {
 }
 
 const resumeTooLong = (): MillraceError =>
-  new MillraceError('resume-too-long', 'What changes left to be done took too long', { retryable: true });
+  engineError('resume-too-long', 'Deferred fan-out took too long; it will be retried');
 
-/** The changes of types that the runner reads; a deletion that doesn't say of what as one of each type it reads there. */
+/** The changes of the types that the runner reads. A deletion of unknown type becomes one change for each type it reads. */
 function wanted({ sources }: Runner, changes: readonly Change[]): Change[] {
   const found: Change[] = [];
   for (const change of changes) {

@@ -1,24 +1,26 @@
 import type { Container } from '@azure/cosmos';
 import { emit } from '../base/diagnostics.ts';
-import { MillraceError } from '../base/errors.ts';
+import type { MillraceError } from '../base/errors.ts';
+import { formatOf } from '../base/format.ts';
 import { canonical } from '../base/json.ts';
 import { once } from '../base/once.ts';
-import { withRetry } from '../cosmos/retry.ts';
+import { readItem } from '../cosmos/read-item.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
 import { type Fingerprint, fingerprintOf, incompatibilities } from '../definition/fingerprint.ts';
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import type { Model } from '../model/model.ts';
 import { Poison, type Runner } from '../projections/runner.ts';
+import { engineError } from './errors.ts';
 
 interface Stored extends Fingerprint {
   readonly id: string;
   readonly pk: 'fingerprints';
   readonly type: 'millrace.fingerprint';
-  /** What is of another type than the model says is parked; absent: the version is older than that. */
+  /** True: documents that don't match their sink's type are parked. Absent: the version is older than this check. */
   readonly strict?: true;
 }
 
-/** Refuses a projection whose declaration changed under its version, and lets the others go on. */
+/** Stops a projection whose declaration changed without a new version. The other projections continue. */
 export class Fingerprints {
   readonly #state: Container;
   readonly #pipeline: Pipeline;
@@ -31,8 +33,8 @@ export class Fingerprints {
   }
 
   /**
-   * The runner, asked for its fingerprint before its first page. While it is refused its changes are parked: once the
-   * declaration is taken back, a redrive applies the documents as they are then.
+   * A runner that compares the fingerprint before its first page. If it differs, the changes are parked. Once the
+   * declaration is changed back, a redrive applies the documents as they are then.
    */
   guard(runner: Runner): Runner {
     const specs: readonly (ProjectionSpec | EmbedSpec)[] = [...this.#pipeline.projections, ...this.#pipeline.embeds];
@@ -41,33 +43,33 @@ export class Fingerprints {
     const check = once(() => this.check(spec));
     return {
       ...runner,
-      apply: async (changes, session) => {
+      apply: async (changes, access) => {
         const error = await check();
         if (error) throw new Poison(changes.map((change) => ({ change, error })));
-        await runner.apply(changes, session);
+        await runner.apply(changes, access);
       },
-      resume: async (session) => (!(await check()) && (await runner.resume?.(session))) || { idle: true, refusals: [] },
+      resume: async (access) => (!(await check()) && (await runner.resume?.(access))) || { idle: true, refusals: [] },
     };
   }
 
-  /** What of a version is declared otherwise than it was deployed, in words; notes nothing. */
+  /** The differences between a version's declaration and its stored fingerprint, in words. Stores nothing. */
   async changes(spec: ProjectionSpec | EmbedSpec): Promise<string[]> {
     const stored = await this.#read(projectionId(spec));
     return stored ? incompatibilities(stored, fingerprintOf(spec, this.#model, this.#pipeline.sources)) : [];
   }
 
-  /** Whether this version ever applied a change. */
+  /** Whether this version has ever applied a change. */
   async hasRun(spec: ProjectionSpec | EmbedSpec): Promise<boolean> {
     return (await this.#read(projectionId(spec))) !== undefined;
   }
 
-  /** Whether what a version makes is held to its sink's type: always, but of versions that are older than that. */
+  /** Whether a version's documents must match their sink's type: always, except for versions older than this check. */
   readonly isStrict = async (id: string): Promise<boolean> => {
     const stored = await this.#read(id);
     return stored === undefined || stored.strict === true;
   };
 
-  /** Why a version can't go on as it is declared now; undefined where it can, which is noted. */
+  /** The error if a version can't continue with its declaration. Undefined: it can, and its fingerprint is stored. */
   async check(spec: ProjectionSpec | EmbedSpec): Promise<MillraceError | undefined> {
     const at = { id: projectionId(spec), pk: 'fingerprints' } as const;
     const now = fingerprintOf(spec, this.#model, this.#pipeline.sources);
@@ -75,11 +77,11 @@ export class Fingerprints {
     await rewrite(this.#state, at, (stored?: Stored): Stored | undefined => {
       changed = stored ? incompatibilities(stored, now) : [];
       if (changed.length > 0) return stored;
-      // Examples come and go; what they were known to make stays known.
+      // Examples may be removed; the places that they have shown stay in the fingerprint.
       const next = { ...now, places: { ...stored?.places, ...now.places } };
       if (stored && canonical([stored.parts, stored.places]) === canonical([next.parts, next.places])) return stored;
       const strict = !stored || stored.strict ? { strict: true as const } : {};
-      return { ...at, type: 'millrace.fingerprint', ...next, ...strict };
+      return { ...at, type: 'millrace.fingerprint', ...formatOf('fingerprint'), ...next, ...strict };
     });
     if (changed.length === 0) return undefined;
     const error = refusal(spec, changed);
@@ -87,16 +89,16 @@ export class Fingerprints {
     return error;
   }
 
-  async #read(id: string): Promise<Stored | undefined> {
-    return (await withRetry(() => this.#state.item(id, 'fingerprints').read<Stored>(), { reads: true })).resource;
+  #read(id: string): Promise<Stored | undefined> {
+    return readItem<Stored>(this.#state.item(id, 'fingerprints'));
   }
 }
 
 const refusal = (spec: ProjectionSpec | EmbedSpec, changed: readonly string[]): MillraceError =>
-  new MillraceError(
+  engineError(
     'projection-incompatible',
-    `${projectionId(spec)} is declared otherwise than what it has written: ${changed.join('; ')}`,
+    `The declaration of ${projectionId(spec)} no longer matches the data that this version has written: ${changed.join('; ')}`,
     {
-      mend: `Take the change back and run \`millrace dead-letters redrive ${projectionId(spec)}\`, or declare it as version ${spec.version + 1} and run \`millrace projections rebuild ${spec.name}\`.`,
+      hint: `Undo the change and run \`millrace dead-letters redrive --only ${projectionId(spec)}\`, or declare version ${spec.version + 1} and run \`millrace projections rebuild ${spec.name}\`.`,
     },
   );

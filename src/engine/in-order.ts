@@ -1,27 +1,30 @@
 import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { Poison, type Refusal, type Runner, asRefusal } from '../projections/runner.ts';
-import type { SinkSession } from '../sinks/session.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { DeadLetters } from './dead-letters/dead-letters.ts';
 import { type Applied, isInfrastructure } from './isolate.ts';
 import { type Parked, letterId, orderOf } from './dead-letters/letter-document.ts';
 
-/** Changes that have an order within their keys: behind a parked one a change waits; once that is replaced, what waited goes first. */
+/**
+ * Applies changes that keep an order within their keys. A change waits behind a parked change of its key. Once a newer
+ * version replaces the parked change, the waiting changes are applied first.
+ */
 export async function applyOrdered(
   runner: Runner,
   changes: readonly Change[],
-  session: SinkSession,
+  access: DocumentAccess,
   deadLetters: DeadLetters,
 ): Promise<Applied> {
   const blocked = await deadLetters.blocked(runner.id);
   const open = reopened(changes, blocked);
   const waiting = await deadLetters.waiting(runner.id, open);
   const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
-  return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, session));
+  return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, access));
 }
 
 /**
- * Which of a page's keys may go on although something of them is parked: those whose every refused document comes again,
- * in the refused version or a newer one, which takes its place.
+ * The keys of a page that have parked changes and may continue: every refused document of the key comes again in this
+ * page, in the refused version or a newer one.
  */
 export function reopened(
   changes: readonly Change[],
@@ -41,7 +44,7 @@ export function reopened(
   return open;
 }
 
-/** The changes that waited, with the page's: in the order of their versions, a document's older ones left out. */
+/** The waiting changes together with the page's, in the order of their versions. Of each document only the newest stays. */
 export function merged(waiting: readonly Change[], page: readonly Change[]): Change[] {
   const coming = new Set(page.map(letterId));
   const kept = waiting.filter((change) => !coming.has(letterId(change)));
@@ -51,7 +54,9 @@ export function merged(waiting: readonly Change[], page: readonly Change[]): Cha
   return [...kept, ...page].toSorted(byVersion);
 }
 
-/** Applies changes so that none goes before an earlier one of its key that was refused. Infrastructure errors are thrown on. */
+/**
+ * Applies changes so that none is applied while an earlier change of its key is refused. Throws infrastructure errors.
+ */
 export async function applyInOrder(
   changes: readonly Change[],
   shut: (order: string) => boolean,
@@ -59,7 +64,7 @@ export async function applyInOrder(
 ): Promise<Applied> {
   const applied: Change[] = [];
   const refusals: Refusal[] = [];
-  const held = new Set<Change>();
+  const waiting = new Set<Change>();
   const refusedKeys = new Set<string>();
 
   const refuse = (refusal: Refusal): void => {
@@ -81,7 +86,7 @@ export async function applyInOrder(
       await attempt(open(some.slice(middle)));
     }
   };
-  /** The first refused change of each key is parked; what is behind it waits, what is before it is tried with the rest. */
+  /** Parks the first refused change of each key. Later changes of the key wait; earlier ones are tried with the rest. */
   const leaveOut = async (some: readonly Change[], { refusals: named }: Poison): Promise<void> => {
     const refused = new Map(named.map((refusal) => [refusal.change, refusal]));
     const rest: Change[] = [];
@@ -89,7 +94,7 @@ export async function applyInOrder(
     for (const change of some) {
       const order = orderOf(change);
       const refusal = refused.get(change);
-      if (cut.has(order)) held.add(change);
+      if (cut.has(order)) waiting.add(change);
       else if (refusal) {
         cut.add(order);
         refuse(refusal);
@@ -101,10 +106,10 @@ export async function applyInOrder(
     some.filter((change) => {
       const order = orderOf(change);
       if (!shut(order) && !refusedKeys.has(order)) return true;
-      held.add(change);
+      waiting.add(change);
       return false;
     });
 
   await attempt(open(changes));
-  return { applied, refusals, held: changes.filter((change) => held.has(change)) };
+  return { applied, refusals, waiting: changes.filter((change) => waiting.has(change)) };
 }

@@ -2,26 +2,30 @@ import { MillraceError } from '../base/errors.ts';
 import { type FailureKind, failureOf } from '../cosmos/failure.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { Poison, type Refusal, type Runner, asRefusal } from '../projections/runner.ts';
-import type { SinkSession } from '../sinks/session.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
 
-/** What became of a runner's changes. */
+/** The result of a runner's changes. */
 export interface Applied {
   readonly applied: readonly Change[];
   readonly refusals: readonly Refusal[];
-  /** Behind a refused or parked change of their key, in feed order; none where the runner keeps no order among documents. */
-  readonly held: readonly Change[];
+  /** Changes behind a refused or parked change of their key, in feed order. Empty if the runner orders no keys. */
+  readonly waiting: readonly Change[];
 }
 
-/** Applies changes that have no order but each document's own: a refused one holds no other up. */
-export async function applyApart(runner: Runner, changes: readonly Change[], session: SinkSession): Promise<Applied> {
-  const refusals = await applyIsolating(changes, (some) => runner.apply(some, session));
+/** Applies changes that keep an order only within each document. A refused change delays no other document. */
+export async function applyApart(runner: Runner, changes: readonly Change[], access: DocumentAccess): Promise<Applied> {
+  const refusals = await applyIsolating(changes, (some) => runner.apply(some, access));
   const refused = new Set(refusals.map(({ change }) => change));
-  return { applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes, refusals, held: [] };
+  return {
+    applied: refused.size > 0 ? changes.filter((change) => !refused.has(change)) : changes,
+    refusals,
+    waiting: [],
+  };
 }
 
 /**
- * Applies changes, leaving out those that can't be applied: Poison names them, any other error that trying again won't
- * mend is found by halving (at most 2 · ⌈log₂ n⌉ + 1 attempts for one bad change). Infrastructure errors are thrown on.
+ * Applies changes, and returns those that can't be applied. Poison names them. For any other error that a retry can't
+ * fix, the change is found by halving (at most 2 · ⌈log₂ n⌉ + 1 attempts for one bad change). Throws infrastructure errors.
  */
 export async function applyIsolating(
   changes: readonly Change[],
@@ -48,9 +52,12 @@ export async function applyIsolating(
 
 const INFRASTRUCTURE = new Set<FailureKind>(['throttled', 'unreachable', 'ambiguous', 'not-found', 'gone', 'denied']);
 
-/** Throttled for too long, unreachable, denied, container missing, lease lost, page too old, aborted: the page is read again, nothing is parked. */
+/**
+ * Throttled for too long, unreachable, denied, container missing, lease lost, page too old, aborted: the page is read
+ * again and nothing is parked.
+ */
 export const isInfrastructure = (error: unknown): boolean =>
   (error instanceof MillraceError && (error.retryable || error.code === 'aborted')) ||
   (error instanceof Error && ['AbortError', 'RestError', 'TimeoutError'].includes(error.name)) ||
-  // As the SDK threw it: what a runner's request was answered, whichever change it was for.
+  // An error of the SDK itself: the answer to a runner's request, for whichever change.
   (!(error instanceof MillraceError) && INFRASTRUCTURE.has(failureOf(error).kind));

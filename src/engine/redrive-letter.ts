@@ -4,19 +4,19 @@ import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
-import type { SinkSession } from '../sinks/session.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { DeadLetter, DeadLetters } from './dead-letters/dead-letters.ts';
 import type { Engine } from './engine.ts';
 import { LetterBodyDamaged } from './dead-letters/letter-bodies.ts';
 import { letterId } from './dead-letters/letter-document.ts';
 
-/** What came of redriving one letter: what `superseded` names has a newer version, which the feed brings. */
+/** The result of redriving one dead letter. `superseded`: the document has a newer version, which the feed delivers. */
 export interface Redriven {
   readonly projection: string;
   readonly container: string;
   readonly id: string;
   readonly outcome: 'applied' | 'deleted' | 'superseded' | 'gone' | 'refused';
-  /** Why it was refused again. */
+  /** Why the change was refused again. */
   readonly message?: string;
 }
 
@@ -24,28 +24,28 @@ export interface RedriveOptions {
   readonly engine: Engine;
   readonly deadLetters: DeadLetters;
   readonly sources: ReadonlyMap<string, SourceContainer>;
-  readonly session: SinkSession;
-  /** Finds a document that has left its container. */
+  readonly access: DocumentAccess;
+  /** Finds a document in the archive. */
   readonly cold: ColdRead;
-  /** How old a read may be, milliseconds (A3). */
+  /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
   readonly signal: AbortSignal;
   readonly fence: () => Fence;
 }
 
-/** Letters whose sources are asked at a time. */
+/** Dead letters whose source documents are read at the same time. */
 const READS_AT_ONCE = 16;
 
 type Found = { readonly kind: 'change' | 'deletion'; readonly change: Change } | { readonly kind: 'superseded' };
 
 /**
- * Tries letters again (R9). The source decides: the parked version is applied; a newer one means that the feed brings it;
- * a document that is gone becomes a deletion just above the parked version. Every effect is guarded by versions and every
- * letter is removed as it was read, so several redrivers, and the live hosts, do each other no harm.
+ * Redrives dead letters (DL-D11, DL-D12), by the document in its source. The parked version is applied. A newer version is
+ * left to the feed. A missing document becomes a deletion just above the parked version. Versions guard every effect, and
+ * a letter is removed only in the version that was read. So several redrives, and the live hosts, can run together.
  */
 export async function redrive(letters: readonly DeadLetter[], options: RedriveOptions): Promise<Redriven[]> {
   const results: Redriven[] = [];
-  // Where a projection keeps the order of a key, what waits behind a letter is applied with it: it is no work of its own.
+  // Changes that wait behind a letter of their key are applied together with it.
   const own = letters.filter(({ waits }) => !waits);
   for (const [projection, some] of Map.groupBy(own, (letter) => letter.projection)) {
     options.signal.throwIfAborted();
@@ -64,7 +64,7 @@ async function redriveSome(
   const due = found.filter((one): one is Due => 'change' in one);
   const results = found.filter((one): one is Redriven => !('change' in one));
   if (due.length === 0) return results;
-  // As this process last read them, the letters may be others by now.
+  // The letters may have changed since this process last read them.
   deadLetters.refresh();
   const changes = due
     .map(({ change }) => change)
@@ -87,7 +87,7 @@ interface Due {
   readonly outcome: 'applied' | 'deleted';
 }
 
-/** What is to be tried of a letter, or what became of it already. */
+/** The change to apply for a letter, or its result if there is nothing to apply. */
 async function foundOf(letter: DeadLetter, options: RedriveOptions): Promise<Due | Redriven> {
   try {
     const found = await currentOf(letter, options);
@@ -100,9 +100,9 @@ async function foundOf(letter: DeadLetter, options: RedriveOptions): Promise<Due
   }
 }
 
-/** The change that a letter stands for, as its source has it now. */
+/** The change of a letter, with the document that its source has now. */
 async function currentOf(letter: DeadLetter, options: RedriveOptions): Promise<Found> {
-  const { deadLetters, sources, session, cold, readLagMs, signal } = options;
+  const { deadLetters, sources, access, cold, readLagMs, signal } = options;
   const kept = await deadLetters.kept(letter);
   if (kept) return { kind: 'change', change: kept };
   const { container, key, id, version, type } = letter;
@@ -111,11 +111,11 @@ async function currentOf(letter: DeadLetter, options: RedriveOptions): Promise<F
     const change = source && toChange(source, { ...raw, _lsn: version.lsn }, version.epoch);
     return change && { kind: 'change', change };
   };
-  // What a lagging replica shows is not to be believed until the lag has passed.
+  // A lagging replica may show an old state: read again after the lag.
   for (const settled of [false, true]) {
-    const [raw] = await session.read(container, key, [id]);
+    const [raw] = await access.read(container, key, [id]);
     if (raw?._etag === version.etag) return asParked(raw) ?? { kind: 'superseded' };
-    const archived = raw === undefined ? await cold({ container, key, id, version }, session) : undefined;
+    const archived = raw === undefined ? await cold({ container, key, id, version }, access) : undefined;
     if (archived) return asParked({ ...archived, id }) ?? { kind: 'superseded' };
     if (settled && raw) return { kind: 'superseded' };
     if (!settled) await systemClock.sleep(readLagMs, signal);

@@ -1,4 +1,3 @@
-import { MillraceError, UsageError } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { type EffectSpec, type Pipeline, projectionId } from '../definition/specs.ts';
@@ -13,7 +12,7 @@ import { isRestored } from '../projections/archive/restored.ts';
 import { archiveRunner } from '../projections/archive/archive-runner.ts';
 import { copyRunner } from '../projections/copy/copy-runner.ts';
 import { embedRunner } from '../projections/embed/embed-runner.ts';
-import { storableSession } from '../projections/custom/storable-session.ts';
+import { storableAccess } from '../projections/custom/storable-access.ts';
 import { reactRunner } from '../projections/react/react-runner.ts';
 import { referenceRunner } from '../projections/reference/reference-runner.ts';
 import { publishRunner } from '../projections/publish/publish-runner.ts';
@@ -21,23 +20,25 @@ import type { Runner } from '../projections/runner.ts';
 import { sendRunner } from '../projections/send/send-runner.ts';
 import { shapeOf } from '../projections/sink-type.ts';
 import type { EventHubSink } from '../sinks/event-hub.ts';
+import { engineError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export interface RunnerOptions {
   readonly stateContainer: string;
-  /** How old a read may be, milliseconds (A3). */
+  /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
-  /** Whether what a version makes is held to its sink's type; absent: it is. */
+  /** Whether a version's documents must match their sink's type. Absent: always. */
   readonly strict?: (projection: string) => Promise<boolean>;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
-  /** The sink of an event hub; a pipeline that publishes needs it. */
+  /** Opens the sink of an event hub. A pipeline that publishes needs it. */
   readonly hub?: ((name: string) => EventHubSink) | undefined;
 }
 
-/** What we write into documents of others, and of our own that others derive from. */
+/** Reads the marks that Millrace writes into source documents, and into sink documents that are sources themselves. */
 export const MARKS: SourceMarks = { isEmptied, isRestored };
 
-/** The containers whose feeds a pipeline reads, with the rules of the types it wants of them. */
+/** The containers whose feeds a pipeline reads, with the rules of the types that it reads there. */
 export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {
   const containers = new Map<string, SourceContainer & { types: Map<string, TypeRules> }>();
   for (const projection of feedReaders(pipeline)) {
@@ -46,7 +47,6 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
         ...sinkContainer(container, model),
         types: new Map<string, TypeRules>(),
         marks: MARKS,
-        feed: pipeline.sources.find((rule) => rule.container === container)?.feed ?? 'latest',
       };
       const rules = pipeline.sources.find((rule) => rule.container === container && rule.type === type);
       source.types.set(type, rules ?? {});
@@ -56,13 +56,13 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
   return containers;
 }
 
-/** One runner a projection or archive. */
+/** A runner for each projection, embed, effect, archive and publish. */
 export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptions): Runner[] {
   const sources = sourceContainers(pipeline, model);
   const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
-    // A version is strict, or isn't, for all its life.
+    // Cached, because it never changes for a version.
     const strict = options.strict && once(options.strict);
     const typed = { ...options, strict, shape: shapeOf(model, spec.typedAs ?? spec.into) };
     if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...typed, feeds: read.has(ref(spec.into)) });
@@ -85,14 +85,13 @@ function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }
   if (spec.kind === 'send') return sendRunner(spec);
   if (spec.kind === 'react')
     return reactRunner(spec, { stateContainer, embeds: embeds.filter(({ into }) => ref(into) === ref(spec.from)) });
-  const apply: Runner['apply'] = (changes, session) => spec.apply(changes, storableSession(session));
+  const apply: Runner['apply'] = (changes, access) => spec.apply(changes, storableAccess(access));
   return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
 }
 
 function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateContainer }: RunnerOptions): Runner[] {
   return publishes.map((spec) => {
-    if (!hub)
-      throw new MillraceError('hubs-missing', `${projectionId(spec)} publishes, and no event hub was handed in`);
+    if (!hub) throw engineError('hubs-missing', `${projectionId(spec)} publishes, but the engine got no event hubs`);
     const echoes = [...projections, ...embeds].some(({ into }) => ref(into) === ref(spec.from));
     return publishRunner(spec, { sink: hub(spec.to), echoes, stateContainer });
   });
@@ -102,8 +101,8 @@ function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateCo
 export function sinkContainer(name: string, model: Model): { name: string; keyPaths: string[][] } {
   const found = model.containers.find((container) => container.name === name);
   if (!found) {
-    throw new UsageError('container-unknown', `Container ${name} is not in ${model.file}`, {
-      mend: 'Add it to the data-model document, or correct its name in the pipeline.',
+    throw sharedError('container-unknown', `There is no container ${name} in ${model.file}`, {
+      hint: 'Add it to the data-model document, or correct its name in the pipeline.',
     });
   }
   return { name, keyPaths: found.partitionKey.map((path) => [...splitPath(path)]) };

@@ -1,25 +1,33 @@
-// The change feed processor by itself: docs/processor.md.
+// The change feed processor as a library: docs/processor.md.
 export { ChangeFeedProcessor } from './processor/change-feed-processor.ts';
-export type { ProcessorStatus } from './processor/change-feed-processor.ts';
+export type { ProcessorStatus } from './processor/run.ts';
 export type {
+  AllVersionsOptions,
   ChangeContext,
   ChangeFeedProcessorOptions,
   ChangeHandler,
   FailurePolicy,
   StartOption,
+  VersionsStartOption,
 } from './processor/processor-options.ts';
 export { readChanges } from './processor/read-changes.ts';
-export type { ChangesPage, ReadChangesOptions } from './processor/read-changes.ts';
+export type { ChangesPage, ReadChangesOptions, ReadVersionsOptions } from './processor/read-changes.ts';
+export type { Change, VersionChange } from './processor/handed-change.ts';
+export type { AcquiredLease, ErrorContext, ReleasedLease } from './processor/notices.ts';
+export { ChangeFeedEstimator } from './processor/change-feed-estimator.ts';
+export type { ChangeFeedEstimatorOptions, EstimatedLag, EstimatedLease } from './processor/change-feed-estimator.ts';
 export { DEFAULT_TIMINGS } from './sharing/feed-host.ts';
 export type { LeaseStatus, Timings } from './sharing/feed-host.ts';
 export { LeaseDeleted, LeaseLost, LeaseStalled } from './leases/lease.ts';
-export { LeaseInDoubt, PageTooOld } from './tenure/lease-session.ts';
+export { LeaseInDoubt, PageTooOld } from './tenure/lease-tenure.ts';
 export { Halt, HandlerTimeout } from './tenure/handle.ts';
 export { CosmosLeaseStore, leasePrefix } from './leases/cosmos-lease-store.ts';
 export type { CosmosLeaseStoreOptions } from './leases/cosmos-lease-store.ts';
+export { ensureLeaseContainer } from './leases/ensure-lease-container.ts';
+export type { LeaseContainerOptions } from './leases/ensure-lease-container.ts';
 export { MemoryLeases } from './leases/memory-lease-store.ts';
 export type { Lease, LeaseStore } from './leases/lease.ts';
-export type { Change, Identity, Key, Version } from './reading/change.ts';
+export type { Identity, Key, Version } from './reading/change.ts';
 export type { RangePosition } from './reading/position.ts';
 export type { SharedHistory } from './leases/shared-history.ts';
 export type { State } from './tenure/states.ts';

@@ -66,8 +66,8 @@ import { jobsWork } from './run/jobs.ts';
 import { run } from './run/run.operation.ts';
 
 /**
- * Every operation of this build but `model prove`, which lies in testing and which the command line adds. Those that
- * start something live in host, the others in operations.
+ * Every operation of this build except `model prove`, which is in `testing` and which the command line adds. Operations
+ * that start something are in `host`, the others in `operations`.
  */
 export const registry: Registry = new Registry([
   init,

@@ -6,29 +6,29 @@ import type {
   Subscription,
 } from '@azure/event-hubs';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { MillraceError } from '../base/errors.ts';
 import type { HubClients, HubConsumer } from '../sinks/hub-clients.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export interface HubReaderOptions {
   readonly hubs: HubClients;
   readonly hub: string;
   readonly consumerGroup: string;
-  /** This host's name, by which it takes its partitions up again after a restart. */
+  /** This host's name, by which it owns its partitions again after a restart. */
   readonly host: string;
-  /** Most events handed on at once; what is read ahead is a multiple of it. */
+  /** The most events of one call; the client reads a multiple of it ahead. */
   readonly batch: number;
-  /** Where a partition without a checkpoint begins; default with its first event. */
+  /** Where a partition without a checkpoint begins; default: its first event. */
   readonly start?: EventPosition;
-  /** Resolves once the events may be passed by for good. Where it rejects it is called again with the same events. */
+  /** Resolves when the checkpoint may pass the events. If it rejects, it is called again with the same events. */
   readonly handle: (events: readonly ReceivedEventData[], partition: string, signal: AbortSignal) => Promise<void>;
-  /** Told of every failure, before what failed is tried again. */
+  /** Called at every failure, before the next attempt. */
   readonly failed: (error: unknown, partition: string) => void;
   readonly clock?: Clock;
 }
 
 /**
  * Reads an event hub together with the other hosts of its consumer group, each partition's events in their order. A
- * checkpoint moves only behind events that were handled; after a crash those behind the last one come again.
+ * checkpoint passes only events that were handled; after a crash, the events after the last checkpoint come again.
  */
 export class HubReader {
   readonly #options: HubReaderOptions;
@@ -43,7 +43,7 @@ export class HubReader {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** @throws UsageError where the hub, the right to it or the checkpoint store is missing */
+  /** @throws UsageError if the hub, the right to it or the checkpoint store is missing */
   async start(): Promise<void> {
     const { hubs, hub, consumerGroup, host, batch, start } = this.#options;
     await hubs.check(hub, consumerGroup);
@@ -64,16 +64,16 @@ export class HubReader {
     this.#open = { consumer, subscription };
   }
 
-  /** Gives the partitions back; events in hand that aren't done by then come again. */
+  /** Gives the partitions back; events that aren't handled by then come again. */
   async stop(): Promise<void> {
-    this.#stopping.abort(new MillraceError('aborted', 'The host is stopping'));
+    this.#stopping.abort(sharedError('aborted', 'The host is stopping'));
     const open = this.#open;
     this.#open = undefined;
     await open?.subscription.close();
     await open?.consumer.client.close();
   }
 
-  /** True once every event that the hub held when it was asked is handled, by this host or another. */
+  /** True if every event that the hub has now is handled, by this host or another. */
   async caughtUp(): Promise<boolean> {
     const open = this.#open;
     if (!open) return false;
@@ -100,7 +100,7 @@ export class HubReader {
     if (done) this.#handled.set(partition, last.sequenceNumber);
   }
 
-  /** False: the host stops. The client would go on behind events whose handler threw, so nothing is thrown (H8). */
+  /** False: the host stops. It never throws: the client would skip events whose handler threw (ASM-H8). */
   async #untilDone(partition: string, run: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; failures++) {
@@ -121,8 +121,8 @@ export class HubReader {
 }
 
 /**
- * Gives up what a host of this name still owns: it was killed, and the client would wait a minute until its own ownership
- * has expired.
+ * Gives up the partitions that a killed host of this name still owns. The client would wait a minute until its own
+ * former ownership has expired.
  */
 async function giveUpFormer({ client, store }: HubConsumer, group: string, host: string): Promise<void> {
   const owned = await store.listOwnership(client.fullyQualifiedNamespace, client.eventHubName, group);

@@ -9,7 +9,7 @@ import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
 import type { ViewControl } from '../engine/views/view-control.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
-import { CosmosSession } from '../sinks/cosmos-session.ts';
+import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 import { HubReader } from './hub-reader.ts';
@@ -21,9 +21,9 @@ export interface IngestorOptions {
   readonly hubs: HubClients;
   readonly database: Database;
   readonly deadLetters: DeadLetters;
-  /** Says when it has to wait; without it, it never does. */
+  /** Makes the ingestor wait where it has to; without it, the ingestor never waits. */
   readonly control?: ViewControl;
-  /** This host's name, by which it takes its partitions up again after a restart. */
+  /** This host's name, by which it owns its partitions again after a restart. */
   readonly host: string;
   readonly clock?: Clock;
 }
@@ -31,8 +31,9 @@ export interface IngestorOptions {
 const BATCH = 500;
 
 /**
- * Reads an event hub together with other hosts and creates a document for each event. A partition's checkpoint moves
- * only once all before it is durable or a dead letter; what comes again after a crash meets its own document.
+ * Reads an event hub together with other hosts and creates a document for each event. A partition's checkpoint passes
+ * an event only when its document is durable or the event is a dead letter. An event that comes again finds its
+ * document.
  */
 export class Ingestor {
   readonly stats: ProjectionStats;
@@ -51,36 +52,36 @@ export class Ingestor {
       batch: BATCH,
       handle: (events, partition, signal) => this.#take(events, partition, signal),
       failed: (error, lease) => {
-        const told = hubFailure(error, `${spec.from} (consumer group ${spec.consumerGroup})`) ?? error;
-        emit('feed:failed', { container: `event hub ${spec.from}`, lease, error: told });
+        const failure = hubFailure(error, `${spec.from} (consumer group ${spec.consumerGroup})`) ?? error;
+        emit('feed:failed', { container: `event hub ${spec.from}`, lease, error: failure });
       },
       ...(clock && { clock }),
     });
   }
 
-  /** @throws UsageError where the hub, the right to it or the checkpoint store is missing */
+  /** @throws UsageError if the hub, the right to it or the checkpoint store is missing */
   start(): Promise<void> {
     return this.#reader.start();
   }
 
-  /** Gives the partitions back; events in hand that aren't durable by then come again. */
+  /** Gives the partitions back; events that aren't durable by then come again. */
   stop(): Promise<void> {
     return this.#reader.stop();
   }
 
-  /** True once every event that the hub held when it was asked is taken, by this host or another. */
+  /** True if every event that the hub has now is taken, by this host or another. */
   caughtUp(): Promise<boolean> {
     return this.#reader.caughtUp();
   }
 
   async #take(events: readonly ReceivedEventData[], partition: string, signal: AbortSignal): Promise<void> {
     const { spec, target, database, deadLetters, control, clock = systemClock } = this.#options;
-    // Creating a document twice is no harm, so whoever lost the partition may finish.
+    // A second create of a document does no harm, so a host that lost the partition may finish.
     const fence = untilStopped(signal);
     await control?.admitEvents(spec.name, fence);
-    const session = new CosmosSession(database, fence, this.stats.meter, spendingOf(database, 'live'));
+    const access = new CosmosAccess(database, fence, this.stats.meter, spendingOf(database, 'live'));
     const raw = events.map((event) => rawEvent(event, partition));
-    const { refusals } = await takeEvents(spec, target, raw, session);
+    const { refusals } = await takeEvents(spec, target, raw, access);
     await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true, fence });
     for (const { change, error } of refusals)
       emit('engine:parked', { projection: this.stats.id, container: spec.from, id: change.id, error });

@@ -5,10 +5,12 @@ import { mapSettled } from '../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
 import type { IngestEvent, IngestSpec } from '../definition/specs.ts';
 import type { Change, Key } from '../feed/reading/change.ts';
-import type { SinkSession } from '../sinks/session.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { Refusal } from '../projections/runner.ts';
+import { sharedError } from '../base/shared-errors.ts';
+import { ingestError } from './errors.ts';
 
-/** An event as it came, before anything of it was understood. */
+/** An event as the hub delivered it, before its body is parsed. */
 export interface RawEvent extends Omit<IngestEvent, 'body'> {
   readonly body: Uint8Array | string | number | boolean | object | null | undefined;
 }
@@ -21,9 +23,9 @@ export interface Target {
 
 export interface Taken {
   readonly created: number;
-  /** Their document was there: the event had come before, or one with the same id had. */
+  /** Events whose document existed: the event had come before, or another one with the same id. */
   readonly duplicates: number;
-  /** What can't become a document however often it is tried, each with its place in the hub. */
+  /** Events that can never become a document, each with its place in the hub. */
   readonly refusals: readonly Refusal[];
 }
 
@@ -34,19 +36,19 @@ interface Row {
   readonly body: object;
 }
 
-/** The session sends many of them in one request. */
+/** The access sends many of them in one request. */
 const AT_ONCE = 512;
 const ATTEMPTS = 20;
 
 /**
- * Creates the documents of some events, each on the condition that it isn't there. Resolves when every event is durable
- * or refused; rejects for infrastructure alone, and may then be called again with the same events.
+ * Creates the documents of some events, each on the condition that it doesn't exist. Resolves when every event is
+ * durable or refused. Rejects only for infrastructure, and may then be called again with the same events.
  */
 export async function takeEvents(
   spec: IngestSpec,
   target: Target,
   events: readonly RawEvent[],
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<Taken> {
   const rows = new Map<string, Row>();
   const refusals: Refusal[] = [];
@@ -66,52 +68,50 @@ export async function takeEvents(
   await mapSettled(
     rows.values(),
     async (row) => {
-      const outcome = await create(target, row, session);
-      if (outcome === 'created') created += 1;
-      else if (outcome === 'there') duplicates += 1;
-      else refusals.push({ change: placeOf(spec, row.event), error: refusal(outcome, row.event) });
+      const answer = await create(target, row, access);
+      if (answer === 'created') created += 1;
+      else if (answer === 'there') duplicates += 1;
+      else refusals.push({ change: placeOf(spec, row.event), error: refusal(answer, row.event) });
     },
     { concurrency: AT_ONCE },
   );
   return { created, duplicates, refusals };
 }
 
-async function create(target: Target, row: Row, session: SinkSession): Promise<'created' | 'there' | MillraceError> {
+async function create(target: Target, row: Row, access: DocumentAccess): Promise<'created' | 'there' | MillraceError> {
   const { key, id, body } = row;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const answer = await session.commit(target.name, key, [{ op: 'create', id, body }]);
+    const answer = await access.commit(target.name, key, [{ op: 'create', id, body }]);
     if (answer.kind === 'done') return 'created';
-    if (answer.kind === 'refused') return new MillraceError('document-refused', answer.why);
-    // It is there, or nobody knows: whose answer was lost finds its own document.
-    const [found] = await session.read(target.name, key, [id]);
+    if (answer.kind === 'refused') return sharedError('document-refused', answer.why);
+    // The document exists, or the answer was lost; then the read finds our own document.
+    const [found] = await access.read(target.name, key, [id]);
     if (found) return 'there';
   }
-  throw new MillraceError('contended', `${target.name}/${id} could be neither created nor found`, { retryable: true });
+  throw sharedError('contended', `${target.name}/${id} could be neither created nor found`);
 }
 
-/** The document of an event; undefined where `map` makes none of it. */
+/** The document of an event; undefined if `map` returns none. */
 function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined {
   const event: IngestEvent = { ...raw, properties: namesOf(raw.properties), body: bodyOf(spec, raw.body) };
   const mapped: unknown = spec.map(event);
   if (mapped === null || mapped === undefined) return undefined;
-  if (!isObject(mapped))
-    throw new MillraceError('event-mapped-wrong', `map returned ${typeof mapped}, and no document`);
+  if (!isObject(mapped)) throw ingestError('event-mapped-wrong', `map returned a ${typeof mapped}, not a document`);
   const { partition, sequence, offset, enqueuedAt } = raw;
-  // The time tells a hub that was made anew, whose sequence begins at 0 again, from the one before it.
+  // With the time, since a hub that was deleted and created again begins its sequence at 0 again.
   const { id = digest([spec.from, partition, sequence, offset, enqueuedAt.getTime()]) } = mapped;
-  if (typeof id !== 'string' || id === '') {
-    const mend = 'Return an id of one character or more, or none at all.';
-    throw new MillraceError('event-id-wrong', `map returned the id ${JSON.stringify(id)}`, { mend });
-  }
+  if (typeof id !== 'string' || id === '')
+    throw ingestError('event-id-wrong', `map returned the id ${JSON.stringify(id)}`);
   const body = { ...mapped, id, type: spec.into.type };
   const keyed = fullKey(body, target.keyPaths);
   if ('key' in keyed) return { event: raw, key: keyed.key, id, body };
-  throw new MillraceError('event-key-missing', `The document has no value at ${keyed.missing}, part of its key`, {
-    mend: `Return ${keyed.missing.slice(1)} from map, or null where the event is to become nothing.`,
+  const what = `The document has no value at ${keyed.missing}, which is part of its partition key`;
+  throw ingestError('event-key-missing', what, {
+    hint: `Return ${keyed.missing.slice(1)} from \`map\`, or null if the event becomes no document.`,
   });
 }
 
-/** As `toCamelCase` of `@azure/functions` makes them of what a trigger gets, which leaves no way to what was sent. */
+/** The names that a trigger gets, changed by `toCamelCase` of `@azure/functions`: both ways must give the same. */
 const namesOf = (properties: RawEvent['properties']): RawEvent['properties'] =>
   Object.fromEntries(
     Object.entries(properties).map(([name, value]) => [`${name.charAt(0).toLowerCase()}${name.slice(1)}`, value]),
@@ -123,12 +123,11 @@ function bodyOf({ format }: IngestSpec, body: RawEvent['body']): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (cause) {
-    const mend = "Mend the producer, or declare the ingest with format: 'raw' and read the bytes in map.";
-    throw new MillraceError('event-not-json', `The event is no JSON: ${messageOf(cause)}`, { cause, mend });
+    throw ingestError('event-not-json', `The event is not JSON: ${messageOf(cause)}`, { cause });
   }
 }
 
-/** An event's place in its hub, in the form of a change: what a dead letter is told by. */
+/** An event's place in its hub, in the form of the change that its dead letter stores. */
 function placeOf({ from, consumerGroup, into }: IngestSpec, event: RawEvent): Change {
   const { partition, sequence, offset, enqueuedAt, body, properties, partitionKey } = event;
   return {
@@ -143,7 +142,7 @@ function placeOf({ from, consumerGroup, into }: IngestSpec, event: RawEvent): Ch
   };
 }
 
-/** A body as JSON keeps it: bytes as text where they are text, so that whoever reads the letter can. */
+/** A body as JSON: bytes that are text as text, so that a person can read the dead letter. */
 function writtenOf(body: RawEvent['body']): { body: unknown; encoding?: 'utf8' | 'base64' } {
   if (!(body instanceof Uint8Array)) return { body };
   const bytes = Buffer.from(body);
@@ -151,7 +150,7 @@ function writtenOf(body: RawEvent['body']): { body: unknown; encoding?: 'utf8' |
   return { body: bytes.toString(encoding), encoding };
 }
 
-/** The event that a dead letter's change was made of; undefined where it isn't of an event. */
+/** The event from which a dead letter's change was made; undefined if it isn't the change of an event. */
 export function rawOf({ doc, key, version, at }: Change): RawEvent | undefined {
   const partition = key[1];
   if (!doc || !('body' in doc) || typeof partition !== 'string') return undefined;
@@ -171,7 +170,7 @@ export function rawOf({ doc, key, version, at }: Change): RawEvent | undefined {
 function refusal(error: unknown, { partition, offset }: RawEvent): MillraceError {
   const at = `partition ${partition}, offset ${offset}`;
   if (!(error instanceof MillraceError))
-    return new MillraceError('ingest-threw', `${messageOf(error)} (${at})`, { cause: error });
-  const { code, message, mend } = error;
-  return new MillraceError(code, `${message} (${at})`, { cause: error, ...(mend === undefined ? {} : { mend }) });
+    return ingestError('ingest-threw', `${messageOf(error)} (${at})`, { cause: error });
+  const { code, message, hint } = error;
+  return MillraceError.from({ code, message: `${message} (${at})`, hint }, { cause: error });
 }

@@ -7,40 +7,43 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq';
-import { UsageError, messageOf } from '../base/errors.ts';
+import type { UsageError } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { postgresAddress } from './postgres-address.ts';
 import { type RedisByToken, redisByToken } from './redis-token.ts';
+import { jobsError } from './errors.ts';
 
-/** What our keys in Redis begin with. */
+/** Prefix of our keys in Redis. */
 const PREFIX = 'millrace';
-/** Where BullMQ's tables lie in PostgreSQL: the one schema that it takes with a pool of ours. */
+/** The PostgreSQL schema of BullMQ's tables: the only one that it accepts with a connection pool of ours. */
 export const SCHEMA = 'bullmq';
-/** Long enough for one that starts when it is first asked, as that of `millrace dev`. */
+/** Long enough for a server that starts at the first request, such as the one of `millrace dev`. */
 const ANSWER_MS = 30_000;
 
-/** BullMQ's classes on the datastore that an address names. */
+/** BullMQ's classes, connected to the datastore of an address. */
 export interface Backend {
   queue(name: string): Queue;
   worker(name: string, run: (job: BullJob, token: string) => Promise<unknown>, options: Partial<WorkerOptions>): Worker;
   close(): Promise<void>;
 }
 
-/** The part of BullMQ's job that we use. */
+/** The part of BullMQ's `Job` that we use. */
 export interface BullJob {
   readonly id?: string;
   readonly name: string;
   readonly data: unknown;
   readonly attemptsMade: number;
-  /** How often its worker was lost. */
+  /** How often the job's worker was lost. */
   readonly stalledCounter: number;
   readonly opts: { readonly attempts?: number };
   updateProgress(progress: object): Promise<void>;
   moveToWait(token: string): Promise<unknown>;
+  moveToDelayed(timestamp: number, token: string): Promise<unknown>;
 }
 
 /**
- * `redis://` and `rediss://`: Redis 6.2 or later. `postgres://` and `postgresql://`: PostgreSQL 13 or later, by BullMQ's
- * own backend, whose tables are made at the first connection. An address in Azure that has a user and no password signs in
+ * `redis://` and `rediss://`: Redis 6.2 or later. `postgres://` and `postgresql://`: PostgreSQL 13 or later, with BullMQ's
+ * own backend, which creates its tables at the first connection. An address in Azure with a user and no password signs in
  * with tokens of this process's identity.
  * @throws UsageError `jobs-url-invalid`, `jobs-unreachable`
  */
@@ -48,14 +51,14 @@ export function openBackend(url: string): Promise<Backend> {
   const scheme = schemeOf(url);
   if (scheme === 'redis' || scheme === 'rediss') return redis(redisByToken(url) ?? url);
   if (scheme === 'postgres' || scheme === 'postgresql') return postgres(url);
-  throw invalid(`has the scheme ${scheme}:`);
+  throw invalid(`has the unknown scheme ${scheme}:`);
 }
 
-/** `by`: an address as the client takes it, or how to sign in to one. */
+/** `by`: an address for the client, or how to sign in to one with tokens. */
 export async function redis(by: string | RedisByToken): Promise<Backend> {
   const signIn = typeof by === 'string' ? undefined : by;
   try {
-    // Commands wait for a server that is away for a while; `answered` tells one that isn't there at all.
+    // With `null`, commands wait while the server is away for a while. `answered` detects a server that does not exist.
     const connection: ConnectionOptions =
       typeof by === 'string' ? { url: by, maxRetriesPerRequest: null } : await answered(() => by.open());
     const options = { connection, prefix: PREFIX };
@@ -77,7 +80,7 @@ export async function redis(by: string | RedisByToken): Promise<Backend> {
 
 async function postgres(url: string): Promise<Backend> {
   const { Pool } = (await import('pg')).default;
-  // One connection of each worker only listens, so there must be more than workers.
+  // Each worker uses one connection for listening alone, so the pool needs more connections than workers.
   const pool = new Pool({ ...postgresAddress(url), max: 8, keepAlive: true, options: `-c search_path=${SCHEMA}` });
   pool.on('error', () => undefined);
   try {
@@ -106,17 +109,14 @@ function schemeOf(url: string): string {
   try {
     return new URL(url).protocol.slice(0, -1);
   } catch {
-    throw invalid('is no address');
+    throw invalid('is not an address');
   }
 }
 
-/** Never repeats the value in its message: it may hold a password. */
-const invalid = (why: string): UsageError =>
-  new UsageError('jobs-url-invalid', `The setting JOBS_URL ${why}`, {
-    mend: 'Write it as redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE; in Azure a user without a password signs in by identity.',
-  });
+/** The message must not contain the value, which may hold a password. */
+const invalid = (why: string): UsageError => jobsError('jobs-url-invalid', `The setting JOBS_URL ${why}`);
 
-/** Nothing listens there, or there is no such host: the address is wrong, or whoever starts it has to come first. */
+/** No server listens at the address, or there is no such host: the address is wrong, or the server must be started first. */
 const isRefused = (error: unknown): boolean =>
   error instanceof Error && /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH/.test(wordsOf(error));
 const wordsOf = (error: Error): string => ('code' in error ? `${error.message} ${String(error.code)}` : error.message);
@@ -133,10 +133,8 @@ async function answered<T>(ask: (trouble: (error: unknown) => void) => Promise<T
   try {
     return await Promise.race([ask(trouble), late]);
   } catch (error) {
-    throw new UsageError('jobs-unreachable', `The jobs' datastore can't be used: ${messageOf(last ?? error)}`, {
-      cause: error,
-      mend: 'Check JOBS_URL, the network and the rights: in PostgreSQL the role must be able to create a schema, once.',
-    });
+    const why = `The datastore of the background jobs can't be used: ${messageOf(last ?? error)}`;
+    throw jobsError('jobs-unreachable', why, { cause: error });
   } finally {
     clearTimeout(timer);
   }

@@ -1,16 +1,16 @@
 import { once } from '../base/once.ts';
 
-/** What the identity library answers; the shape of `TokenCredential.getToken`. */
+/** A token as `TokenCredential.getToken` of the identity library returns it. */
 export interface IssuedToken {
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly expiresOnTimestamp: number;
 }
 
-/** Asks for a token of this process's identity, which the identity library keeps for as long as it is good. */
+/** Gets a token of this process's identity. The identity library caches it while it is valid. */
 export type Token = (scope: string) => Promise<IssuedToken>;
 
-/** Signs in as `DefaultAzureCredential` does: managed identity in Azure, `az login` elsewhere. */
+/** Signs in with `DefaultAzureCredential`: managed identity in Azure, `az login` elsewhere. */
 export function identityToken(): Token {
   const credential = once(async () => new (await import('@azure/identity')).DefaultAzureCredential());
   return async (scope) => {

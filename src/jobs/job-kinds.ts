@@ -1,35 +1,38 @@
-/** What a job may be asked to do and with what: names and payloads alone. Handlers are bound in `host/run/jobs.ts`. */
+/** The kinds of jobs and their payloads. `host/run/jobs.ts` binds the handlers. */
 export interface JobKinds {
-  /** A registered operation by its name, such as `projections rebuild`, run as if it had been typed. */
+  /** Runs a registered operation by its name, such as `projections rebuild`, like a call from the command line. */
   readonly operation: {
     readonly name: string;
     readonly input: Readonly<Record<string, unknown>>;
-    /** Who asked for it. */
+    /** The person who requested it. */
     readonly actor: string;
   };
-  /** A reaction that failed as often as it is tried in line: its dead letter is redriven. */
+  /** Redrives the dead letter of a reaction that failed on all attempts while its page waited. */
   readonly reaction: {
     /** `name@version`. */
     readonly projection: string;
-    /** Of the document. */
+    /** Id of the document. */
     readonly id: string;
   };
 }
 
-/** Payloads are stored as JSON and may be read by a later version. */
+/** Payloads are stored as JSON, and a later version of Millrace may read them. */
 export type Kinds = { readonly [name: string]: object };
 
-/** What a handler is given beside its payload. */
+/** What a handler gets beside its payload. */
 export interface JobRun {
   readonly id: string;
   /** Counts from 1. */
   readonly attempt: number;
-  /** Aborted when the worker stops or its time is up: return or throw soon; the job is then run again, by whoever comes. */
+  /** Aborted when the worker stops or its time is up: return or throw soon. The next worker runs the job again. */
   readonly signal: AbortSignal;
-  /** Shown by `jobs list`; `of` absent: not known. */
+  /** `jobs list` shows it. `of` absent: the total is unknown. */
   readonly progress: (done: number, of?: number) => void;
 }
 
-/** Must be resumable: unless its job has one attempt, it is run again after a crash, and may once in a while run twice at once. */
+/**
+ * Must be resumable: unless its job has one attempt, it runs again after a crash. Two runs of one job may sometimes happen
+ * at the same time.
+ */
 export type Handler<P> = (payload: P, run: JobRun) => Promise<unknown>;
 export type Handlers<K extends object> = { readonly [N in keyof K]?: Handler<K[N]> };

@@ -1,22 +1,23 @@
-import { type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
+import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import { UsageError, messageOf } from '../base/errors.ts';
+import { FormatUnreadable, formatOf, isReadable } from '../base/format.ts';
 import { type Backend, type BullJob, openBackend } from './backend.ts';
 import type { Handlers, JobKinds, Kinds } from './job-kinds.ts';
 
 export interface EnqueueOptions {
-  /** While a job with this key waits, runs or is to be tried again, another one isn't added. */
+  /** While a job with this key waits, runs or will be retried, no other one is added. */
   readonly dedupe: string;
-  /** `live` goes before `bulk`. Default `bulk`. */
+  /** `live` jobs run before `bulk` jobs. Default `bulk`. */
   readonly lane?: 'live' | 'bulk';
-  /** Not before this many milliseconds have passed. */
+  /** Time before the first run, milliseconds. */
   readonly delayMs?: number;
   /**
-   * How often it is tried before it counts as failed. Default 10. A job that is tried several times is run again where its
-   * worker was lost, or was without the datastore for longer than `lostAfterMs`: that counts as no try, and the first run
-   * may still go on. With 1 it is begun once at most: there it has failed, since nobody knows how far it came.
+   * Attempts before the job counts as failed. Default 10. When its worker is lost, or loses the datastore for longer than
+   * `lostAfterMs`, the job runs again: that is no attempt, and the first run may still be active. With 1 the job is started
+   * at most once: a job that lost its worker has failed, because how much it did is unknown.
    */
   readonly attempts?: number;
-  /** The first pause between two tries, milliseconds; doubled at each, with up to half of it taken off at random. Default 1,000. */
+  /** Pause before the second attempt, milliseconds. It doubles each time, minus a random part of up to half. Default 1,000. */
   readonly backoffMs?: number;
 }
 
@@ -33,37 +34,39 @@ export interface JobRow {
   /** ISO 8601 UTC. */
   readonly createdAt: string;
   readonly finishedAt: string | null;
-  /** Why the last try failed. */
+  /** Why the last attempt failed. */
   readonly failure: string | null;
 }
 
 export interface WorkOptions {
-  /** Jobs at once. Default 4. */
+  /** Jobs at the same time. Default 4. */
   readonly concurrency?: number;
-  /** At most `max` jobs begun in `perMs`, over all workers of this queue. */
+  /** All workers of this queue together start at most `max` jobs in `perMs`. */
   readonly limit?: { readonly max: number; readonly perMs: number };
-  /** After this long without a sign of life a job counts as lost with its worker, and is given to another. Default 30,000. */
+  /** A worker that gives no sign of life for this time counts as lost, and another worker gets its job. Default 30,000. */
   readonly lostAfterMs?: number;
-  /** What goes wrong beside a job's own failure: the datastore is away, a lock was lost. */
+  /** Called with errors that are not a job's own: the datastore is away, a lock was lost. */
   readonly onTrouble?: (error: unknown) => void;
   readonly onFinished?: (job: { readonly id: string; readonly name: string; readonly failure: string | null }) => void;
 }
 
 export interface Working {
-  /** Takes no further job, asks those that run to stop, and gives them back; resolves when all of it is done. */
+  /** Takes no more jobs, asks the running jobs to stop, and gives them back to the queue. Resolves when all have ended. */
   stop(): Promise<void>;
 }
 
+/** A job of a later format comes again after so long, to this worker or another. */
+const UNREADABLE_MS = 30_000;
 const CHECK_MS = 50;
-/** Checks after which `drain` no longer waits for what another worker has begun. */
+/** After this many checks `drain` no longer waits for the jobs of other workers. */
 const OTHERS = 40;
 const LANES = { live: 1, bulk: 100 } as const;
 const STATES = ['waiting', 'prioritized', 'active', 'delayed', 'completed', 'failed'] as const;
 const KEPT = { completed: { count: 1_000 }, failed: { count: 1_000 } };
-/** A job that lost its worker is given to another however often that happens: `perform` says which are run again. */
+/** No limit in practice: `perform` decides which jobs run again after their worker was lost. */
 const LOST_AT_MOST = 1_000_000;
 
-/** Background work that outlives its process. Knows names and payloads alone. */
+/** A queue of background jobs, which outlive their process. It knows names and payloads, not handlers. */
 export class Jobs<K extends object = JobKinds> {
   readonly #backend: Backend;
   readonly #name: string;
@@ -76,29 +79,33 @@ export class Jobs<K extends object = JobKinds> {
   }
 
   /**
-   * `name` tells one pipeline's jobs from another's.
+   * `name`: the queue's name; each pipeline has its own.
    * @throws UsageError `jobs-url-invalid`, `jobs-unreachable`
    */
   static async open<K extends object = JobKinds>(url: string, name: string): Promise<Jobs<K>> {
     const backend = await openBackend(url);
     const queue = backend.queue(name);
-    // Without a listener an error of the connection would end the process; whoever waits for an answer is told it anyway.
+    // Without a listener a connection error would end the process. Callers that wait for an answer get the error anyway.
     queue.on('error', () => undefined);
     return new Jobs<K>(backend, name, queue);
   }
 
-  /** The id of the job: of the one that is there already, where `dedupe` says so. */
+  /** Returns the id of the job. If a job with the same `dedupe` exists, it is that job's id. */
   async enqueue<N extends keyof K & string>(name: N, payload: K[N], options: EnqueueOptions): Promise<string> {
     const { dedupe, lane = 'bulk', delayMs = 0, attempts = 10, backoffMs = 1_000 } = options;
-    const job = await this.#queue.add(name, payload, {
-      deduplication: { id: dedupe },
-      priority: LANES[lane],
-      delay: delayMs,
-      attempts,
-      backoff: { type: 'exponential', delay: backoffMs, jitter: 0.5 },
-      removeOnComplete: KEPT.completed,
-      removeOnFail: KEPT.failed,
-    });
+    const job = await this.#queue.add(
+      name,
+      { ...payload, ...formatOf('job') },
+      {
+        deduplication: { id: dedupe },
+        priority: LANES[lane],
+        delay: delayMs,
+        attempts,
+        backoff: { type: 'exponential', delay: backoffMs, jitter: 0.5 },
+        removeOnComplete: KEPT.completed,
+        removeOnFail: KEPT.failed,
+      },
+    );
     return job.id ?? '';
   }
 
@@ -123,14 +130,14 @@ export class Jobs<K extends object = JobKinds> {
     };
   }
 
-  /** Works on jobs until it is stopped. */
+  /** Works on jobs until `stop`. */
   work(handlers: Handlers<K>, options: WorkOptions = {}): Working {
     const { stop } = this.#start(handlers, options);
     return { stop };
   }
 
   /**
-   * Works until nothing is left to do now, or the time is up: what still runs then is asked to stop and given back.
+   * Works until no job is due, or the time is up. Jobs that still run then are asked to stop, and go back to the queue.
    * Resolves with the number of jobs that ended.
    */
   async drain(
@@ -145,12 +152,12 @@ export class Jobs<K extends object = JobKinds> {
       options.onFinished?.(job);
     };
     const { running, stop } = this.#start(handlers, { ...options, onFinished });
-    // A failing datastore is told by the worker; the time bounds how long it is waited for.
+    // The worker reports a failing datastore; `withinMs` limits the wait for it.
     let idle = 0;
     const check = async (): Promise<void> => {
       const { waiting, active } = await this.counts().catch(() => ({ waiting: 1, active: 0 }));
       idle = waiting === 0 && running() === 0 ? idle + 1 : 0;
-      // A job that was fetched is active before it runs; what stays active without running here is another worker's.
+      // A fetched job is active before it runs. A job that stays active and does not run here belongs to another worker.
       if (idle > 0 && (active === 0 || idle > OTHERS)) resolve();
     };
     const checking = setInterval(() => void check(), CHECK_MS);
@@ -189,7 +196,7 @@ export class Jobs<K extends object = JobKinds> {
       drainDelay: 1,
       ...(limit ? { limiter: { max: limit.max, duration: limit.perMs } } : {}),
     });
-    // Without a listener an error of the connection would end the process.
+    // Without a listener a connection error would end the process.
     worker.on('error', (error) => onTrouble?.(error));
     worker.on('completed', ({ id = '', name }) => onFinished?.({ id, name, failure: null }));
     worker.on('failed', (job, error) =>
@@ -209,46 +216,52 @@ export class Jobs<K extends object = JobKinds> {
 async function perform(handlers: Handlers<Kinds>, job: BullJob, token: string, signal: AbortSignal): Promise<unknown> {
   const giveBack = async (): Promise<never> => {
     await job.moveToWait(token);
-    throw new WaitingError('The worker stops');
+    throw new WaitingError('The worker is stopping');
   };
-  // A fetch under way when the worker was told to stop may still bring a job, one just given back at that.
+  // A fetch that began before the worker was asked to stop may still return a job, even one that was given back.
   if (signal.aborted) return giveBack();
   if (job.stalledCounter > 0 && job.opts.attempts === 1) {
-    const why = 'Its worker was lost, or lost the datastore, while it ran; it is to be begun once at most';
+    const why = 'The worker was lost, or lost the datastore, while the job ran. This job may start only once';
     throw new UnrecoverableError(why);
+  }
+  const { format, ...payload } = job.data as { readonly format?: number };
+  if (!isReadable('job', format)) {
+    // A worker of the version that enqueued it may take it; this doesn't count as an attempt.
+    await job.moveToDelayed(Date.now() + UNREADABLE_MS, token);
+    throw new DelayedError(new FormatUnreadable('job', format, job.id).message);
   }
   const handler = handlers[job.name];
   if (!handler) {
-    const why = `This worker knows no job called ${job.name}: it was enqueued by another version`;
+    const why = `This worker has no handler for the job ${job.name}: another version of Millrace enqueued it`;
     throw new UnrecoverableError(why);
   }
-  // One at a time, and only the last: a handler may tell more often than is worth storing.
-  let telling: Promise<void> | undefined;
+  // One write at a time, and only of the latest value: a handler may report progress more often than is worth storing.
+  let reporting: Promise<void> | undefined;
   let next: object | undefined;
-  const tell = async (): Promise<void> => {
+  const report = async (): Promise<void> => {
     for (let now; (now = next);) {
       next = undefined;
       await job.updateProgress(now).catch(() => undefined);
     }
-    telling = undefined;
+    reporting = undefined;
   };
   try {
-    return await handler(job.data as object, {
+    return await handler(payload, {
       id: job.id ?? '',
       attempt: job.attemptsMade + 1,
       signal,
       progress: (done, of) => {
         next = { done, ...(of === undefined ? {} : { of }) };
-        telling ??= tell();
+        reporting ??= report();
       },
     });
   } catch (error) {
     if (signal.aborted) return await giveBack();
-    // What a person has to mend isn't tried again.
+    // A retry can't succeed before a person corrects the input.
     if (error instanceof UsageError) throw new UnrecoverableError(messageOf(error));
     throw error;
   } finally {
-    await telling;
+    await reporting;
   }
 }
 

@@ -1,13 +1,13 @@
 import type { PoolConfig } from 'pg';
 import { type Token, identityToken } from './identity-token.ts';
 
-/** What Azure Database for PostgreSQL takes for a password of a role that is an identity (Microsoft Entra authentication). */
+/** Azure Database for PostgreSQL accepts a token of this scope as the password of a Microsoft Entra role. */
 const SCOPE = 'https://ossrdbms-aad.database.windows.net/.default';
 const AZURE = '.postgres.database.azure.com';
 
 /**
- * An address as the client takes it. One in Azure without a password names a role that signs in with a token of this
- * process's identity, over TLS; the token is asked for at each connection, and need not outlive its start.
+ * Connection options for the client. An address in Azure without a password names a role that signs in with a token of
+ * this process's identity, over TLS. Each new connection gets a token; it may expire once the connection is open.
  */
 export function postgresAddress(url: string, token: Token = identityToken()): PoolConfig {
   const { hostname, port, username, password, pathname } = new URL(url);

@@ -2,30 +2,30 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { type IssuedToken, type Token, identityToken } from './identity-token.ts';
 
-/** What Azure Managed Redis takes for a password of a user that is an identity (Microsoft Entra authentication). */
+/** Azure Managed Redis accepts a token of this scope as the password of a Microsoft Entra user. */
 const SCOPE = 'https://redis.azure.com/.default';
 const AZURE = /\.(redis\.azure\.net|redis\.cache\.windows\.net)$/;
-/** Azure asks for a new token three minutes before a connection's old one ends; the server closes it otherwise. */
+/** Azure demands a new token three minutes before the old one ends; else the server closes the connection. */
 const AHEAD_MS = 180_000;
-/** Between two attempts to renew. */
+/** Pause between two attempts to renew. */
 const PAUSE_MS = 10_000;
 
 /**
- * How to sign in to an address in Azure without a password, whose user name is the object id of this process's identity;
- * undefined for any other address, which the client takes as it is.
+ * For an address in Azure without a password, whose user name is the object id of this process's identity. Undefined for
+ * any other address, which the client can use unchanged.
  */
 export function redisByToken(url: string, token: Token = identityToken()): RedisByToken | undefined {
   const { protocol, hostname: host, port, username, password } = new URL(url);
-  // Tokens are taken over TLS alone.
+  // The service accepts tokens over TLS only.
   if (password !== '' || username === '' || protocol !== 'rediss:' || !AZURE.test(host)) return undefined;
   const tls = { servername: host };
   return new RedisByToken({ host, port: Number(port || 10_000), username, tls, keepAlive: 60_000 }, token);
 }
 
-/** With replies of the form that BullMQ knows. */
+/** `replyMapping: 'legacy'` gives the form of replies that BullMQ expects. */
 type Options = RedisOptions & { readonly replyMapping?: 'legacy' };
 
-/** Connections whose password is a token, which is renewed on all of them before it ends. */
+/** Connections whose password is a token. Before it ends, all of them get a new one. */
 export class RedisByToken {
   readonly options: Options;
   readonly #token: Token;
@@ -40,7 +40,7 @@ export class RedisByToken {
     this.#clock = clock;
   }
 
-  /** Rejects where no token is to be had. */
+  /** Rejects if there is no token. */
   async open(): Promise<Redis> {
     const first = await this.#token(SCOPE);
     this.#closed.signal.throwIfAborted();
@@ -49,7 +49,7 @@ export class RedisByToken {
     return this.#client(this.options);
   }
 
-  /** Ends all of its connections. */
+  /** Ends all connections. */
   close(): void {
     this.#closed.abort(new DOMException('The connections are closed', 'AbortError'));
     for (const client of this.#clients) client.disconnect();
@@ -59,15 +59,15 @@ export class RedisByToken {
     const client = new Redis({ ...options, password: this.#password, maxRetriesPerRequest: null });
     this.#clients.add(client);
     client.once('end', () => this.#clients.delete(client));
-    // BullMQ waits for jobs on a connection of its own.
+    // BullMQ opens a second connection to wait for jobs.
     const duplicate = (more: Options = {}): Redis => this.#client({ ...options, ...more });
     return Object.assign(client, { duplicate });
   }
 
-  /** Until it is closed. */
+  /** Runs until `close`. */
   async #keepRenewing({ expiresOnTimestamp: ends }: IssuedToken): Promise<never> {
     for (;;) {
-      // The library gives the token it has until shortly before its end.
+      // The library returns its cached token until shortly before that one ends.
       await this.#clock.sleep(Math.max(ends - this.#clock.now() - AHEAD_MS, PAUSE_MS), this.#closed.signal);
       try {
         const { token, expiresOnTimestamp } = await this.#token(SCOPE);
@@ -82,10 +82,10 @@ export class RedisByToken {
 
   async #signIn(client: Redis): Promise<void> {
     const [user, token] = [client.options.username ?? 'default', this.#password];
-    // For the next connection that it makes.
+    // For the client's next connection.
     client.options.password = token;
     if (client.status === 'ready') await client.auth(user, token);
-    // One that is being made may have begun with the old one.
+    // A connection that is being opened may have started with the old token.
     else client.once('ready', () => void client.auth(user, token).catch(() => undefined));
   }
 }

@@ -1,9 +1,9 @@
-// What `millrace model apply` has to do, as data: the calls to Cosmos DB are somebody else's.
+// The changes that `millrace model apply` makes, as data; the calls to Cosmos DB are elsewhere.
 import { canonical } from '../base/json.ts';
-import { UsageError } from '../base/errors.ts';
 import type { Container, IndexingPolicy, Model } from './model.ts';
+import { modelError } from './errors.ts';
 
-/** A container as Cosmos DB's API states it, and its throughput, which the API takes beside it. */
+/** A container as Cosmos DB's API states it, with its throughput, which the API takes as a separate option. */
 export interface ContainerDefinition {
   readonly id: string;
   readonly partitionKey: {
@@ -17,14 +17,14 @@ export interface ContainerDefinition {
   readonly throughput?: Container['throughput'];
 }
 
-/** Tombstones of removed rows expire by their own ttl, which works only where the container's is on. */
+/** Tombstones of removed rows expire by their own ttl, which works only if the container's TTL is on. */
 const TTL_ON = -1;
 
 /**
- * The containers a model describes. `needs` are the index paths that Millrace's own queries take, by container: they are
- * included where a policy leaves them out. `sinks` are the containers that hold documents of Millrace's making: they get
- * TTL switched on where the document states none; nobody else's, since documents with a `ttl` would begin to expire.
- * @throws UsageError `container-key` for a container whose key the reader couldn't read
+ * The containers of a model. `needs` are the index paths of Millrace's own queries, by container: they are added to a
+ * policy that leaves them out. `sinks` are the containers with documents that Millrace writes: their TTL is switched on if
+ * the document states none. Other containers keep theirs, because documents with a `ttl` would begin to expire.
+ * @throws UsageError `container-key` for a container without a readable key
  */
 export const containerDefinitions = (
   model: Model,
@@ -36,8 +36,8 @@ export const containerDefinitions = (
     const indexingPolicy = withPaths(container.indexingPolicy, needs.get(name) ?? new Set());
     if (partitionKey.length === 0 || partitionKey.length > 3) {
       const { file, line } = container.at;
-      const why = `Container ${name} (${file}:${line}) has ${partitionKey.length === 0 ? 'no readable partition key' : 'over three key levels'}`;
-      throw new UsageError('container-key', why, { mend: 'State one to three paths under "- **Partition Key**:".' });
+      const why = `Container ${name} (${file}:${line}) has ${partitionKey.length === 0 ? 'no readable partition key' : 'more than three key levels'}`;
+      throw modelError('container-key', why);
     }
     const defaultTtl = container.defaultTtl ?? (sinks.has(name) ? TTL_ON : undefined);
     return {
@@ -65,11 +65,11 @@ export interface ContainerChange {
   readonly what: 'partitionKey' | 'uniqueKeyPolicy' | 'indexingPolicy' | 'defaultTtl' | 'throughput';
   readonly from: unknown;
   readonly to: unknown;
-  /** False where Cosmos DB fixes it at creation: it takes a new container and a migration. */
+  /** False if Cosmos DB fixes it when the container is created: the change needs a new container and a migration. */
   readonly possible: boolean;
 }
 
-/** What must change for `existing` to be as `wanted`. What the document leaves open is left as it is. */
+/** The changes that make `existing` like `wanted`. What the document doesn't state stays unchanged. */
 export function diffContainer(existing: ContainerDefinition, wanted: ContainerDefinition): ContainerChange[] {
   const changes: ContainerChange[] = [];
   const compare = (what: ContainerChange['what'], possible: boolean, form: (of: ContainerDefinition) => unknown) => {
@@ -89,7 +89,7 @@ export function diffContainer(existing: ContainerDefinition, wanted: ContainerDe
 const uniqueForm = ({ uniqueKeyPolicy }: ContainerDefinition): unknown =>
   (uniqueKeyPolicy?.uniqueKeys ?? []).map(({ paths }) => canonical(paths)).toSorted();
 
-/** The service fills in defaults, excludes `/_etag/?` by itself and keeps no order of paths. */
+/** The service adds defaults, always excludes `/_etag/?`, and returns paths in any order. */
 function indexingForm(policy: IndexingPolicy = {}): unknown {
   return {
     mode: policy.indexingMode ?? 'consistent',

@@ -1,4 +1,4 @@
-// RU/s and money by container, pattern and projection; every figure with its terms.
+// RU/s and costs by container, pattern and projection; every figure has its terms.
 import type { Documents } from './documents.ts';
 import { HOURS_PER_MONTH, type ProfileName, type RuleSettings } from './estimate.ts';
 import { type Term, sum } from './rules/facts.ts';
@@ -11,7 +11,7 @@ export interface ContainerCost {
   readonly peak: number;
   readonly average: number;
   readonly provisioned: { readonly kind: 'autoscale' | 'manual'; readonly max: number } | undefined;
-  /** Per month, in units of 100 RU/s for an hour: what is billed for the average load, and for the maximum all the time. */
+  /** Billed units of 100 RU/s for an hour, a month: `expected` for the average load, `most` for a permanent maximum. */
   readonly hours: { readonly expected: number; readonly most: number } | undefined;
 }
 
@@ -19,15 +19,16 @@ export interface ProjectionCost {
   readonly name: string;
   /** Changes a second at the peak. */
   readonly changes: number;
-  /** RU to keep it fresh, for one change, and a second. */
+  /** RU of one change. */
   readonly ru: number;
+  /** RU/s of all changes. */
   readonly perSecond: number;
   /**
-   * RU/s that the patterns it serves would take more if each asked the source's partitions for one document. Undefined for
-   * an aggregate: what it would have to read instead is a whole group.
+   * Additional RU/s of the served patterns if each queried the source's partitions for one document instead. Undefined for
+   * an aggregate: a query would have to read a whole group.
    */
   readonly instead: number | undefined;
-  /** Above so many changes a second, reading across partitions is cheaper. */
+  /** Above this number of changes a second, reading across partitions is cheaper. */
   readonly breakEven: number | undefined;
 }
 
@@ -44,7 +45,7 @@ export function costsOf(documents: Documents, profile: ProfileName, options: Che
     settings: { ...options.settings, profile } satisfies Partial<RuleSettings>,
   });
   const containers = facts.containers.map((detail): ContainerCost => {
-    // A stated RU is the documents' own and holds for any profile; the estimates differ.
+    // Stated RU come from the documents and are the same for every profile; estimates differ.
     const terms = facts.load(detail);
     const peak = sum(terms.map(({ perSecond, ru }) => perSecond * ru));
     const average = sum(facts.load(detail, 'average').map(({ perSecond, ru }) => perSecond * ru));
@@ -64,7 +65,7 @@ export function costsOf(documents: Documents, profile: ProfileName, options: Che
     const term = facts.load(sink).find(({ what }) => what === `projection ${row.name}`);
     if (!term) return [];
     const partitions = facts.partitions(source);
-    // What the served reads take now, against a query over all partitions of the source.
+    // A query over all partitions of the source, minus the RU of the read as it is now.
     const instead =
       row.kind === 'aggregate'
         ? undefined
@@ -90,7 +91,7 @@ export function costsOf(documents: Documents, profile: ProfileName, options: Che
   return { profile, containers, projections };
 }
 
-/** Autoscale is billed by the hour's highest, a tenth of the maximum at least; manual throughput always whole. */
+/** Autoscale is billed by the highest RU/s of the hour, at least a tenth of the maximum; manual throughput is always full. */
 function hoursOf(
   { kind, max }: { kind: 'autoscale' | 'manual'; max: number },
   average: number,

@@ -1,27 +1,27 @@
-// The two documents as facts beside the Model: what the rules read. Every fact has its place.
+// The two documents as facts, in addition to the Model: the input of the rules. Every fact has its place.
 import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
 
-/** A piece of prose with where it begins. Backticks are kept, bold and line breaks are not. */
+/** A piece of prose with its first line. Backticks are kept; bold and line breaks are removed. */
 export interface Text {
   readonly text: string;
   readonly at: Place;
 }
 
-/** A paragraph, bullet or table cell, under which heading it stands, and its bold label if it has one. */
+/** A paragraph, bullet or table cell with its heading, and its bold label if it has one. */
 export interface Prose extends Text {
   readonly label?: string;
-  /** Name of the nearest section above that the reader knows. */
+  /** Name of the nearest section above with a known name. */
   readonly section: string | undefined;
-  /** Heading of the section it stands in. */
+  /** Heading of its section. */
   readonly heading: string;
   readonly kind: 'paragraph' | 'bullet' | 'cell';
 }
 
-/** Requests a second. `per`: of each unit of something, so that it needs a multiplier. */
+/** Requests a second. `per`: the rate is for each unit, such as a practice, so the total needs a multiplier. */
 export interface Rate {
   readonly peak?: number;
   readonly average?: number;
-  /** `<` and `<<` are upper bounds and count as what they name. */
+  /** True for an upper bound with `<` or `<<`; its number counts as the rate. */
   readonly bound: boolean;
   readonly per?: string;
 }
@@ -39,7 +39,7 @@ export interface Pattern {
   readonly considerations: string;
   /** Undefined: there is no such column. */
   readonly status: string | undefined;
-  /** Every column by its header as printed, unknown ones too. */
+  /** Every column by its header as printed, including unknown columns. */
   readonly cells: Readonly<Record<string, string>>;
   readonly at: Place;
 }
@@ -56,7 +56,7 @@ export interface Relationship {
 
 export type Decision = 'single' | 'multi' | 'separate';
 
-/** What is said of two entities that may share a document or container. */
+/** The analysis of two entities that may share a document or container. */
 export interface Pair {
   readonly parent: string;
   readonly child: string;
@@ -69,7 +69,7 @@ export interface Pair {
   readonly unbounded: boolean;
   readonly bounded: boolean;
   readonly independent: boolean;
-  /** Bytes, where the size constraint is written as count × size or as a maximum. */
+  /** Bytes, if the size constraint is written as count × size or as a maximum. */
   readonly maxBytes?: number;
   readonly decisionText: string;
   readonly justification: string;
@@ -84,7 +84,7 @@ export interface Pair {
   >;
 }
 
-/** `section`: the name of it, or of the nearest above, that the reader knows. */
+/** `section`: its known name, or that of the nearest section above with a known name. */
 export interface SectionHeading extends Text {
   readonly section: string | undefined;
 }
@@ -95,10 +95,10 @@ export interface Check {
   readonly at: Place;
 }
 
-/** `<!-- millrace-ignore B10 until 2027-01: admin only -->`: holds in the section it stands in. */
+/** `<!-- millrace-ignore B10 until 2027-01: admin only -->`: it applies to the section that contains it. */
 export interface Waiver {
   readonly rule: string;
-  /** First moment at which it holds no more, milliseconds since 1970, UTC; undefined: none is stated. */
+  /** The first moment after its end, milliseconds since 1970, UTC; undefined: no date is stated. */
   readonly until: number | undefined;
   readonly reason: string;
   readonly at: Place;
@@ -146,7 +146,7 @@ export type Operation =
   | 'delete'
   | 'batch';
 
-/** What a query in the mapping asks, by the top-level fields and paths of its container. */
+/** The fields that a query of the mapping uses. */
 export interface Query {
   readonly text: string;
   readonly equal: readonly string[];
@@ -157,8 +157,9 @@ export interface Query {
 export interface Mapping {
   readonly ids: readonly string[];
   readonly printed: string;
-  /** Names of designed containers, and those in the same cell that no container has. */
+  /** Names of designed containers. */
   readonly containers: readonly string[];
+  /** Other names in the same cell. */
   readonly unknown: readonly string[];
   readonly operations: readonly Operation[];
   readonly operationText: string;
@@ -166,7 +167,7 @@ export interface Mapping {
   readonly notes: string;
   /** RU of one execution, as stated. */
   readonly ru?: number;
-  /** How many point reads one execution makes. */
+  /** The number of point reads of one execution. */
   readonly times: number;
   readonly at: Place;
 }
@@ -176,14 +177,14 @@ export interface Reference {
   readonly type?: string;
 }
 
-/** A row of `## Change Feed Projections`, or the same as a heading with bullets. */
+/** A row of `## Change Feed Projections`, or a heading with bullets that states the same. */
 export interface ProjectionRow {
   readonly name: string;
   readonly kind: string;
   readonly source: Reference | undefined;
   readonly joins: readonly Reference[];
   readonly sourceText: string;
-  /** Undefined where it is no container: see `sinkText`. */
+  /** Undefined if the sink isn't a container: see `sinkText`. */
   readonly sink: Reference | undefined;
   readonly sinkText: string;
   readonly keyText: string;
@@ -191,7 +192,7 @@ export interface ProjectionRow {
   readonly fieldsText: string;
   /** `a → b` of copies. */
   readonly pairs: readonly { readonly from: string; readonly to: string }[];
-  /** `orders = count` of aggregates; kind undefined where the row states none. */
+  /** `orders = count` of aggregates; `kind` is undefined if the row states none. */
   readonly measures: readonly { readonly field: string; readonly kind: string | undefined }[];
   /** The row says that it has the fields of another one. */
   readonly as?: string;
@@ -204,7 +205,7 @@ export interface ProjectionRow {
   readonly at: Place;
 }
 
-/** A container with what its bullets say beyond the Model. */
+/** A container with the facts of its bullets that the Model doesn't have. */
 export interface ContainerDetail {
   readonly container: Container;
   readonly prose: readonly Prose[];
@@ -216,7 +217,7 @@ export interface ContainerDetail {
   readonly cardinality?: number;
   readonly serves: { readonly ids: readonly string[]; readonly at: Place } | undefined;
   readonly range?: { readonly low: number; readonly high: number; readonly at: Place };
-  /** What is said of it under hot partitions. */
+  /** The texts about it under hot partitions. */
   readonly hot: readonly Text[];
   readonly index: StatedIndex;
   /** A projection writes it, or its bullets say that it is derived. */
@@ -225,7 +226,7 @@ export interface ContainerDetail {
   readonly reference: boolean;
 }
 
-/** The index paths as written, before the reader completes them. */
+/** The index paths as written, before the reader adds the missing ones. */
 export interface StatedIndex {
   readonly included: readonly Text[];
   readonly excluded: readonly Text[];
@@ -240,13 +241,13 @@ export interface Design extends Common {
   readonly containers: readonly ContainerDetail[];
   readonly mapping: readonly Mapping[];
   readonly projections: readonly ProjectionRow[];
-  /** Where the section of projections begins; undefined: there is none. */
+  /** Where the section of projections begins; undefined: there is no such section. */
   readonly projectionsAt: Place | undefined;
   /** Line of each example, by the example itself. */
   readonly exampleLines: ReadonlyMap<object, number>;
 }
 
-/** The pair; at least one of them is there. */
+/** The two documents; at least one of them exists. */
 export interface Documents {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;

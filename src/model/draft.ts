@@ -1,9 +1,9 @@
-// The two documents as a live account gives them: a beginning, with its gaps named.
+// Drafts the two documents from a live account, and names what is still to be written.
 import { isObject } from '../base/json.ts';
 import type { ContainerDefinition } from './apply.ts';
 import { type Doc, shapeOf, typeNameOf } from './drift.ts';
 
-/** RPS of one container, as metrics give them. */
+/** RPS of one container, from the account's metrics. */
 export interface Load {
   readonly reads?: Peaks | undefined;
   readonly writes?: Peaks | undefined;
@@ -20,9 +20,9 @@ export interface Imported {
 }
 
 export interface DraftOptions {
-  /** Of the database. */
+  /** The name of the database. */
   readonly name: string;
-  /** Replaces every string but discriminators; equal ones stay equal, dates stay dates. */
+  /** Replaces all strings except discriminators. Equal strings stay equal, and dates stay dates. */
   readonly redact: boolean;
 }
 
@@ -61,7 +61,7 @@ const requirementsText = (
   name: string,
 ): string => `# ${name}: Azure Cosmos DB NoSQL Modeling Session
 
-Drafted by \`millrace model import\` from the account. It knows containers and documents; what is asked of them is known to people.
+Drafted by \`millrace model import\` from the account. The account shows containers and documents. Write the access patterns yourself.
 
 ## Application Overview
 - **Domain**: to be written
@@ -73,7 +73,7 @@ ${patterns
   .map((pattern) => {
     const what = pattern.write ? 'Write a document of' : 'Read a document of';
     const source = pattern.rate === undefined ? '' : " (source: the account's metrics)";
-    return `| ${pattern.id} | ${what} ${pattern.container}${source} | ${sayRate(pattern)} | ${pattern.write ? 'Write' : 'Read'} | all | | drafted; to be parted into what is really asked | ⏳ |`;
+    return `| ${pattern.id} | ${what} ${pattern.container}${source} | ${sayRate(pattern)} | ${pattern.write ? 'Write' : 'Read'} | all | | drafted; split it into the real access patterns | ⏳ |`;
   })
   .join('\n')}
 `;
@@ -107,14 +107,14 @@ function designText(
   ].join('\n');
 }
 
-/** Backticks where a plain heading would be read as more than the name. */
+/** The name in backticks if the reader wouldn't take a plain heading as the whole name. */
 const heading = (name: string): string =>
   /^[A-Za-z][A-Za-z0-9_]*$/.test(name) && !/container/i.test(name) ? `### ${name} Container` : `### \`${name}\``;
 
 function containerText({ definition, samples }: Imported, patterns: readonly Drafted[], values: Redaction): string {
   const { id, partitionKey, defaultTtl, uniqueKeyPolicy, throughput } = definition;
   const typed = Map.groupBy(samples, (doc) => typeNameOf(doc, id));
-  const examples = [...typed].flatMap(([, documents]) => telling(documents)).map((doc) => values.of(doc));
+  const examples = [...typed].flatMap(([, documents]) => representative(documents)).map((doc) => values.of(doc));
   const unique = (uniqueKeyPolicy?.uniqueKeys ?? []).map(({ paths }) => `\`${paths.join(', ')}\``);
   const own = patterns.filter(({ container }) => container === id);
   return [
@@ -122,7 +122,7 @@ function containerText({ definition, samples }: Imported, patterns: readonly Dra
     ...(examples.length > 0
       ? ['```json', `[\n${examples.map((doc) => `  ${JSON.stringify(doc)}`).join(',\n')}\n]`, '```']
       : []),
-    `- **Purpose**: to be written${examples.length === 0 ? '; it was empty' : ''}`,
+    `- **Purpose**: to be written${examples.length === 0 ? '; the container was empty' : ''}`,
     `- **Partition Key**: \`${partitionKey.paths.join(', ')}\``,
     ...(typed.size > 0 ? [`- **Document Types**: ${[...typed.keys()].map((type) => `\`${type}\``).join(', ')}`] : []),
     `- **Access Patterns Served**: ${own.map((pattern) => pattern.id).join(', ')}`,
@@ -143,8 +143,8 @@ const indexingText = ({ definition: { id, indexingPolicy } }: Imported): string 
     '\n',
   );
 
-/** Few documents that show most: each brings paths or types that those before didn't. */
-function telling(documents: readonly Doc[]): Doc[] {
+/** A few documents that show most: each adds paths or types that the documents before don't have. */
+function representative(documents: readonly Doc[]): Doc[] {
   const chosen: Doc[] = [];
   const shown = new Set<string>();
   const traits = (doc: Doc): string[] =>
@@ -160,7 +160,7 @@ function telling(documents: readonly Doc[]): Doc[] {
   return chosen;
 }
 
-/** Values as examples show them: short, and without what people wrote where that is asked for. */
+/** Prepares values for examples: shortens them, and replaces strings if the options ask for it. */
 class Redaction {
   readonly #on: boolean;
   readonly #known = new Map<string, string>();
@@ -183,7 +183,7 @@ class Redaction {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.#value(name, member)]));
   }
 
-  /** `storeId-1`: the same for the same text wherever it stands, so that references stay. */
+  /** `storeId-1`: the same text always gets the same replacement, so that references still match. */
   #instead(field: string, value: string): string {
     const known = this.#known.get(value);
     if (known !== undefined) return known;
@@ -196,7 +196,7 @@ class Redaction {
   }
 }
 
-/** An id keeps its end, which is what tells it from others. */
+/** Keeps the end of a long text: ids often differ there. */
 const shortened = (text: string): string => {
   const letters = Array.from(text);
   return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 9).join('')}…${letters.slice(-8).join('')}` : text;

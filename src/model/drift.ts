@@ -1,4 +1,4 @@
-// Real documents against the examples of the data model. Pure: what was sampled is given.
+// Compares real documents with the examples of the data model. Pure: the caller passes the samples.
 import { isObject } from '../base/json.ts';
 import type { ContainerDetail } from './documents.ts';
 import { type DocumentType, valueAt } from './model.ts';
@@ -7,7 +7,7 @@ export type Doc = Readonly<Record<string, unknown>>;
 
 export interface Drift {
   readonly container: string;
-  /** Absent where it is the container's. */
+  /** Absent: the whole container differs. */
   readonly type?: string;
   readonly kind:
     | 'container-missing'
@@ -20,16 +20,16 @@ export interface Drift {
     | 'json-type'
     | 'size'
     | 'ttl';
-  /** What is different, with counts. */
+  /** The difference, with counts. */
   readonly what: string;
 }
 
-/** An average above that many times the document's is drift: RU of reads and writes go with the size. */
+/** A real average above this multiple of the stated one is drift, because RU grow with the size. */
 const SIZE_FACTOR = 2;
 
 /**
- * What sampled documents of one container have that its examples don't show, and the other way round. `samples`: the
- * documents without the fields that Cosmos DB and Millrace add, those that Millrace keeps for itself left out.
+ * Differences between sampled documents of one container and its examples, in both directions. `samples`: documents
+ * without the fields that Cosmos DB and Millrace add, and without Millrace's own documents.
  */
 export function driftOf(detail: ContainerDetail, samples: readonly Doc[]): Drift[] {
   const { name, partitionKey, types, defaultTtl } = detail.container;
@@ -49,7 +49,7 @@ export function driftOf(detail: ContainerDetail, samples: readonly Doc[]): Drift
         container: name,
         type,
         kind: 'type-extra',
-        what: `${of(documents.length)} of a type without an example`,
+        what: `${of(documents.length)} of this type, which has no example`,
       });
   }
   const bytes = samples.map((doc) => Buffer.byteLength(JSON.stringify(doc)));
@@ -58,18 +58,18 @@ export function driftOf(detail: ContainerDetail, samples: readonly Doc[]): Drift
   if (average > SIZE_FACTOR * size.average)
     own(
       'size',
-      `${Math.round(average)} B on average; ${size.stated ? 'stated are' : 'the examples have'} ${Math.round(size.average)} B`,
+      `the average is ${Math.round(average)} B; ${size.stated ? 'the document states' : 'the examples have'} ${Math.round(size.average)} B`,
     );
   const largest = Math.max(...bytes);
   if (size.stated && largest > size.max)
-    own('size', `the largest has ${largest} B; stated are at most ${Math.round(size.max)} B`);
+    own('size', `the largest has ${largest} B; the document states at most ${Math.round(size.max)} B`);
   const expiring = samples.filter(({ ttl }) => typeof ttl === 'number').length;
   if (expiring > 0 && defaultTtl === undefined)
-    own('ttl', `${of(expiring)} with a ttl of their own; the container's TTL is off, so that they stay`);
+    own('ttl', `${of(expiring)} with a ttl that has no effect, because the container's TTL is off`);
   return found;
 }
 
-/** As the reader names types: the container's name in lower case where documents have no `type`. */
+/** The name of a type, as the reader uses it: the container's name in lower case if documents have no `type`. */
 export const typeNameOf = ({ type }: Doc, container: string): string =>
   typeof type === 'string' && type !== '' ? type : container.toLowerCase();
 
@@ -80,27 +80,27 @@ function fieldDrift(container: string, { name, examples }: DocumentType, documen
   const drifts: Drift[] = [];
   for (const path of [...paths].filter((one) => one !== '').toSorted()) {
     const parent = parentOf(path);
-    // Below something that is absent or empty, nothing is missing.
+    // If the parent is absent or empty, its fields aren't missing.
     const within = (shapes: readonly Shape[]): Shape[] =>
       shapes.filter((shape) => shape.get(parent)?.has(path.endsWith('[]') ? 'list' : 'object'));
     const [here, there] = [within(shown), within(real)];
     const [having, lacking] = [there.filter((shape) => shape.has(path)), there.filter((shape) => !shape.has(path))];
-    const tell = (kind: Drift['kind'], what: string): number => drifts.push({ container, type: name, kind, what });
+    const add = (kind: Drift['kind'], what: string): number => drifts.push({ container, type: name, kind, what });
     const known = new Set(shown.flatMap((shape) => [...(shape.get(path) ?? [])]));
     if (path.endsWith('[]')) {
       // An empty list shows nothing of its elements.
     } else if (known.size === 0) {
-      // Told once, at the top of what is new.
+      // Reported once, for the topmost new field.
       if (shown.some((shape) => shape.has(parent)) && having.length > 0)
-        tell('field-extra', `${path} is in ${having.length} of ${documents.length} documents and in no example`);
+        add('field-extra', `${path} is in ${having.length} of ${documents.length} documents, but in no example`);
       continue;
     } else if (lacking.length > 0 && here.length > 0 && here.every((shape) => shape.has(path)))
-      tell('field-missing', `${path} is in every example and lacks in ${lacking.length} of ${there.length} documents`);
+      add('field-missing', `${path} is in every example, but not in ${lacking.length} of ${there.length} documents`);
     if (known.size === 0) continue;
     const other = having.filter((shape) => [...(shape.get(path) ?? [])].some((kind) => !known.has(kind)));
     if (other.length > 0) {
       const kinds = new Set(other.flatMap((shape) => [...(shape.get(path) ?? [])].filter((kind) => !known.has(kind))));
-      tell(
+      add(
         'json-type',
         `${path} is ${[...kinds].join(' or ')} in ${of(other.length)}; the examples have ${[...known].join(' or ')}`,
       );

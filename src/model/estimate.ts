@@ -1,18 +1,18 @@
-// RU, partitions and money by stated figures. Two profiles: Microsoft's published sizes (default), and the seed prompt's.
+// Estimates of RU and partitions by published figures. Two profiles: Microsoft's (default), and the modelling prompt's.
 import type { Operation } from './documents.ts';
 
 export type ProfileName = 'microsoft' | 'seed';
 
 export interface Profile {
   readonly name: ProfileName;
-  /** RU of one operation on a document of that many bytes. */
+  /** RU of one operation on a document of this many bytes. */
   read(bytes: number): number;
   create(bytes: number): number;
   replace(bytes: number): number;
   remove(bytes: number): number;
-  /** Of a query in one partition, for what it returns. */
+  /** RU of a query in one partition that returns this many bytes. */
   query(bytes: number): number;
-  /** Physical partitions for that much data and load. */
+  /** Physical partitions for this much data and load. */
   partitions(gb: number, ruPerSecond: number): number;
 }
 
@@ -46,16 +46,16 @@ const SEED: Profile = {
 
 export const PROFILES: Readonly<Record<ProfileName, Profile>> = { microsoft: MICROSOFT, seed: SEED };
 
-/** What an organisation sets once; every figure of a rule comes from here or from the documents. */
+/** Settings of an organisation; every figure of a rule comes from here or from the documents. */
 export interface RuleSettings {
   readonly profile: ProfileName;
   /** RU that each indexed property adds to a write. */
   readonly indexRu: number;
-  /** Price of 100 RU/s for one hour in any currency; undefined: read from the documents, else costs aren't checked. */
+  /** Price of 100 RU/s for one hour in any currency; undefined: the documents' price; without one, costs aren't checked. */
   readonly price: number | undefined;
   /** RPS from which a cross-partition read counts as frequent. */
   readonly frequent: number;
-  /** Longest time nobody reads the change feed, milliseconds, unless the documents state one. */
+  /** Longest time without a reader of the change feed, in milliseconds, if the documents state none. */
   readonly outageMs: number;
   /** Share of the provisioned maximum that the peak may take. */
   readonly headroom: number;
@@ -73,7 +73,7 @@ export const DEFAULTS: RuleSettings = {
   thresholds: { single: 90, multi: 50 },
 };
 
-/** Of a month of 30 days. */
+/** Hours of a month with 30 days. */
 export const HOURS_PER_MONTH = 720;
 
 export interface Charge {
@@ -82,7 +82,7 @@ export interface Charge {
   readonly indexed: number;
 }
 
-/** RU of one operation on a container; the index's part for writes. */
+/** RU of one operation on a container; writes include the indexing. */
 export function chargeOf(operation: Operation, of: Charge, { indexRu }: RuleSettings, profile: Profile): number {
   const index = of.indexed * indexRu;
   switch (operation) {

@@ -1,7 +1,7 @@
-// The containers of a pipeline as Bicep: text that is reviewed, checked and deployed like the rest of infra/.
+// Writes the containers of a pipeline as Bicep, which is reviewed and deployed like the rest of infra/.
 import type { ContainerDefinition } from './apply.ts';
 
-/** A literal of Bicep. Anything that JSON can say. */
+/** A JSON value as a literal of Bicep. */
 function literal(value: unknown, indent: string): string {
   if (typeof value === 'string')
     return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('${', '\\${')}'`;
@@ -17,7 +17,7 @@ function literal(value: unknown, indent: string): string {
   return `{\n${members.map(([key, member]) => `${deeper}${name(key)}: ${literal(member, deeper)}\n`).join('')}${indent}}`;
 }
 
-/** Names that Bicep takes for a symbol: letters, digits and underscores, told apart by a number where they would clash. */
+/** Symbols that Bicep accepts: letters, digits and underscores, with a number if two would be equal. */
 function symbols(names: readonly string[]): Map<string, string> {
   const taken = new Set<string>();
   const found = new Map<string, string>();
@@ -32,8 +32,8 @@ function symbols(names: readonly string[]): Map<string, string> {
 }
 
 /**
- * A module that creates the given containers in a database. Throughput a container states is its own; the others share
- * the database's. `mostThroughput` caps it, so that a development environment costs little.
+ * A module that creates the given containers in a database. A container with stated throughput has its own; the others
+ * share the database's. `mostThroughput` limits it, so that a development environment costs little.
  */
 export function containersModule(title: string, definitions: readonly ContainerDefinition[]): string {
   const names = symbols(definitions.map(({ id }) => id));
@@ -55,17 +55,17 @@ export function containersModule(title: string, definitions: readonly ContainerD
 `;
   });
   return `// Written by \`millrace model infra\` from ${title}; edit the model, not this file.
-// In a deployment of infra/main.bicep and, where only the model has changed, in one of its own (docs/deploy.md).
+// Deploy it with infra/main.bicep or, if only the model has changed, separately (docs/deploy.md).
 @description('The account that holds the database.')
 param accountName string
 
-@description('Also in a deployment of its own this database must be there.')
+@description('The database must exist already, also in a separate deployment.')
 param databaseName string
 
 @description('An account without provisioned throughput.')
 param serverless bool = false
 
-@description('Most RU/s of a container, whatever the model asks for: autoscale maxima are multiples of 1,000.')
+@description('Upper limit for the RU/s of each container, even if the model states more. Use a multiple of 1,000 for autoscale.')
 param mostThroughput int = 1000000
 
 resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' existing = {

@@ -1,6 +1,6 @@
 import { isObject } from '../base/json.ts';
 
-/** Where a fact stands in a document: 1-based line. */
+/** The place of a fact in a document; lines count from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -18,7 +18,7 @@ export interface IndexingPolicy {
 }
 
 export interface DocumentType {
-  /** Value of the discriminator `type`; the container's name in lower case where its examples have none. */
+  /** Value of the discriminator `type`; the container's name in lower case if its examples have no `type`. */
   readonly name: string;
   readonly examples: readonly Readonly<Record<string, unknown>>[];
   readonly at: Place;
@@ -30,13 +30,13 @@ export interface Container {
   readonly partitionKey: readonly string[];
   readonly types: readonly DocumentType[];
   readonly indexingPolicy?: IndexingPolicy;
-  /** Seconds; -1: on, items don't expire unless they say so; absent: off. */
+  /** Seconds; -1: on, but only items with a `ttl` expire; absent: off. */
   readonly defaultTtl?: number;
   readonly uniqueKeys?: readonly { readonly paths: readonly string[] }[];
   /** RU/s. */
   readonly throughput?: { readonly kind: 'autoscale' | 'manual'; readonly max: number };
   readonly at: Place;
-  /** Where each of the facts above stands. */
+  /** The places of the facts above. */
   readonly places: Readonly<Partial<Record<ContainerFact, Place>>>;
 }
 
@@ -46,7 +46,7 @@ export interface ModelFinding {
   readonly code: string;
   readonly severity: 'error' | 'warning' | 'information';
   readonly message: string;
-  readonly mend?: string;
+  readonly hint?: string;
   readonly at: Place;
 }
 
@@ -56,7 +56,7 @@ interface TypeName {
   readonly type: string;
 }
 
-/** The parsed data-model document, and what the reader has to say about it. */
+/** The parsed data-model document, with the reader's findings. */
 export interface Model {
   readonly title: string;
   readonly file: string;
@@ -67,15 +67,15 @@ export interface Model {
 export const containerOf = ({ containers }: Model, name: string | undefined): Container | undefined =>
   containers.find((container) => container.name === name);
 
-/** None where the document doesn't design the container. */
+/** Empty if the document doesn't design the container. */
 export const keyPathsOf = (model: Model, name: string): readonly string[] =>
   containerOf(model, name)?.partitionKey ?? [];
 
-/** None where the document doesn't have the type. */
+/** Empty if the document doesn't have the type. */
 export const examplesOf = (model: Model, of: TypeName | undefined): DocumentType['examples'] =>
   containerOf(model, of?.container)?.types.find(({ name }) => name === of?.type)?.examples ?? [];
 
-/** What a document has at a path such as a key level's, `/address/city`. */
+/** The value of a document at a path such as a key level, `/address/city`. */
 export const valueAt = (document: unknown, path: string): unknown =>
   path
     .split('/')

@@ -13,8 +13,8 @@ interface Use {
 }
 
 /**
- * Whether this identity may read the pipeline's sources and write its sinks, asked by reading and by removing a document
- * that isn't there: nothing is changed by that, and no feed shows it.
+ * Checks whether this identity may read the pipeline's sources and write its sinks, by reading and by deleting a document
+ * that does not exist. That changes nothing, and no feed shows it.
  */
 export async function containerRights(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
@@ -45,16 +45,16 @@ export async function containerRights(
         await withRetry<unknown>(() => (doing === 'write' ? item.delete() : item.read()), { reads: true });
       } catch (error) {
         const { kind } = failureOf(error);
-        // One that isn't there is the other check's to tell.
+        // The check `containers` reports a missing container.
         if (kind === 'not-found') continue;
         const users = [...new Set(of.map(({ by }) => by))].join(', ');
         findings.push(
           kind === 'denied'
-            ? bad('rights', `may not ${doing} in ${name}, as ${users} must`, GIVE_DATA_ROLE)
+            ? bad('rights', `this identity may not ${doing} in ${name}; ${users} must`, GIVE_DATA_ROLE)
             : failed('rights', error),
         );
       }
     }
   }
-  return findings.length > 0 ? findings : [good('rights', 'may read the sources and write the sinks')];
+  return findings.length > 0 ? findings : [good('rights', 'this identity may read the sources and write the sinks')];
 }

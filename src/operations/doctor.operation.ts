@@ -8,21 +8,20 @@ const SIGNS = { good: 'ok ', doubtful: '?  ', bad: 'BAD' } as const;
 
 export const doctor = defineOperation({
   verb: 'doctor',
-  summary:
-    'Look at settings, account, rights, clock, containers, versions and leases, and say how to mend what is wrong',
+  summary: 'Check settings, account, rights, clock, containers, versions and leases, and show how to fix each problem',
   examples: ['millrace doctor', 'millrace doctor --env production --json'],
   effect: 'reads',
   input: z.object({ leaseExpiration: expiration }),
   run: ({ leaseExpiration }, context) => examine(context, leaseExpiration),
   format: (findings) => {
-    // What is mended in one way is said once, below the last.
-    const lines = findings.flatMap(({ check, verdict, what, mend }, at) => [
+    // Several findings in a row with the same hint show it once, below the last.
+    const lines = findings.flatMap(({ check, verdict, what, hint }, at) => [
       `${SIGNS[verdict]}  ${check}: ${what}`,
-      ...(mend === undefined || mend === findings[at + 1]?.mend ? [] : [`       ${mend}`]),
+      ...(hint === undefined || hint === findings[at + 1]?.hint ? [] : [`       ${hint}`]),
     ]);
     const wrong = findings.filter(({ verdict }) => verdict === 'bad').length;
     const open = findings.filter(({ verdict }) => verdict === 'doubtful').length;
-    return [...lines, '', `${plural(wrong, 'thing')} wrong, ${open} to look at.`].join('\n');
+    return [...lines, '', `${plural(wrong, 'problem')}, ${open} to look at.`].join('\n');
   },
   ok: (findings) => findings.every(({ verdict }) => verdict !== 'bad'),
 });

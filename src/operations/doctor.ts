@@ -17,15 +17,16 @@ import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { planModel } from './model/apply.ts';
 import type { Context } from './operation.ts';
 import { plural } from './table.ts';
+import { highestFormats, sayFormat } from '../runtime/stored-formats.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 
 const NODE = { major: 22, minor: 18 };
-/** A version that is built for longer than this was probably forgotten. */
+/** A rebuild that takes longer than this was probably forgotten. */
 const FORGOTTEN_MS = 86_400_000;
-/** Four times as long as between two words of a host. */
+/** Four times the interval at which a host writes its status. */
 const SILENT_MS = 120_000;
 
-/** Looks at everything that has to be right for a pipeline to run, in the order in which one thing needs the other. */
+/** Checks everything that a pipeline needs to run, each thing after those that it depends on. */
 export async function examine(context: Context, expirationMs: number): Promise<Finding[]> {
   const { workspace } = context;
   const findings: Finding[] = [nodeVersion(process.versions.node)];
@@ -46,7 +47,8 @@ export async function examine(context: Context, expirationMs: number): Promise<F
   const loaded = await attempt(
     'pipeline',
     () => workspace.pipeline(),
-    ({ pipeline }) => `${pipeline.name}: ${plural(pipeline.projections.length, 'projection')}, all as the model has it`,
+    ({ pipeline }) =>
+      `${pipeline.name}: ${plural(pipeline.projections.length, 'projection')}, in agreement with the model`,
   );
   const settings = await attempt(
     'settings',
@@ -65,6 +67,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['rights', () => rightsAndClock(services)],
     ['rights', () => containerRights(loaded, services)],
     ['migrations', () => migrations(loaded, services, settings.cosmos.endpoint)],
+    ['formats', () => formats(services, context)],
     ['storage', () => storage(loaded, services, context)],
     ['views', () => views(loaded, services)],
     ['leases', () => leases(context, expirationMs)],
@@ -76,7 +79,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     try {
       findings.push(...(await look()));
     } catch (error) {
-      // `containers` has said so.
+      // The check `containers` has reported it.
       if (error instanceof MillraceError && error.code.endsWith('container-missing')) continue;
       findings.push(failed(check, error));
     }
@@ -91,23 +94,19 @@ function nodeVersion(version: string): Finding {
   return bad(
     'node',
     `Node ${version} is too old`,
-    `Install Node ${NODE.major}.${NODE.minor} or later; 24 is the present LTS.`,
+    `Install Node ${NODE.major}.${NODE.minor} or later; 24 is the current LTS.`,
   );
 }
 
 async function containers(loaded: LoadedPipeline, services: Services): Promise<Finding[]> {
   const steps = await planModel(loaded, services);
-  if (steps.length === 0) return [good('containers', 'all there, as the model and Millrace need them')];
+  if (steps.length === 0) return [good('containers', 'all exist, as the model and Millrace need them')];
   return steps.map(({ say }) =>
-    bad(
-      'containers',
-      `to do: ${say}`,
-      '`millrace model apply --dry-run` shows all of it; `millrace model apply` does it.',
-    ),
+    bad('containers', `to do: ${say}`, 'Run `millrace model apply`; with `--dry-run` it shows all steps first.'),
   );
 }
 
-/** Writes, reads and removes a document where Millrace keeps its own; the service's clock is in its answer. */
+/** Writes and removes a document in Millrace's own containers; the answer also shows the service's time. */
 async function rightsAndClock(services: Services): Promise<Finding[]> {
   const findings: Finding[] = [];
   const id = `doctor-${randomUUID()}`;
@@ -123,31 +122,33 @@ async function rightsAndClock(services: Services): Promise<Finding[]> {
       );
       const after = Date.now();
       await withRetry(() => container.item(id, id).delete(), { reads: true });
-      findings.push(good('rights', `may read, write and delete in ${container.id}`));
+      findings.push(good('rights', `this identity may read, write and delete in ${container.id}`));
       if (pk === 'pk') findings.push(clock(before, (Number(resource?._ts) + 0.5) * 1_000, after));
     } catch (error) {
       const { kind } = failureOf(error);
       if (kind === 'not-found') continue;
       findings.push(
-        kind === 'denied' ? bad('rights', `may not write in ${container.id}`, GIVE_DATA_ROLE) : failed('rights', error),
+        kind === 'denied'
+          ? bad('rights', `this identity may not write in ${container.id}`, GIVE_DATA_ROLE)
+          : failed('rights', error),
       );
     }
   }
   return findings;
 }
 
-/** The service's time has seconds only. */
+/** The service's time is in whole seconds. */
 function clock(before: number, service: number, after: number): Finding {
   const offMs = service < before - 1_000 ? service - before : service > after + 1_000 ? service - after : 0;
   const off = Math.round(Math.abs(offMs) / 1_000);
-  const mend = 'Let this machine synchronise its clock (NTP); leases and freezes bear 90 s.';
-  if (Math.abs(offMs) > CLOCK_SKEW_MS) return bad('clock', `this machine's clock is off by ${off} s`, mend);
+  const hint = 'Synchronise the clock of this machine (NTP). Leases and promotions tolerate 90 s.';
+  if (Math.abs(offMs) > CLOCK_SKEW_MS) return bad('clock', `this machine's clock is off by ${off} s`, hint);
   return off > 5
-    ? doubtful('clock', `this machine's clock is off by ${off} s`, mend)
+    ? doubtful('clock', `this machine's clock is off by ${off} s`, hint)
     : good('clock', "within a second of the service's");
 }
 
-/** What the pipeline reads has to be what writers write. */
+/** The pipeline must read the containers that writers write. */
 async function migrations(
   { pipeline, model }: LoadedPipeline,
   { state, database }: Services,
@@ -158,12 +159,20 @@ async function migrations(
   return moved.map(({ container, target, where }) =>
     bad(
       'migrations',
-      `writers of ${container} write to ${where} since it was migrated, and the pipeline reads ${container}: it sees nothing new`,
+      `${container} was migrated: its writers write to ${where}, but the pipeline still reads ${container} and sees no new changes`,
       target.container === container
         ? 'Deploy the pipeline with the settings of that account and database.'
-        : `Name ${target.container} in the data-model document and the pipeline in place of ${container}, and deploy both; or go back: \`millrace containers migrate ${container} --into ${target.container} --rollback\`.`,
+        : `Name ${target.container} instead of ${container} in the data-model document and the pipeline, and deploy both. Or go back with \`millrace containers migrate ${container} --into ${target.container} --rollback\`.`,
     ),
   );
+}
+
+/** Which forms of documents other versions have left, and whether this one reads them. */
+async function formats(services: Services, { signal }: Context): Promise<Finding[]> {
+  const above = await highestFormats(services, signal);
+  if (above.length === 0) return [good('formats', 'every document has format 1, as this version writes and reads it')];
+  const hint = 'Upgrade this host to the version that wrote the document: see docs/upgrading.md.';
+  return above.map((one) => (one.readable ? good('formats', sayFormat(one)) : bad('formats', sayFormat(one), hint)));
 }
 
 async function storage(loaded: LoadedPipeline, services: Services, { signal }: Context): Promise<Finding[]> {
@@ -171,8 +180,8 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
   const steps = await planStorage(loaded, services, signal).catch((error: unknown) => error);
   if (!Array.isArray(steps)) return [failed('storage', steps)];
   if (steps.length > 0)
-    return [bad('storage', 'its blob container does not exist', '`millrace model apply` creates it.')];
-  return [good('storage', 'the archive has its blob container')];
+    return [bad('storage', 'the archive’s blob container does not exist', 'Create it with `millrace model apply`.')];
+  return [good('storage', 'the archive’s blob container exists')];
 }
 
 async function views({ pipeline }: LoadedPipeline, { state }: Services): Promise<Finding[]> {
@@ -181,14 +190,14 @@ async function views({ pipeline }: LoadedPipeline, { state }: Services): Promise
     return [
       doubtful(
         'views',
-        'no version is current yet, as no host has read a change',
-        'The first one to read one makes the lowest version of each current: `millrace run`, or deploy the function app.',
+        'no version is current yet, because no host has read a change',
+        'Start `millrace run`, or deploy the function app. The first host that reads a change makes the lowest version of each projection current.',
       ),
     ];
   const declared = new Set(pipeline.projections.map(projectionId));
   const names = new Set([...Object.keys(all), ...pipeline.projections.map(({ name }) => name)]);
   const findings = [...names].flatMap((name) => viewFindings(name, all[name], declared));
-  return findings.length > 0 ? findings : [good('views', `${plural(names.size, 'projection')} current and kept up`)];
+  return findings.length > 0 ? findings : [good('views', `${plural(names.size, 'projection')} with a current version`)];
 }
 
 function viewFindings(name: string, view: View | undefined, declared: ReadonlySet<string>): Finding[] {
@@ -197,7 +206,7 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
       doubtful(
         'views',
         `${name} was added to a running pipeline and never built`,
-        `\`millrace projections rebuild ${name}\`, then \`promote ${name}\`.`,
+        `Run \`millrace projections rebuild ${name}\`, then \`millrace projections promote ${name}\`.`,
       ),
     ];
   const findings: Finding[] = [];
@@ -206,7 +215,7 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
     findings.push(
       bad(
         'views',
-        `${current} is current, and the pipeline does not declare it: its sources wait`,
+        `${current} is current, but the pipeline does not declare it: its sources wait`,
         `Declare it again, or promote a version that is declared.`,
       ),
     );
@@ -214,8 +223,8 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
     findings.push(
       doubtful(
         'views',
-        `${name} is paused since ${view.paused.since} by ${view.paused.by}`,
-        `\`millrace projections resume ${name}\`.`,
+        `${view.paused.by} paused ${name} at ${view.paused.since}`,
+        `Run \`millrace projections resume ${name}\`.`,
       ),
     );
   const { staged } = view;
@@ -223,46 +232,46 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
     findings.push(
       doubtful(
         'views',
-        `a promotion of ${name}@${staged.version} was left half done; hosts went on with ${current}`,
-        `\`millrace projections promote ${name}\` does it again.`,
+        `a promotion of ${name}@${staged.version} was interrupted; hosts continued with ${current}`,
+        `Run \`millrace projections promote ${name}\` again.`,
       ),
     );
   else if (staged && Date.now() - Date.parse(staged.since) > FORGOTTEN_MS)
     findings.push(
       doubtful(
         'views',
-        `${name}@${staged.version} is being built since ${staged.since}; nothing leaves for the archive meanwhile`,
-        `Go on with it (\`millrace projections rebuild ${name}\`), or drop it.`,
+        `${name}@${staged.version} has been in a rebuild since ${staged.since}; no document is archived meanwhile`,
+        `Resume it with \`millrace projections rebuild ${name}\`, or drop it.`,
       ),
     );
   return findings;
 }
 
 async function leases(context: Context, expirationMs: number): Promise<Finding[]> {
-  const room = await openLeases(context);
-  if (!room.groups.some(({ own }) => own))
-    return [doubtful('leases', 'there are none yet', 'A host makes them when it starts.')];
-  const rows = await leaseRows(chooseGroups(room), { expirationMs, stuckMs: STUCK_MS });
+  const inventory = await openLeases(context);
+  if (!inventory.groups.some(({ own }) => own))
+    return [doubtful('leases', 'the pipeline has none yet', 'Start a host: it creates them.')];
+  const rows = await leaseRows(chooseGroups(inventory), { expirationMs, stuckMs: STUCK_MS });
   const findings = rows
     .filter(({ state }) => state !== 'owned' && state !== 'split')
     .map(({ container, token, state, why }) =>
       (state === 'free' ? doubtful : bad)(
         'leases',
         `${container ?? ''} ${token}: ${state}: ${why}`,
-        '`millrace leases check` says what to do.',
+        'Run `millrace leases check` to see what to do.',
       ),
     );
-  return findings.length > 0 ? findings : [good('leases', `${plural(rows.length, 'lease')}, all held`)];
+  return findings.length > 0 ? findings : [good('leases', `${plural(rows.length, 'lease')}, all owned by hosts`)];
 }
 
-/** What running hosts say of themselves. */
+/** What running hosts report of themselves. */
 async function hosts(services: Services, { signal }: Context): Promise<Finding[]> {
   const findings = (await readHostStatuses(services, signal)).flatMap(({ id, at, sources }) =>
     sources.flatMap(({ container, failure }) => {
       if (failure === undefined) return [];
-      const what = `${id} can't go on with ${container}: ${failure}`;
+      const what = `${id} can't continue with ${container}: ${failure}`;
       if (Date.now() - Date.parse(at) < SILENT_MS) return [bad('hosts', what)];
-      return [doubtful('hosts', `silent since ${at}: ${what}`, 'Start a host, if none is running.')];
+      return [doubtful('hosts', `no report since ${at}: ${what}`, 'Start a host, if none is running.')];
     }),
   );
   return findings;
@@ -275,8 +284,8 @@ async function letters(services: Services): Promise<Finding[]> {
   return [
     doubtful(
       'dead letters',
-      `${plural(all.length, 'change')} parked, the first since ${oldest.firstAt}`,
-      '`millrace dead-letters list`; then mend the cause and `redrive`, or `discard`.',
+      `${plural(all.length, 'change')} parked, the first at ${oldest.firstAt}`,
+      'See `millrace dead-letters list`. Fix the cause and run `millrace dead-letters redrive`, or discard them.',
     ),
   ];
 }
@@ -287,8 +296,11 @@ async function jobs({ workspace }: Context): Promise<Finding[]> {
   if (jobsUrl === undefined && inAzure === undefined) return [];
   try {
     const { failed: lost, waiting } = await (await workspace.jobs()).counts();
-    if (lost > 0) return [doubtful('jobs', `${plural(lost, 'job')} failed for good`, '`millrace jobs list` says why.')];
-    return [good('jobs', `their datastore answers, ${waiting} waiting`)];
+    if (lost > 0)
+      return [
+        doubtful('jobs', `${plural(lost, 'job')} failed after all retries`, 'Run `millrace jobs list` to see why.'),
+      ];
+    return [good('jobs', `their datastore answers; ${waiting} waiting`)];
   } catch (error) {
     return [failed('jobs', error)];
   }

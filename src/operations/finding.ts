@@ -1,27 +1,27 @@
 import { MillraceError, messageOf } from '../base/errors.ts';
 
-/** Of `doctor`. */
+/** One line of `doctor`. */
 export interface Finding {
-  /** What was looked at. */
+  /** What was checked. */
   readonly check: string;
-  /** `bad`: something doesn't work, or won't; `doubtful`: somebody should look. */
+  /** `bad`: something doesn't work, or won't; `doubtful`: a person should look. */
   readonly verdict: 'good' | 'doubtful' | 'bad';
   readonly what: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 
 export const good = (check: string, what: string): Finding => ({ check, verdict: 'good', what });
-export const doubtful = (check: string, what: string, mend: string): Finding => ({
+export const doubtful = (check: string, what: string, hint: string): Finding => ({
   check,
   verdict: 'doubtful',
   what,
-  mend,
+  hint,
 });
-export const bad = (check: string, what: string, mend?: string): Finding => ({
+export const bad = (check: string, what: string, hint?: string): Finding => ({
   check,
   verdict: 'bad',
   what,
-  ...(mend === undefined ? {} : { mend }),
+  ...(hint === undefined ? {} : { hint }),
 });
 export const failed = (check: string, error: unknown): Finding =>
-  bad(check, messageOf(error).split('\n')[0] ?? '', error instanceof MillraceError ? error.mend : undefined);
+  bad(check, messageOf(error).split('\n')[0] ?? '', error instanceof MillraceError ? error.hint : undefined);

@@ -1,26 +1,32 @@
 import { z } from 'zod';
+import { isReadable } from '../base/format.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import type { Services } from '../runtime/workspace.ts';
 
-/** What a running host says of itself now and then, as a document of the state container. One that died stays there
- * for a day; one that stopped takes it away. */
+/**
+ * A running host's report of itself, as a document of the state container. A host that stops removes it; that of a host
+ * that died expires after a day.
+ */
 const schema = z.object({
   /** The host's name in the leases. */
   id: z.string(),
   /** ISO 8601 UTC. */
   at: z.string(),
   startedAt: z.string(),
+  /** The version of Millrace; absent in a document of a version that didn't store it. */
+  version: z.string().optional(),
+  format: z.number().optional(),
   projections: z.array(
     z.object({
       projection: z.string(),
       changes: z.number(),
       ruPerChange: z.number(),
-      /** Seconds; null: not known. */
+      /** Seconds; null: unknown. */
       lag: z.number().nullable(),
       parked: z.number(),
     }),
   ),
-  /** By source container. */
+  /** One entry for each source container. */
   sources: z.array(
     z.object({ container: z.string(), leases: z.number(), known: z.number(), failure: z.string().optional() }),
   ),
@@ -28,16 +34,16 @@ const schema = z.object({
 export type HostStatus = z.output<typeof schema>;
 
 export const STATUS_KEY = 'status';
-/** Seconds that a host's last word is kept. */
+/** Seconds after which a host's last report expires. */
 export const STATUS_TTL = 86_400;
 
-/** The hosts' last words, newest first; documents of other versions are passed over. */
+/** The hosts' last reports, newest first. Reports that another version of Millrace wrote are left out if they differ. */
 export async function readHostStatuses({ state }: Services, signal: AbortSignal): Promise<HostStatus[]> {
   const found: HostStatus[] = [];
   const query = `SELECT * FROM c WHERE c.pk = '${STATUS_KEY}'`;
-  for await (const raw of fetchAll<unknown>(state, query, signal, { partitionKey: STATUS_KEY })) {
+  for await (const raw of fetchAll<unknown>(state, query, signal, { partitionKey: STATUS_KEY, anyFormat: true })) {
     const { success, data } = schema.safeParse(raw);
-    if (success) found.push(data);
+    if (success && isReadable('status', data.format)) found.push(data);
   }
   return found.toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }

@@ -5,31 +5,34 @@ import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Screen } from './screen.ts';
 import { suggestion } from '../base/near.ts';
+import { withSettingsHint } from '../runtime/settings-hint.ts';
 import type { Workspace } from '../runtime/workspace.ts';
+import { operationsError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
-/** What an operation would do, for `--dry-run`. */
+/** The steps and costs of an operation, for `--dry-run`. */
 export interface Plan {
-  /** One sentence each; none: nothing to do. */
+  /** One imperative phrase each; none: nothing to do. */
   readonly steps: readonly string[];
-  /** Request units it would take; 0 where it is a handful. */
+  /** Request units; 0 if the operation takes only a few. */
   readonly ru: number;
-  /** How long it would take, waits included; absent where that is nothing to speak of. */
+  /** The duration with all waits; absent if it is short. */
   readonly seconds?: number;
 }
 
 export interface Context {
   readonly workspace: Workspace;
-  /** Who asked; goes into what the operation records. */
+  /** The user who runs the operation, for the audit record. */
   readonly actor: string;
-  /** Aborted by Ctrl-C: stop cleanly and throw its reason, or return. */
+  /** Aborted by Ctrl-C: the operation must stop cleanly and throw its reason, or return. */
   readonly signal: AbortSignal;
-  /** For people while it runs; the result is not printed here. */
+  /** Shows the progress to people; the result is not printed here. */
   readonly screen: Screen;
-  /** For waits that belong to a procedure; absent: the system's. */
+  /** Measures the waits of a procedure; absent: the system's clock. */
   readonly clock?: Clock;
 }
 
-/** What procedures work with. */
+/** The parts of a workspace that procedures need. */
 export const partsOf = async ({ workspace, signal }: Context) => ({
   loaded: await workspace.pipeline(),
   services: await workspace.services(),
@@ -37,28 +40,28 @@ export const partsOf = async ({ workspace, signal }: Context) => ({
   signal,
 });
 
-/** What the operation came to. `ok: false` means findings or differences: exit code 1. */
-export interface Outcome {
+/** The result of an operation. `ok: false` means findings or differences: exit code 1. */
+export interface OperationResult {
   readonly value: unknown;
   readonly text: string;
   readonly ok: boolean;
 }
 
 interface Description {
-  /** Absent: a bare verb such as `dev`. */
+  /** Absent: a verb without a noun, such as `dev`. */
   readonly noun?: string;
   readonly verb: string;
-  /** One line, for lists. */
+  /** One line that starts with a verb in the imperative. */
   readonly summary: string;
   /** Whole command lines. */
   readonly examples: readonly string[];
-  /** `changes` can be previewed by `--dry-run` where it has a plan; `destroys` wants `--yes`. */
+  /** An operation with a plan has `--dry-run`; one that `destroys` needs `--yes`. */
   readonly effect: 'reads' | 'changes' | 'destroys';
-  /** The input field that is given by position: `dead-letters show NAME`. */
+  /** The input field that is given by position: `dead-letters show ID`. */
   readonly argument?: string;
 }
 
-/** How an operation is declared: its input's field descriptions become flags, and its HTTP parameters later. */
+/** The declaration of an operation. The fields of its input become flags and HTTP parameters. */
 export interface OperationSpec<S extends z.ZodObject, R> extends Description {
   readonly input: S;
   readonly argument?: keyof z.output<S> & string;
@@ -70,12 +73,12 @@ export interface OperationSpec<S extends z.ZodObject, R> extends Description {
   readonly ok?: (result: R) => boolean;
 }
 
-/** A registered operation: CLI verb, HTTP route and button are generated from this. */
+/** A registered operation: the CLI verb and the HTTP route are generated from it. */
 export interface Operation extends Description {
   readonly input: z.ZodObject;
   readonly plan?: (input: unknown, context: Context) => Promise<Plan>;
-  /** @throws UsageError `input-invalid` for input that the schema refuses */
-  readonly run: (input: unknown, context: Context) => Promise<Outcome>;
+  /** @throws UsageError `input-invalid` if the schema does not accept the input */
+  readonly run: (input: unknown, context: Context) => Promise<OperationResult>;
 }
 
 export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S, R>): Operation {
@@ -84,27 +87,29 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
   return {
     ...description,
     input: schema,
-    ...(plan ? { plan: (input: unknown, context: Context) => plan(accept(input), context).catch(told(context)) } : {}),
+    ...(plan
+      ? { plan: (input: unknown, context: Context) => plan(accept(input), context).catch(explain(context)) }
+      : {}),
     run: async (input, context) => {
       const accepted = accept(input);
-      const value = await run(accepted, context).catch(told(context));
+      const value = await run(accepted, context).catch(explain(context));
       return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
     },
   };
 }
 
-/** An error as it is told wherever it came up: with what isn't there, or with what the identity lacks. */
-const told =
+/** Throws an error as users should see it: with the missing database or container, or the missing rights. */
+const explain =
   ({ workspace }: Context) =>
   async (raw: unknown): Promise<never> => {
     const error = raw instanceof MillraceError ? raw : asUsageError(raw);
     const missing = error instanceof UsageError && MISSING.test(error.code);
-    throw (missing && (await missingDatabase(workspace, error))) || error;
+    throw (missing && (await missingDatabase(workspace, error))) || (await withSettingsHint(error, workspace));
   };
 
 const MISSING = /^(lease-)?container-missing$|^account-unprepared$/;
 
-/** The database of the settings where it is what lacks, not just a container in it. */
+/** An error if the whole database of the settings is missing, not only a container of it. */
 async function missingDatabase(workspace: Workspace, cause: unknown): Promise<UsageError | undefined> {
   const { cosmos, database } = await workspace.services();
   const databases = await withRetry(() => cosmos.databases.readAll().fetchAll(), { reads: true }).catch(
@@ -112,26 +117,26 @@ async function missingDatabase(workspace: Workspace, cause: unknown): Promise<Us
   );
   const known = databases?.resources.map(({ id }) => id);
   if (!known || known.includes(database.id)) return undefined;
-  return new UsageError('database-missing', `There is no database ${database.id}${suggestion(database.id, known)}`, {
+  return sharedError('database-missing', `There is no database ${database.id}${suggestion(database.id, known)}`, {
     cause,
-    mend: 'Check COSMOS_DATABASE; `millrace model apply` creates it.',
+    hint: 'Check `COSMOS_DATABASE`, or create the database with `millrace model apply`.',
   });
 }
 
-/** What the service answers in words of ours, where it is the operator's to mend. */
+/** Errors of the service that an operator can fix, as errors of Millrace. */
 function asUsageError(cause: unknown): unknown {
   const { kind } = failureOf(cause);
   if (kind === 'not-found') {
-    return new UsageError('account-unprepared', 'A container that this needs does not exist', {
-      cause,
-      mend: '`millrace model apply --dry-run` says which; `millrace model apply` creates it.',
-    });
+    return operationsError('account-unprepared', 'A container that this command needs does not exist', { cause });
   }
   if (kind !== 'denied') return cause;
-  return new UsageError('rights-missing', `This identity may not do that: ${messageOf(cause).split('\n')[0] ?? ''}`, {
-    cause,
-    mend: '`millrace doctor` says where it may write; it needs the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
-  });
+  return operationsError(
+    'rights-missing',
+    `This identity has no right to do that: ${messageOf(cause).split('\n')[0] ?? ''}`,
+    {
+      cause,
+    },
+  );
 }
 
 /** `noun verb`, as on the command line. */
@@ -143,10 +148,10 @@ function parse<S extends z.ZodObject>(schema: S, input: unknown, of: Pick<Descri
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const field = issue?.path.join('.') ?? '';
-  throw new UsageError(
+  throw operationsError(
     'input-invalid',
     `${field === '' ? 'The input' : `--${kebab(field)}`}: ${issue?.message ?? 'is wrong'}`,
-    { mend: `See \`millrace ${operationName(of)} --help\`.` },
+    { hint: `Run \`millrace ${operationName(of)} --help\`.` },
   );
 }
 

@@ -1,4 +1,4 @@
-// What a pipeline would change of what is deployed: read only, so that it can run for every pull request.
+// Compares a pipeline with what is deployed. It only reads, so that it can run for every pull request.
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
 import { Views } from '../engine/views/views.ts';
@@ -7,11 +7,11 @@ import { estimate } from './projections/estimate.ts';
 import type { Services } from '../runtime/workspace.ts';
 
 /**
- * - `unchanged`: goes on as it is
+ * - `unchanged`: hosts continue it
  * - `first`: nothing was ever deployed; the first host reads everything from the beginning
- * - `new`, `version`: has to be built and promoted before anybody reads it
- * - `refused`: its keys changed under its version, and hosts would park its changes
- * - `gone`: deployed, and declared no more
+ * - `new`, `version`: must be built and promoted before readers see it
+ * - `refused`: its declaration changed without a new version, and hosts would park its changes
+ * - `gone`: deployed, but no longer declared
  */
 export type DeployedState = 'unchanged' | 'first' | 'new' | 'version' | 'refused' | 'gone';
 
@@ -19,13 +19,13 @@ export interface Deployed {
   readonly id: string;
   readonly state: DeployedState;
   readonly why: string;
-  /** What mends or finishes it; absent where there is nothing to do. */
+  /** What the user has to do; absent if nothing. */
   readonly command?: string;
-  /** Of building it. */
+  /** The cost of building it. */
   readonly rebuild?: { readonly documents: number; readonly ru: number };
 }
 
-/** @throws UsageError where the account can't be reached */
+/** @throws UsageError if the account can't be reached */
 export async function againstDeployed(pipeline: Pipeline, model: Model, services: Services): Promise<Deployed[]> {
   const views = await new Views(services.state, pipeline.name).read();
   const fingerprints = new Fingerprints(services.state, { pipeline, model });
@@ -45,7 +45,7 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
       const current = views?.[spec.name]?.current;
       if (current?.version === spec.version) return { id, state: 'unchanged', why: 'it is current' };
       if (spec.kind === 'embed' && views && (await fingerprints.hasRun(spec)))
-        return { id, state: 'unchanged', why: 'it is at work' };
+        return { id, state: 'unchanged', why: 'it is running' };
       const rebuild = await estimate(spec, services, pipeline.sources);
       if (!views) return { id, state: 'first', why: 'nothing is deployed yet', rebuild };
       if (spec.kind === 'embed') return { id, ...addedEmbed(spec), rebuild };
@@ -58,7 +58,7 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
   const names = new Set(pipeline.projections.map(({ name }) => name));
   const gone = Object.entries(views ?? {}).flatMap(([name, { current }]): Deployed[] => {
     if (names.has(name) || !current) return [];
-    const why = 'it is deployed and declared no more: nobody keeps it up';
+    const why = 'it is deployed but no longer declared: no host updates it';
     return [
       { id: `${name}@${current.version}`, state: 'gone', why, command: `remove ${current.container}, or declare it` },
     ];
@@ -66,19 +66,19 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
   return [...declared, ...gone];
 }
 
-/** It begins with the parents that change from then on: what the others say is filled in by a pass over all of them. */
+/** A new embed only gets parents that change from then on. A rebuild fills in the fields of the others. */
 const addedEmbed = ({ name, version }: EmbedSpec): Pick<Deployed, 'state' | 'why' | 'command'> => ({
   state: version > 1 ? 'version' : 'new',
   why:
     version > 1
-      ? 'it has not run yet: fields stay as the version before left them until their parents change'
+      ? 'it has not run yet: fields stay as the previous version left them until their parents change'
       : 'it was added to a running pipeline: fields stay as they are until their parents change',
-  command: `millrace projections rebuild ${name} once it is deployed, which fills it in in place`,
+  command: `millrace projections rebuild ${name} after the deployment: it fills the fields in place`,
 });
 
 export const sayDeployed = ({ id, state, why, command, rebuild }: Deployed): string =>
   `${id}: ${state}: ${why}` +
   (rebuild && state !== 'unchanged'
-    ? `; ${rebuild.documents.toLocaleString('en-US')} documents to read, some ${Math.ceil(rebuild.ru).toLocaleString('en-US')} RU`
+    ? `; ${rebuild.documents.toLocaleString('en-US')} documents to read, about ${Math.ceil(rebuild.ru).toLocaleString('en-US')} RU`
     : '') +
   (command === undefined ? '' : `. ${command}`);

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { UsageError } from '../base/errors.ts';
 import { checkPipeline } from '../definition/check/check-pipeline.ts';
 import type { Finding } from '../definition/specs.ts';
 import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/plan/plan.ts';
@@ -10,8 +9,9 @@ import { readPair } from './model/pair.ts';
 import { ruleFlags } from './model/settings.ts';
 import { defineOperation } from './operation.ts';
 import { plural } from './table.ts';
+import { runtimeError } from '../runtime/errors.ts';
 
-/** What `millrace plan` answers; with an error among `findings` no host would start. */
+/** The result of `millrace plan`. With an error in `findings` no host would start. */
 interface Planned extends PipelinePlan {
   readonly findings: readonly Finding[];
   readonly deployed?: readonly Deployed[];
@@ -19,7 +19,7 @@ interface Planned extends PipelinePlan {
 
 export const plan = defineOperation({
   verb: 'plan',
-  summary: 'Say how each projection will be kept and why, what a change costs, and what would be cheaper',
+  summary: 'Plan each projection: show how Millrace keeps it and why, what a change costs, and what would be cheaper',
   examples: ['millrace plan', 'millrace plan --pipeline examples/flights --json', 'millrace plan --against deployed'],
   effect: 'reads',
   input: z.object({
@@ -27,14 +27,14 @@ export const plan = defineOperation({
     against: z
       .enum(['deployed'])
       .optional()
-      .describe('say what this would change of what runs on the account, and what that costs; exit code 1 if refused'),
+      .describe('also compare with what runs on the account, and show the cost; exit code 1 if a change is refused'),
   }),
   run: async ({ profile, against }, { workspace }): Promise<Planned> => {
     const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined);
     if (unloadable) throw unloadable;
     if (!pipeline || !documents.design) {
-      throw new UsageError('pipeline-missing', `There is no pipeline in ${folder} to plan`, {
-        mend: 'Name its folder with --pipeline.',
+      throw runtimeError('pipeline-missing', `There is no pipeline in ${folder}`, {
+        hint: 'Name the folder of a pipeline with --pipeline.',
       });
     }
     const { model } = documents.design;
@@ -48,12 +48,12 @@ export const plan = defineOperation({
   format: ({ projections, circles, findings, deployed }) =>
     [
       ...projections.map(text),
-      ...findings.map(({ severity, message, mend }) => `${severity}: ${message}. ${mend}`),
+      ...findings.map(({ severity, message, hint }) => `${severity}: ${message}. ${hint}`),
       ...circles.map((names) => `In a circle: ${[...names, names[0]].join(' → ')}`),
       ...(deployed
         ? [['Against what is deployed:', ...deployed.map((one) => `  ${sayDeployed(one)}`)].join('\n')]
         : []),
-      `${plural(projections.length, 'projection')}. RU by published figures at the documents' own sizes; N: changes of a page that fall into one group.`,
+      `${plural(projections.length, 'projection')}. RU are published figures for the documents' own sizes. N: the number of changes of a page in one group.`,
     ].join('\n\n'),
   ok: ({ circles, findings, deployed = [] }) =>
     circles.length === 0 &&

@@ -1,14 +1,14 @@
-import { MillraceError } from '../base/errors.ts';
 import { type Operation, operationName } from './operation.ts';
+import { operationsError } from './errors.ts';
 
-/** The operations there are, in the order in which help lists them. */
+/** All operations, in the order in which help lists them. */
 export class Registry {
   readonly #byName = new Map<string, Operation>();
 
   constructor(operations: readonly Operation[]) {
     for (const operation of operations) {
       const name = operationName(operation);
-      if (this.#byName.has(name)) throw new MillraceError('operation-twice', `Two operations are called "${name}"`);
+      if (this.#byName.has(name)) throw operationsError('operation-twice', `Two operations have the name "${name}"`);
       this.#byName.set(name, operation);
     }
   }

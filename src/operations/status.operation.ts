@@ -6,18 +6,19 @@ import { lagText } from './leases/lags.ts';
 import { defineOperation } from './operation.ts';
 import { readStatus } from './status.ts';
 import { plural, table } from './table.ts';
+import { sayFormat } from '../runtime/stored-formats.ts';
 
 export const status = defineOperation({
   verb: 'status',
-  summary:
-    'Show on one screen the projections and their versions, who reads their feeds and how far behind, what is parked, and jobs',
+  summary: 'Show the state of the pipeline: projections and versions, hosts, lag, dead letters and jobs',
   examples: ['millrace status --env production', 'millrace status --json'],
   effect: 'reads',
   input: z.object({ leaseExpiration: expiration }),
   run: ({ leaseExpiration }, context) => readStatus(context, leaseExpiration),
-  format: ({ database, projections, views, jobs, leases, sources, hosts }) =>
+  format: ({ database, unreadable, projections, views, jobs, leases, sources, hosts }) =>
     [
       `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
+      ...unreadable.map((one) => `Hosts of this version wait: ${sayFormat(one)}.`),
       '',
       table(
         ['projection', 'state', 'RU/change', 'parked', 'since'],
@@ -45,25 +46,26 @@ export const status = defineOperation({
           ]),
       '',
       hosts.length === 0
-        ? 'No host holds a lease: nothing runs, or it was killed before it took one.'
+        ? 'No host owns a lease: no host runs, or it died before it acquired one.'
         : table(
-            ['host', 'leases', 'last lease write', 'changes', 'says'],
-            hosts.map(({ owner, leases: held, writtenSecondsAgo, status: of }) => [
+            ['host', 'leases', 'last lease write', 'changes', 'report'],
+            hosts.map(({ owner, leases: count, writtenSecondsAgo, status: of }) => [
               owner,
-              held,
+              count,
               writtenSecondsAgo === null ? '' : `${writtenSecondsAgo} s ago`,
               of ? of.projections.reduce((sum, { changes }) => sum + changes, 0) : '',
-              of ? saying(of) : '',
+              of ? reportOf(of) : '',
             ]),
           ),
     ].join('\n'),
 });
 
 const sayJobs = ({ waiting, active, delayed, failed }: Record<JobState, number>): string =>
-  `Jobs: ${active} active, ${waiting} waiting, ${delayed} to be tried again, ${failed} failed.`;
+  `Jobs: ${active} active, ${waiting} waiting, ${delayed} waiting for a retry, ${failed} failed.`;
 
-function saying({ at, startedAt, sources }: HostStatus): string {
+function reportOf({ at, startedAt, sources, version }: HostStatus): string {
   const failure = sources.find((source) => source.failure !== undefined);
   const trouble = failure ? `; ${failure.container}: ${failure.failure}` : '';
-  return `up since ${startedAt.slice(0, 19)}Z, last heard ${at.slice(11, 19)}Z${trouble}`;
+  const running = version === undefined ? '' : `Millrace ${version}, `;
+  return `${running}up since ${startedAt.slice(0, 19)}Z, last report ${at.slice(11, 19)}Z${trouble}`;
 }

@@ -7,25 +7,32 @@ import type { JobState } from '../jobs/jobs.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
+import { controlFormats } from '../runtime/stored-formats.ts';
 import type { Context } from './operation.ts';
 import { stateOf } from './projections/projection-rows.ts';
 
-/** What is derived, who reads for it and how far behind, what is parked, and jobs. */
+/** The projections with their versions, hosts, lags and dead letters, and the jobs. */
 export async function readStatus(context: Context, expirationMs: number) {
   const { workspace, signal } = context;
   const { pipeline } = await workspace.pipeline();
   const services = await workspace.services();
-  const room = await openLeases(context);
-  const groups = room.groups.some(({ own }) => own) ? chooseGroups(room) : [];
-  const [leases, letters, said] = await Promise.all([
+  const inventory = await openLeases(context);
+  const groups = inventory.groups.some(({ own }) => own) ? chooseGroups(inventory) : [];
+  const [leases, letters, said, formats] = await Promise.all([
     leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
     countLetters(services.state).catch(throwMissing(services.state)),
     readHostStatuses(services, signal),
+    controlFormats(services, signal),
   ]);
-  const views = await new Views(services.state, pipeline.name).read();
+  const unreadable = formats.filter(({ readable }) => !readable);
+  const views = unreadable.some(({ kind }) => kind === 'views')
+    ? undefined
+    : await new Views(services.state, pipeline.name).read();
 
   return {
     database: services.database.id,
+    /** Formats of later versions, which this version can't read. Its hosts wait. */
+    unreadable,
     projections: readersOf(pipeline).map((spec) => {
       const id = projectionId(spec);
       return {
@@ -33,7 +40,7 @@ export async function readStatus(context: Context, expirationMs: number) {
         state: isVersioned(spec) ? stateOf(spec, views) : 'declared',
         ruPerChange: ruPerChange(said, id),
         parked: letters.find(({ projection }) => projection === id)?.count ?? 0,
-        /** Of the oldest; null without any. */
+        /** The time of the oldest dead letter; null if there is none. */
         parkedSince: letters.find(({ projection }) => projection === id)?.since ?? null,
       };
     }),
@@ -50,7 +57,7 @@ export async function readStatus(context: Context, expirationMs: number) {
   };
 }
 
-/** Everything that may have letters of its own. */
+/** Everything that can have dead letters. */
 const readersOf = ({ projections, embeds, effects, publishes, ingests }: Pipeline) => [
   ...projections,
   ...embeds,
@@ -61,26 +68,26 @@ const readersOf = ({ projections, embeds, effects, publishes, ingests }: Pipelin
 const isVersioned = (spec: ReturnType<typeof readersOf>[number]): spec is ProjectionSpec =>
   ['copy', 'aggregate', 'reference'].includes(spec.kind);
 
-/** What somebody should know of a view, one sentence each. */
+/** Notes on a projection's versions, one sentence each. */
 function notable(name: string, { staged, previous, paused }: View): string[] {
   return [
     ...(paused
-      ? [`${name} is paused since ${paused.since} by ${paused.by}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
+      ? [`${paused.by} paused ${name} at ${paused.since}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
       : []),
-    ...(staged ? [`${name}@${staged.version} is being built since ${staged.since} (${staged.phase})`] : []),
+    ...(staged ? [`${name}@${staged.version} has been in a rebuild since ${staged.since} (${staged.phase})`] : []),
     ...(previous
       ? [`${name}@${previous.version} was replaced and can be dropped from ${previous.readableUntil} on`]
       : []),
   ];
 }
 
-/** Of the host that has done most. */
+/** The figure of the host that applied the most changes. */
 function ruPerChange(said: readonly HostStatus[], id: string): number | null {
   const of = said.flatMap(({ projections }) => projections.filter(({ projection }) => projection === id));
   return of.toSorted((a, b) => b.changes - a.changes)[0]?.ruPerChange ?? null;
 }
 
-/** null: there are none; text: why they can't be asked. */
+/** null: the pipeline uses no jobs; text: why their datastore can't be read. */
 async function jobCounts({ workspace }: Context): Promise<Record<JobState, number> | string | null> {
   if (workspace.settings().jobsUrl === undefined) return null;
   try {
@@ -109,17 +116,17 @@ function lagTogether(rows: readonly LeaseRow[]): LeaseRow['lag'] {
   return sum;
 }
 
-/** Who holds leases, and who has said something of himself in the last day. */
+/** The hosts that own leases, and those that reported in the last day. */
 function hostsOf(leases: readonly LeaseRow[], said: readonly HostStatus[]) {
   const owned = Map.groupBy(leases, ({ owner }) => owner ?? '');
   owned.delete('');
   return [...new Set([...owned.keys(), ...said.map(({ id }) => id)])].map((owner) => {
-    const held = owned.get(owner) ?? [];
+    const own = owned.get(owner) ?? [];
     const of = said.find(({ id }) => id === owner);
-    const ages = held.flatMap(({ age }) => (age === null ? [] : [age]));
+    const ages = own.flatMap(({ age }) => (age === null ? [] : [age]));
     return {
       owner,
-      leases: held.length,
+      leases: own.length,
       writtenSecondsAgo: ages.length === 0 ? null : Math.min(...ages),
       ...(of && { status: of }),
     };

@@ -1,4 +1,4 @@
-/** Rows as aligned columns; numbers to the right, thousands parted. */
+/** Rows as aligned columns; numbers to the right, with a separator for thousands. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows.map((row) => row.map(cell))];
   const widths = head.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)));
@@ -20,7 +20,7 @@ const cell = (value: string | number): string =>
 export const plural = (count: number, word: string): string =>
   `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
 
-/** Bytes for people: `340 B`, `1.2 KB`, `57 MB`; decimal, as the portal counts. */
+/** Bytes for people: `340 B`, `1.2 KB`, `57 MB`; decimal, like the Azure portal. */
 export function size(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   let left = bytes;

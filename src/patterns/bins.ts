@@ -1,25 +1,28 @@
 import type { Container, OperationInput, PartitionKey } from '@azure/cosmos';
-import { MillraceError, UsageError } from '../base/errors.ts';
+import type { MillraceError } from '../base/errors.ts';
+import type { UsageError } from '../base/errors.ts';
+import { assertFormat, formatOf } from '../base/format.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { Refused, transact } from '../cosmos/transact.ts';
 import { parseDate } from '../definition/date.ts';
 import { type WindowUnit, timeWindow } from '../definition/time-window.ts';
+import { patternsError } from './errors.ts';
 
 export interface BinOptions {
-  /** What holds the bins; its key's fields are given with each append. */
+  /** The container of the bins; each append gives the fields of its partition key. */
   readonly container: Container;
   readonly window: WindowUnit;
   /** An IANA name; default UTC. */
   readonly timeZone?: string;
   /** Events of one bin, 1 to 10,000; default 200. */
   readonly maxEvents?: number;
-  /** Bytes of JSON of one bin's events, up to 1,500,000; default 100,000, since each append costs RU for the whole bin. */
+  /** Bytes of JSON of one bin's events, 1 to 1,500,000; default 100,000, as each append costs RU for the whole bin. */
   readonly maxBytes?: number;
 }
 
 export interface BinEvent {
-  /** What tells it from every other of its stream and window. An event that comes again has the same id and time. */
+  /** Unique in its stream and window. An event that comes again has the same id and time. */
   readonly id: string;
   /** ISO 8601, or seconds or milliseconds since 1970. */
   readonly at: string | number;
@@ -28,11 +31,11 @@ export interface BinEvent {
 /** The fields of the key and their values, in the order of its levels, such as `{ deviceId: 'd1' }`. */
 export type Stream = Readonly<Record<string, string | number | boolean>>;
 
-/** A bin as it is stored. Its last one of a window takes events; those before are sealed. */
+/** A bin as it is stored. The last bin of a window takes events; the bins before it are sealed. */
 export interface Bin<E extends BinEvent> {
   readonly id: string;
   readonly type: 'bin';
-  /** As `timeWindow` writes it. */
+  /** The name of the window, from `timeWindow`. */
   readonly window: string;
   /** 0, 1, … in its window. */
   readonly number: number;
@@ -43,37 +46,39 @@ export interface Bin<E extends BinEvent> {
   readonly count: number;
   readonly bytes: number;
   readonly events: readonly E[];
+  /** Absent: 1. */
+  readonly format?: number;
 }
 
 export interface EventBins<E extends BinEvent> {
   /**
-   * Adds events, each once however often it is appended. Resolves when all are durable; if it rejects, some may be, and
-   * the same call again adds the others. What an answer that was lost concerns counts as duplicates.
-   * @throws UsageError `event-invalid`, `event-too-large`; MillraceError retryable `bin-contended`
+   * Adds events, each once however often it is appended. Resolves when all are durable. If it rejects, some may be
+   * durable, and the same call again adds the others. Events of a write whose answer was lost count as duplicates.
+   * @throws UsageError `event-invalid`, `bin-event-too-large`; MillraceError retryable `bin-contended`
    */
   append(stream: Stream, events: readonly E[]): Promise<{ readonly added: number; readonly duplicates: number }>;
-  /** Events with `from` ≤ time < `to`, by time and id; a bin at a time is held in memory, and those that overlap it. */
+  /** Events with `from` ≤ time < `to`, by time and id. Memory holds one bin and the bins that overlap it. */
   read(stream: Stream, from: string | number, to: string | number): AsyncGenerator<E>;
 }
 
 const ATTEMPTS = 50;
 
 /**
- * Events of a stream in one document a window instead of one each. A window that has more than a bin holds goes on in the
- * next: sealing one and creating the next is one transaction, so nobody adds to a bin that isn't the last.
+ * Stores the events of a stream in one document for each window, not for each event. A window with more events than one
+ * bin holds gets another bin: one transaction seals the last bin and creates the next, so only the last takes events.
  * @throws UsageError `bins-invalid`
  */
 export function eventBins<E extends BinEvent>(options: BinOptions): EventBins<E> {
   const { maxEvents = 200, maxBytes = 100_000 } = options;
   if (!Number.isInteger(maxEvents) || maxEvents < 1 || maxEvents > 10_000)
-    throw invalid('bins-invalid', `A bin of ${maxEvents} events makes no sense`, 'Give maxEvents from 1 to 10,000.');
+    throw invalid(`maxEvents is ${maxEvents}`, 'Give a whole number from 1 to 10,000.');
   if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > 1_500_000)
-    throw invalid('bins-invalid', `A bin of ${maxBytes} bytes makes no sense`, 'Give maxBytes up to 1,500,000.');
+    throw invalid(`maxBytes is ${maxBytes}`, 'Give a whole number from 1 to 1,500,000.');
   timeWindow(0, options.window, options.timeZone);
   return new Bins<E>(options, maxEvents, maxBytes);
 }
 
-const invalid = (code: string, message: string, mend: string): UsageError => new UsageError(code, message, { mend });
+const invalid = (message: string, hint: string): UsageError => patternsError('bins-invalid', message, { hint });
 
 interface Stored<E extends BinEvent> extends Bin<E> {
   readonly _etag: string;
@@ -115,7 +120,8 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     while (bins.hasMoreResults()) {
       const { resources } = await withRetry(() => bins.fetchNext(), { reads: true });
       for (const bin of resources) {
-        // No later bin begins before this one: what is earlier is complete.
+        assertFormat('bin', bin.format, bin.id);
+        // No later bin begins before this one, so everything before it is complete.
         yield* open.filter(({ at }) => dateOf(at) < bin.first);
         const within = bin.events.filter(({ at }) => dateOf(at) >= start && dateOf(at) < end);
         open = [...open.filter(({ at }) => dateOf(at) >= bin.first), ...within].toSorted(byTime);
@@ -126,21 +132,16 @@ class Bins<E extends BinEvent> implements EventBins<E> {
 
   /** The window of an event that a bin can take. */
   #windowOf(event: E): string {
-    const mend = 'Give each event an id of one character or more, and a date at.';
-    if (typeof event.id !== 'string' || event.id === '') throw invalid('event-invalid', 'An event has no id', mend);
+    if (typeof event.id !== 'string' || event.id === '') throw patternsError('event-invalid', 'An event has no id');
     if (parseDate(event.at) === undefined)
-      throw invalid('event-invalid', `Event ${event.id}: ${JSON.stringify(event.at)} is no date`, mend);
+      throw patternsError('event-invalid', `Event ${event.id}: ${JSON.stringify(event.at)} is not a date`);
     const bytes = bytesOf(event);
     if (bytes > this.#maxBytes)
-      throw invalid(
-        'event-too-large',
-        `Event ${event.id} has ${bytes} bytes; a bin takes ${this.#maxBytes}`,
-        'Raise maxBytes, or keep the event elsewhere and its address in the bin.',
-      );
+      throw patternsError('bin-event-too-large', `Event ${event.id} has ${bytes} bytes; a bin holds ${this.#maxBytes}`);
     return timeWindow(event.at, this.#options.window, this.#options.timeZone);
   }
 
-  /** Returns how many were added. Each turn begins with what is there, so a lost answer or a lost race only costs one. */
+  /** Returns how many were added. Each turn reads the stored state first, so a lost answer or race costs one turn. */
   async #appendTo(stream: Stream, window: string, events: readonly E[]): Promise<number> {
     const missing = new Map(events.map((event) => [event.id, event]));
     let added = 0;
@@ -162,7 +163,7 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     throw contended(window);
   }
 
-  /** The ids of a window's events and its last bin. That a sealed bin never changes makes the two fit each other. */
+  /** The ids of a window's events, and its last bin. A sealed bin never changes, so the two reads fit each other. */
   async #state(stream: Stream, window: string) {
     const { container } = this.#options;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -183,7 +184,8 @@ class Bins<E extends BinEvent> implements EventBins<E> {
         () => container.item(idOf(window, bins.length - 1), keyOf(stream)).read<Stored<E>>(),
         { reads: true },
       );
-      // There is a next one by now.
+      assertFormat('bin', last?.format, last?.id);
+      // Another writer has created the next bin meanwhile.
       if (!last || last.sealed) continue;
       return { ids: new Set([...bins.flatMap(({ ids }) => ids), ...last.events.map(({ id }) => id)]), last };
     }
@@ -194,7 +196,7 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     return event === undefined || (count < this.#maxEvents && bytes + bytesOf(event) <= this.#maxBytes);
   }
 
-  /** The bin with as many of the events as it takes. */
+  /** The bin with as many of the events as fit. */
   #filled(
     stream: Stream,
     window: string,
@@ -213,11 +215,11 @@ class Bins<E extends BinEvent> implements EventBins<E> {
     }
     const times = events.map(({ at }) => dateOf(at));
     const span = { first: Math.min(...times), last: Math.max(...times) };
-    const body = { window, number, sealed: false, ...span, count, bytes, events };
+    const body = { ...formatOf('bin'), window, number, sealed: false, ...span, count, bytes, events };
     return { ...stream, id: idOf(window, number), type: 'bin', ...body };
   }
 
-  /** False where somebody was faster, or nobody knows. */
+  /** False if another writer was faster, or if the outcome is unknown. */
   async #write(
     stream: Stream,
     bin: Bin<E>,
@@ -240,19 +242,13 @@ class Bins<E extends BinEvent> implements EventBins<E> {
       if (error instanceof AmbiguousOutcome || kind === 'conflict' || kind === 'precondition') return false;
       if (!(error instanceof Refused)) throw error;
       if (kind === 'not-found') return false;
-      throw new MillraceError('bin-refused', `Cosmos DB refused the bin ${bin.id} with ${error.code}`, {
-        cause: error,
-        mend: 'Check that the stream names every field of the key, and the rights of the identity.',
-      });
+      throw patternsError('bin-refused', `Cosmos DB refused the bin ${bin.id} with ${error.code}`, { cause: error });
     }
   }
 }
 
 const contended = (window: string): MillraceError =>
-  new MillraceError('bin-contended', `The bins of ${window} are written by too many at once, or one of them is gone`, {
-    retryable: true,
-    mend: 'Let one writer append to a stream at a time, or append more events at once; keep all bins of a window or none.',
-  });
+  patternsError('bin-contended', `Other writers changed the bins of ${window} on every attempt, or a bin is gone`);
 
 const keyOf = (stream: Stream): PartitionKey => Object.values(stream);
 const idOf = (window: string, number: number): string => `bin|${window}|${number}`;
@@ -263,5 +259,7 @@ const byTime = (a: BinEvent, b: BinEvent): number =>
 function dateOf(at: string | number): number {
   const ms = parseDate(at);
   if (ms !== undefined) return ms;
-  throw invalid('event-invalid', `${JSON.stringify(at)} is no date`, 'Give ISO 8601, or (milli)seconds since 1970.');
+  throw patternsError('event-invalid', `${JSON.stringify(at)} is not a date`, {
+    hint: 'Give ISO 8601, or seconds or milliseconds since 1970.',
+  });
 }

@@ -3,13 +3,13 @@ import { type FailureKind, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { Refused, transact } from '../cosmos/transact.ts';
 
-/** Awaits a request whose refusals of some kinds are answers; they are returned by kind. */
+/** Awaits a request; returns a refusal of one of these kinds, and throws every other. */
 export async function answered<T, K extends FailureKind>(
   call: () => Promise<T>,
   kinds: readonly K[],
 ): Promise<{ readonly done: T } | { readonly refused: K }> {
   try {
-    // Each of these is decided by its condition alone, so what is repeated after a lost answer does no harm.
+    // Each of these requests has a condition, so it may be repeated after a lost answer.
     return { done: await withRetry(call, { reads: true }) };
   } catch (error) {
     const { kind } = failureOf(error);
@@ -19,20 +19,21 @@ export async function answered<T, K extends FailureKind>(
   }
 }
 
-/** False where there is a document with its id. */
+/** False if the container has a document with this id. */
 export async function createOf(container: Container, document: object): Promise<boolean> {
   return 'done' in (await answered(() => container.items.create(document, WHOLE), ['conflict']));
 }
 
-/** `precondition`: it is there and doesn't meet the condition. `not-found`: it isn't there. */
+/** `precondition`: the document exists and doesn't meet the condition. `not-found`: it doesn't exist. */
 export type Patched<T> = { readonly done: T } | { readonly refused: 'precondition' | 'not-found' };
 
-/** The content of the answer is wanted, whatever the client asks for otherwise: the SDK's `create` fails without it. */
+/** Asks for the content of the answer, whatever the client's setting is: the SDK's `create` fails without it. */
 const WHOLE = { initialHeaders: { Prefer: 'return=representation' } };
 
 /**
- * Patches a document where a condition holds, and returns it as it was written. The service decides a write by what is
- * there now (A15), which no read tells for certain (A3): a patch that changes nothing is a question with a sure answer.
+ * Patches a document if a condition holds, and returns it as it was written. The service checks the condition on the
+ * current document (ASM-A15), while any read may be stale (ASM-A3): so a patch that changes nothing gives a sure
+ * answer.
  */
 export async function patchWhere<T>(
   item: Item,
@@ -45,14 +46,14 @@ export async function patchWhere<T>(
   return { done: patched.done.resource as unknown as T & { readonly _etag: string } };
 }
 
-/** Sends operations that are all conditional as one transaction; resolves with what refused it, undefined: done. */
+/** Sends conditional operations as one transactional batch. Resolves with the refusal; undefined: it succeeded. */
 export async function batchOf(
   container: Container,
   key: PartitionKey,
   operations: OperationInput[],
 ): Promise<Refused | undefined> {
   try {
-    // What is repeated after a lost answer does no harm.
+    // All operations are conditional, so the batch may be repeated after a lost answer.
     await transact(container, key, () => operations, { reads: true });
     return undefined;
   } catch (error) {

@@ -1,4 +1,4 @@
-// Patterns that a data model asks for and Cosmos DB doesn't bring: docs/patterns.md.
+// Patterns that data models need and that Cosmos DB doesn't have: docs/patterns.md.
 export { shardedKey } from './shards.ts';
 export type { ShardOptions, ShardedKey } from './shards.ts';
 export { eachOfShards, readShards } from './shard-reader.ts';

@@ -1,5 +1,5 @@
-import { UsageError } from '../base/errors.ts';
 import { valueAt } from '../cosmos/paths.ts';
+import { patternsError } from './errors.ts';
 
 /** One term of an ORDER BY. */
 export interface OrderTerm {
@@ -15,7 +15,7 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * @throws UsageError `order-invalid`
  */
 export function orderText(terms: readonly OrderTerm[]): string {
-  if (terms.length === 0) throw invalid('There is nothing to order by', "Give orderBy: [{ path: '/…' }].");
+  if (terms.length === 0) throw patternsError('order-invalid', 'orderBy has no path');
   return terms
     .map(({ path, descending = false }) => {
       const names = namesOf(path);
@@ -27,12 +27,10 @@ export function orderText(terms: readonly OrderTerm[]): string {
 function namesOf(path: string): string[] {
   const [first, ...names] = path.split('/');
   if (first === '' && names.length > 0 && names.every((name) => NAME.test(name))) return names;
-  throw invalid(`${JSON.stringify(path)} is no path to order by`, 'Write it as /placedAt or /address/city.');
+  throw patternsError('order-invalid', `${JSON.stringify(path)} is not a path that orderBy takes`);
 }
 
-const invalid = (message: string, mend: string): UsageError => new UsageError('order-invalid', message, { mend });
-
-/** The values that a document is ordered by. undefined is told from null, in JSON too. */
+/** The values that a document is ordered by. Its form keeps undefined apart from null in JSON too. */
 export type Rank = readonly { readonly value?: unknown }[];
 
 export const rankOf = (document: unknown, terms: readonly OrderTerm[]): Rank =>
@@ -41,7 +39,7 @@ export const rankOf = (document: unknown, terms: readonly OrderTerm[]): Rank =>
     return value === undefined ? {} : { value };
   });
 
-/** As Cosmos DB orders: first by type (E21), then by value; arrays and objects count as equal among themselves. */
+/** The order of Cosmos DB: first by type (ASM-E21), then by value; all arrays are equal, and so are all objects. */
 export function compareRanks(a: Rank, b: Rank, terms: readonly OrderTerm[]): number {
   for (const [index, { descending = false }] of terms.entries()) {
     const order = compareValues(a[index]?.value, b[index]?.value);

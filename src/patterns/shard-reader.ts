@@ -1,23 +1,24 @@
 import type { Container, PartitionKey, SqlParameter } from '@azure/cosmos';
 import pMap from 'p-map';
-import { UsageError } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { type OrderTerm, type Rank, compareRanks, orderText, rankOf } from './order.ts';
+import { patternsError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export interface ShardQuery {
-  /** One a shard: `sharded.all(base)`, or `[tenant, key]` for each where the key is hierarchical. */
+  /** One for each shard: `sharded.all(base)`, or `[tenant, key]` for each if the key is hierarchical. */
   readonly partitionKeys: readonly PartitionKey[];
-  /** On the document `c`, such as `c.type = 'view' AND c.at >= @from`; absent: all documents of the keys. */
+  /** A condition on document `c`, such as `c.type = 'view' AND c.at >= @from`; absent: all documents of the keys. */
   readonly where?: string;
   readonly parameters?: readonly SqlParameter[];
   /** Two terms or more need a composite index. */
   readonly orderBy: readonly OrderTerm[];
   /** Documents of a page, 1 to 1,000; default 100. */
   readonly pageSize?: number;
-  /** Of the page before. */
+  /** The continuation of the page before. */
   readonly continuation?: string | undefined;
-  /** Shards asked at once; default all, up to 32. */
+  /** Shards queried at the same time; default all, up to 32. */
   readonly concurrency?: number;
 }
 
@@ -27,7 +28,7 @@ export interface ShardPage<T> {
   readonly continuation?: string;
 }
 
-/** Where one shard is: a page of its own, begun by `token`, of which everything up to `last` is told. */
+/** The position in one shard: the page that begins at `token`, of which everything up to `last` has been returned. */
 interface Place {
   readonly token?: string;
   readonly last?: { readonly id: string; readonly rank: Rank };
@@ -39,19 +40,19 @@ interface Row {
 }
 
 /**
- * Asks every shard at once and merges their answers in the order of `orderBy`; among equals, shard by shard. Nothing is
- * kept between pages but the continuation, which holds one of Cosmos DB's own a shard: a document that is written while
- * pages are read is found as those find it (E52), every other once.
+ * Queries every shard at the same time and merges the answers in the order of `orderBy`; equals come shard by shard.
+ * The continuation is the only state between pages and holds one continuation of Cosmos DB for each shard. For a
+ * document that is written while pages are read, their rules apply (ASM-E52); every other document is returned once.
  * @throws UsageError `order-invalid`, `page-size-invalid`, `continuation-invalid`
  */
 export async function readShards<T extends Row>(container: Container, query: ShardQuery): Promise<ShardPage<T>> {
   const { partitionKeys, orderBy, pageSize = 100, concurrency = 32 } = query;
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1_000)
-    throw new UsageError('page-size-invalid', `${pageSize} is no page size`, { mend: 'Give 1 to 1,000.' });
+    throw patternsError('page-size-invalid', `${pageSize} is not a valid page size`);
   const text = `SELECT * FROM c${query.where === undefined ? '' : ` WHERE (${query.where})`} ORDER BY ${orderText(orderBy)}`;
   const asked = digest([partitionKeys, text, query.parameters ?? []]);
   const places = parse(query.continuation, asked, partitionKeys.length);
-  // Most pages need no second request of a shard: twice its fair share.
+  // Twice the fair share of a shard, so that most pages need no second request of it.
   const most = Math.max(10, Math.ceil((2 * pageSize) / Math.max(1, partitionKeys.length)));
   const shards = partitionKeys.map(
     (partitionKey, index) =>
@@ -102,7 +103,7 @@ class Shard<T extends Row> {
   readonly #fetch: Fetch<T>;
   #rows: readonly T[] = [];
   #at = 0;
-  /** Of the page after the one in hand. */
+  /** The token of the page after the current one. */
   #next: string | undefined;
   #fetched = false;
   place: Place;
@@ -129,7 +130,7 @@ class Shard<T extends Row> {
     return item;
   }
 
-  /** Until there is a next document, or none is left. A page may be empty and yet not the last. */
+  /** Reads until there is a next document, or none is left. An empty page is not always the last. */
   async fill(): Promise<void> {
     while (!this.head && !this.place.done) {
       const { last } = this.place;
@@ -149,7 +150,7 @@ class Shard<T extends Row> {
   }
 }
 
-/** What follows the document that was told last; where that is gone, what is ordered no earlier than it was. */
+/** The rows after the last returned document; if that is gone, the rows that are not ordered before it. */
 function rest<T extends Row>(
   rows: readonly T[],
   last: NonNullable<Place['last']>,
@@ -170,8 +171,8 @@ function parse(continuation: string | undefined, asked: string, shards: number):
     state['places'].length === shards
   )
     return state['places'] as Place[];
-  throw new UsageError('continuation-invalid', 'The continuation is of another query, or of none', {
-    mend: 'Pass it on as it was returned, with the same keys, condition, parameters and order.',
+  throw sharedError('continuation-invalid', 'The continuation does not belong to this query', {
+    hint: 'Pass the continuation as it was returned, with the same keys, condition, parameters and order.',
   });
 }
 

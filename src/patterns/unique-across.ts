@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Container, Item, PartitionKey, PatchOperation } from '@azure/cosmos';
-import { MillraceError, UsageError } from '../base/errors.ts';
+import { assertFormat, formatOf, readableWhere } from '../base/format.ts';
 import { once } from '../base/once.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { answered, batchOf, createOf, patchWhere } from './conditional.ts';
@@ -15,20 +15,21 @@ import {
   changing,
   refusedBatch,
 } from './unique-document.ts';
+import { patternsError } from './errors.ts';
 
 export interface UniqueAcrossRule extends UniqueRule {
-  /** Keyed by `/id`, with a default time to live of -1: reservations expire by it. Several constraints may share it. */
+  /** A container with the key `/id` and a default time to live of -1. Several constraints may share it. */
   readonly reservations: Container;
-  /** Seconds that a value is held for a document that isn't there yet, 1 or more; default 60. */
+  /** Seconds for which a value is reserved until its document is created, 1 or more; default 60. */
   readonly holdSeconds?: number;
 }
 
 export interface UniqueAcross extends Unique {
-  /** Who has a value for good; undefined where it is free, or only held. As old as a read may be. */
+  /** The document that has a value; undefined if the value is free or only reserved. The read may be stale. */
   ownerOf(value: string): Promise<{ readonly id: string; readonly key: PartitionKey } | undefined>;
   /**
-   * Finishes, or takes back, what a process left behind that died: once in a while, by any process, at any time.
-   * Returns how many documents it looked after.
+   * Finishes or reverts the unfinished work of processes that died. Call it at intervals, in any process. Returns the
+   * number of documents with unfinished work.
    */
   settleAll(): Promise<number>;
 }
@@ -42,23 +43,24 @@ interface Reservation {
   readonly state: 'reserved' | 'confirmed' | 'released';
   /** Seconds; -1: for ever. */
   readonly ttl: number;
+  readonly format?: number;
 }
 
-/** As often as somebody else's unfinished work is finished before a value counts as taken. */
+/** How often a call finishes another writer's unfinished work before a value counts as taken. */
 const HELPS = 3;
-/** Races for a document that are lost one after the other before the caller is asked to come again. */
+/** Races for a document that a call may lose in a row before it throws `document-changing`. */
 const ATTEMPTS = 20;
 
 /**
- * A value that at most one document of a container has, whatever their keys: docs/SPEC-reservations.md. A document with
- * `uniqueness.<name>.pending` isn't settled: it may be taken back, and readers for whom that matters leave it out.
+ * Keeps a value unique among all documents of a container, across partition keys: docs/SPEC-reservations.md. A document
+ * with `uniqueness.<name>.pending` isn't settled and may be reverted: readers for which that matters leave it out.
  * @throws UsageError `unique-rule-invalid`
  */
 export function uniqueAcross(rule: UniqueAcrossRule): UniqueAcross {
   const { holdSeconds = 60 } = rule;
   if (Number.isInteger(holdSeconds) && holdSeconds >= 1) return new Across(rule, holdSeconds);
-  throw new UsageError('unique-rule-invalid', `A value can't be held for ${holdSeconds} s`, {
-    mend: 'Give whole seconds, 1 or more: longer than a document takes to be created.',
+  throw patternsError('unique-rule-invalid', `holdSeconds is ${holdSeconds}`, {
+    hint: 'Give a whole number, 1 or more: longer than it takes to create a document.',
   });
 }
 
@@ -82,10 +84,10 @@ class Across implements UniqueAcross {
     const pending: Pending = { kind: 'create' };
     if (!(await this.#place(documents.marked(document, { token, pending }), key, token))) {
       await this.#abandon(value, token);
-      throw new MillraceError('document-exists', `${documents.container.id} has a document ${document.id} already`);
+      throw patternsError('document-exists', `${documents.container.id} already has a document ${document.id}`);
     }
     if (await this.#settle(document.id, key, value, { token, pending })) return;
-    throw documents.taken(value, 'was given to another document meanwhile', true);
+    throw documents.taken(value, 'went to another document meanwhile', true);
   }
 
   async change(id: string, key: PartitionKey, to: string): Promise<void> {
@@ -106,7 +108,7 @@ class Across implements UniqueAcross {
         continue;
       }
       if (await this.#settle(id, key, to, next)) return;
-      throw documents.taken(to, 'was given to another document meanwhile', true);
+      throw documents.taken(to, 'went to another document meanwhile', true);
     }
     throw changing(id);
   }
@@ -118,7 +120,7 @@ class Across implements UniqueAcross {
       const next: Mark = { token: mark.token, pending: { kind: 'delete' } };
       if (!(await this.#patch(id, key, documents.isSettled(mark.token), next))) {
         const now = await documents.ask(id, key, mark.token, 'delete');
-        // Where it isn't there any more, another has come to the end of deleting it.
+        // If the document is gone, another writer has finished its deletion.
         if ('refused' in now && now.refused === 'precondition') continue;
       }
       await this.#settle(id, key, value, next);
@@ -130,6 +132,7 @@ class Across implements UniqueAcross {
   async ownerOf(value: string): Promise<Reservation['owner'] | undefined> {
     const reservation = this.#reservation(this.#documents.checked(value));
     const { resource } = await withRetry(() => reservation.read<Reservation>(), { reads: true });
+    assertFormat('reservation', resource?.format, value);
     return resource?.state === 'confirmed' ? resource.owner : undefined;
   }
 
@@ -143,7 +146,7 @@ class Across implements UniqueAcross {
     return resources.length;
   }
 
-  /** The document, with nothing pending. What somebody left behind is finished first. */
+  /** The document with nothing pending. It finishes the unfinished work of another writer first. */
   async #settled(id: string, key: PartitionKey, present: boolean) {
     for (let helps = 0; ; helps++) {
       const read = await this.#documents.readMarked(id, key, present || helps > 0);
@@ -158,12 +161,13 @@ class Across implements UniqueAcross {
     if (mark?.pending) await this.#settle(document.id, key, this.#documents.valueOf(document), mark);
   }
 
-  /** Holds a value, or throws. What stands in the way is finished first, where its owner has left it unfinished. */
+  /** Reserves a value, or throws. If another reservation is unfinished, it finishes that one first. */
   async #reserve(value: string, token: string, owner: Reservation['owner']): Promise<void> {
     await this.#check();
     const { name } = this.#documents;
     const id = this.#documents.reservationId(value);
     const reservation: Reservation = {
+      ...formatOf('reservation'),
       id,
       constraint: name,
       value,
@@ -178,12 +182,13 @@ class Across implements UniqueAcross {
       const now = await this.#patchReservation(value, `${ours} OR c.state = "confirmed"`, [
         { op: 'set', path: '/constraint', value: name },
       ]);
-      // Gone meanwhile, or held for a document that may never come.
+      // The other reservation is gone meanwhile, or its document may never be created.
       if ('refused' in now) {
         if (now.refused === 'not-found' && helps < HELPS) continue;
-        throw this.#documents.taken(value, 'is held for another document', true);
+        throw this.#documents.taken(value, 'is reserved for another document', true);
       }
       const there = now.done;
+      assertFormat('reservation', there.format, value);
       // The answer to our own request was lost.
       if (there.token === token) return;
       const document = await this.#documents.read(there.owner.id, there.owner.key);
@@ -195,11 +200,11 @@ class Across implements UniqueAcross {
     }
   }
 
-  /** True where the document is there with our token; false where another one has its id. */
+  /** True: the document exists with our token. False: another document has its id. */
   async #place(document: UniqueDocument, key: PartitionKey, token: string): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (await createOf(this.#documents.container, document)) return true;
-      // Ours, where the answer to our own request was lost.
+      // If the answer to our own request was lost, the document has our token.
       const now = await this.#documents.ask(document.id, key, token);
       if ('done' in now) return true;
       if (now.refused === 'precondition') return false;
@@ -208,8 +213,8 @@ class Across implements UniqueAcross {
   }
 
   /**
-   * Brings what has begun to its end, whoever began it: true where it took effect. Every step is decided by a condition
-   * on a token that is never used twice, so several may do it at once, on documents as old as they like.
+   * Finishes work that any process began; true if it took effect. Every step has a condition on a token that is never
+   * used twice, so several processes may do it at the same time, also with stale documents.
    */
   async #settle(id: string, key: PartitionKey, value: string, { token, pending }: Mark): Promise<boolean> {
     if (!pending) return true;
@@ -228,7 +233,7 @@ class Across implements UniqueAcross {
     return false;
   }
 
-  /** True where the value is the token's for good. Once false for a token, it is false for ever. */
+  /** True if the value belongs to the token for good. Once false for a token, it is always false. */
   async #confirm(value: string, token: string): Promise<boolean> {
     const operations: PatchOperation[] = [
       { op: 'set', path: '/state', value: 'confirmed' },
@@ -238,7 +243,7 @@ class Across implements UniqueAcross {
     return 'done' in (await this.#patchReservation(value, where, operations));
   }
 
-  /** Gives up what is only held; where somebody has confirmed it meanwhile, nothing happens. */
+  /** Gives up a reservation; does nothing if another process has confirmed it meanwhile. */
   #abandon(value: string, token: string): Promise<void> {
     return this.#free(value, `c.token = "${token}" AND c.state != "confirmed"`);
   }
@@ -248,7 +253,7 @@ class Across implements UniqueAcross {
   }
 
   async #free(value: string, where: string): Promise<void> {
-    // Should we die before it is deleted, it expires.
+    // If this process dies before the delete, the reservation expires.
     const operations: PatchOperation[] = [
       { op: 'set', path: '/state', value: 'released' },
       { op: 'set', path: '/ttl', value: 1 },
@@ -265,20 +270,24 @@ class Across implements UniqueAcross {
   }
 
   #patchReservation(value: string, where: string, operations: PatchOperation[]) {
-    return patchWhere<Reservation>(this.#reservation(value), where, operations);
+    return patchWhere<Reservation>(
+      this.#reservation(value),
+      `(${where}) AND ${readableWhere('reservation')}`,
+      operations,
+    );
   }
 
-  /** Gives the document another mark, and a value with it; false where the condition doesn't hold. */
+  /** Gives the document another mark, and optionally a value; false if the condition doesn't hold. */
   async #patch(id: string, key: PartitionKey, where: string, mark: Mark, value?: string): Promise<boolean> {
     const { container, name, path } = this.#documents;
     const operations: PatchOperation[] = [
-      { op: 'set', path: `/${FIELD}/${name}`, value: mark },
+      { op: 'set', path: `/${FIELD}/${name}`, value: { ...mark, ...formatOf('uniqueness') } },
       ...(value === undefined ? [] : [{ op: 'set' as const, path, value }]),
     ];
     return 'done' in (await patchWhere(container.item(id, key), where, operations));
   }
 
-  /** Deletes a document that is pending with this token. A deletion takes no such condition, a patch before it does. */
+  /** Deletes a document that is pending with this token. A delete takes no such condition; the patch before it does. */
   async #remove(id: string, key: PartitionKey, token: string): Promise<void> {
     const { container, name } = this.#documents;
     const condition = `FROM c WHERE ${this.#documents.isPending(token)}`;
@@ -290,14 +299,12 @@ class Across implements UniqueAcross {
     if (failed && failed.kind !== 'precondition' && failed.kind !== 'not-found') throw refusedBatch(failed);
   }
 
-  /** Without a default time to live nothing would ever expire. */
+  /** Without a default time to live, no reservation would ever expire. */
   readonly #check = once(async (): Promise<void> => {
     const { resource } = await withRetry(() => this.#reservations.read(), { reads: true });
     const keys = resource?.partitionKey?.paths.join(', ');
     if (keys === '/id' && resource?.defaultTtl === -1) return;
-    const has = `its key is ${keys ?? 'unknown'}, its default time to live ${resource?.defaultTtl ?? 'off'}`;
-    throw new UsageError('reservations-container', `${this.#reservations.id} can't hold reservations: ${has}`, {
-      mend: 'Create a container of its own with the key /id and a default time to live of -1.',
-    });
+    const has = `its key is ${keys ?? 'unknown'}, its default time to live is ${resource?.defaultTtl ?? 'off'}`;
+    throw patternsError('reservations-container', `${this.#reservations.id} can't hold reservations: ${has}`);
   });
 }

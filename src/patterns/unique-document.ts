@@ -1,13 +1,16 @@
 import type { Container, PartitionKey } from '@azure/cosmos';
-import { MillraceError, UsageError } from '../base/errors.ts';
+import type { MillraceError, UsageError } from '../base/errors.ts';
+import { assertFormat, formatOf } from '../base/format.ts';
 import { digest, isObject } from '../base/json.ts';
 import { once } from '../base/once.ts';
 import { type KeyPath, fullKey, splitPath, valueAt } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Refused } from '../cosmos/transact.ts';
 import { type Patched, patchWhere } from './conditional.ts';
+import { patternsError } from './errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
-/** A document as the application has it; of an interface, `{ ...document }`. */
+/** A document of the application; if its type is an interface, pass `{ ...document }`. */
 export interface UniqueDocument {
   readonly id: string;
   readonly [field: string]: unknown;
@@ -15,13 +18,13 @@ export interface UniqueDocument {
 
 /** Which value of which documents is unique. */
 export interface UniqueRule {
-  /** The documents. */
+  /** The container of the documents. */
   readonly container: Container;
-  /** Of the constraint: letters, digits and _; part of what is stored. */
+  /** The constraint's name: letters, digits and _. It is part of the stored documents. */
   readonly name: string;
-  /** Of the value, such as `/email`; text that isn't empty, and no part of the key. */
+  /** The path of the value, such as `/email`. The value is text that isn't empty, and no part of the partition key. */
   readonly path: string;
-  /** What counts as the same value, such as `value => value.toLowerCase()`. Must never change. Default: the text itself. */
+  /** Values with one result are equal: `value => value.toLowerCase()`. Must never change. Default: the text itself. */
   readonly normalize?: (value: string) => string;
 }
 
@@ -32,27 +35,27 @@ export interface Unique {
    */
   create(document: UniqueDocument): Promise<void>;
   /**
-   * Gives a document another value. Its other fields are the application's, by patch, or by a replacement that takes the
-   * field `uniqueness` along.
+   * Gives a document another value. The application changes its other fields, by patch or by a replacement that keeps
+   * the field `uniqueness`.
    * @throws MillraceError `value-taken`, `document-missing`, retryable `document-changing`; UsageError `unique-value-invalid`
    */
   change(id: string, key: PartitionKey, value: string): Promise<void>;
   /**
-   * Deletes a document and frees its value. Documents must not be deleted in any other way, nor expire. Resolves too where
-   * another has deleted it since it was read.
+   * Deletes a document and frees its value. Documents must not be deleted in any other way, and must not expire. Also
+   * resolves if another writer has deleted the document meanwhile.
    * @throws MillraceError `document-missing`, retryable `document-changing`
    */
   delete(id: string, key: PartitionKey): Promise<void>;
 }
 
-/** What `uniqueness` holds of one constraint. */
+/** The entry of one constraint in the field `uniqueness`. */
 export interface Mark {
-  /** Of the reservation of the document's value. */
+  /** The token of the reservation of the document's value. */
   readonly token: string;
   readonly pending?: Pending;
 }
 
-/** What has begun: with `change`, the value before and its reservation's token. */
+/** Work that has begun; for `change` with the former value and the token of its reservation. */
 export type Pending =
   | { readonly kind: 'create' }
   | { readonly kind: 'delete' }
@@ -60,7 +63,7 @@ export type Pending =
 
 export const FIELD = 'uniqueness';
 
-/** The documents of a constraint: how they are read, and where their value and their mark are. */
+/** Reads the documents of a constraint, and finds their value and their mark. */
 export class UniqueDocuments {
   readonly container: Container;
   readonly name: string;
@@ -71,11 +74,14 @@ export class UniqueDocuments {
   /** @throws UsageError `unique-rule-invalid` */
   constructor({ container, name, path, normalize = (value) => value }: UniqueRule) {
     if (!/^[A-Za-z][A-Za-z0-9_]{0,49}$/.test(name))
-      throw invalid(`${JSON.stringify(name)} is no name of a constraint`, 'Use up to 50 letters, digits and _.');
+      throw invalid(
+        `${JSON.stringify(name)} is not a valid name of a constraint`,
+        'Use up to 50 letters, digits and _; begin with a letter.',
+      );
     if (!/^(\/[A-Za-z_][A-Za-z0-9_]*)+$/.test(path) || path === '/id')
       throw invalid(
-        `${JSON.stringify(path)} is no path of a unique value`,
-        'Write it as /email; ids are unique anyway.',
+        `${JSON.stringify(path)} can't be the path of a unique value`,
+        'Give a path such as /email. Ids are unique without a constraint.',
       );
     this.container = container;
     this.name = name;
@@ -91,12 +97,10 @@ export class UniqueDocuments {
 
   checked(value: unknown): string {
     if (typeof value === 'string' && this.#normalize(value) !== '') return value;
-    throw new UsageError('unique-value-invalid', `${JSON.stringify(value)} at ${this.path} can't be unique`, {
-      mend: 'Give text that is not empty.',
-    });
+    throw patternsError('unique-value-invalid', `The value at ${this.path} is ${JSON.stringify(value)}`);
   }
 
-  /** Of the document that stands for a value. */
+  /** The id of the reservation of a value. */
   reservationId(value: string): string {
     return digest([this.name, this.#normalize(value)]);
   }
@@ -107,28 +111,32 @@ export class UniqueDocuments {
 
   markOf(document: unknown): Mark | undefined {
     const mark = valueAt(document, [FIELD, this.name]);
-    return isObject(mark) && typeof mark['token'] === 'string' ? (mark as unknown as Mark) : undefined;
+    if (!isObject(mark) || typeof mark['token'] !== 'string') return undefined;
+    assertFormat('uniqueness', mark['format'], this.name);
+    return mark as unknown as Mark;
   }
 
   marked<T extends UniqueDocument>(document: T, mark: Mark): T {
     const others = isObject(document[FIELD]) ? document[FIELD] : {};
-    return { ...document, [FIELD]: { ...others, [this.name]: mark } };
+    return { ...document, [FIELD]: { ...others, [this.name]: { ...mark, ...formatOf('uniqueness') } } };
   }
 
-  /** The full key of a document that isn't stored yet. */
+  /** The full partition key of a document that isn't stored yet. */
   async keyOf(document: UniqueDocument): Promise<(string | number | boolean | null)[]> {
     const keyed = fullKey(document, await this.keyPaths());
     if ('key' in keyed) return keyed.key;
-    throw new UsageError('document-key-missing', `The document has no value at ${keyed.missing}, part of its key`, {
-      mend: `Give it ${keyed.missing.slice(1)}.`,
-    });
+    const what = `The document has no value at ${keyed.missing}, which is part of its partition key`;
+    throw patternsError('document-key-missing', what);
   }
 
   readonly keyPaths = once(async (): Promise<readonly KeyPath[]> => {
     const { resource } = await withRetry(() => this.container.read(), { reads: true });
     const paths = (resource?.partitionKey?.paths ?? []).map(splitPath);
     if (!paths.some((path) => path.join('/') === this.#steps.join('/'))) return paths;
-    throw invalid(`${this.path} is part of the key of ${this.container.id}, and can't change`, 'Name another value.');
+    throw invalid(
+      `${this.path} is part of the partition key of ${this.container.id} and can't change`,
+      'Name another field.',
+    );
   });
 
   async read(id: string, key: PartitionKey): Promise<UniqueDocument | undefined> {
@@ -137,21 +145,21 @@ export class UniqueDocuments {
   }
 
   /**
-   * A document with its mark, as old as a read may be; with `present` as it is now, which costs a write. That it isn't
-   * there, or has no mark, is said by a write alone.
-   * @throws MillraceError `document-missing`; `document-unmarked` where this constraint never made it
+   * A document with its mark. The read may be stale; with `present` it returns the current document, which costs a
+   * write. If the read finds no document or no mark, it writes too, since only a write is sure.
+   * @throws MillraceError `document-missing`; `document-unmarked` if this constraint did not create the document
    */
   async readMarked(id: string, key: PartitionKey, present: boolean) {
     const read = present ? undefined : await this.read(id, key);
     const document = this.markOf(read) ? read : await this.#present(id, key);
     const mark = this.markOf(document);
     if (document && mark) return { document, mark, value: this.valueOf(document) };
-    throw new MillraceError('document-unmarked', `${this.container.id}/${id} has no ${FIELD}.${this.name}`, {
-      mend: `Create documents by the constraint ${this.name}, and keep their field ${FIELD} when you replace them.`,
+    throw patternsError('document-unmarked', `${this.container.id}/${id} has no ${FIELD}.${this.name}`, {
+      hint: `Create documents with the constraint ${this.name}, and keep their field ${FIELD} when you replace them.`,
     });
   }
 
-  /** Whether a document has a token now, and is pending as given: asked by a patch that changes nothing. */
+  /** Asks, by a patch that changes nothing, whether a document has a token now, and is pending with that kind. */
   ask(id: string, key: PartitionKey, token: string, pending?: Pending['kind']): Promise<Patched<UniqueDocument>> {
     const operation = { op: 'set' as const, path: `/${FIELD}/${this.name}/token`, value: token };
     const where = pending
@@ -160,19 +168,19 @@ export class UniqueDocuments {
     return patchWhere(this.container.item(id, key), where, [operation]);
   }
 
-  /** The document as it is now; undefined where it has no mark. The trace that this leaves goes with the next mark. */
+  /** The current document; undefined if it has no mark. Sets a field `asked` in the mark; the next mark removes it. */
   async #present(id: string, key: PartitionKey): Promise<UniqueDocument | undefined> {
     const operation = { op: 'set' as const, path: `/${FIELD}/${this.name}/asked`, value: true };
     const where = `IS_DEFINED(${this.#mark}["token"])`;
     const patched = await patchWhere<UniqueDocument>(this.container.item(id, key), where, [operation]);
     if ('done' in patched) return patched.done;
     if (patched.refused === 'precondition') return undefined;
-    throw new MillraceError('document-missing', `${this.container.id} has no document ${id}`);
+    throw patternsError('document-missing', `${this.container.id} has no document ${id}`);
   }
 
   taken(value: string, why = 'belongs to another document', retryable = false): MillraceError {
-    const mend = retryable ? 'Ask again in a moment.' : 'Choose another value.';
-    return new MillraceError('value-taken', `${this.name} ${JSON.stringify(value)} ${why}`, { retryable, mend });
+    const hint = retryable ? 'Repeat the call in a moment.' : 'Choose another value.';
+    return patternsError('value-taken', `${this.name} ${JSON.stringify(value)} ${why}`, { retryable, hint });
   }
 
   /** A patch condition; tokens are UUIDs, so nothing needs to be quoted. */
@@ -188,7 +196,7 @@ export class UniqueDocuments {
     return `${this.hasToken(token)} AND NOT IS_DEFINED(${this.#mark}["pending"])`;
   }
 
-  /** Text as it is, not normalised. */
+  /** A condition on the value itself, not normalised. */
   says(value: string): string {
     return `c${this.#steps.map((step) => `["${step}"]`).join('')} = ${JSON.stringify(value)}`;
   }
@@ -198,16 +206,13 @@ export class UniqueDocuments {
   }
 }
 
-const invalid = (message: string, mend: string): UsageError => new UsageError('unique-rule-invalid', message, { mend });
+const invalid = (message: string, hint: string): UsageError => patternsError('unique-rule-invalid', message, { hint });
 
 export const changing = (id: string): MillraceError =>
-  new MillraceError('document-changing', `Somebody else is changing or deleting ${id}`, {
-    retryable: true,
-    mend: 'Read it again and decide anew.',
-  });
+  patternsError('document-changing', `Another writer is changing or deleting ${id}`);
 
 export const refusedBatch = (cause: Refused): MillraceError =>
-  new MillraceError('document-refused', `Cosmos DB refused the transaction with ${cause.code}`, {
+  sharedError('document-refused', `Cosmos DB refused the transactional batch with ${cause.code}`, {
     cause,
-    mend: 'Check the size of the document, its id, and the rights of the identity.',
+    hint: 'Check the size of the document, its id, and the rights of the identity.',
   });

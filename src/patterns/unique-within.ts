@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { OperationInput, PartitionKey } from '@azure/cosmos';
-import { MillraceError, UsageError } from '../base/errors.ts';
+import { formatOf } from '../base/format.ts';
 import { batchOf } from './conditional.ts';
 import {
   FIELD,
@@ -12,11 +12,12 @@ import {
   changing,
   refusedBatch,
 } from './unique-document.ts';
+import { patternsError } from './errors.ts';
 
-/** Races that are lost one after the other before the caller is told to come again. */
+/** Races that a call may lose in a row before it throws `document-changing`. */
 const ATTEMPTS = 20;
 
-/** The document beside the one whose value it reserves, under the same key. */
+/** Reserves the value of a document, under the same partition key. */
 interface Reservation {
   readonly id: string;
   readonly type: 'uniqueness';
@@ -25,9 +26,9 @@ interface Reservation {
 }
 
 /**
- * A value that at most one document of a logical partition has: each document is written in one transaction with a
- * second one that stands for its value, so there is nothing to expire or to finish. Unlike a unique key policy it can be
- * added to a container that exists, and `normalize` says what counts as the same value.
+ * Keeps a value unique in a logical partition: each document is written in one transaction with a reservation of its
+ * value, so nothing has to expire or to be finished. Unlike a unique key policy, it can be added to an existing
+ * container, and `normalize` decides which values are equal.
  * @throws UsageError `unique-rule-invalid`
  */
 export function uniqueWithin(rule: UniqueRule): Unique {
@@ -52,13 +53,13 @@ class Within implements Unique {
       const failed = await batchOf(documents.container, key, [write, reserve]);
       if (failed === undefined) return;
       if (failed.kind !== 'conflict') throw refusedBatch(failed);
-      // Its id was free, so nothing of ours was there: the two come together.
+      // The document's id was free, so no earlier attempt succeeded: the value belongs to another document.
       if (failed.at === 1) throw documents.taken(value);
       const there = await documents.ask(document.id, key, mark.token);
-      // Ours, where the answer to our own request was lost.
+      // If the answer to our own request was lost, the document has our token.
       if ('done' in there) return;
       if (there.refused === 'precondition')
-        throw new MillraceError('document-exists', `${documents.container.id} has a document ${document.id} already`);
+        throw patternsError('document-exists', `${documents.container.id} already has a document ${document.id}`);
     }
     throw changing(document.id);
   }
@@ -69,7 +70,7 @@ class Within implements Unique {
     const mark: Mark = { token: randomUUID() };
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const { document, mark: now, value } = await documents.readMarked(id, key, attempt > 0);
-      // A moment ago our own request may have succeeded.
+      // An earlier attempt succeeded, and its answer was lost.
       if (now.token === mark.token) return;
       const same = documents.sameValue(value, to);
       const patch = this.#patch(id, now.token, to, same ? now : mark);
@@ -79,7 +80,7 @@ class Within implements Unique {
       ];
       const failed = await batchOf(documents.container, key, [patch, ...(same ? [] : move)]);
       if (failed === undefined) return;
-      // The document was as it was read, so nothing of ours had succeeded.
+      // The patch of the document passed, so no earlier attempt succeeded: the value belongs to another document.
       if (failed.kind === 'conflict' && failed.at === 2) throw documents.taken(to);
       if (!RACES.has(failed.kind)) throw refusedBatch(failed);
     }
@@ -94,7 +95,7 @@ class Within implements Unique {
         { operationType: 'Delete', id },
         { operationType: 'Delete', id: this.#id(value) },
       ]);
-      // Gone since it was read: by us, before the answer was lost, or by somebody else.
+      // Deleted since the read: by an attempt whose answer was lost, or by another writer.
       if (failed === undefined || (failed.at === 0 && failed.kind === 'not-found')) return;
       if (!RACES.has(failed.kind)) throw refusedBatch(failed);
     }
@@ -106,14 +107,14 @@ class Within implements Unique {
   }
 
   #create(document: object): OperationInput {
-    // Batches take JSON, which a document is.
+    // The SDK types a batch's body as JSON; a document is JSON.
     return { operationType: 'Create', resourceBody: document as never };
   }
 
   #patch(id: string, token: string, value: string, { token: next }: Mark): OperationInput {
     const { name, path } = this.#documents;
     const operations = [
-      { op: 'set' as const, path: `/${FIELD}/${name}`, value: { token: next } },
+      { op: 'set' as const, path: `/${FIELD}/${name}`, value: { token: next, ...formatOf('uniqueness') } },
       { op: 'set' as const, path, value },
     ];
     return {
@@ -123,21 +124,27 @@ class Within implements Unique {
     };
   }
 
-  /** Under the same key, and no longer there than the document. */
+  /** A reservation under the same partition key, with the same time to live as the document. */
   async #reservation(document: UniqueDocument, value: string, { token }: Mark): Promise<Reservation> {
     const keyed: Record<string, unknown> = {};
     for (const [field = ''] of await this.#documents.keyPaths()) {
       if (field === 'id')
-        throw new UsageError('unique-rule-invalid', 'Under the key /id every document is alone', {
-          mend: 'Use uniqueAcross.',
+        throw patternsError('unique-rule-invalid', 'With the key /id, a logical partition has one document only', {
+          hint: 'Use `uniqueAcross`.',
         });
       keyed[field] = document[field];
     }
     const { ttl } = document;
-    const reservation = { id: this.#id(value), type: 'uniqueness' as const, token, owner: document.id };
+    const reservation = {
+      id: this.#id(value),
+      type: 'uniqueness' as const,
+      ...formatOf('uniqueness'),
+      token,
+      owner: document.id,
+    };
     return { ...keyed, ...(ttl === undefined ? {} : { ttl }), ...reservation };
   }
 }
 
-/** Somebody else was faster, or our own request has been answered before: read again. */
+/** Another writer was faster, or an earlier attempt succeeded: read again. */
 const RACES: ReadonlySet<string> = new Set(['conflict', 'precondition', 'not-found']);

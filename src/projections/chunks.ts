@@ -1,6 +1,6 @@
-import { MAX_BATCH, MAX_BATCH_BYTES } from '../sinks/session.ts';
+import { MAX_BATCH, MAX_BATCH_BYTES } from '../sinks/document-access.ts';
 
-/** Cuts a list so that each part fits one transactional batch, `reserved` operations and bytes left free. */
+/** Divides a list so that each part fits one transactional batch and leaves `reserved` operations and bytes free. */
 export function chunksOf<T>(
   items: readonly T[],
   bytesOf: (item: T) => number,

@@ -1,12 +1,12 @@
-import { MillraceError } from '../base/errors.ts';
 import { systemClock } from '../base/clock.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
-/** Thrown when a conditional write lost this often: somebody else must be making progress, so the page is read again. */
+/** Conditional writes that may fail in a row. Others must be making progress then, so the page is read again. */
 const PATIENCE = 50;
 
 /**
- * Repeats `attempt` until it says it is done: every repetition reads and decides anew, for a condition of its write
- * failed. Waits a little from the third time on, so that hosts working on one group don't starve each other.
+ * Repeats `attempt` until it returns true. A condition of its write failed before, so each repetition reads and decides
+ * again. From the third attempt on it waits a little, so that hosts that write to one group don't starve each other.
  * @throws MillraceError retryable `contended`
  */
 export async function untilDone(what: string, attempt: (first: boolean) => Promise<boolean>): Promise<void> {
@@ -14,5 +14,5 @@ export async function untilDone(what: string, attempt: (first: boolean) => Promi
     if (await attempt(tries === 1)) return;
     if (tries > 2) await systemClock.sleep(Math.random() * Math.min(200, 2 ** Math.min(tries, 8)));
   }
-  throw new MillraceError('contended', `${what} was changed by others ${PATIENCE} times in a row`, { retryable: true });
+  throw sharedError('contended', `${what}: other writers changed it ${PATIENCE} times in a row`);
 }

@@ -1,21 +1,21 @@
 /**
- * Whether documents about to be written are likely to be new. While they are, they are created without being read first:
- * a create fails where the document exists, so a wrong guess costs a request and nothing else.
+ * Guesses whether the documents to write are new. If so, they are created without a read before: a create fails where
+ * the document exists, so a wrong guess costs one request and nothing else.
  */
 export class Guess {
-  /** Of the last look-ups, weighed towards the latest: the share that found something. */
+  /** The share of the latest reads that found a document; newer reads weigh more. */
   #found = 0;
 
   get absent(): boolean {
     return this.#found < 0.1;
   }
 
-  /** Tells what a look-up came to. */
+  /** Takes in what a read found. */
   learn(found: boolean): void {
     this.#found += ((found ? 1 : 0) - this.#found) / 16;
   }
 
-  /** Reads, unless it is the first attempt and the document is likely to be new. A second attempt means that it wasn't. */
+  /** Reads, except at a first attempt where the document is likely to be new. A second attempt means that it existed. */
   async read<T>(first: boolean, read: () => Promise<T | undefined>): Promise<T | undefined> {
     if (first && this.absent) return undefined;
     const found = await read();

@@ -1,17 +1,18 @@
 import { TOMBSTONE_TTL_S } from '../base/bounds.ts';
-import { MillraceError } from '../base/errors.ts';
+import { formatOf } from '../base/format.ts';
 import { canonical, digest } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import type { Change, Key, Version } from '../feed/reading/change.ts';
-import type { SinkDocument, SinkSession, Write } from '../sinks/session.ts';
+import type { SinkDocument, DocumentAccess, Write } from '../sinks/document-access.ts';
 import { untilDone } from './conflict.ts';
 import { Guess } from './guess.ts';
 import { standing } from './stamp.ts';
+import { projectionsError } from './errors.ts';
 
-/** The session sends many of them in one request. */
+/** The access sends many of them in one request. */
 const AT_ONCE = 512;
 
-/** Where one source document's derived state lies: a place in the sink, told by full key and id. */
+/** Where derived state of one source document is stored: full partition key and id in the sink. */
 export interface Place {
   readonly key: Key;
   readonly id: string;
@@ -19,19 +20,19 @@ export interface Place {
 
 export const placeId = (place: Place): string => canonical([place.key, place.id]);
 
-/** A change with the places it wants to be at now: none for a deletion. */
+/** A change with the places where its state belongs now: none for a deletion. */
 export interface Targeted<P extends Place = Place> {
   readonly change: Change;
   readonly places: readonly P[];
 }
 
-/** A change whose locator says so: its state may be written at `places`, and must be retracted at `departed`. */
+/** A change whose locator is written: its state may be written at `places`, and must be retracted at `departed`. */
 export interface Located<P extends Place = Place> extends Targeted<P> {
   readonly departed: readonly Place[];
   readonly locator: { readonly pk: string; readonly id: string; readonly etag: string };
 }
 
-/** Whether a change left a place, or all of them: its locator is to be pruned once nothing is there. */
+/** Whether a change left a place, or all places: its locator is pruned once nothing is stored there. */
 export const hasLeft = ({ departed, places }: Located): boolean => departed.length > 0 || places.length === 0;
 
 interface LocatorDocument {
@@ -42,13 +43,13 @@ interface LocatorDocument {
   readonly source: { readonly container: string; readonly key: Key; readonly id: string };
   readonly version: Version;
   readonly places: readonly Place[];
-  /** Set once the document is gone: the locator outlives it by T, so that a zombie's change is still seen as old. */
+  /** Set once the document is gone. The locator outlives it by this time, so that a late change is still known as old. */
   readonly ttl?: number;
 }
 
 /**
- * The locators of one projection (R1 steps 2 and 4): a write-ahead intent per source document, advanced on *every*
- * change by compare-and-swap before anything is written to the sink, and pruned on its own ETag afterwards.
+ * The locators of one projection (AGG-G3): a write-ahead intent for each source document. *Every* change advances it by
+ * compare-and-swap before anything is written to the sink; afterwards it is pruned on its own ETag.
  */
 export class Locators {
   readonly #container: string;
@@ -60,17 +61,17 @@ export class Locators {
     this.#projection = projection;
   }
 
-  /** Advances the locators; what comes back lacks the changes that are older than their locator, which are settled. */
-  async advance<P extends Place>(targeted: readonly Targeted<P>[], sink: SinkSession): Promise<Located<P>[]> {
+  /** Advances the locators. The result lacks the changes that are older than their locator: they need no work. */
+  async advance<P extends Place>(targeted: readonly Targeted<P>[], sink: DocumentAccess): Promise<Located<P>[]> {
     const located = await mapSettled(targeted, (one) => this.#advanceOne(one, sink), { concurrency: AT_ONCE });
     return located.filter((one) => one !== undefined);
   }
 
   /**
-   * Forgets departed places, of changes that left any, where the locator is still as `advance` left it; else the newer
-   * change that moved it will.
+   * Removes departed places from the locators that are still as `advance` wrote them. Where a newer change has advanced
+   * the locator, that change removes them.
    */
-  async prune(located: readonly Located[], sink: SinkSession): Promise<void> {
+  async prune(located: readonly Located[], sink: DocumentAccess): Promise<void> {
     await mapSettled(
       located,
       ({ change, places, locator: { pk, id, etag } }) => {
@@ -89,7 +90,7 @@ export class Locators {
 
   async #advanceOne<P extends Place>(
     { change, places }: Targeted<P>,
-    sink: SinkSession,
+    sink: DocumentAccess,
   ): Promise<Located<P> | undefined> {
     const pk = this.#partition(change);
     const id = digest(change.id);
@@ -104,12 +105,12 @@ export class Locators {
       const departed = (known?.places ?? []).filter((place) => !wanted.has(placeId(place)));
       result = { change, places, departed, locator: { pk, id, etag: known?._etag ?? '' } };
       const body = this.#document(pk, id, change, [...wanted.values(), ...departed]);
-      // A duplicate that adds no place needs no write: the intent stands already.
+      // A duplicate that adds no place needs no write: the intent is stored already.
       if (known && order === 'same' && body.places.length === known.places.length) return true;
       const write: Write = known ? { op: 'replace', id, body, ifMatch: known._etag } : { op: 'create', id, body };
       const answer = await sink.commit(this.#container, [pk], [write]);
       if (answer.kind === 'refused')
-        throw new MillraceError('state-refused', `The state container refused a locator: ${answer.why}`);
+        throw projectionsError('state-refused', `The state container refused a locator: ${answer.why}`);
       if (answer.kind === 'conflict') return false;
       result = { ...result, locator: { pk, id, etag: answer.etags[0] ?? '' } };
       return true;
@@ -127,6 +128,7 @@ export class Locators {
       id,
       pk,
       type: 'millrace.locator',
+      ...formatOf('locator'),
       projection: this.#projection,
       source: { container, key, id: source },
       version,
@@ -134,7 +136,7 @@ export class Locators {
     };
   }
 
-  /** One logical partition a source key: no larger than the source's own. */
+  /** One logical partition for each source key, so it is no larger than the source's own. */
   #partition(change: Change): string {
     const key = canonical([change.container, change.key]);
     return `locator|${this.#projection}|${key.length > 500 ? digest(key) : key}`;

@@ -1,25 +1,26 @@
 import { MillraceError, messageOf } from '../base/errors.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
-import type { SinkSession } from '../sinks/session.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
+import { PROJECTIONS_ERRORS, projectionsError } from './errors.ts';
 
 /**
- * One projection at work. May see a change again, late, or as a zombie; never two changes of one `order` value at once
- * within a page. Talks to its session only. Throws Poison for changes it can never apply, anything else for
- * infrastructure. Whichever way `apply` ends, nothing that it began runs on: the page may be read again at once
- * (`mapSettled`).
+ * Applies the changes of one projection. It may get a change again, late, or on a host that has lost its lease; within a
+ * page it never applies two changes of one `order` value at the same time. It uses its access only. It throws Poison
+ * for changes that it can never apply, and any other error for infrastructure. When `apply` ends in any way, nothing
+ * that it began still runs: the page may be read again immediately (`mapSettled`).
  */
 export interface Runner {
   readonly id: `${string}@${number}`;
   readonly order: 'document' | 'partitionKey';
-  /** The document types whose changes it wants. */
+  /** The document types whose changes it takes. */
   readonly sources: readonly SourceRef[];
-  apply(changes: readonly Change[], sink: SinkSession): Promise<void>;
+  apply(changes: readonly Change[], sink: DocumentAccess): Promise<void>;
   /**
-   * Goes on for a while with what changes have left to be done after their page; called now and then, also when no
-   * changes come. `idle`: nothing is left, as far as this host knows.
+   * Continues, for a limited time, the work that changes left for after their page. Called at intervals, also when no
+   * changes come. `idle`: this host knows of no work left.
    */
-  resume?(sink: SinkSession): Promise<{ readonly idle: boolean; readonly refusals: readonly Refusal[] }>;
+  resume?(sink: DocumentAccess): Promise<{ readonly idle: boolean; readonly refusals: readonly Refusal[] }>;
 }
 
 export interface Refusal {
@@ -27,19 +28,20 @@ export interface Refusal {
   readonly error: MillraceError;
 }
 
-/** Changes that can't be applied however often one tries; the others of the page were not necessarily applied. */
+/** Changes that can't be applied, however often Millrace tries. The page's other changes may not be applied either. */
 export class Poison extends MillraceError<'poison'> {
   readonly refusals: readonly Refusal[];
   constructor(refusals: readonly Refusal[]) {
     super(
       'poison',
       refusals.map(({ change, error }) => `${change.container}/${change.id}: ${error.message}`).join('; '),
+      PROJECTIONS_ERRORS.poison,
     );
     this.refusals = refusals;
   }
 }
 
-/** Runs the user's code for each change; what it throws becomes one Poison that names every change concerned. */
+/** Runs the user's code for each change. Its errors become one Poison that names every change that failed. */
 export function evaluate<R>(changes: readonly Change[], run: (change: Change) => R): R[] {
   const results: R[] = [];
   const refusals: Refusal[] = [];
@@ -55,11 +57,11 @@ export function evaluate<R>(changes: readonly Change[], run: (change: Change) =>
   return results;
 }
 
-/** What a change is parked with. */
+/** The error that a change is parked with. */
 export const asRefusal = (error: unknown): MillraceError =>
-  error instanceof MillraceError ? error : new MillraceError('projection-threw', messageOf(error), { cause: error });
+  error instanceof MillraceError ? error : projectionsError('projection-threw', messageOf(error), { cause: error });
 
-/** The last change of each document, in feed order: the others are superseded within the page (R2). */
+/** The last change of each document, in feed order: it supersedes the others of the page (AGG-G12). */
 export function lastOfEach(changes: readonly Change[]): Change[] {
   const last = new Map<string, Change>();
   for (const change of changes) last.set(`${change.container}\n${JSON.stringify(change.key)}\n${change.id}`, change);
@@ -67,8 +69,8 @@ export function lastOfEach(changes: readonly Change[]): Change[] {
 }
 
 /**
- * What a state projection looks at: the last change of each document, no archive removals (they retract nothing), and
- * where deletions are to be kept, a deletion as the document it leaves behind.
+ * The changes that a state projection uses: the last change of each document, without archive removals (they retract
+ * nothing). With `onDelete: 'keep'` a deletion counts as the document that it leaves behind.
  */
 export function wantedChanges(changes: readonly Change[], spec: { readonly onDelete: 'remove' | 'keep' }): Change[] {
   const wanted: Change[] = [];

@@ -1,27 +1,25 @@
-import { MillraceError } from '../base/errors.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
 import type { Key } from '../feed/reading/change.ts';
+import { projectionsError } from './errors.ts';
 
-/** What a runner must know of the container it writes to. */
+/** What a runner needs to know about the container that it writes to. */
 export interface SinkContainer {
   readonly name: string;
   readonly keyPaths: readonly KeyPath[];
 }
 
-/** The full key a sink document would have; throws where the projection left a part of it out. */
+/** The full key of a sink document. @throws MillraceError `sink-key-missing` */
 export function sinkKey(sink: SinkContainer, document: object): Key {
   const keyed = fullKey(document, sink.keyPaths);
   if ('key' in keyed) return keyed.key;
-  throw new MillraceError(
+  throw projectionsError(
     'sink-key-missing',
     `The document for ${sink.name} has no value at ${keyed.missing}, which is part of its partition key`,
-    {
-      mend: `Return ${keyed.missing.slice(1)} from map or groupBy.`,
-    },
+    { hint: `Return ${keyed.missing.slice(1)} from \`map\` or \`groupBy\`.` },
   );
 }
 
-/** The fields that put a document of ours (a contribution, a tombstone) into the partition with this key. */
+/** The fields that put a document of Millrace (a contribution, a tombstone) into the partition with this key. */
 export function keyFields(sink: SinkContainer, key: Key): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [level, path] of sink.keyPaths.entries()) {

@@ -1,20 +1,21 @@
-// What a projection is about to store, against JSON and against the type that the model gives the sink's documents.
+// Checks what a projection is about to store: it must be JSON, and of the type that the model gives the sink's documents.
 import { emit } from '../base/diagnostics.ts';
-import { MillraceError } from '../base/errors.ts';
+import type { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { Model } from '../model/model.ts';
 import { type ObjectShape, type Shape, seeObject } from '../model/types/shape.ts';
+import { projectionsError } from './errors.ts';
 
-/** Something in a document that isn't as its type says. */
+/** A value in a document that its type doesn't allow. */
 export interface Misfit {
   /** A JSON pointer. */
   readonly path: string;
   readonly why: string;
 }
 
-/** `never`: it can't be stored as what it is, or is missing where each document has it. `type`: it is of another type. */
+/** `never`: JSON can't hold the value, or a field that every document has is missing. `type`: it is of another type. */
 export interface Misfits {
   readonly never?: Misfit;
   readonly type?: Misfit;
@@ -29,7 +30,7 @@ export function shapeOf(model: Model, { container, type }: SourceRef): ObjectSha
   return shape;
 }
 
-/** The first of each kind. `except`: fields that are added later. */
+/** The first misfit of each kind. `except`: fields that are added later. */
 export function misfitsOf(document: object, shape: ObjectShape | undefined, except?: ReadonlySet<string>): Misfits {
   const found: { never?: Misfit; type?: Misfit } = {};
   const look: Look = {
@@ -41,19 +42,19 @@ export function misfitsOf(document: object, shape: ObjectShape | undefined, exce
 }
 
 export interface FitOptions {
-  /** Of the sink's documents, by the model. */
+  /** The shape that the model gives the sink's documents. */
   readonly shape?: ObjectShape | undefined;
   /**
-   * Whether what is of another type than the model says is parked: of a version that was first applied when that was done
-   * already. Of earlier ones it is counted, since an upgrade must not stop what ran. Absent: it is parked.
+   * Whether a change is parked when a value is of another type than the model's. False for a version of a projection that
+   * ran before Millrace checked types: an upgrade must not stop it, so such values are counted. Absent: true.
    */
   readonly strict?: ((projection: string) => Promise<boolean>) | undefined;
 }
 
-/** Judges a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type` */
+/** Checks a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type` */
 export type Fit = (change: Change, document: object, except?: ReadonlySet<string>) => void;
 
-/** Asked once a page: a version is strict, or isn't, for all its life. */
+/** Called once a page: a version of a projection is strict for all its life, or never. */
 export async function fitOf(projection: string, { shape, strict }: FitOptions): Promise<Fit> {
   const parks = (await strict?.(projection)) ?? true;
   return ({ container, id }, document, except) => {
@@ -65,7 +66,7 @@ export async function fitOf(projection: string, { shape, strict }: FitOptions): 
 }
 
 /**
- * Of a value that no type is known of: what JSON turns into something else without a word, or can't hold at all.
+ * Checks a value that has no known type: JSON must hold it, and must not change it silently.
  * @throws MillraceError `value-not-storable`
  */
 export function assertStorable(value: unknown, what: string, path = ''): void {
@@ -76,14 +77,10 @@ export function assertStorable(value: unknown, what: string, path = ''): void {
 }
 
 const notStorable = (what: string, { path, why }: Misfit): MillraceError =>
-  new MillraceError('value-not-storable', `${what}: ${path === '' ? 'the value' : path} ${why}`, {
-    mend: 'Return a value that its type allows, or leave the document out with `where`; then redrive the dead letter.',
-  });
+  projectionsError('value-not-storable', `${what}: ${path === '' ? 'the value' : path} ${why}`);
 
 const notOfType = (what: string, { path, why }: Misfit): MillraceError =>
-  new MillraceError('value-of-other-type', `${what}: ${path} ${why}`, {
-    mend: 'Return what the sink’s type says, or show the other form in an example of the data-model document; then redrive.',
-  });
+  projectionsError('value-of-other-type', `${what}: ${path} ${why}`);
 
 interface Look {
   never(path: string, why: string): void;
@@ -96,10 +93,10 @@ function visit(given: unknown, shape: Shape | undefined, path: string, look: Loo
   const value = asJson(given);
   if (typeof value === 'number' && !Number.isFinite(value))
     return look.never(path, `is ${value}, which JSON can't hold`);
-  if (given instanceof Date && value === null) return look.never(path, 'is an invalid date, which JSON can’t hold');
+  if (given instanceof Date && value === null) return look.never(path, "is an invalid date, which JSON can't hold");
   if (typeof value === 'bigint') return look.never(path, `is the BigInt ${value}, which JSON can't hold`);
   if (isObject(value) || Array.isArray(value)) {
-    if (holders.includes(value)) return look.never(path, 'holds itself, which JSON can’t');
+    if (holders.includes(value)) return look.never(path, "contains itself, which JSON can't hold");
     const within = [...holders, value];
     if (Array.isArray(value)) {
       if (shape && !shape.list) look.type(path, `is a list, not ${said(shape)}`);
@@ -125,7 +122,7 @@ function fields(
 ): void {
   for (const [name, { seen }] of shape?.fields ?? [])
     if (seen === shape?.seen && !except?.has(name) && isLeftOut(value[name]))
-      look.never(pointer(path, name), 'is undefined, and each document of the type has it');
+      look.never(pointer(path, name), 'is undefined, but every document of the type has it');
   for (const [name, member] of Object.entries(value))
     if (!isLeftOut(member)) visit(member, shape?.fields.get(name)?.shape, pointer(path, name), look, holders);
 }
@@ -139,7 +136,7 @@ function asJson(value: unknown): unknown {
 const isLeftOut = (value: unknown): boolean =>
   value === undefined || typeof value === 'function' || typeof value === 'symbol';
 
-/** Of a list without elements nothing is known but that it is one. */
+/** False for a shape that no example filled: nothing is known about it. */
 const isKnown = (shape: Shape): boolean => shape.scalars.size > 0 || shape.list || shape.object !== undefined;
 
 function said(shape: Shape): string {

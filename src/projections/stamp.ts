@@ -1,7 +1,7 @@
 import { type Change, type Identity, type Key, type Version, compareVersions } from '../feed/reading/change.ts';
-import type { SinkSession } from '../sinks/session.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
 
-/** What a derived document remembers of its source: identity and version (`_src`). */
+/** What a derived document stores about its source: identity and version (`_src`). */
 export interface Stamp extends Version {
   readonly pk: Key;
   readonly id: string;
@@ -17,13 +17,13 @@ export const sameIdentity = (a: Identity, stamp: Stamp): boolean =>
   a.id === stamp.id && JSON.stringify(a.key) === JSON.stringify(stamp.pk);
 
 /**
- * Whether a change is newer than what was derived before. An undecided pair (equal lsn, another etag) is settled by
- * reading the source: the version that is there now wins, and where it is neither, a newer one is still to come.
+ * Whether a change is newer than the version that was derived before. Where lsn is equal and the ETag is another, a read
+ * of the source decides: the version that is stored now wins. If it is neither of the two, a newer change will come.
  */
 export async function standing(
   change: Change,
   stored: Version,
-  sink: SinkSession,
+  sink: DocumentAccess,
 ): Promise<'older' | 'same' | 'newer'> {
   const order = compareVersions(change.version, stored);
   if (order !== 'undecided') return order;

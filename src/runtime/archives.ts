@@ -7,7 +7,7 @@ import { fetchAll } from '../cosmos/fetch-all.ts';
 import { ENTRY } from '../projections/archive/entries.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
-/** Where the archive lies. `say`: hears how it was made ready. */
+/** Opens the archive's blob store. `say` gets a message for each step that prepares it. */
 export const openStore = async (
   services: Services,
   signal: AbortSignal,
@@ -15,8 +15,8 @@ export const openStore = async (
 ): Promise<BlobStore> => new AzureBlobStore(await services.blobs(), { signal, say });
 
 /**
- * Hot and cold documents of a pipeline's sources, as stored: deleted ones with their marker, none upcast. While nothing
- * was archived, no storage account is needed.
+ * Hot and cold documents of a pipeline's sources, as stored: deleted ones have their marker, and `upcast` is not applied.
+ * Needs a storage account only once something was archived.
  */
 export async function openPipelineHistory(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,

@@ -1,16 +1,16 @@
 import type { ContainerClient, StoragePipelineOptions } from '@azure/storage-blob';
 import { type Settings, requireStorage } from '../base/settings.ts';
-import { UsageError } from '../base/errors.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 export interface BlobContainerOptions {
-  /** Default: the archive's. */
+  /** Default: the archive's container. */
   readonly container?: string;
-  /** How often the client sends a request. Default once: the archive tries again by itself, as it knows what may be sent twice. */
+  /** How often the client may send a request. Default 1: the archive has its own retries, for the requests that allow it. */
   readonly attempts?: number;
 }
 
 /**
- * A blob container of the settings, without asking whether it is there.
+ * A client for a blob container of the settings. Sends no request, so the container may be missing.
  * @throws UsageError `setting-missing`, `setting-invalid`
  */
 export async function blobContainer(
@@ -20,7 +20,7 @@ export async function blobContainer(
   const { account, container: archive } = requireStorage(settings);
   const { container = archive, attempts = 1 } = options;
   const pipeline: StoragePipelineOptions = { retryOptions: { maxTries: attempts } };
-  // Imported here and not above: only a pipeline with an archive needs the client.
+  // A lazy import: only a pipeline with an archive needs the client.
   const { BlobServiceClient } = await import('@azure/storage-blob');
   if (account.kind === 'identity') {
     const { DefaultAzureCredential } = await import('@azure/identity');
@@ -31,10 +31,10 @@ export async function blobContainer(
   try {
     return BlobServiceClient.fromConnectionString(account.connectionString, pipeline).getContainerClient(container);
   } catch (cause) {
-    // Without the client's message, which may repeat the key.
-    throw new UsageError('setting-invalid', 'The setting STORAGE: is no connection string that the client takes', {
+    // The client's message may contain the key, so it is left out.
+    throw sharedError('setting-invalid', 'The setting STORAGE: the Azure client can’t read this connection string', {
       cause,
-      mend: 'Copy it from the Azure portal: storage account → Access keys → Connection string.',
+      hint: 'Copy it from the Azure portal: storage account → Access keys → Connection string.',
     });
   }
 }

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Model } from '../model/model.ts';
 
-/** Beside a built pipeline: what reading its document came to, and of which files that was. */
+/** A file beside a built pipeline, with the model of its document and the digests of both files. */
 export const BUILT_FILE = 'pipeline.built.json';
 
-/** Stands for the document's path, which differs from machine to machine. */
+/** Stands for the document's path, which is different on each machine. */
 const DOCUMENT = '@document';
 
 const built = z.object({
-  /** SHA-256 of the document, and of the pipeline it was held against. */
+  /** SHA-256 of the document, and of the pipeline that it was checked with. */
   document: z.string(),
   pipeline: z.string(),
   model: z.custom<Model>((value) => typeof value === 'object' && value !== null),
@@ -24,8 +24,8 @@ interface Files {
 }
 
 /**
- * The model as a build has read and checked it; undefined where there is none, or where document or pipeline have
- * changed since. Reading a large document takes longer than all else of a cold start.
+ * The model that a build has read and checked. Undefined if there is no build, or if document or pipeline have changed
+ * since. Reading a large document takes longer than the rest of a cold start.
  */
 export async function readBuilt({ folder, modelFile, pipelineFile }: Files): Promise<Model | undefined> {
   const revive = (_: string, value: unknown): unknown => (value === DOCUMENT ? modelFile : value);
@@ -33,7 +33,7 @@ export async function readBuilt({ folder, modelFile, pipelineFile }: Files): Pro
   try {
     value = JSON.parse(await readFile(join(folder, BUILT_FILE), 'utf8'), revive);
   } catch {
-    // Nobody built it, or not to its end: the document is read.
+    // No build, or an unfinished one: the caller reads the document.
     return undefined;
   }
   const parsed = built.safeParse(value);
@@ -43,7 +43,7 @@ export async function readBuilt({ folder, modelFile, pipelineFile }: Files): Pro
   return current[0] === document && current[1] === pipeline ? model : undefined;
 }
 
-/** Writes it for a pipeline that was loaded, and so is right. */
+/** Writes the file for a pipeline that was loaded and checked. */
 export async function writeBuilt({ folder, modelFile, pipelineFile }: Files, model: Model): Promise<string> {
   const [document, pipeline] = await Promise.all([digestOf(modelFile), digestOf(pipelineFile)]);
   const place = (_: string, value: unknown): unknown => (value === modelFile ? DOCUMENT : value);

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { fullKey } from '../cosmos/paths.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { Key } from '../feed/reading/change.ts';
-import type { SinkDocument, SinkSession } from '../sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../sinks/document-access.ts';
 
 type Raw = Record<string, unknown>;
 
@@ -13,10 +13,10 @@ interface Delivered {
   readonly id: string;
 }
 
-/** What the Functions host's JSON library takes for a date and writes in its own way: `…00.000Z` becomes `…00Z`, offsets are shifted. */
+/** The Functions host's JSON library rewrites such dates: `…00.000Z` becomes `…00Z`, and offsets are shifted. */
 const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
 
-/** True where a text of the document may not be what its writer wrote. */
+/** True if the Functions host may have changed a text of the document. */
 export function mayBeRewritten(value: unknown): boolean {
   if (typeof value === 'string') return DATE.test(value);
   return typeof value === 'object' && value !== null && Object.values(value).some(mayBeRewritten);
@@ -25,15 +25,15 @@ export function mayBeRewritten(value: unknown): boolean {
 const FIRST_PAUSE_MS = 50;
 
 /**
- * The documents of a trigger's batch as they are stored, by what was delivered, each with the `_lsn` it was delivered
- * with. What has a newer version by now, or is gone, is left out: the latest-version feed erases such entries too (A2),
- * and the newer version is still to be delivered. A read may be older than the delivery (A3), so it counts only when its
- * etag is the delivered one, or, `readLagMs` later, when it still isn't.
+ * Maps each delivered document of a trigger's batch to the stored document, with the delivered `_lsn`. Leaves out a
+ * document that was deleted or has a newer version: the latest-version feed drops such entries too (ASM-A2), and it will
+ * deliver the newer version. A read may be older than the delivery (ASM-A3). So a read counts only if it has the
+ * delivered etag, or if `readLagMs` have passed.
  */
 export async function currentDocuments(
   source: SourceContainer,
   delivered: readonly Raw[],
-  session: SinkSession,
+  access: DocumentAccess,
   { readLagMs, signal, clock = systemClock }: { readLagMs: number; signal: AbortSignal; clock?: Clock },
 ): Promise<Map<Raw, Raw>> {
   const found = new Map<Raw, Raw>();
@@ -41,13 +41,13 @@ export async function currentDocuments(
   for (const raw of delivered) {
     const one = identify(source, raw);
     if (one) open.push(one);
-    // Without a key value it can't be read by key: it is taken as it came.
+    // A document without a key value can't be read by key, so the delivered one is used.
     else found.set(raw, raw);
   }
   const settledAt = clock.monotonic() + readLagMs;
   for (let pause = FIRST_PAUSE_MS; open.length > 0; pause *= 2) {
     const settled = clock.monotonic() >= settledAt;
-    const stored = await read(source.name, open, session);
+    const stored = await read(source.name, open, access);
     const undecided: Delivered[] = [];
     for (const [index, one] of open.entries()) {
       const now = stored[index];
@@ -60,7 +60,7 @@ export async function currentDocuments(
   return found;
 }
 
-/** `_ts` has seconds: of one second, neither is known to be newer. */
+/** `_ts` counts seconds: of two versions in one second, neither is known to be newer. */
 const isNewer = (now: SinkDocument | undefined, raw: Raw): boolean =>
   now !== undefined && Number(now['_ts']) > Number(raw['_ts']);
 
@@ -73,6 +73,6 @@ function identify(source: SourceContainer, raw: Raw): Delivered | undefined {
 const read = (
   container: string,
   documents: readonly Delivered[],
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<(SinkDocument | undefined)[]> =>
-  pMap(documents, async ({ key, id }) => (await session.read(container, key, [id]))[0], { concurrency: 512 });
+  pMap(documents, async ({ key, id }) => (await access.read(container, key, [id]))[0], { concurrency: 512 });

@@ -5,17 +5,17 @@ import type { SourceReading, SourceStatus } from './source-reading.ts';
 type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator'>;
 
 export interface DrainOptions {
-  /** Whether nothing was left to do after the pages, after having done it where something was. */
+  /** Does all deferred work (fan-out). Resolves with true if there was none. */
   readonly idle: (signal: AbortSignal) => Promise<boolean>;
-  /** Between two looks at the leases of other hosts, milliseconds. */
+  /** Pause between two reads of the other hosts' leases, milliseconds. */
   readonly pollMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Resolves once all feeds were read to their end: those of this host by its own reads, the others by their stored
- * positions. A sink may be a source in turn, read by another host: then all of it has to be at its end twice, and no
- * position moved in between.
+ * Resolves once all feeds were read to their end: the ranges of this host by its own reads, the others by their stored
+ * positions. A sink may itself be a source that another host reads. So with other hosts, everything must be at its end
+ * twice, and no position may move in between.
  */
 export async function untilDrained(
   feeds: readonly DrainedFeed[],
@@ -38,14 +38,14 @@ export async function untilDrained(
   }
 }
 
-/** What is read here, once it was read to its end and nothing is left of it to do. */
+/** Waits until this host has read its ranges to their end and done the deferred work. Resolves with their status. */
 async function untilOwnRead(
   feeds: readonly DrainedFeed[],
   idle: DrainOptions['idle'],
   signal: AbortSignal,
 ): Promise<readonly SourceStatus[]> {
   const sources = (): SourceStatus[] => feeds.map(({ status }) => status());
-  // What is gone on with may make changes in turn, so the feeds are read to their end once more.
+  // Deferred work may write more changes, so the feeds are read to their end again.
   for (;;) {
     const since = performance.now();
     let own = sources();
@@ -54,7 +54,7 @@ async function untilOwnRead(
   }
 }
 
-/** A sink may be a source in turn: every range's last empty read must have begun after the last range fell idle. */
+/** A sink may itself be a source: the last empty read of each range must start after the last range became idle. */
 function readToTheEnd(sources: readonly SourceStatus[], since: number): boolean {
   const leases = sources.flatMap((source) => source.leases);
   const idleSince = Math.max(since, ...leases.map((lease) => lease.idleSince ?? Infinity));

@@ -5,36 +5,38 @@ import type {
   EventHubProducerClient,
 } from '@azure/event-hubs';
 import { UsageError, messageOf } from '../base/errors.ts';
+import { once } from '../base/once.ts';
 import { type Settings, requireEventHubs } from '../base/settings.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
 import { checkGroup } from '../sinks/consumer-group.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 import { blobContainer } from './blob-container.ts';
+import { runtimeError } from './errors.ts';
 
 export interface OpenHubClients extends HubClients {
   close(): Promise<void>;
 }
 
-/** What of the settings an event hub needs. */
+/** The settings that an event hub needs. */
 type HubSettings = Pick<Settings, 'eventHubs' | 'storage'>;
 
-/** Publishing tries again by itself: it knows what its fence allows. */
+/** No retries in the client: publishing has its own, which respect the fence. */
 const ONCE: EventHubClientOptions = { retryOptions: { maxRetries: 0, timeoutInMs: 60_000 } };
 
 /**
- * The namespace of the settings; nothing is read before the first call.
+ * The namespace of the settings. Reads no setting before the first call.
  * Every method throws UsageError `setting-missing`, `setting-invalid`.
  */
 export function eventHubs(settings: HubSettings): OpenHubClients {
   const producers = new Map<string, Promise<EventHubProducerClient>>();
-  let store: Promise<CheckpointStore> | undefined;
+  const store = once(() => checkpointStore(settings));
 
   const producer = async (hub: string, instead?: EventHubProducerClient): Promise<EventHubProducerClient> => {
     const known = producers.get(hub);
     if (known && (instead === undefined || (await known) !== instead)) return known;
-    // Another caller may have met the same one hanging.
+    // Another caller may have replaced the same producer in the meantime.
     if (producers.get(hub) !== known) return producer(hub, instead);
-    // Not waited for: it hangs.
+    // Without `await`, because it hangs.
     instead?.close().catch(() => undefined);
     const opening = openProducer(settings, hub);
     producers.set(hub, opening);
@@ -47,7 +49,7 @@ export function eventHubs(settings: HubSettings): OpenHubClients {
       const client = await producer(hub);
       try {
         const [first] = await client.getPartitionIds();
-        // Whoever may only listen is told that too: a link to send by tells who may send.
+        // Partition ids need only the right to listen. A batch opens a link to send, which needs the right to send.
         if (consumerGroup === undefined) await client.createBatch();
         else if (first !== undefined) await checkGroup(await openConsumer(settings, hub, consumerGroup), first);
       } catch (error) {
@@ -55,15 +57,13 @@ export function eventHubs(settings: HubSettings): OpenHubClients {
       }
     },
     consumer: async (hub, group, host) => {
-      store ??= checkpointStore(settings);
-      store.catch(() => (store = undefined));
       const { EventHubConsumerClient } = await import('@azure/event-hubs');
       const options = {
         identifier: host,
         loadBalancingOptions: { strategy: 'greedy' as const },
         retryOptions: { maxRetries: 3 },
       };
-      const checkpoints = await store;
+      const checkpoints = await store();
       const { account } = requireEventHubs(settings);
       const client =
         account.kind === 'key'
@@ -83,7 +83,7 @@ export function eventHubs(settings: HubSettings): OpenHubClients {
 
 async function openProducer(settings: HubSettings, hub: string): Promise<EventHubProducerClient> {
   const { account } = requireEventHubs(settings);
-  // Imported here and not above: only a pipeline with an event hub needs the client.
+  // A lazy import: only a pipeline with an event hub needs the client.
   const { EventHubProducerClient: Producer } = await import('@azure/event-hubs');
   return account.kind === 'key'
     ? new Producer(account.connectionString, hub, ONCE)
@@ -109,9 +109,8 @@ async function checkpointStore(settings: HubSettings): Promise<CheckpointStore> 
   try {
     await container.createIfNotExists();
   } catch (cause) {
-    const mend = 'Check STORAGE, and give the identity the role "Storage Blob Data Contributor".';
-    const why = `The blob container ${checkpoints}, for the positions of ingests, can't be had: ${messageOf(cause)}`;
-    throw new UsageError('checkpoints-unavailable', why, { cause, mend });
+    const why = `The blob container ${checkpoints} for the checkpoints of ingests can't be used: ${messageOf(cause)}`;
+    throw runtimeError('checkpoints-unavailable', why, { cause });
   }
   const { BlobCheckpointStore } = await import('@azure/eventhubs-checkpointstore-blob');
   return new BlobCheckpointStore(container);
@@ -119,12 +118,7 @@ async function checkpointStore(settings: HubSettings): Promise<CheckpointStore> 
 
 function explained(error: unknown, hub: string): UsageError {
   const known = hubFailure(error, hub);
-  if (known)
-    return new UsageError(known.code, known.message, {
-      cause: error,
-      ...(known.mend === undefined ? {} : { mend: known.mend }),
-    });
-  const mend = 'Check EVENTHUBS or EVENTHUBS__fullyQualifiedNamespace, and that port 5671 is open to the namespace.';
+  if (known) return UsageError.from(known, { cause: error });
   const why = `The Event Hubs namespace can't be reached: ${messageOf(error)}`;
-  return new UsageError('event-hubs-unreachable', why, { cause: error, mend });
+  return runtimeError('event-hubs-unreachable', why, { cause: error });
 }

@@ -3,12 +3,12 @@ import type { Page } from '../feed/reading/change.ts';
 import { lsnOf } from '../feed/reading/position.ts';
 import type { ChangeSource } from '../feed/reading/source.ts';
 
-/** While nobody asks. */
+/** The most ends that are kept for a range. */
 const KEPT = 100;
 
 /**
- * A feed that remembers which reads reached its end. A container that is written to all the time never answers with an
- * empty page; a page after which, by the session token of the same answer, the partition has nothing newer is as good.
+ * A feed that remembers which reads reached its end. A container with constant writes never returns an empty page. So a
+ * page also counts as the end if the session token of its answer shows that the partition has nothing newer.
  */
 export class FeedEnds implements ChangeSource {
   readonly #source: ChangeSource;
@@ -34,7 +34,7 @@ export class FeedEnds implements ChangeSource {
     return this.#source.resolve(...asked);
   }
 
-  /** The end that the first read begun after `since` reached; undefined where none did. Later calls ask for later ones. */
+  /** The end that the first read after `since` reached; undefined if none did. Each call must pass a later `since`. */
   since(range: FeedRange, since: number): number | undefined {
     const ends = this.#ends.get(rangeId(range)) ?? [];
     while (ends[0] && ends[0].readAt <= since) ends.shift();
@@ -42,7 +42,7 @@ export class FeedEnds implements ChangeSource {
   }
 }
 
-/** The global lsn of a session token: `range:version#lsn#region=lsn…`, or `range:lsn`; the highest of several. */
+/** The global lsn of a session token, `range:version#lsn#region=lsn…` or `range:lsn`. Of several, the highest. */
 function newestLsn(token: string | undefined): number | undefined {
   const lsns = (token ?? '').split(',').map((one) => /^[^:]*:(?:-?\d+#)?(\d+)/.exec(one)?.[1]);
   const found = lsns.filter((lsn) => lsn !== undefined).map(Number);

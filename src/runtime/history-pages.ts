@@ -10,7 +10,7 @@ import type { LoadedPipeline } from './workspace.ts';
 
 const PAGE = 500;
 
-/** The spec's source containers with the rules of just the types it reads. */
+/** The spec's source containers, with the rules of only the types that it reads. */
 export function sourcesFor(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   spec: ProjectionSpec | EmbedSpec,
@@ -25,13 +25,16 @@ export function sourcesFor(
   return sources;
 }
 
-/** History tells documents as they are stored; a projection sees them by its source's rules. */
+/** Makes a change of a document from the history, by the rules of its source. The history has documents as they were stored. */
 export function asSeen(source: SourceContainer, { doc, version, at }: Change): Change | undefined {
   const raw = { ...doc, _etag: version.etag, _lsn: version.lsn, _ts: at / 1000 };
   return toChange(source, raw, version.epoch);
 }
 
-/** Gives an engine what `seen` makes of the documents of a history, page by page; resolves with how many changes. */
+/**
+ * Makes a change of each document of a history with `seen`, and passes the changes to an engine, page by page. Calls
+ * `after` after each page. Resolves with the number of changes.
+ */
 export async function consumeHistory<T>(
   engine: Engine,
   documents: AsyncIterable<T>,

@@ -9,10 +9,11 @@ import { modelPath } from '../definition/model-ref.ts';
 import type { Model } from '../model/model.ts';
 import type { DeclaredPipeline, LoadedPipeline } from './workspace.ts';
 import { readBuilt } from './built-model.ts';
+import { type RuntimeErrorCode, runtimeError } from './errors.ts';
 
 /**
- * Loads the `pipeline.ts` (or `.js`) of a folder and the data-model document it names, and holds one against the other.
- * @throws UsageError for whatever is missing, unreadable or doesn't fit, with all errors found
+ * Loads the `pipeline.ts` (or `.js`) of a folder and its data-model document, and checks one with the other.
+ * @throws UsageError if a file is missing, unreadable or wrong, or if they don't match; it lists all errors
  */
 export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
   const pipeline = await importPipeline(folder);
@@ -20,36 +21,36 @@ export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
   const built = await readBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) });
   if (built) return { folder, pipeline, modelFile, model: built };
   const model = await loadModel(modelFile);
-  // Readers and rules are imported where they are used: a function app that was built starts without them.
+  // Lazy imports of readers and rules: a built function app starts without them.
   const { checkPipeline } = await import('../definition/check/check-pipeline.ts');
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
-  refuse('pipeline-wrong', `The pipeline in ${folder} does not fit its model`, errors);
-  await holdContract(folder, modelFile);
+  refuse('pipeline-wrong', `The pipeline in ${folder} does not match its data model`, errors);
+  await checkContract(folder, modelFile);
   return { folder, pipeline, modelFile, model };
 }
 
-/** What makes a projection write something else than the document says; loads and costs are `model check`'s. */
-const HELD: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11']);
+/** A violation of these rules makes a projection write other data than the document says. `model check` has the others. */
+const ENFORCED: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11']);
 
-/** The document's own section of projections is a promise: where it is, the code keeps it, or nothing starts. */
-async function holdContract(folder: string, modelFile: string): Promise<void> {
+/** If the document has a section of projections, the code must match it; else nothing starts. */
+async function checkContract(folder: string, modelFile: string): Promise<void> {
   const { readDesign } = await import('../model/reader/design.ts');
   const design = await readDesign(modelFile);
   const declared = design.projectionsAt && (await declaredPipeline(folder));
   if (!declared || 'unloadable' in declared) return;
   const { contractRules } = await import('../contract/contract-rules.ts');
   const { checkDocuments } = await import('../model/rules/index.ts');
-  const rules = contractRules(declared.pipeline, declared.source).filter(({ id }) => HELD.has(id));
+  const rules = contractRules(declared.pipeline, declared.source).filter(({ id }) => ENFORCED.has(id));
   const errors = checkDocuments({ requirements: undefined, design }, rules)
     .findings.filter(({ severity }) => severity === 'error')
-    .map(({ rule, message, at, mend }) => ({
+    .map(({ rule, message, at, hint }) => ({
       message: `${rule}, ${relative(folder, at.file)}:${at.line}: ${message}`,
-      ...(mend !== undefined && { mend }),
+      ...(hint !== undefined && { hint }),
     }));
-  refuse('pipeline-wrong', `The pipeline in ${folder} is not what its model says`, errors);
+  refuse('pipeline-wrong', `The pipeline in ${folder} does not match the projections of its data model`, errors);
 }
 
-/** @throws UsageError where there is no such document, or where it has errors */
+/** @throws UsageError if there is no such document, or if it has errors */
 export async function loadModel(file: string): Promise<Model> {
   const { readModel } = await import('../model/reader/read.ts');
   const model = await readModel(file);
@@ -62,11 +63,11 @@ export async function loadModel(file: string): Promise<Model> {
   return model;
 }
 
-/** The file that declares a folder's pipeline; undefined where there is none. */
+/** The file that declares a folder's pipeline; undefined if there is none. */
 export const pipelineFile = (folder: string): string | undefined =>
   ['pipeline.ts', 'pipeline.js'].map((name) => join(folder, name)).find((path) => existsSync(path));
 
-/** The pipeline as it is declared, held against nothing, or why it can't be loaded; undefined where the folder has none. */
+/** The declared pipeline without any check, or the reason why it can't be loaded; undefined if the folder has none. */
 export async function declaredPipeline(folder: string): Promise<DeclaredPipeline | undefined> {
   const file = pipelineFile(folder);
   if (file === undefined) return undefined;
@@ -81,35 +82,28 @@ export async function declaredPipeline(folder: string): Promise<DeclaredPipeline
 
 async function importPipeline(folder: string): Promise<Pipeline> {
   const file = pipelineFile(folder);
-  if (file === undefined) {
-    throw new UsageError('pipeline-missing', `There is no pipeline.ts in ${folder}`, {
-      mend: 'Name the folder by --pipeline, or by "millrace": { "pipeline": "…" } in package.json.',
-    });
-  }
+  if (file === undefined) throw runtimeError('pipeline-missing', `There is no pipeline.ts in ${folder}`);
   let module: { default?: unknown };
   try {
     module = (await import(pathToFileURL(file).href)) as { default?: unknown };
   } catch (error) {
-    throw new UsageError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
-      cause: error,
-      mend: 'Nothing in it may throw when it is imported; `tsc --noEmit` shows what doesn’t compile.',
-    });
+    throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}`, { cause: error });
   }
   if (isPipeline(module.default)) return module.default;
-  throw new UsageError('pipeline-unloadable', `${file} has no pipeline as its default export`, {
-    mend: 'Write `export default definePipeline({ … })`.',
+  throw runtimeError('pipeline-unloadable', `${file} has no pipeline as its default export`, {
+    hint: 'Write `export default definePipeline({ … })`.',
   });
 }
 
 const isPipeline = (value: unknown): value is Pipeline =>
   isObject(value) && Array.isArray(value['projections']) && Array.isArray(value['findings']) && 'modelFile' in value;
 
-/** One message for all of them: whoever mends a document wants to do it in one go. */
-function refuse(code: string, title: string, errors: readonly { message: string; mend?: string }[]): void {
+/** Throws one error with all messages, so that the reader can correct everything in one step. */
+function refuse(code: RuntimeErrorCode, title: string, errors: readonly { message: string; hint?: string }[]): void {
   const [first] = errors;
   if (!first) return;
   if (errors.length === 1)
-    throw new UsageError(code, `${title}: ${first.message}`, first.mend === undefined ? {} : { mend: first.mend });
-  const list = errors.map(({ message, mend }) => `  - ${message}${mend === undefined ? '' : `. ${mend}`}`);
-  throw new UsageError(code, `${title}:\n${list.join('\n')}`);
+    throw runtimeError(code, `${title}: ${first.message}`, first.hint === undefined ? {} : { hint: first.hint });
+  const list = errors.map(({ message, hint }) => `  - ${message}${hint === undefined ? '' : `. ${hint}`}`);
+  throw runtimeError(code, `${title}:\n${list.join('\n')}`);
 }

@@ -1,6 +1,5 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { coldReader } from '../archive/cold-reader.ts';
-import { MillraceError } from '../base/errors.ts';
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
@@ -15,22 +14,23 @@ import { EventHubSink } from '../sinks/event-hub.ts';
 import type { Parts } from './open-feed.ts';
 import { openJobs } from './open-jobs.ts';
 import { retriedByJob } from './react-retries.ts';
+import { engineError } from '../engine/errors.ts';
 
 /**
- * `live`: changes as they come, for the versions that are current, staged or kept. `redrive`: whatever is asked for, held
- * back by nothing. A version: that one alone, and nothing that takes effect outside is even opened.
+ * `live`: new changes, for the versions that are current, staged or kept. `redrive`: any dead letter, even of a held or
+ * paused projection. A spec: only this version, without any effect outside Cosmos DB.
  */
 export type Purpose = 'live' | 'redrive' | ProjectionSpec | EmbedSpec;
 
 export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly settings: Pick<Parts['settings'], 'jobsUrl'>;
-  /** How old a read may be, milliseconds (A3). Default 5,000. */
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number | undefined;
-  /** How old what a host knows of the views may be, milliseconds. Default 2,000. */
+  /** How often a host reads the views, milliseconds. Default 2,000. */
   readonly viewsRefreshMs?: number;
-  /** Projections that must not work, and why, by `name@version`. */
+  /** Projections that wait for their deployment: the reason, by `name@version`. */
   readonly held?: ReadonlyMap<string, string>;
-  /** In place of the storage account and the event hubs of the services. */
+  /** Replaces the storage account and the event hubs of the services. */
   readonly instead?: Pick<RunnerOptions, 'cold' | 'hub'>;
 }
 
@@ -38,13 +38,13 @@ export interface OpenEngine {
   readonly engine: Engine;
   readonly control: ViewControl;
   readonly deadLetters: DeadLetters;
-  /** Where documents are found that have left for the archive. */
+  /** Finds documents in the archive. */
   readonly cold: ColdRead;
 }
 
 export const READ_LAG_MS = 5_000;
 
-/** The engine of a pipeline: the only one that is made, whoever reads the feeds and whatever for. */
+/** Opens the engine of a pipeline. Every reader of feeds gets its engine here. */
 export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const { services, loaded, readLagMs = READ_LAG_MS, viewsRefreshMs, instead } = parts;
   const { database, state, hubs } = services;
@@ -73,27 +73,29 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   return { engine, control, deadLetters, cold };
 }
 
-/** What is put around every runner that gets live changes, the innermost first. */
+/** The wrappers of every runner that gets live changes, the innermost first. */
 const aroundLive = (parts: EngineParts, fingerprints: Fingerprints): ((runner: Runner) => Runner)[] => [
-  // What its deployment isn't ready for is parked, so that the others go on.
+  // A held projection parks its changes, so that the others continue.
   (runner) => holdBack(runner, parts.held?.get(runner.id)),
-  // A reaction that failed is tried again by the workers, for a day.
+  // The workers retry a failed reaction for a day.
   (runner) => retryReaction(runner, parts),
-  // A version that is declared otherwise than what it has written must not write any more: asked before anything else.
+  // Outermost: a version whose declaration no longer matches its data must not write.
   (runner) => fingerprints.guard(runner),
 ];
 
 /**
- * A projection that is held parks what it gets, so that nothing of it is lost: once it may work again a redrive applies
- * the documents as they are then.
+ * A held projection parks its changes, so that none is lost. Once its deployment is correct, a redrive applies the
+ * documents as they are then.
  */
 function holdBack(runner: Runner, why: string | undefined): Runner {
   if (why === undefined) return runner;
   return {
     ...runner,
     apply: async (changes) => {
-      const mend = 'Mend what is deployed (`millrace model apply --dry-run` shows it), then redrive its dead letters.';
-      const error = new MillraceError('projection-held', `${runner.id} is held: ${why}`, { mend });
+      const hint =
+        'Correct the deployment (`millrace model apply --dry-run` shows what is missing), then redrive the dead letters.';
+      // Not retryable: the deployment has to be changed first.
+      const error = engineError('projection-held', `${runner.id} is held: ${why}`, { hint, retryable: false });
       throw new Poison(changes.map((change) => ({ change, error })));
     },
   };

@@ -1,4 +1,5 @@
 import type { Settings } from '../base/settings.ts';
+import { ridOf } from '../cosmos/rid.ts';
 import { feedModeOf } from '../definition/all-versions.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
@@ -6,28 +7,28 @@ import { type OpenSource, type OpenSourceOptions, openSource } from '../feed/rea
 import { processorName } from './processor-name.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
-/** What everything that is opened here is made of. */
+/** The parts that feeds and engines are made of. */
 export interface Parts {
   readonly settings: Settings;
   readonly services: Services;
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
 }
 
-/** Whose leases a feed is read by. */
+/** The owner of a feed's leases. */
 export interface Reader {
-  /** The owner written into leases. */
+  /** The owner name in the leases. */
   readonly host: string;
-  /** Apart from the live hosts, by leases that are named after this. */
+  /** If set, the feed has separate leases with this in their names, which live hosts don't use. */
   readonly purpose?: string;
 }
 
-/** A container's feed with the leases that it is read by. */
+/** A container's feed with its leases. */
 export interface OpenFeed extends OpenSource {
   readonly leases: CosmosLeaseStore;
   readonly prefix: string;
 }
 
-/** Opens the feed of a source container, or only its positions: then by name. With `state` versions are of their epoch. */
+/** Opens the feed of a source container. A name instead of a source: only its positions. `state`: the container of epochs. */
 export async function openFeed(
   { services, settings, loaded: { pipeline } }: Parts,
   of: SourceContainer | string,
@@ -37,9 +38,9 @@ export async function openFeed(
   const [name, map] = typeof of === 'string' ? [of, undefined] : [of.name, of];
   const mode = feedModeOf(pipeline, name);
   const opened = await openSource(services.database.container(name), { ...options, mode, ...(map && { map }) });
-  const { container: monitored, rid, databaseRid } = opened;
+  const { container: monitored, rid } = opened;
   const named = `${processorName(pipeline)}${purpose === undefined ? '' : `${purpose}.`}`;
-  const prefix = leasePrefix(named, settings.cosmos.endpoint, databaseRid, rid);
+  const prefix = leasePrefix(named, settings.cosmos.endpoint, await ridOf(monitored.database), rid);
   const leases = new CosmosLeaseStore({ monitored, leases: services.leases, host, prefix, mode });
   return { ...opened, leases, prefix };
 }

@@ -15,10 +15,10 @@ export interface WorkspaceOptions {
   readonly env?: string;
 }
 
-/** As the modelling prompt names it. */
+/** The file name that the modelling prompt gives the document. */
 const MODEL_DOCUMENT = 'cosmosdb_data_model.md';
 
-/** A workspace over a pipeline folder and the settings of the process; nothing is read or connected before it is asked for. */
+/** A workspace over a pipeline folder and the settings of the process. It reads and connects only what a call needs. */
 export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): Workspace {
   let settings: Settings | undefined;
   let services: Promise<OpenServices> | undefined;
@@ -43,7 +43,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
     declared: declaredPipeline,
     services: (): Promise<Services> => {
       services ??= openServices(workspace.settings());
-      // Not remembered when it failed: an account that is back, or a mended setting, is found by the next who asks.
+      // A failure is not cached: the next call may find the account back, or the setting corrected.
       services.catch(() => (services = undefined));
       return services;
     },

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UsageError } from '../base/errors.ts';
+import { runtimeError } from './errors.ts';
 
 const packageJson = z.object({ millrace: z.object({ pipeline: z.string() }).partial().optional() });
 
 /**
- * Which folder holds the pipeline: what was asked for, else MILLRACE_PIPELINE, else "millrace".pipeline of the nearest
- * package.json that has it, else `pipeline/`.
+ * The folder of the pipeline: `asked`, else MILLRACE_PIPELINE, else "millrace".pipeline of the nearest package.json that
+ * has it, else `pipeline/`.
  */
 export function pipelineFolder(directory: string, asked?: string): string {
   const wanted = asked ?? process.env['MILLRACE_PIPELINE'];
@@ -25,14 +25,11 @@ function configuredIn(file: string): string | undefined {
   try {
     content = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new UsageError('package-unreadable', `${file} is no JSON`, {
-      cause: error,
-      mend: 'Mend it, or name the folder by --pipeline.',
-    });
+    throw runtimeError('package-unreadable', `${file} is not valid JSON`, { cause: error });
   }
   const parsed = packageJson.safeParse(content);
   if (parsed.success) return parsed.data.millrace?.pipeline;
-  throw new UsageError('package-unreadable', `"millrace".pipeline in ${file} is no text`, {
-    mend: 'Write "millrace": { "pipeline": "pipeline" }.',
+  throw runtimeError('package-unreadable', `"millrace".pipeline in ${file} is not a string`, {
+    hint: 'Write "millrace": { "pipeline": "pipeline" }.',
   });
 }

@@ -19,24 +19,24 @@ export interface App {
   readonly deadLetters: DeadLetters;
   /** Rejects with a UsageError when leases or containers can't be used. */
   start(): Promise<void>;
-  /** Finishes what is in hand, writes checkpoints, offers the leases. */
+  /** Finishes the running work, writes checkpoints, and offers the leases to other hosts. */
   stop(): Promise<void>;
   /**
-   * Resolves once all that event hubs held is taken, and all sources, derived ones included, were read to their end,
-   * whichever hosts have their ranges: those of others, and free ones, by their stored positions. What another host has
-   * left to do after its pages counts as far as this one knows of it.
+   * Resolves once all events of the hubs are taken, and all sources, derived ones included, were read to their end. For
+   * ranges of other hosts, and free ones, the stored positions count. Deferred work of other hosts counts only as far as
+   * this host knows about it.
    * @throws UsageError `processor-stopped` once this host is stopped; MillraceError `handler-halted`
    */
   drained(signal: AbortSignal): Promise<void>;
   stats(): readonly ProjectionStats[];
   sources(): readonly SourceStatus[];
-  /** How far the leases of this host are behind, asked anew at each call. */
+  /** How far the leases of this host are behind. Each call asks the service. */
   lags(): Promise<readonly LeaseLag[]>;
 }
 
 const INGEST_POLL_MS = 100;
 
-/** Puts a pipeline together on the services of a workspace. Nothing runs before `start`. */
+/** Builds the host of a pipeline on the services of a workspace. Nothing runs before `start`. */
 export async function compose(options: ComposeOptions): Promise<App> {
   const { services, loaded } = options;
   const opened = openEngine(options, 'live');
@@ -46,7 +46,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
   const processors = readings.map(({ processor }) => processor);
   const ingestors = ingestorsOf(options, opened);
   const resuming = new ResumeLoop(engine);
-  /** Aborted with the reason why nothing is read here any more. */
+  /** Aborted once this host reads no more, with the reason. */
   const over = new AbortController();
   for (const { halted } of processors) halted.catch((error: unknown) => over.abort(error));
 
@@ -58,13 +58,13 @@ export async function compose(options: ComposeOptions): Promise<App> {
     stats: () => [...ingestors.map(({ stats }) => stats), ...engine.stats],
     start: async () => {
       for (const hub of new Set(loaded.pipeline.publishes.map(({ to }) => to))) await services.hubs.check(hub);
-      // They ask for their hubs and consumer groups, and nothing should run where one isn't there.
+      // Ingestors start first: they check their hubs and consumer groups, and nothing should run if one is missing.
       for (const ingestor of ingestors) await ingestor.start();
       for (const processor of processors) await processor.start();
       resuming.start();
     },
     stop: async () => {
-      over.abort(processorStopped('reads nothing to its end'));
+      over.abort(processorStopped('can’t read its feeds to their end'));
       await Promise.all([resuming, ...ingestors, ...processors].map((part) => part.stop()));
     },
     drained: async (given) => {
@@ -77,7 +77,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
       } catch (error) {
         if (!over.signal.aborted) throw error;
       }
-      // A host that stopped doesn't know any more how far the feeds are read.
+      // A stopped host no longer knows how far the feeds are read.
       if (over.signal.aborted) throw abortReason(over.signal);
     },
   };

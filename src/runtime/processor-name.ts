@@ -1,4 +1,4 @@
 import type { Pipeline } from '../definition/specs.ts';
 
-/** What the ids of a pipeline's leases begin with, here and under Functions: they share them. */
+/** The prefix of a pipeline's lease ids, here and under Functions, which share the leases. */
 export const processorName = ({ name }: Pick<Pipeline, 'name'>): string => `${name}.`;

@@ -2,20 +2,20 @@ import { canonical } from '../base/json.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import { Poison, type Runner } from '../projections/runner.ts';
 
-/** From half a minute to about a day, after the attempts that were made while the page waited. */
+/** From half a minute up to about a day, after the attempts that were made while the page waited. */
 const RETRIES = { delayMs: 30_000, backoffMs: 30_000, attempts: 12 } as const;
 
 /**
- * A reaction's runner that leaves what it refused to the workers of background jobs: each change is parked, as it would
- * be, and tried again by redriving its letter until that succeeds, a newer version settles it, or a day has passed. What
- * can't be left to them stays parked all the same.
+ * A reaction's runner that gives its failed changes to background jobs as well. Each change is parked as usual, and a job
+ * redrives its dead letter until that succeeds, a newer version settles it, or a day has passed. If the job can't be
+ * added, the change stays parked.
  */
 export function retriedByJob(runner: Runner, open: () => Promise<Jobs>): Runner {
   return {
     ...runner,
-    apply: async (changes, session) => {
+    apply: async (changes, access) => {
       try {
-        await runner.apply(changes, session);
+        await runner.apply(changes, access);
       } catch (error) {
         if (error instanceof Poison) await leave(runner.id, error, open).catch(() => undefined);
         throw error;

@@ -1,5 +1,4 @@
 import type { Settings } from '../base/settings.ts';
-import { UsageError } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { ridOf } from '../cosmos/rid.ts';
@@ -8,9 +7,10 @@ import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
 import { processorName } from './processor-name.ts';
 import type { Services } from './workspace.ts';
-import { containersThere } from './containers-there.ts';
+import { existingContainers } from './existing-containers.ts';
+import { runtimeError } from './errors.ts';
 
-/** Containers whose feeds the pipeline reads, each once. */
+/** Names of the containers whose feeds the pipeline reads, each once. */
 export const feedContainers = (pipeline: Pipeline): string[] => [
   ...new Set(
     feedReaders(pipeline)
@@ -20,9 +20,9 @@ export const feedContainers = (pipeline: Pipeline): string[] => [
 ];
 
 /**
- * Leases of this pipeline under another name, which a renamed pipeline leaves behind: the new name would read everything
- * from the beginning. Told by: leases of a container that we read too, whose names have our form, hold positions, and
- * ours none. Says nothing of containers that aren't there.
+ * Refuses to start a renamed pipeline, which would read everything from the beginning. The sign: a container that the
+ * pipeline reads has leases with positions under another name of our form, and none under this name. Containers that don't
+ * exist are not checked.
  * @throws UsageError `lease-prefix-renamed`
  */
 export async function refuseRenamedPrefix(
@@ -32,14 +32,14 @@ export async function refuseRenamedPrefix(
 ): Promise<void> {
   const prefix = processorName(pipeline);
   if (startAnew === prefix) return;
-  const [homeRid, containers] = await Promise.all([ifThere(() => ridOf(database)), containersThere(database)]);
+  const [homeRid, containers] = await Promise.all([ifFound(() => ridOf(database)), existingContainers(database)]);
   if (homeRid === undefined) return;
   const named = (rid: string): string => leasePrefix('', cosmos.endpoint, homeRid, rid);
   const query = {
     query: 'SELECT c.id, c.ContinuationToken FROM c WHERE CONTAINS(c.id, @database)',
     parameters: [{ name: '@database', value: named('') }],
   };
-  const found = await ifThere(() => leases.items.query<{ id: string; ContinuationToken?: unknown }>(query).fetchAll());
+  const found = await ifFound(() => leases.items.query<{ id: string; ContinuationToken?: unknown }>(query).fetchAll());
   const advanced = (found?.resources ?? []).filter(({ ContinuationToken: at }) => typeof at === 'string' && at !== '');
   for (const container of feedContainers(pipeline)) {
     const rid = containers.get(container)?._rid;
@@ -48,17 +48,17 @@ export async function refuseRenamedPrefix(
     const names = new Set(advanced.flatMap(({ id }) => (id.includes(ours) ? [id.slice(0, id.indexOf(ours))] : [])));
     const other = names.has(prefix) ? undefined : [...names].find((name) => /^[a-z0-9-]{1,50}\.$/.test(name));
     if (other === undefined) continue;
-    throw new UsageError(
+    throw runtimeError(
       'lease-prefix-renamed',
-      `This pipeline's leases begin with ${prefix}, and those that have been at work begin with ${other}: under another prefix everything is read from the beginning`,
+      `The lease prefix changed from "${other}" to "${prefix}". Starting now would read every feed from the beginning`,
       {
-        mend: `Give the pipeline its name ${other.slice(0, -1)} back. If it is another pipeline, or shall begin anew, set LEASES_START_ANEW=${prefix}.`,
+        hint: `Rename the pipeline back to ${other.slice(0, -1)}. If it is another pipeline, or must read everything again, set LEASES_START_ANEW=${prefix}.`,
       },
     );
   }
 }
 
-async function ifThere<T>(ask: () => Promise<T>): Promise<T | undefined> {
+async function ifFound<T>(ask: () => Promise<T>): Promise<T | undefined> {
   try {
     return await withRetry(ask, { reads: true });
   } catch (error) {

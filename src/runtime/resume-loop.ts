@@ -3,15 +3,15 @@ import { emit } from '../base/diagnostics.ts';
 import type { Engine } from '../engine/engine.ts';
 
 const PAUSE_MS = 1_000;
-/** Between two looks while somebody waits for nothing to be left. */
+/** Pause between two calls while a caller waits in `idle`. */
 const SHORT_MS = 20;
 
-/** Calls `Engine.resume` now and then, whether changes come or not: fan-outs go on, and those of lost hosts are found. */
+/** Calls `Engine.resume` again and again, with or without new changes: it continues fan-outs, also those of lost hosts. */
 export class ResumeLoop {
   readonly #engine: Engine;
   readonly #ending = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** One call at a time. */
+  /** The call under way; there is only one at a time. */
   #call: Promise<boolean> | undefined;
 
   constructor(engine: Engine) {
@@ -27,9 +27,9 @@ export class ResumeLoop {
     await this.#running;
   }
 
-  /** Whether nothing was left to do, after having done it where something was: resolves when nothing is left. */
+  /** Resolves when no deferred work is left: with true if there was none. */
   async idle(signal: AbortSignal): Promise<boolean> {
-    // A call that is under way may have looked before the last change came.
+    // The call under way may have looked before the last change came.
     await this.#call?.catch(() => false);
     if (await this.#resume()) return true;
     while (!(await this.#resume())) await delay(SHORT_MS, undefined, { signal });

@@ -8,12 +8,12 @@ import { blobContainer } from './blob-container.ts';
 import { eventHubs } from './event-hubs.ts';
 
 export interface OpenServices extends Services {
-  /** Gives the clients' connections back. */
+  /** Closes the clients' connections. */
   close(): void;
 }
 
 /**
- * Connects to the accounts of the settings and asks each once.
+ * Connects to the accounts of the settings, and sends each one request.
  * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
  */
 export async function openServices(settings: Settings): Promise<OpenServices> {
@@ -42,7 +42,7 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
 }
 
 /**
- * Connects to one account and asks it once. What is read and written there keeps to the budget of this process.
+ * Connects to one account, and sends one request. Reads and writes there respect the budget of this process.
  * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
  */
 export async function openAccount(

@@ -12,47 +12,47 @@ import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus, type Timings } from '../fe
 import { type Parts, openFeed } from './open-feed.ts';
 
 export interface ReadingOptions extends Parts {
-  /** This host's name in the leases; stable, so that it goes on with them after a restart. */
+  /** This host's name in the leases. With a stable name it continues with its leases after a restart. */
   readonly host: string;
-  /** Where a source without positions begins. Default: the beginning. */
+  /** Where to start a source without positions. Default: at the beginning. */
   readonly start?: Start;
   readonly timings?: Partial<Timings>;
-  /** Most documents a page. Default 1,000. */
+  /** The most documents of a page. Default 1,000. */
   readonly pageSize?: number;
 }
 
-/** One source container's reading, for status and screens. */
+/** The state of reading one source container, for status and screens. */
 export interface SourceStatus {
   readonly container: string;
   readonly mode: FeedMode;
   readonly leases: readonly LeaseStatus[];
-  /** Ids of those that are derived from it. */
+  /** Ids of the projections that read it. */
   readonly readers: readonly string[];
-  /** Between two reads that find nothing. */
+  /** Pause after a read that finds nothing, milliseconds. */
   readonly pollMs: number;
-  /** Leases of all hosts together. */
+  /** Number of leases of all hosts together. */
   readonly known: number;
   /** Requests and RU of reading the feed. */
   readonly meter: Meter;
 }
 
-/** One source's feed, as this host reads it and as its leases are stored. */
+/** One source's feed, with its reader in this host and its stored leases. */
 export interface SourceReading {
   readonly processor: FeedHost;
   readonly leases: LeaseStore;
   readonly estimator: LagEstimator;
   readonly status: () => SourceStatus;
-  /** How far the leases of this host are behind, asked anew at each call. */
+  /** How far the leases of this host are behind. Each call asks the service. */
   readonly lags: () => Promise<LeaseLag[]>;
 }
 
 /**
- * Effects are exactly once, so what a crash repeats costs reads alone; a busy lease then takes 2.2 RU/s, where one of
- * each page would take more than a small lease container has.
+ * Pause between checkpoints. Effects are exactly-once, so a crash repeats only reads. A busy lease then takes 2.2 RU/s; a
+ * checkpoint after each page would take more than a small lease container has.
  */
 export const CHECKPOINT_MS = 5_000;
 
-/** Puts together how a live host reads one of the pipeline's sources; nothing is read before its processor is started. */
+/** Prepares a live host's reading of one source. It reads nothing before its processor is started. */
 export async function openReading(
   options: ReadingOptions,
   map: SourceContainer,
@@ -62,7 +62,7 @@ export async function openReading(
   const meter = new Meter();
   const feed = await openFeed(options, map, { host }, { state: services.state, meter, ...(pageSize && { pageSize }) });
   const { container, rid, mode, leases, source } = feed;
-  // The all-versions feed has no beginning (A7).
+  // The all-versions feed has no beginning (ASM-A7).
   const start = mode === 'all-versions' ? 'now' : (options.start ?? 'beginning');
   const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
   const processor = new FeedHost({
@@ -85,7 +85,7 @@ export async function openReading(
     leases,
     estimator,
     status: () => {
-      const { known, leases: held } = processor.status();
+      const { known, leases: own } = processor.status();
       return {
         container: map.name,
         mode,
@@ -93,7 +93,7 @@ export async function openReading(
         known,
         readers: readers.map(projectionId),
         pollMs: timings.pollMs ?? DEFAULT_TIMINGS.pollMs,
-        leases: held,
+        leases: own,
       };
     },
     lags: () =>

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../base/clock.ts';
-import { MillraceError } from '../base/errors.ts';
+import type { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { spendingOf } from '../cosmos/spending.ts';
@@ -16,17 +16,18 @@ import { asSeen, consumeHistory, sourcesFor } from './history-pages.ts';
 import { READ_LAG_MS, openEngine } from './open-engine.ts';
 import { type OpenFeed, type Parts, openFeed } from './open-feed.ts';
 import type { Services } from './workspace.ts';
+import { runtimeError } from './errors.ts';
 
 export interface StagedOptions extends Parts {
-  /** An embed is fed its parents: its children, that is what it writes into, are found by them. */
+  /** An embed reads its parents, and finds the children that it writes to by them. */
   readonly spec: ProjectionSpec | EmbedSpec;
-  /** Tells these leases from all others; whoever comes with the same goes on where another stopped. */
+  /** Part of the lease names. A later host with the same purpose continues where this one stopped. */
   readonly purpose: string;
-  /** Where the ranges of a container without a position begin. Default: the beginning. */
+  /** Where to start in a container without positions. Default: at the beginning. */
   readonly startOf?: ((container: string, rid: string) => Start) | undefined;
-  /** Most request units a second, of reading and writing together. Default: no bound. */
+  /** The most request units a second, of reading and writing together. Default: no limit. */
   readonly ruPerSecond?: number | undefined;
-  /** How old a read may be, milliseconds (A3). Default 5,000. */
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number | undefined;
   readonly timings?: Partial<Timings> | undefined;
 }
@@ -43,17 +44,17 @@ interface Feed extends Pick<OpenFeed, 'leases' | 'prefix'> {
   readonly ends: FeedEnds;
 }
 
-/** A host that writes its lease seldom and takes it at once: there is one of them, but for the moment of a takeover. */
+/** Only one host has these leases, except in the moment of a takeover. So it may look for them often. */
 const TIMINGS: Partial<Timings> = { acquireMs: 1_000, pollMs: 500 };
-/** Another process with the same purpose has had all leases for this long: it is theirs to finish. */
+/** If another process with the same purpose has all leases for this long, this one gives up. */
 const OVERTAKEN_MS = 30_000;
 
-/** One version of a projection, fed apart from the live hosts: by leases of its own, without side effects. */
+/** Applies the feeds to one version of a projection, apart from the live hosts: with its own leases, without side effects. */
 export class StagedHost implements AsyncDisposable {
   readonly #options: StagedOptions;
   readonly #engine: Engine;
   readonly #sources: ReadonlyMap<string, SourceContainer>;
-  /** Of reading the feeds. */
+  /** Counts the reads of the feeds. */
   readonly #meter = new Meter();
   readonly #pace: (signal: AbortSignal) => Promise<void>;
   #feeds: readonly Feed[] = [];
@@ -66,7 +67,7 @@ export class StagedHost implements AsyncDisposable {
     this.#pace = pacer(() => this.progress().charge, options.ruPerSecond);
   }
 
-  /** Opens and starts it. */
+  /** Opens and starts a host. */
   static async open(options: StagedOptions): Promise<StagedHost> {
     const staged = new StagedHost(options);
     staged.#feeds = await Promise.all([...staged.#sources.values()].map((map) => staged.#open(map)));
@@ -74,7 +75,7 @@ export class StagedHost implements AsyncDisposable {
     return staged;
   }
 
-  /** Resolves once every range was read to its end by reads that began after now, and all of it is done or parked. */
+  /** Resolves once reads that start after now have reached the end of every range, and all changes are applied or parked. */
   async drained(signal: AbortSignal): Promise<void> {
     const since = systemClock.monotonic();
     for (let ours = since; !this.#feeds.every((feed) => isRead(feed, since));) {
@@ -86,7 +87,7 @@ export class StagedHost implements AsyncDisposable {
     await untilResumed(this.#engine, signal, this.#options.readLagMs, this.#pace);
   }
 
-  /** Applies what has left the source containers for the archive. */
+  /** Applies the archived documents of the source containers. */
   async applyCold(signal: AbortSignal): Promise<void> {
     const { loaded, services, readLagMs = READ_LAG_MS } = this.#options;
     const archived = new Set(loaded.pipeline.archives.map(({ from }) => from.container));
@@ -109,7 +110,7 @@ export class StagedHost implements AsyncDisposable {
     return (this.#stopped ??= Promise.all(this.#feeds.map(({ host }) => host.stop())).then(() => undefined));
   }
 
-  /** Forgets how far it got. Stop it first. */
+  /** Deletes the host's positions. Stop it first. */
   async removeLeases(): Promise<void> {
     for (const { leases, prefix } of this.#feeds) {
       for (const lease of await leases.list()) await leases.remove(lease);
@@ -145,13 +146,13 @@ export class StagedHost implements AsyncDisposable {
   }
 }
 
-/** What says that there were leases; one that is left does no harm. */
+/** Deletes the marker document of the leases. If that fails, the marker does no harm. */
 async function removeMarker({ leases }: Services, prefix: string): Promise<void> {
   const id = `${prefix}.info`;
   await withRetry(() => leases.item(id, id).delete(), { reads: true }).catch(() => undefined);
 }
 
-/** All ranges are here, and each was read to its end by a read that began after `since`, all of it acknowledged. */
+/** True: this host has all ranges, reads after `since` reached their ends, and all changes are acknowledged. */
 function isRead({ host, ends }: Feed, since: number): boolean {
   const { known, leases } = host.status();
   if (known === 0 || leases.length !== known) return false;
@@ -162,20 +163,16 @@ function isRead({ host, ends }: Feed, since: number): boolean {
   });
 }
 
-const overtaken = (purpose: string): MillraceError =>
-  new MillraceError('overtaken', `Another process works on ${purpose}`, {
-    retryable: true,
-    mend: 'Leave it to that one, or end it; `millrace jobs list` and `millrace leases list` show who it is.',
-  });
+const overtaken = (purpose: string): MillraceError => runtimeError('overtaken', `Another process works on ${purpose}`);
 
-/** Resolves once nothing is left to do of what changes left to be done after their page. */
+/** Resolves once no deferred work (fan-out) is left. */
 export async function untilResumed(
   engine: Pick<Engine, 'resume'>,
   signal: AbortSignal,
   readLagMs = READ_LAG_MS,
   pace: (signal: AbortSignal) => Promise<void> = async () => undefined,
 ): Promise<void> {
-  // Most of what is left waits for the read lag, and each look is a query.
+  // Most deferred work waits for the read lag, and each look is a query.
   const pauseMs = Math.min(1_000, Math.max(20, readLagMs / 5));
   while (!(await engine.resume(signal))) {
     await pace(signal);
@@ -183,13 +180,13 @@ export async function untilResumed(
   }
 }
 
-/** Waits until the request units spent so far are within the bound. */
+/** Waits until the request units spent so far are within the limit. */
 export function pacer(charge: () => number, ruPerSecond: number | undefined): (signal: AbortSignal) => Promise<void> {
   const began = systemClock.monotonic();
   return async (signal) => {
     if (ruPerSecond === undefined) return;
     const due = began + (charge() / ruPerSecond) * 1_000 - systemClock.monotonic();
-    // In steps: a lease is renewed meanwhile, and its holder counts as making progress.
+    // In short steps: in between the lease is renewed and its holder shows progress.
     if (due > 0) await systemClock.sleep(Math.min(due, 30_000), signal);
   };
 }

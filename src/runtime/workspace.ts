@@ -8,7 +8,7 @@ import type { Jobs } from '../jobs/jobs.ts';
 import type { Model } from '../model/model.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 
-/** A pipeline folder as it was loaded. */
+/** A loaded pipeline folder. */
 export interface LoadedPipeline {
   readonly folder: string;
   readonly pipeline: Pipeline;
@@ -17,46 +17,46 @@ export interface LoadedPipeline {
   readonly model: Model;
 }
 
-/** A folder's pipeline as it is declared, held against nothing, with its text. */
+/** A folder's declared pipeline, without any check, with its text. */
 export type DeclaredPipeline = { readonly source: PipelineSource } & (
   | { readonly pipeline: Pipeline }
   | { readonly unloadable: UsageError }
 );
 
-/** The account of the settings, connected and asked once. */
+/** The connected services of the settings. */
 export interface Services {
   readonly cosmos: CosmosClient;
   /** Sources, sinks and the state container. */
   readonly database: Database;
-  /** Of the lease container; another account's where the settings say so. */
+  /** The database of the lease container; it may be in another account. */
   readonly leaseDatabase: Database;
   readonly leases: Container;
   readonly state: Container;
   /**
-   * Where the archive lies; nobody has asked yet whether it is there.
-   * @throws UsageError naming the setting that is missing or wrong
+   * The blob container of the archive. It may not exist.
+   * @throws UsageError `setting-missing`, `setting-invalid`
    */
   blobs(): Promise<ContainerClient>;
-  /** The Event Hubs namespace; nobody has asked yet whether it is there. */
+  /** The Event Hubs namespace. It may not exist. */
   readonly hubs: HubClients;
 }
 
 /**
- * What an operation works on. All of it is made when first asked for, so that a verb needs only what it uses: `model
- * types` runs without an account. Every method may throw a UsageError.
+ * Everything that an operation works on. Each part is opened at its first use, so that a verb needs only what it uses:
+ * `model types` runs without an account. Every method may throw a UsageError.
  */
 export interface Workspace {
   /** The working directory. */
   readonly directory: string;
-  /** The pipeline folder, whether it holds anything or not. */
+  /** The pipeline folder. It may be empty or missing. */
   readonly folder: string;
-  /** The same over another pipeline folder, which a file in it may stand for; absent: itself. */
+  /** This workspace with another pipeline folder, given by its path or by the path of a file in it. Absent: itself. */
   at(folder: string | undefined): Workspace;
   settings(): Settings;
-  /** The folder's data-model document alone, for what needs no pipeline yet. */
+  /** The folder's data-model document alone, for verbs that need no pipeline. */
   model(): Promise<Model>;
   pipeline(): Promise<LoadedPipeline>;
-  /** Undefined where the folder has no pipeline. */
+  /** Undefined if the folder has no pipeline. */
   declared(folder: string): Promise<DeclaredPipeline | undefined>;
   services(): Promise<Services>;
   /** The pipeline's background jobs, connected. */

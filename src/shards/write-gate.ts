@@ -2,31 +2,33 @@ import { randomUUID } from 'node:crypto';
 import type { Container, OperationInput } from '@azure/cosmos';
 import { LANDING_BOUND_MS } from '../base/bounds.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { MillraceError } from '../base/errors.ts';
+import { FormatUnreadable, assertReadable, formatOf, isReadable, readableWhere } from '../base/format.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { REQUEST_TIMEOUT_MS } from '../cosmos/landing.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
 import { transact } from '../cosmos/transact.ts';
+import { shardsError } from './errors.ts';
 
-/** Where a container's documents are written. */
+/** The container that writes must go to. */
 export interface WriteTarget {
   readonly container: string;
-  /** Absent: as the container was before it was ever migrated. */
+  /** Absent: the database of the container before any migration. */
   readonly database?: string;
-  /** Address of the account, likewise. */
+  /** Address of the account. Absent: the account before any migration. */
   readonly endpoint?: string;
 }
 
-/** The state of a gate: one document a container, in the state container. */
+/** The state of a gate, stored in the state container: one document for each gated container. */
 export interface GateDocument {
   readonly id: 'gate';
   readonly pk: string;
   readonly type: 'millrace.gate';
   readonly state: 'open' | 'closing';
-  /** Raised with every change. */
+  /** Every change of the gate raises it. */
   readonly generation: number;
   readonly target: WriteTarget;
+  readonly format?: number;
   readonly _etag?: string;
 }
 
@@ -35,53 +37,53 @@ export interface WriterDocument {
   readonly id: string;
   readonly pk: string;
   readonly type: 'millrace.writer';
-  /** The closing generation that it has stopped for; 0: none. */
+  /** The generation of the closed gate for which this writer has stopped; 0: none. */
   readonly stopped: number;
   readonly ttl: number;
   readonly _etag?: string;
 }
 
 export const gatePartition = (container: string): string => `gate|${container}`;
-/** The container that a gate is of. */
+/** The container of a gate. */
 export const gatedContainer = ({ pk }: Pick<GateDocument, 'pk'>): string => pk.slice('gate|'.length);
-/** A writer says at least this often that it is there. */
+/** The longest time between two heartbeats of a writer. */
 export const HEARTBEAT_MS = 3_000;
-/** A writer whose last acknowledged heartbeat was sent longer ago admits no write until one is acknowledged again. */
+/** This long after it sent its last acknowledged heartbeat, a writer lets no write through until another is acknowledged. */
 export const EXPIRY_MS = 15_000;
 /**
- * How long a writer's document lives after its last heartbeat. The last write that was admitted under a heartbeat has
- * landed by then; two seconds more, as the service counts in whole ones.
+ * How long a writer's document lives after its last heartbeat. By then the last write that it allowed has taken effect.
+ * Two seconds are added, because the service counts whole seconds.
  */
 export const WRITER_TTL_S = (EXPIRY_MS + LANDING_BOUND_MS) / 1_000 + 2;
-/** A closed gate that nobody opens is opened by the writers, as it was, this long after they saw it close. */
+/** A gate that stays closed for this long is opened again by the writers, with its old target. */
 export const REOPEN_MS = 120_000;
 
-/** Between two looks for what became of a change. */
+/** Pause before reading again whether a change of the gate took effect. */
 const LAG_MS = 50;
 
 export interface WriteGateOptions {
-  /** How often the gate is asked while writes go on, milliseconds: bounds the pause. Default 200. */
+  /** How often a writer reads the gate, milliseconds. It limits the pause of writes in a migration. Default 200. */
   readonly pollMs?: number;
   readonly clock?: Clock;
 }
 
-/** Leave for one write: send it at once, and end it as soon as the write is answered. A migration waits for it. */
+/** Permission for one write: send the write immediately, and dispose of the pass after its answer. A migration waits for it. */
 export interface Pass extends Disposable {
   readonly target: WriteTarget;
   /**
-   * Hand it to the write as `abortSignal`: after a minute it ends the write, the client's own repetitions included, so that
-   * it lands in the time that a migration allows for it.
+   * Pass it to the write as `abortSignal`. After a minute it ends the write and the client's retries, so that the write
+   * takes effect within the time that a migration allows.
    */
   readonly signal: AbortSignal;
 }
 
-/** Before each write of a container that may be migrated: `using pass = await gate.enter()`, then write to `pass.target`. */
+/** Before each write to a container that may be migrated: `using pass = await gate.enter()`, then write to `pass.target`. */
 export interface WriteGate extends AsyncDisposable {
-  /** Resolves at once, but for the seconds of a migration's change-over. */
+  /** Resolves immediately, except in the seconds while a migration switches to the new container. @throws FormatUnreadable */
   enter(): Promise<Pass>;
 }
 
-/** Opens the gate of a container; one a process and container. `state` is Millrace's state container. */
+/** Opens the gate of a container; a process opens one for each container. `state` is Millrace's state container. */
 export async function openWriteGate(
   state: Container,
   container: string,
@@ -101,9 +103,11 @@ class Gate implements WriteGate {
   readonly #clock: Clock;
   readonly #ended = new AbortController();
   #gate: GateDocument | undefined;
-  /** When the last acknowledged heartbeat was sent, monotonic: its document lives for longer than what is admitted by it. */
+  /** Set while the gate has the format of a later version: this process can't read where writes go. */
+  #unreadable: FormatUnreadable | undefined;
+  /** When the last acknowledged heartbeat was sent, monotonic. The writer's document outlives the writes it allows. */
   #beatAt = -Infinity;
-  /** The closing generation that the last acknowledged heartbeat said this process has stopped for. */
+  /** The last acknowledged heartbeat said that this process has stopped for this generation. */
   #stopped = 0;
   #closedAt: { readonly generation: number; readonly at: number } | undefined;
   #inside = 0;
@@ -127,6 +131,7 @@ class Gate implements WriteGate {
   async enter(): Promise<Pass> {
     for (;;) {
       this.#ended.signal.throwIfAborted();
+      if (this.#unreadable) throw this.#unreadable;
       const gate = this.#gate;
       if (gate?.state === 'open' && !this.#hasLapsed()) {
         this.#inside += 1;
@@ -152,16 +157,16 @@ class Gate implements WriteGate {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#ended.abort(new MillraceError('gate-closed', `The write gate of ${this.#container} was disposed of`));
+    this.#ended.abort(shardsError('gate-closed', `The write gate of ${this.#container} is closed`));
     this.#notify();
     await this.#polling;
     const item = this.#state.item(this.#id, this.#pk);
     const options = { reads: true, withinMs: EXPIRY_MS / 3, clock: this.#clock };
-    // Where it can't be deleted, it expires.
+    // If the delete fails, the document expires.
     await withRetry(() => item.delete(), options).catch(() => undefined);
   }
 
-  /** A migration may have forgotten this process, or may do so before a write that begins now has landed. */
+  /** True: a migration may no longer see this process, at the latest before a write that starts now takes effect. */
   #hasLapsed(): boolean {
     return this.#clock.monotonic() - this.#beatAt > EXPIRY_MS;
   }
@@ -173,8 +178,8 @@ class Gate implements WriteGate {
 
   async #poll(): Promise<void> {
     while (!this.#ended.signal.aborted) {
-      // Each is tried again at the next turn, and none keeps the others from being tried.
-      for (const step of [() => this.#look(), () => this.#reopen(), () => this.#say()])
+      // A step that fails is repeated in the next round, and doesn't keep the other steps from running.
+      for (const step of [() => this.#look(), () => this.#reopen(), () => this.#heartbeat()])
         await step().catch(() => undefined);
       await this.#clock.sleep(this.#pollMs, this.#ended.signal).catch(() => undefined);
     }
@@ -189,8 +194,12 @@ class Gate implements WriteGate {
     if (resource) this.#adopt(resource);
   }
 
-  /** A lagging replica shows an older generation: what was seen stays seen. */
+  /** A lagging replica may show an older generation, which is ignored. */
   #adopt(gate: GateDocument): void {
+    this.#unreadable = isReadable('gate', gate.format)
+      ? undefined
+      : new FormatUnreadable('gate', gate.format, this.#container);
+    if (this.#unreadable) return this.#notify();
     if (gate.generation < (this.#gate?.generation ?? 0)) return;
     this.#gate = gate;
     if (gate.state === 'open') this.#closedAt = undefined;
@@ -199,7 +208,7 @@ class Gate implements WriteGate {
     this.#notify();
   }
 
-  /** Who closed the gate may have died. Opened under a new generation, it can't be opened by that closing any more. */
+  /** The process that closed the gate may have died. The new generation makes its later changes fail. */
   async #reopen(): Promise<void> {
     const gate = this.#gate;
     if (gate?.state !== 'closing' || this.#clock.monotonic() - (this.#closedAt?.at ?? Infinity) <= REOPEN_MS) return;
@@ -212,17 +221,17 @@ class Gate implements WriteGate {
     if (opened) this.#adopt(opened);
   }
 
-  async #say(): Promise<void> {
-    const said = this.#stopsFor() === this.#stopped && this.#clock.monotonic() - this.#beatAt < HEARTBEAT_MS;
-    if (!said) await this.#beat(EXPIRY_MS / 3);
+  async #heartbeat(): Promise<void> {
+    const isCurrent = this.#stopsFor() === this.#stopped && this.#clock.monotonic() - this.#beatAt < HEARTBEAT_MS;
+    if (!isCurrent) await this.#beat(EXPIRY_MS / 3);
   }
 
-  /** The generation for which nothing is being written and nothing more will be; 0: none. */
+  /** The generation of a closed gate, if this process has no write under way; else 0. */
   #stopsFor(): number {
     return this.#gate?.state === 'closing' && this.#inside === 0 ? this.#gate.generation : 0;
   }
 
-  /** One batch says that this process is there, and reads the gate as it is at that moment. */
+  /** One batch writes this process's heartbeat and reads the gate at that moment. */
   async #beat(withinMs: number): Promise<void> {
     let sentAt = 0;
     let stopped = 0;
@@ -237,7 +246,7 @@ class Gate implements WriteGate {
       results = await transact(this.#state, this.#pk, operations, options);
     } catch (error) {
       if (failureOf(error).kind !== 'not-found') throw error;
-      // Somebody took the document away, or the gate: this process is one that has to join again.
+      // The writer's document or the gate was deleted: this process must join again.
       this.#beatAt = -Infinity;
       await ensureGate(this.#state, this.#container, this.#clock);
       throw error;
@@ -248,19 +257,21 @@ class Gate implements WriteGate {
   }
 
   /**
-   * Who joins writes the gate as well, so that this is before or after each change of the gate and never beside it: the
-   * gate that is read is one that no migration changes again without having seen the writer's document.
+   * A process that joins also writes to the gate document. So its batch comes before or after each change of the gate,
+   * never at the same time: a migration that changes the gate later has seen the writer's document.
    */
   #presence(stopped: number): OperationInput[] {
     const document = {
       id: this.#id,
       pk: this.#pk,
       type: 'millrace.writer',
+      ...formatOf('writer'),
       stopped,
       ttl: WRITER_TTL_S,
     } satisfies WriterDocument;
     if (!this.#hasLapsed()) return [{ operationType: 'Replace', id: this.#id, resourceBody: document }];
-    const joined = { operations: [{ op: 'incr' as const, path: '/joined', value: 1 }] };
+    const condition = `from c where ${readableWhere('gate')}`;
+    const joined = { condition, operations: [{ op: 'incr' as const, path: '/joined', value: 1 }] };
     return [
       { operationType: 'Upsert', resourceBody: document },
       { operationType: 'Patch', id: 'gate', resourceBody: joined },
@@ -268,7 +279,7 @@ class Gate implements WriteGate {
   }
 }
 
-/** The gate as it is stored, made where there is none. */
+/** Returns the stored gate, and creates it if there is none. */
 export async function ensureGate(
   state: Container,
   container: string,
@@ -279,6 +290,7 @@ export async function ensureGate(
     id: 'gate',
     pk,
     type: 'millrace.gate',
+    ...formatOf('gate'),
     state: 'open',
     generation: 1,
     target: { container },
@@ -288,8 +300,8 @@ export async function ensureGate(
 }
 
 /**
- * Changes a gate under the generation it was read with, and raises that; undefined where somebody else was quicker. A
- * request that lands late is refused by the generation, so it needs no deadline.
+ * Changes a gate if it still has the generation that was read, and raises the generation. Undefined: another process was
+ * faster. A request that arrives late fails on the generation, so it needs no deadline.
  */
 export async function changeGate(
   state: Container,
@@ -303,8 +315,9 @@ export async function changeGate(
     { op: 'set', path: '/state', value: next.state },
     { op: 'set', path: '/target', value: next.target },
     { op: 'set', path: '/generation', value: generation },
+    ...Object.entries(formatOf('gate')).map(([name, value]) => ({ op: 'set', path: `/${name}`, value }) as const),
   ] as const;
-  const condition = `from c where c.generation = ${gate.generation}`;
+  const condition = `from c where c.generation = ${gate.generation} and ${readableWhere('gate')}`;
   for (;;) {
     try {
       await withRetry(() => state.item('gate', gate.pk).patch({ operations: [...operations], condition }), {
@@ -325,25 +338,27 @@ export async function changeGate(
         return now;
       if (now.generation > gate.generation) return undefined;
       if (clock.monotonic() - since > withinMs) throw error;
-      // A lagging replica shows the gate as it was: the next one may tell.
+      // A lagging replica may show the gate as it was before: read again.
       await clock.sleep(LAG_MS);
     }
   }
 }
 
-/** The gates of all containers that have one. */
+/** All gates. */
 export async function readGates(state: Container): Promise<GateDocument[]> {
   const query = "SELECT * FROM c WHERE c.type = 'millrace.gate'";
   const { resources } = await withRetry(() => state.items.query<GateDocument>(query).fetchAll(), { reads: true });
+  for (const gate of resources) assertReadable(gate);
   return resources;
 }
 
-/** The processes that write through a gate, as they last said. Asked in the session of whoever closed it, none is missing. */
+/** The processes that write through a gate, from their last heartbeats. In the session that closed the gate, none is missing. */
 export async function readWriters(state: Container, container: string): Promise<WriterDocument[]> {
   const query = "SELECT * FROM c WHERE c.type = 'millrace.writer'";
   const { resources } = await withRetry(
     () => state.items.query<WriterDocument>(query, { partitionKey: gatePartition(container) }).fetchAll(),
     { reads: true },
   );
+  for (const writer of resources) assertReadable(writer);
   return resources;
 }

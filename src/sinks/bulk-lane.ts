@@ -7,7 +7,7 @@ import type { Grant } from '../cosmos/budget.ts';
 import type { Spending } from '../cosmos/spending.ts';
 import type { Key } from '../feed/reading/change.ts';
 
-/** What became of one operation; `lost` means that its outcome is unknown. */
+/** The answer to one operation. `lost`: its outcome is unknown. */
 export type LaneResult = OperationResponse | 'lost';
 
 interface Waiting {
@@ -20,11 +20,12 @@ const MOST = 100;
 const AT_ONCE = 8;
 
 /**
- * Sends single operations on scattered partition keys together, as one bulk request a hundred of them: some eight times
- * the throughput of as many requests (bench B2). Operations stay independent of each other, conditions and all.
+ * Sends single operations on many partition keys together, up to a hundred in one bulk request: about eight times the
+ * throughput of single requests (BENCH-B2). The operations stay independent, and each keeps its condition.
  *
- * It uses `items.bulk`, which the SDK calls deprecated in favour of `executeBulkOperations`; that one takes a second a
- * call (docs/adr/0005). Neither retries what matters here, so throttled operations are sent again from here.
+ * It uses `items.bulk`, which the SDK has deprecated in favour of `executeBulkOperations`; but that one takes a second for
+ * each call (docs/adr/0005). Neither of them retries throttled operations in the way that is needed here, so this class
+ * does.
  */
 export class BulkLane {
   readonly #container: Container;
@@ -47,7 +48,7 @@ export class BulkLane {
       this.#waiting.push({ operation, resolve, reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
-      // By then everything that this turn has to say is in the queue.
+      // Wait for the end of this turn of the event loop, so that all its operations are in the queue.
       setImmediate(() => {
         this.#scheduled = false;
         this.#flush();
@@ -98,7 +99,7 @@ export class BulkLane {
     }
   }
 
-  /** One for each, in the order of their partitions' turns. */
+  /** One grant for each operation. */
   async #grants(some: readonly Waiting[]): Promise<Grant[]> {
     const spending = this.#spending;
     if (!spending) return [];
@@ -107,7 +108,7 @@ export class BulkLane {
     );
   }
 
-  /** A request that failed as a whole says nothing of its operations. */
+  /** Settles the operations of a request that failed as a whole. */
   async #settle(rest: readonly Waiting[], error: unknown): Promise<void> {
     const { kind, status, substatus } = failureOf(error);
     const [only] = rest;
@@ -122,11 +123,12 @@ export class BulkLane {
         requestCharge: 0,
       });
     } else {
-      // One of them can't be taken: each by itself then. What was done meets its own condition.
+      // One operation made the service refuse the request: send each alone. An operation that was already done fails on
+      // its own condition.
       for (const one of rest) await this.#send([one]);
     }
   }
 }
 
-/** As the session gave it: an array, one value a level. */
+/** The access passes an array, with one value for each level. */
 const keyOf = ({ partitionKey }: OperationInput): Key => partitionKey as unknown as Key;

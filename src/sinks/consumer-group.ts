@@ -1,11 +1,11 @@
 import type { EventHubConsumerClient, Subscription } from '@azure/event-hubs';
 
 /**
- * Resolves where a hub has the consumer group of this client, which is closed. Only a receiver can tell: hub properties
- * don't name groups. It waits behind the newest event of one partition, without an owner level, so it disturbs nobody,
- * and ends once the hub has accepted it or refused it. Five readers at once without a level are the most; a sixth is
- * refused for that, which says that the group is there.
- * @throws what the client says of it
+ * Resolves if the hub has the consumer group of this client; closes the client. The properties of a hub don't name its
+ * groups, so only a receiver can find out. It waits behind the newest event of one partition, without an owner level, so
+ * it disturbs no other reader. It ends once the hub has accepted or refused it. A group allows five readers without a
+ * level; the refusal of a sixth shows that the group exists.
+ * @throws the client's error
  */
 export async function checkGroup(client: EventHubConsumerClient, partition: string): Promise<void> {
   let subscription: Subscription | undefined;
@@ -14,7 +14,7 @@ export async function checkGroup(client: EventHubConsumerClient, partition: stri
       subscription = client.subscribe(
         partition,
         {
-          // Called with nothing once the wait is over, with events if there are any: either way it receives.
+          // Called with events, or with none after the wait. Both show that the hub accepted the receiver.
           processEvents: async () => resolve(),
           processError: async (error: Error & { readonly code?: string }) =>
             error.code === 'QuotaExceededError' ? resolve() : reject(error),

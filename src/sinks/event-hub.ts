@@ -1,45 +1,47 @@
 import type { EventData, EventDataBatch, EventHubProducerClient } from '@azure/event-hubs';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
+import type { MillraceError } from '../base/errors.ts';
+import { abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { partitionOf } from '../base/partition-hash.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
+import { sinksError } from './errors.ts';
 
-/** An event and what it keeps its order within. */
+/** An event and its partition key. Events of one key keep their order. */
 export interface HubMessage {
   readonly partitionKey: string;
   readonly event: EventData;
 }
 
-/** Events that no batch takes, by index. */
+/** Events that are too large for any batch, by index. */
 export type Oversized = ReadonlyMap<number, { readonly bytes: number; readonly limit: number }>;
 
 export interface EventHubSinkOptions {
-  /** Milliseconds that the first attempt of a send may take; each further one takes twice that, up to a minute. */
+  /** Timeout of the first attempt to send, milliseconds. It doubles with each attempt, up to a minute. */
   readonly attemptMs?: number;
-  /** Milliseconds after which a send gives up, for the page to be read again. */
+  /** After this time a send fails, and the page is read again, milliseconds. */
   readonly patienceMs?: number;
   readonly clock?: Clock;
 }
 
-/** The hub's producer; `instead` of one that hangs, another. */
+/** Returns the hub's producer, or a new one `instead` of one that hangs. */
 type OpenProducer = (instead?: EventHubProducerClient) => Promise<EventHubProducerClient>;
 
-/** What a batch takes; an event as the client has it can't say its partition key. */
+/** The event type of `tryAdd`. `EventData` has no field for the partition key. */
 type Annotated = Parameters<EventDataBatch['tryAdd']>[0];
 
-/** The annotation that consumers read as the event's partition key. */
+/** Consumers read the partition key of an event from this annotation. */
 const PARTITION_KEY = 'x-opt-partition-key';
-/** Partitions sent to at once. */
+/** Partitions that are sent to at the same time. */
 const AT_ONCE = 16;
 const LONGEST_ATTEMPT_MS = 60_000;
 
 /**
- * Publishes to one event hub. Events of one key go to one partition, by the hub's own hash, so that a batch takes the
- * events of many keys; a partition's batches go out one after the other, and the next only once the hub has the one
- * before. A batch whose outcome is unknown is sent again as it is: what comes twice comes with the same message id. Each
- * event says its key, as .NET's buffered producer has it.
+ * Publishes to one event hub. The hub's own hash gives each key its partition, so that one batch takes the events of many
+ * keys. The batches of a partition are sent one after the other: each waits until the hub has the one before. A batch
+ * whose outcome is unknown is sent again unchanged, so a duplicate event has the same message id. Each event carries its
+ * key, as an event of .NET's buffered producer does.
  */
 export class EventHubSink {
   readonly hub: string;
@@ -48,8 +50,8 @@ export class EventHubSink {
   readonly #patienceMs: number;
   readonly #clock: Clock;
   /**
-   * Kept once known: the hub hashes over the same number, and a change of it moves keys anyway. Until then each publish
-   * asks under its own fence, whose end is no matter of the others.
+   * Cached after the first answer: the hub hashes over the same number, and a new number of partitions moves keys anyway.
+   * Before that each publish asks under its own fence, so that the end of one fence doesn't fail the others.
    */
   #partitionIds: readonly string[] | undefined;
 
@@ -62,8 +64,8 @@ export class EventHubSink {
   }
 
   /**
-   * Resolves when the hub has every event. Where some are larger than it takes, nothing is sent, and they are returned.
-   * @throws MillraceError retryable `event-hub-missing`, `event-hub-denied`, `event-hub-unreachable`; what the fence throws
+   * Resolves when the hub has every event. If some are too large, it sends nothing and returns those.
+   * @throws MillraceError retryable `event-hub-missing`, `event-hub-denied`, `event-hub-unreachable`; the fence's errors
    */
   async publish(messages: readonly HubMessage[], fence: Fence): Promise<Oversized> {
     const ids = (this.#partitionIds ??= await this.#attempt(fence, (producer, on) => producer.getPartitionIds(on)));
@@ -102,7 +104,7 @@ export class EventHubSink {
     return batches.filter(({ count }) => count > 0);
   }
 
-  /** Tries until it succeeds, the fence says stop, trying again is of no use, or patience is used up. */
+  /** Tries until it succeeds, the fence throws, a retry can't help, or the time is up. */
   async #attempt<T>(
     fence: Fence,
     run: (producer: EventHubProducerClient, on: { abortSignal: AbortSignal }) => Promise<T>,
@@ -116,17 +118,17 @@ export class EventHubSink {
       let producer: EventHubProducerClient | undefined;
       try {
         producer = await this.#open(hanging);
-        // A link that breaks takes the answer to what is on its way with it, and the client waits for that: it is ended.
+        // When a link breaks, the answers to its requests are lost, and the client waits for them: the timeout ends that.
         return await run(producer, { abortSignal: AbortSignal.any([fence.signal, late]) });
       } catch (error) {
-        // One that was told to stop while it connected may hang for good.
+        // A producer that was aborted while it connected may hang for ever.
         hanging = late.aborted && tries > 0 ? producer : undefined;
         if (fence.signal.aborted) throw abortReason(fence.signal);
         const final = hubFailure(error, this.hub);
         if (final) throw final;
         if (this.#clock.monotonic() - start > this.#patienceMs) {
-          const why = `Event hub ${this.hub} took nothing for ${Math.round(this.#patienceMs / 1000)} s: ${messageOf(error)}`;
-          throw new MillraceError('event-hub-unreachable', why, { cause: error, retryable: true, mend: MEND });
+          const why = `Event hub ${this.hub} accepted nothing for ${Math.round(this.#patienceMs / 1000)} s: ${messageOf(error)}`;
+          throw sinksError('event-hub-unreachable', why, { cause: error });
         }
       }
       await this.#clock.sleep(Math.min(5_000, 50 * 2 ** Math.min(tries, 7)) * (0.5 + Math.random()), fence.signal);
@@ -134,29 +136,22 @@ export class EventHubSink {
   }
 }
 
-const MEND = 'Check that the namespace is reachable; what is to be published waits, in its order.';
-
 /**
- * What another attempt doesn't mend, in words; undefined where it may. Retryable all the same: the page is read again until
- * somebody has created the hub or given the right.
+ * The error to throw if another attempt to send can't help; undefined if it may. It is retryable all the same: the page is
+ * read again until the hub exists and the identity has the right.
  */
 export function hubFailure(error: unknown, hub: string): MillraceError | undefined {
   const code = isObject(error) ? error['code'] : undefined;
   if (code === 'MessagingEntityNotFoundError') {
-    const mend = 'Create the event hub (and the consumer group) in the namespace, or correct its name in the pipeline.';
     const why = `There is no event hub or consumer group ${hub}: ${messageOf(error)}`;
-    return new MillraceError('event-hub-missing', why, { cause: error, retryable: true, mend });
+    return sinksError('event-hub-missing', why, { cause: error });
   }
-  if (code === 'UnauthorizedError') {
-    const mend =
-      'Check the key in EVENTHUBS, or give the identity the roles "Azure Event Hubs Data Sender" (publish) and "Azure Event Hubs Data Receiver" (ingest).';
-    const why = `Event hub ${hub} refused us: ${messageOf(error)}`;
-    return new MillraceError('event-hub-denied', why, { cause: error, retryable: true, mend });
-  }
+  if (code === 'UnauthorizedError')
+    return sinksError('event-hub-denied', `Event hub ${hub} refused access: ${messageOf(error)}`, { cause: error });
   return undefined;
 }
 
-/** The event with its key, as it would have it if the hub had hashed it (H10). */
+/** The event with its key, like an event whose key the hub has hashed (ASM-H10). */
 const annotated = ({ partitionKey, event }: HubMessage): Annotated => ({
   body: event.body as unknown,
   bodyType: 'data',

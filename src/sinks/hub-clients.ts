@@ -1,14 +1,14 @@
 import type { CheckpointStore, EventHubConsumerClient, EventHubProducerClient } from '@azure/event-hubs';
 
-/** The Event Hubs namespace of the settings. Nothing is connected before it is asked for. */
+/** The Event Hubs namespace of the settings. Connects with the first call. */
 export interface HubClients {
-  /** The one producer of a hub; `instead` of one that hangs, another, as what hangs it may never end. */
+  /** The one producer of a hub. With `instead` (a producer that hangs, perhaps for ever), a new one replaces it. */
   producer(hub: string, instead?: EventHubProducerClient): Promise<EventHubProducerClient>;
-  /** A consumer that shares a hub's partitions with the others of its group; the caller closes it. */
+  /** A consumer that shares a hub's partitions with the other consumers of its group. The caller closes it. */
   consumer(hub: string, group: string, host: string): Promise<HubConsumer>;
   /**
-   * Asks whether a hub may be sent to, or, with a consumer group, be read in it, so that a wrong name, key or role is one
-   * clear message before anything starts.
+   * Checks that this process may send to the hub, or may read it in the consumer group. So a wrong name, key or role
+   * gives one clear message before anything starts.
    * @throws UsageError `event-hub-missing`, `event-hub-denied`, `event-hubs-unreachable`
    */
   check(hub: string, consumerGroup?: string): Promise<void>;
@@ -16,6 +16,6 @@ export interface HubClients {
 
 export interface HubConsumer {
   readonly client: EventHubConsumerClient;
-  /** Where it keeps how far it is. */
+  /** Stores the consumer's positions. */
   readonly store: CheckpointStore;
 }

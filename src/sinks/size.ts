@@ -1,25 +1,27 @@
-import { MillraceError } from '../base/errors.ts';
+import type { MillraceError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
+import { sharedError } from '../base/shared-errors.ts';
+import { sinksError } from './errors.ts';
 
-/** What Cosmos DB takes for one document, in bytes of JSON ("Azure Cosmos DB service quotas"). */
+/** The most that Cosmos DB accepts for one document, in bytes of JSON ("Azure Cosmos DB service quotas"). */
 const MOST_BYTES = 2 * 1024 * 1024;
 
-/** Why a sink refused a document: where it is too large, with its size and what makes it so. */
+/** The error for a refused document. If it is too large, the error names its size and its largest part. */
 export function refusalOf(container: string, body: object, why: string): MillraceError {
   const bytes = bytesOf(body);
-  if (bytes <= MOST_BYTES) return new MillraceError('sink-refused', why);
+  if (bytes <= MOST_BYTES) return sharedError('sink-refused', why);
   const path = largest(body);
   const id = 'id' in body ? String(body.id) : '';
-  return new MillraceError(
+  return sinksError(
     'sink-too-large',
-    `The document ${id} for ${container} has ${bytes.toLocaleString('en-US')} bytes, over the 2 MB that Cosmos DB takes; ${path} is the most of it`,
-    { mend: `Keep ${path} out of the sink, or in documents of its own.` },
+    `The document ${id} for ${container} has ${bytes.toLocaleString('en-US')} bytes, but Cosmos DB accepts 2 MB at most; ${path} is its largest part`,
+    { hint: `Leave ${path} out of the sink, or store it in documents of its own.` },
   );
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
 
-/** The path of the part that more than half of the document's bytes are in, as deep as that holds. */
+/** The deepest path that still holds more than half of the document's bytes. */
 function largest(body: unknown): string {
   let path = '';
   for (let part: unknown = body; isObject(part);) {

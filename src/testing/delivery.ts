@@ -10,14 +10,15 @@ import { untilStopped } from '../feed/tenure/fences.ts';
 import { openSource } from '../feed/reading/open-source.ts';
 import type { ChangeSource } from '../feed/reading/source.ts';
 import { Dice } from './dice.ts';
+import { TESTING_ERRORS } from './errors.ts';
 
-/** What may befall a delivery; each is what the change feed, a host or the service really does. */
+/** What may happen during a delivery. The change feed, a host or the service does each of these in production. */
 export interface Adversity {
-  /** Pages come again, from an earlier checkpoint: delivery is at least once. */
+  /** Pages come again from an earlier checkpoint, since delivery is at least once. */
   readonly redeliver?: boolean;
-  /** Earlier pages, with their outdated documents, are applied once more after later ones: a host that lost its lease. */
+  /** Earlier pages, with their old documents, are applied again after later ones, by a host that lost its lease. */
   readonly reorder?: boolean;
-  /** A host dies between two requests, and another goes on from the checkpoint. */
+  /** A host dies between two requests, and another continues from the checkpoint. */
   readonly crash?: boolean;
   /** Reads lag behind the writes of others. */
   readonly stale?: boolean;
@@ -37,8 +38,9 @@ export class Delivery {
   readonly #source: ChangeSource;
   #dice = new Dice(1);
   #adversity: Adversity = {};
-  /** Handed on so far, those of earlier steps included; and whether they have come back since the last step began. */
+  /** The pages delivered so far, with those of earlier steps. */
   readonly #passed: Page[] = [];
+  /** Whether `finish` has delivered them again since the last step began. */
   #replayed = false;
   readonly #positions: string[] = [''];
   #checkpoint = '';
@@ -52,14 +54,14 @@ export class Delivery {
     return new Delivery(engine, (await openSource(database.container(map.name), { map, pageSize: PAGE })).source);
   }
 
-  /** What may befall it from now on. */
+  /** Sets what may happen from now on. */
   begin(adversity: Adversity, dice: Dice): void {
     this.#adversity = adversity;
     this.#dice = dice;
     this.#replayed = false;
   }
 
-  /** Hands on one page, or one that was handed on before; false where there was none. */
+  /** Delivers the next page, perhaps after a page that was delivered before. False: the feed has no more. */
   async step(): Promise<boolean> {
     const { redeliver = false, reorder = false } = this.#adversity;
     if (redeliver && this.#dice.chance(0.2)) this.#checkpoint = this.#dice.pick(this.#positions);
@@ -68,7 +70,7 @@ export class Delivery {
     return this.#next();
   }
 
-  /** All that is left, and nothing else befalls it; the old pages once more, since the last to wake may be a zombie. */
+  /** Delivers the rest without failures, then old pages again, as by a host that has lost its lease. False: all done. */
   async finish(): Promise<boolean> {
     if (await this.#next(true)) return true;
     if (this.#adversity.reorder !== true || this.#replayed) return false;
@@ -89,13 +91,13 @@ export class Delivery {
     return moved;
   }
 
-  /** False: the host died on the way. */
+  /** False: the host died before the end of the page. */
   async #consume(page: Page, quiet = false): Promise<boolean> {
     const dies = this.#adversity.crash === true && !quiet;
     const fence = untilStopped(NEVER, () => {
       if (dies && this.#dice.chance(0.05)) throw new HostDied();
     });
-    // However long ago it was read: that a page outlives its write bound is another test's matter (R0).
+    // An old page counts as fresh: other tests cover pages that are older than the write bound (PROC-L13).
     const readAt = Math.max(page.readAt, performance.now() - WRITE_BOUND_MS / 2);
     try {
       await this.#engine.consume({ ...page, readAt }, fence);
@@ -111,6 +113,6 @@ export class Delivery {
 
 class HostDied extends MillraceError<'host-died'> {
   constructor() {
-    super('host-died', 'The host died', { retryable: true });
+    super('host-died', 'The scenario stopped the host', TESTING_ERRORS['host-died']);
   }
 }

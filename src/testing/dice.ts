@@ -1,4 +1,4 @@
-/** Decisions that a seed repeats (the generator is mulberry32). */
+/** Random decisions; the same seed gives the same ones (the generator is mulberry32). */
 export class Dice {
   #state: number;
 
@@ -32,7 +32,7 @@ export class Dice {
   /** @throws Error for an empty list */
   pick<T>(of: readonly T[]): T {
     const one = of[this.int(of.length)];
-    if (one === undefined) throw new Error('Nothing to pick from');
+    if (one === undefined) throw new Error('The list is empty');
     return one;
   }
 }

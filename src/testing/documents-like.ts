@@ -5,9 +5,9 @@ import type { Container, DocumentType } from '../model/model.ts';
 import { Dice } from './dice.ts';
 
 export interface LikeOptions {
-  /** Documents to make; versions of one id count each. Default 20. */
+  /** Number of documents; each version of an id counts. Default 20. */
   readonly count?: number;
-  /** Different ids among them; few of them make many versions of each. Default 5. */
+  /** Number of different ids; with few ids, each has many versions. Default 5. */
   readonly ids?: number;
   /** The same seed makes the same documents. Default 1. */
   readonly seed?: number;
@@ -16,8 +16,8 @@ export interface LikeOptions {
 const DAY_MS = 86_400_000;
 
 /**
- * Documents of the same shape as the examples of the data-model document: every field's values are those of the
- * examples or of their kind, a field that some example lacks is lacking at times, lists are shorter or longer.
+ * Documents of the same shape as the examples of the data-model document. Values are those of the examples or of their
+ * kind; a field that is missing in some example is sometimes missing; lists are shorter or longer.
  */
 export function documentsLike(
   { partitionKey }: Pick<Container, 'partitionKey'>,
@@ -27,10 +27,10 @@ export function documentsLike(
   const { count = 20, ids = 5, seed = 1 } = options;
   const dice = new Dice(seed);
   const keys = new Set(partitionKey.map((path) => path.split('/')[1]));
-  // The examples' own ids first: other types refer to them.
+  // The examples' own ids come first, since other types refer to them.
   const made = Array.from({ length: ids }, (_, number) => `${type.name}-${number + 1}`);
   const names = [...new Set([...type.examples.map(({ id }) => String(id)), ...made])].slice(0, ids);
-  // A document's key never changes in its life, so it goes by the id.
+  // A document's partition key never changes, so each id has one key.
   const fixed = new Map(
     names.map((id, at) => {
       const example = type.examples.find((of) => of['id'] === id) ?? type.examples[at % type.examples.length] ?? {};
@@ -54,7 +54,7 @@ function objectLike(examples: readonly Doc[], dice: Dice): Doc {
   return drawn;
 }
 
-/** Of the kind of one of the values. */
+/** A value of the same kind as one of the values. */
 function valueLike(values: readonly unknown[], dice: Dice): unknown {
   const picked = dice.pick(values);
   if (typeof picked === 'boolean') return dice.chance(0.5);
@@ -66,14 +66,14 @@ function valueLike(values: readonly unknown[], dice: Dice): unknown {
 
 const numbersOf = (values: readonly unknown[]): number[] => values.filter((value) => typeof value === 'number');
 
-/** Up to twice the largest; whole where all are, below zero only where one is. */
+/** Up to twice the largest value; an integer if all are; negative only if one is. */
 function numberLike(values: readonly number[], dice: Dice): number {
   const [least, most] = [Math.min(0, ...values), 2 * Math.max(1, ...values)];
   const value = least + dice.unit() * (most - least);
   return values.every(Number.isInteger) ? Math.floor(value) : value;
 }
 
-/** Dates move by up to a year, in the form they have; any other text is one of the examples'. */
+/** A date moves by up to a year and keeps its form; other text stays as in the example. */
 function textLike(example: string, dice: Dice): string {
   const ms = /^\d{4}-\d\d-\d\d/.test(example) ? parseDate(example) : undefined;
   if (ms === undefined) return example;

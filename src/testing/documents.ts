@@ -5,7 +5,7 @@ import { canonical } from '../base/json.ts';
 /** Documents by container, each with its `id` and `type`. */
 export type Documents = Readonly<Record<string, readonly object[]>>;
 
-/** As they were written, in an order of their own: without what Cosmos DB and Millrace add. */
+/** The documents in a fixed order, without the fields that Cosmos DB and Millrace add. */
 export const comparable = (documents: readonly object[]): Doc[] =>
   documents
     .map((document) => ownFields(JSON.parse(JSON.stringify(document)) as Doc))

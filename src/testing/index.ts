@@ -1,4 +1,4 @@
-// millrace/testing: scenarios for a pipeline's own tests, on the embedded server. Needs no test runner in particular.
+// millrace/testing: scenarios for a pipeline's own tests, on the embedded server. Works with any test runner.
 export { testPipeline, type TestPipeline } from './test-pipeline.ts';
 export type { Result, Scenario } from './scenario.ts';
 export type { Adversity } from './delivery.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
-import { UsageError } from '../base/errors.ts';
+import type { UsageError } from '../base/errors.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Doc } from '../definition/specs.ts';
 import { isEmptied } from '../definition/emptied.ts';
@@ -15,36 +15,37 @@ import type { EventHubSink } from '../sinks/event-hub.ts';
 import { type Adversity, Delivery } from './delivery.ts';
 import { Dice } from './dice.ts';
 import { type Documents, comparable } from './documents.ts';
+import { sharedError } from '../base/shared-errors.ts';
 
 /**
- * What a scenario takes place on.
+ * The pipeline and the services of a scenario.
  * @internal
  */
 export interface Ground {
   readonly loaded: LoadedPipeline;
   readonly services: Services;
   readonly prepare: () => Promise<void>;
-  /** Lets reads lag behind, or not. */
+  /** Switches stale reads on or off. */
   readonly lag: (on: boolean) => void;
   readonly lagMs: number;
-  /** Where projections find what was archived; absent: nowhere. */
+  /** Reads archived documents for projections; absent: there is no archive. */
   readonly cold?: ColdRead;
-  /** Where events go; a pipeline that publishes needs it. */
+  /** The sinks of events, by hub; a pipeline that publishes needs it. */
   readonly hub?: (name: string) => EventHubSink;
 }
 
-/** What a scenario left behind. */
+/** The state after a scenario. */
 export interface Result {
-  /** What projections wrote, by container. */
+  /** The documents that projections wrote, by container. */
   readonly documents: Readonly<Record<string, readonly Doc[]>>;
-  /** Changes that were parked as dead letters, as `projection: container/id: why`. */
+  /** The parked changes, as `projection: container/id: message`. */
   readonly parked: readonly string[];
 }
 
 const SILENT = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
 const NEVER = new AbortController().signal;
 
-/** given: what was there. `when`: what is written then. `expect`: what must be derived in the end. */
+/** `given`: documents at the start. `when`: documents that are written then. `expect`: documents derived in the end. */
 export class Scenario {
   readonly #ground: Ground;
   readonly #given: Documents;
@@ -63,8 +64,8 @@ export class Scenario {
   }
 
   /**
-   * Runs it. The sinks must hold what all source documents, worked out anew by code that shares nothing with the
-   * running one, give; and where `documents` names a container, exactly these there.
+   * Runs the scenario. Code that shares nothing with the projections recomputes the sinks from all source documents:
+   * the sinks must be equal. Each container that `documents` names must hold exactly these documents.
    * @throws AssertionError with the difference
    */
   async expect(documents: Documents = {}): Promise<Result> {
@@ -72,18 +73,22 @@ export class Scenario {
     for (const [container, expected] of Object.entries(documents)) {
       const found = result.documents[container];
       if (!found) throw unknownContainer(container, Object.keys(result.documents), 'no projection writes');
-      assert.deepStrictEqual(comparable(found), comparable(expected), `What is derived in ${container} is different`);
+      assert.deepStrictEqual(
+        comparable(found),
+        comparable(expected),
+        `The derived documents in ${container} are different`,
+      );
     }
     return result;
   }
 
-  /** The same without expectations of one's own. */
+  /** Runs the scenario and compares the sinks with the recomputed ones only. */
   async run(): Promise<Result> {
     const { loaded, services } = this.#ground;
     await this.deliver();
     const verification = await verify(loaded, services, { signal: NEVER, screen: SILENT, readLagMs: 0 });
     if (verification.different > 0) {
-      const message = `What was derived is not what its sources give.\n${formatVerification(verification)}`;
+      const message = `The derived documents differ from what the sources give.\n${formatVerification(verification)}`;
       const sides = { actual: verification.differences.map(({ found }) => found ?? null) };
       const expected = verification.differences.map((difference) => difference.expected ?? null);
       throw new assert.AssertionError({ message, ...sides, expected, operator: 'deepStrictEqual' });
@@ -94,7 +99,7 @@ export class Scenario {
     return { documents: await this.#derived(), parked };
   }
 
-  /** Writes and delivers until nothing is left to be delivered, and compares nothing. */
+  /** Writes and delivers until every change is delivered, and compares nothing. */
   async deliver(): Promise<void> {
     const { prepare, lag } = this.#ground;
     await prepare();
@@ -118,7 +123,7 @@ export class Scenario {
     this.#ground.lag(adversity.stale === true);
     const writes = this.#writes(changes);
     const adverse = Object.values(adversity).includes(true);
-    // Delivery goes on between the writes, so that the feed shows more than the last version of each.
+    // Pages are delivered between the writes, so that the feed shows more than the last version of each document.
     for (const write of writes) {
       await write();
       if (adverse && dice.chance(0.6)) await dice.pick(deliveries).step();
@@ -127,7 +132,7 @@ export class Scenario {
     await this.#finish(deliveries);
   }
 
-  /** Until every feed is read to its end, for longer than a read may lag. */
+  /** Delivers until every feed has been at its end for longer than a read may lag. */
   async #finish(deliveries: readonly Delivery[]): Promise<void> {
     for (let movedAt = performance.now(), quiet = false; !quiet;) {
       quiet = performance.now() - movedAt > this.#ground.lagMs;
@@ -169,6 +174,6 @@ export class Scenario {
 }
 
 const unknownContainer = (name: string, known: readonly string[], why: string): UsageError =>
-  new UsageError('container-unknown', `The scenario names container ${name}, which ${why}`, {
-    mend: `There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ')}.`,
+  sharedError('container-unknown', `The scenario names container ${name}, which ${why}`, {
+    hint: `Use ${known.join(', ')}.`,
   });

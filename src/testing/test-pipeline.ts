@@ -4,20 +4,20 @@ import type { Doc, Pipeline } from '../definition/specs.ts';
 import { loadPipeline } from '../runtime/load-pipeline.ts';
 import { planModel } from '../operations/model/apply.ts';
 import type { Services } from '../runtime/workspace.ts';
-import { UsageError } from '../base/errors.ts';
 import { Scenario } from './scenario.ts';
 import type { Documents } from './documents.ts';
 import { type LikeOptions, documentsLike } from './documents-like.ts';
+import { testingError } from './errors.ts';
 
-/** A pipeline on an embedded server of its own, for as many scenarios as a test file has. */
+/** A pipeline on an embedded server of its own, for all scenarios of a test file. */
 export interface TestPipeline extends AsyncDisposable {
   readonly pipeline: Pipeline;
   readonly model: Model;
-  /** Documents that are there already, with all that is derived from them; every scenario begins in an empty account. */
+  /** Begins a scenario in an empty database, with these documents and everything that is derived from them. */
   given(documents?: Documents): Scenario;
   /**
-   * Documents made up after the examples of a type, for properties that must hold whatever is written.
-   * @throws UsageError where the model has no such type
+   * Random documents like the examples of a type, for properties that must hold for any document.
+   * @throws UsageError `type-unknown`
    */
   like(container: string, type: string, options?: LikeOptions): Doc[];
   close(): Promise<void>;
@@ -25,7 +25,7 @@ export interface TestPipeline extends AsyncDisposable {
 
 const LAG_MS = 10;
 
-/** Deliveries read each feed as one range, so throughput must not part a container. */
+/** Deliveries read each feed as one range, so throughput must not divide a container into several. */
 export const onePartitionEach = (model: Model): Model => ({
   ...model,
   containers: model.containers.map((container) => {
@@ -35,8 +35,8 @@ export const onePartitionEach = (model: Model): Model => ({
 });
 
 /**
- * Opens the pipeline of a folder for tests: its containers as the data-model document says, in memory, in this process.
- * @throws UsageError for whatever doesn't fit, as `millrace dev` would
+ * Opens the pipeline of a folder for tests, with the containers of the data-model document, in memory, in this process.
+ * @throws UsageError for the same problems as `millrace dev`
  */
 export async function testPipeline(folder: string): Promise<TestPipeline> {
   const { pipeline, modelFile, model: stated } = await loadPipeline(folder);
@@ -44,7 +44,7 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
   const { startEmulator } = await import('../emulator/index.ts');
   const emulator = await startEmulator();
   const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
-  // What is written to a container is tested, on what is hot: nothing is swept or sent here.
+  // Tests cover what is written to containers: this kit sweeps no archive, and publishes and ingests no events.
   const loaded = { folder, modelFile, model, pipeline: { ...pipeline, archives: [], publishes: [], ingests: [] } };
   let scenarios = 0;
   const close = async (): Promise<void> => {
@@ -67,8 +67,7 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
       const of = model.containers.find(({ name }) => name === container);
       const found = of?.types.find(({ name }) => name === type);
       if (of && found) return documentsLike(of, found, options);
-      const mend = 'Name a container and a type of the data-model document.';
-      throw new UsageError('type-unknown', `${modelFile} has no example of ${container}/${type}`, { mend });
+      throw testingError('type-unknown', `${modelFile} has no example of ${container}/${type}`);
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -76,7 +75,7 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
 }
 
 /**
- * The account of an embedded server as operations take it; blobs and event hubs it has none.
+ * The services of an embedded server for operations, without blobs and event hubs.
  * @internal
  */
 export const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
@@ -94,5 +93,5 @@ export const servicesOn = (cosmos: CosmosClient, database: Database): Services =
 });
 
 const absent = (what: string): never => {
-  throw new UsageError('not-in-tests', `A test pipeline has no ${what}`, { mend: 'Use `millrace dev`, which has.' });
+  throw testingError('not-in-tests', `A test pipeline has no ${what}`);
 };

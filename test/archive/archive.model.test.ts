@@ -1,3 +1,5 @@
+// Random histories of writes, sweeps, restores and readings, with several hosts that die: ARC-H1 to ARC-H9 and ARC-H15,
+// judged after every step.
 import type { CosmosClient, Database } from '@azure/cosmos';
 import { MARKS } from '../../src/engine/runners.ts';
 import { BlobServiceClient } from '@azure/storage-blob';

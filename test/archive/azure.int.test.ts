@@ -73,7 +73,7 @@ test('without a blob container, rights or an address nothing leaves, and one err
   ] as const) {
     const stage = await archiveStage(new AzureBlobStore(client));
     await stage.orders.items.create(order('a'));
-    await expect(stage.sweep()).rejects.toMatchObject({ name: 'UsageError', code, mend: expect.any(String) as string });
+    await expect(stage.sweep()).rejects.toMatchObject({ name: 'UsageError', code, hint: expect.any(String) as string });
     expect(await stage.hot()).toEqual(['a']);
   }
 });
@@ -91,7 +91,7 @@ async function listening(server: Server | HttpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-const UNREACHABLE = { name: 'UsageError', code: 'storage-unreachable', mend: expect.any(String) as string };
+const UNREACHABLE = { name: 'UsageError', code: 'storage-unreachable', hint: expect.any(String) as string };
 
 test('an address that has never answered and refuses the connection is not waited for', async () => {
   // Time stands: a second attempt would never come.

@@ -5,7 +5,7 @@ import { coldReader } from '../../src/archive/cold-reader.ts';
 import type { CopySpec } from '../../src/definition/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { archiveStage, order } from './stage.ts';
 
@@ -66,16 +66,16 @@ test('a renamed customer is renamed in the copies of archived orders too', async
   };
   await stage.orders.items.create(order('a', { customer: 'c' }));
   await stage.orders.items.create(order('b', { customer: 'c' }));
-  await runner().apply([await customer('n1'), ...(await stage.changes())], stage.session());
+  await runner().apply([await customer('n1'), ...(await stage.changes())], stage.access());
   expect(await copies()).toEqual(['n1', 'n1']);
   await stage.sweep();
   expect(await stage.hot()).toEqual([]);
   const renamed = await customer('n2');
-  await expect(runner(true).apply([renamed], stage.session())).rejects.toMatchObject({
+  await expect(runner(true).apply([renamed], stage.access())).rejects.toMatchObject({
     code: 'archive-unavailable',
     retryable: true,
   });
-  await runner().apply([renamed], stage.session());
+  await runner().apply([renamed], stage.access());
   expect(await copies()).toEqual(['n2', 'n2']);
 });
 
@@ -86,17 +86,17 @@ test('all who wait for one blob hear that the archive is unavailable, so that no
   await stage.sweep();
   const { promise: store, reject } = Promise.withResolvers<BlobStore>();
   const read = coldReader(() => store, 'millrace');
-  const session = stage.session();
+  const access = stage.access();
   let entries = 0;
-  const counting: Pick<SinkSession, 'read'> = {
+  const counting: Pick<DocumentAccess, 'read'> = {
     read: async (...of) => {
-      const found = await session.read(...of);
+      const found = await access.read(...of);
       if (++entries === changes.length)
         setImmediate(() => reject(new UsageError('storage-denied', 'The blob container refused us')));
       return found;
     },
   };
-  const results = await Promise.allSettled(changes.map((change) => read(change, counting as SinkSession)));
+  const results = await Promise.allSettled(changes.map((change) => read(change, counting as DocumentAccess)));
   const unavailable = { status: 'rejected', reason: { code: 'archive-unavailable', retryable: true } };
   expect(results).toMatchObject([unavailable, unavailable]);
 });

@@ -15,8 +15,8 @@ import type { Change } from '../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
 import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
-import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { UNFENCED } from '../projections/history.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 
@@ -51,7 +51,7 @@ export interface ArchiveStage {
   readonly database: Database;
   readonly orders: Container;
   readonly archive: Archive;
-  session(): SinkSession;
+  access(): DocumentAccess;
   /** What the feed holds now. */
   changes(): Promise<readonly Change[]>;
   /** Lets the live half see everything. */
@@ -88,12 +88,12 @@ export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Pr
     source: new CosmosChangeSource(orders, rid, of, { epoch: 1 }),
     ranges: async () => [FULL_RANGE],
   });
-  const session = (): SinkSession => new CosmosSession(database, UNFENCED, new Meter());
+  const access = (): DocumentAccess => new CosmosAccess(database, UNFENCED, new Meter());
   const archive: Archive = {
     spec: SPEC,
     source,
     feed: feedOf(stored),
-    session: (fence) => new CosmosSession(database, fence, new Meter()),
+    access: (fence) => new CosmosAccess(database, fence, new Meter()),
     stateContainer: 'millrace',
     store,
   };
@@ -103,9 +103,9 @@ export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Pr
     database,
     orders,
     archive,
-    session,
+    access,
     changes,
-    live: async () => archiveRunner(SPEC, 'millrace').apply(await changes(), session()),
+    live: async () => archiveRunner(SPEC, 'millrace').apply(await changes(), access()),
     sweep: (options = {}, more = {}) =>
       sweepArchive({ ...archive, ...more }, { now: NOW, gate: async () => OPEN, signal: SIGNAL, ...options }),
     history: (of = store) => {
@@ -113,7 +113,7 @@ export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Pr
         ...archive,
         store: of,
         feed: feedOf(source),
-        session: session(),
+        access: access(),
         readLagMs: 0,
         signal: SIGNAL,
       };

@@ -9,16 +9,16 @@ import { visible } from '../../src/definition/oracle/recompute.ts';
 import type { Identity } from '../../src/feed/reading/change.ts';
 import { Entries } from '../../src/projections/archive/entries.ts';
 import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
-import { bound } from '../support/session.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import { bound } from '../support/access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, OPEN, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
 
 const entries = new Entries('millrace');
 const identity = (id: string): Identity => ({ container: 'Orders', key: ['t'], id });
-const entryOf = async (stage: ArchiveStage, id: string) => (await entries.read([identity(id)], stage.session()))[0];
-const restore = (stage: ArchiveStage, selection: Selection = {}, session?: SinkSession) =>
-  restoreArchive({ ...stage.archive, ...(session ? { session: () => session } : {}) }, selection, { signal: SIGNAL });
+const entryOf = async (stage: ArchiveStage, id: string) => (await entries.read([identity(id)], stage.access()))[0];
+const restore = (stage: ArchiveStage, selection: Selection = {}, access?: DocumentAccess) =>
+  restoreArchive({ ...stage.archive, ...(access ? { access: () => access } : {}) }, selection, { signal: SIGNAL });
 
 test('what is due leaves, as gzip of a line each that any tool can read; the rest stays and is told', async () => {
   const store = new MemoryBlobStore();
@@ -36,7 +36,7 @@ test('what is due leaves, as gzip of a line each that any tool can read; the res
   expect(store.blobs.size).toBe(0);
   const swept = await stage.sweep();
   expect(swept).toMatchObject({ read: 5, archived: 2, removed: 2, held: 0, superseded: 0, undated: 1 });
-  expect(swept.stayed).toEqual(['date of Orders/odd is no date: "soon"']);
+  expect(swept.stayed).toEqual(['date of Orders/odd is not a date: "soon"']);
   expect(await stage.hot()).toEqual(['gone', 'odd', 'young']);
   const [blob, manifest] = [...store.blobs.keys()].toSorted();
   expect(blob).toMatch(/^cold@1\/t\/2000\/05\/[0-9a-f]{64}\.jsonl\.gz$/);
@@ -71,15 +71,15 @@ test('nothing leaves that somebody has not acknowledged, or has parked', async (
 test('a document that changes on its way out stays, and its change voids the entry', async () => {
   const stage = await archiveStage();
   await stage.orders.items.create(order('a'));
-  const session = stage.session();
-  const overtaken: SinkSession = {
-    ...bound(session),
+  const access = stage.access();
+  const overtaken: DocumentAccess = {
+    ...bound(access),
     commit: async (container, key, writes) => {
       if (writes[0]?.op === 'delete') await stage.orders.items.upsert(order('a', { cents: 2 }));
-      return session.commit(container, key, writes);
+      return access.commit(container, key, writes);
     },
   };
-  const swept = await stage.sweep({}, { session: () => overtaken });
+  const swept = await stage.sweep({}, { access: () => overtaken });
   expect(swept).toMatchObject({ archived: 1, removed: 0, superseded: 1 });
   expect(await stage.history()).toMatchObject([{ id: 'a', cold: false, doc: { cents: 2 } }]);
   await stage.live();
@@ -93,7 +93,7 @@ test('a sweeper that was overtaken doesn’t move an entry back', async () => {
   await stage.orders.items.upsert(order('a', { cents: 2 }));
   await stage.sweep();
   const before = await entryOf(stage, 'a');
-  expect(await entries.archive('cold@1', old ?? never(), { name: 'old', line: 0 }, stage.session())).toBe('overtaken');
+  expect(await entries.archive('cold@1', old ?? never(), { name: 'old', line: 0 }, stage.access())).toBe('overtaken');
   expect(await entryOf(stage, 'a')).toEqual(before);
 });
 
@@ -104,9 +104,9 @@ test('a soft delete leaves a void entry where there was none: its older version 
   await stage.orders.items.upsert(order('a', { deletedAt: 'now' }));
   await stage.live();
   expect(await entryOf(stage, 'a')).toMatchObject({ state: 'void' });
-  expect(await entries.archive('cold@1', old ?? never(), { name: 'old', line: 0 }, stage.session())).toBe('overtaken');
+  expect(await entries.archive('cold@1', old ?? never(), { name: 'old', line: 0 }, stage.access())).toBe('overtaken');
   // A zombie's older change does not void what came after it.
-  await archiveRunner(SPEC, 'millrace').apply([old ?? never()], stage.session());
+  await archiveRunner(SPEC, 'millrace').apply([old ?? never()], stage.access());
   expect((await entryOf(stage, 'a'))?.version).not.toEqual(old?.version);
 });
 
@@ -152,12 +152,12 @@ test('a restore that reads a stale entry brings nothing back that was deleted si
   await stage.orders.items.upsert(order('a', { deletedAt: 'now' }));
   await stage.live();
   await stage.orders.item('a', 't').delete();
-  const session = stage.session();
+  const access = stage.access();
   let lagging = 3;
-  const behind: SinkSession = {
-    ...bound(session),
+  const behind: DocumentAccess = {
+    ...bound(access),
     read: async (container, key, ids) =>
-      container === 'millrace' && lagging-- > 0 ? [stale] : session.read(container, key, ids),
+      container === 'millrace' && lagging-- > 0 ? [stale] : access.read(container, key, ids),
   };
   expect(await restore(stage, { document: { key: ['t'], id: 'a' } }, behind)).toMatchObject({
     restored: 0,
@@ -221,7 +221,7 @@ test('hosts that list blobs in one manifest lose none of them', async () => {
 async function entriesAsRead(stage: ArchiveStage, id: string) {
   const container = stage.database.container('millrace');
   const { resources } = await container.items
-    .query<NonNullable<Awaited<ReturnType<SinkSession['read']>>[0]>>({
+    .query<NonNullable<Awaited<ReturnType<DocumentAccess['read']>>[0]>>({
       query: 'SELECT * FROM c WHERE c.source.id = @id',
       parameters: [{ name: '@id', value: id }],
     })

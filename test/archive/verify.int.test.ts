@@ -111,10 +111,10 @@ test('an unreadable manifest is found', async () => {
 });
 
 test.each([
-  ['bytes', 'bytes 1, and it has'],
-  ['documents', 'documents 1, and it has 2'],
-  ['sha256', 'sha256 1, and it has'],
-  ['from', 'from 1, and it has'],
+  ['bytes', 'bytes 1 instead of'],
+  ['documents', 'documents 1 instead of 2'],
+  ['sha256', 'sha256 1 instead of'],
+  ['from', 'from 1 instead of'],
 ])('a manifest that says wrong %s is to blame, not the blob', async (field, why) => {
   const { stage, blob, faults } = await damaged((store) => {
     const { blobs, ...rest } = JSON.parse(Buffer.from(store.blobs.get(MANIFEST)?.bytes ?? []).toString()) as {
@@ -161,7 +161,11 @@ test('an unreadable manifest hides no other one of the list', async () => {
     ['t', 'u/v', 'x'].flatMap((tenant) => [`${tenant} 2000-05`, `${tenant} 2000-06`]),
   );
   expect(listed.flatMap((one) => ('fault' in one ? one.fault : []))).toEqual([
-    { code: 'manifest-unreadable', blob: MANIFEST, what: expect.stringContaining('it is no manifest of ours') },
+    {
+      code: 'manifest-unreadable',
+      blob: MANIFEST,
+      what: expect.stringContaining('it is not a manifest that Millrace wrote'),
+    },
   ]);
 });
 
@@ -174,7 +178,7 @@ test('what lies elsewhere is restored without a look at it, and the rest where d
   });
   await expect(restoreArchive(archive, { tenant: 't' }, { signal: SIGNAL })).rejects.toMatchObject({
     code: 'archive-damaged',
-    mend: expect.stringContaining('--skip-damaged'),
+    hint: expect.stringContaining('--skip-damaged'),
   });
   expect(await restoreArchive(archive, {}, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
     restored: 2,

@@ -17,8 +17,8 @@ import { visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { Crash, UNFENCED, Zombies, injected } from '../projections/history.ts';
 import type { Random } from '../support/random.ts';
 import { faultyStore } from './memory-blob-store.ts';
@@ -117,7 +117,7 @@ export class World {
     const writes = this.#writes;
     const archive = this.archive(this.#options.store, this.#options.source);
     const found = new Map<string, Doc | null>();
-    const options = { ...archive, session: this.#session(1), readLagMs, signal: SIGNAL };
+    const options = { ...archive, access: this.#access(1), readLagMs, signal: SIGNAL };
     for await (const { id, op, doc } of readHistory(options)) {
       if (found.has(id)) throw new Error(`${id} is told twice`);
       found.set(id, op === 'delete' ? null : (doc ?? null));
@@ -130,7 +130,7 @@ export class World {
     }
   }
 
-  archive(store: BlobStore, of?: SourceContainer, session?: SinkSession): Archive {
+  archive(store: BlobStore, of?: SourceContainer, access?: DocumentAccess): Archive {
     const { spec, source, stateContainer, databases, rid, random } = this.#options;
     const container = (databases[1] ?? never()).container(source.name);
     const stored = of ?? { ...source, types: new Map([[spec.from.type, {}]]) };
@@ -141,21 +141,21 @@ export class World {
         source: new CosmosChangeSource(container, rid, stored, { epoch: 1, pageSize: 2 + random.int(6) }),
         ranges: async () => [FULL_RANGE],
       },
-      session: (fence) => session ?? new CosmosSession(databases[1] ?? never(), fence, new Meter()),
+      access: (fence) => access ?? new CosmosAccess(databases[1] ?? never(), fence, new Meter()),
       stateContainer,
       store,
     };
   }
 
-  #session(host: number): SinkSession {
-    return new CosmosSession(this.#options.databases[host] ?? never(), UNFENCED, new Meter());
+  #access(host: number): DocumentAccess {
+    return new CosmosAccess(this.#options.databases[host] ?? never(), UNFENCED, new Meter());
   }
 
   /** One's own client: two sweepers know nothing of each other. */
   #faulty(): Archive {
     const { random, store } = this.#options;
-    const session = injected(this.#session(1 + random.int(2)), random, this.#zombies, 0.08);
-    return this.archive(faultyStore(store, random, this.#zombies), undefined, session);
+    const access = injected(this.#access(1 + random.int(2)), random, this.#zombies, 0.08);
+    return this.archive(faultyStore(store, random, this.#zombies), undefined, access);
   }
 
   async #sweep(faults: boolean): Promise<void> {
@@ -194,10 +194,10 @@ export class World {
     const host = 1 + random.int(2);
     const from = this.#position;
     const page = await (this.#feeds[host] ?? never()).read(FULL_RANGE, from, SIGNAL);
-    const own = this.#session(host);
-    const session = how === 'faulty' ? injected(own, random, this.#zombies) : own;
+    const own = this.#access(host);
+    const access = how === 'faulty' ? injected(own, random, this.#zombies) : own;
     const apply = async (): Promise<void> => {
-      for (const runner of this.#hosts[host - 1] ?? []) await runner.apply(page.changes, session);
+      for (const runner of this.#hosts[host - 1] ?? []) await runner.apply(page.changes, access);
       if (this.#position !== from) return;
       this.#position = page.next;
       this.#positions.push(page.next);

@@ -156,7 +156,7 @@ function probesOf(database: Database): Probe[] {
   };
   return [
     {
-      number: 'F2',
+      number: 'ASM-F2',
       asks: 'a batch comes as a list of documents whose ISO dates were written again',
       run: async () => {
         await using _ = await started();
@@ -168,7 +168,7 @@ function probesOf(database: Database): Probe[] {
       },
     },
     {
-      number: 'F1',
+      number: 'ASM-F1',
       asks: 'behind a batch whose function threw without a retry policy the lease moves on',
       run: async (bench) => {
         try {
@@ -189,7 +189,7 @@ function probesOf(database: Database): Probe[] {
 
 /** With the built app: a change comes out as a document, a timer runs, HTTP answers. */
 const ourApp = (database: Database): Probe => ({
-  number: 'F11',
+  number: 'ASM-F11',
   asks: 'the built app gets documents, timers and requests in the forms that it takes',
   run: async (bench) => {
     const host = await startHost(values.host, values.app, { ...env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '' });

@@ -18,7 +18,7 @@ export interface Bench {
 }
 
 export interface Probe {
-  /** Of the assumption: `A5`, `E16`. */
+  /** Of the assumption: `ASM-A5`, `ASM-E16`. */
   readonly number: string;
   /** What must be seen for it to hold, as a sentence. */
   readonly asks: string;

@@ -19,21 +19,20 @@ afterAll(() => target[Symbol.asyncDispose]());
 const ask = async (probe: Probe, bench: Bench = target) => (await runProbes([probe], bench, () => {}))[0];
 
 describe('on the embedded server', () => {
-  it.each(PROBES.filter(({ number }) => number !== 'F17').map((probe) => [probe.number, probe.asks, probe] as const))(
-    '%s holds: %s',
-    async (number, asks, probe) => {
-      expect(await ask(probe)).toEqual({ number, asks, verdict: 'holds' });
-    },
-  );
+  it.each(
+    PROBES.filter(({ number }) => number !== 'ASM-F17').map((probe) => [probe.number, probe.asks, probe] as const),
+  )('%s holds: %s', async (number, asks, probe) => {
+    expect(await ask(probe)).toEqual({ number, asks, verdict: 'holds' });
+  });
 
   it('what needs a resource manager is not probed, and says why', async () => {
-    const what = PROBES.find(({ number }) => number === 'F17')!;
+    const what = PROBES.find(({ number }) => number === 'ASM-F17')!;
     expect(await ask(what)).toMatchObject({ verdict: 'not probed', why: 'There is no resource manager here.' });
   });
 });
 
 describe('verdicts', () => {
-  const probe = (run: Probe['run']): Probe => ({ number: 'X1', asks: 'it', run });
+  const probe = (run: Probe['run']): Probe => ({ number: 'none', asks: 'it', run });
 
   it('tell what was seen instead from what could not be asked', async () => {
     const wrong = probe(async () => same([1], [2], 'the list'));
@@ -42,7 +41,7 @@ describe('verdicts', () => {
     expect(await ask(broken)).toMatchObject({ verdict: 'not probed', why: 'It failed: nothing there' });
   });
 
-  it.each(['E17', 'E32', 'E33', 'E39'])(
+  it.each(['ASM-E17', 'ASM-E32', 'ASM-E33', 'ASM-E39'])(
     '%s is refuted by a service that ignores how a container is defined',
     async (number) => {
       const careless: Bench = { ...target, container: () => target.container() };
@@ -61,13 +60,13 @@ it('an endpoint is asked with its key, without roles, and its database is delete
     await using there = await openEndpoint(stage.emulator.endpoint, EMULATOR_KEY, signal);
     expect(
       await ask(
-        PROBES.find(({ number }) => number === 'A5')!,
+        PROBES.find(({ number }) => number === 'ASM-A5')!,
         there,
       ),
     ).toMatchObject({ verdict: 'holds' });
     expect(
       await ask(
-        PROBES.find(({ number }) => number === 'E49')!,
+        PROBES.find(({ number }) => number === 'ASM-E49')!,
         there,
       ),
     ).toMatchObject({ verdict: 'not probed' });

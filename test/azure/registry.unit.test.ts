@@ -6,7 +6,7 @@ import { markdownOf, reportOf } from './report.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const assumptions = readFileSync(join(ROOT, 'docs/assumptions.md'), 'utf8');
-const numbers = [...assumptions.matchAll(/^- \*\*([AEHF]\d+)\*\*/gm)].map(([, number = '']) => number);
+const numbers = [...assumptions.matchAll(/^- \*\*(ASM-[AEHF]\d+)\*\*/gm)].map(([, number = '']) => number);
 
 it('every numbered assumption has a probe, or a reason for having none', () => {
   expect(numbers.length).toBeGreaterThan(80);
@@ -17,14 +17,14 @@ it('every numbered assumption has a probe, or a reason for having none', () => {
 
 it('a report has a verdict for every number, and a table of those that were asked', () => {
   const findings = [
-    { number: 'E16', asks: 'sixteen', verdict: 'does not hold', why: 'a | b' },
-    { number: 'A5', asks: 'five', verdict: 'holds' },
+    { number: 'ASM-E16', asks: 'sixteen', verdict: 'does not hold', why: 'a | b' },
+    { number: 'ASM-A5', asks: 'five', verdict: 'holds' },
   ] as const;
   const report = reportOf('somewhere', new Date('2026-11-22'), findings);
-  expect(report.findings.map(({ number }) => number).slice(0, 2)).toEqual(['A3', 'A5']);
+  expect(report.findings.map(({ number }) => number).slice(0, 2)).toEqual(['ASM-A3', 'ASM-A5']);
   expect(report.counts).toEqual({ holds: 1, 'does not hold': 1, 'not probed': WITHOUT_PROBE.size });
   expect(markdownOf(report).split('\n').slice(4, 6)).toEqual([
-    '| A5 | five | holds |  |',
-    '| E16 | sixteen | does not hold | a \\| b |',
+    '| ASM-A5 | five | holds |  |',
+    '| ASM-E16 | sixteen | does not hold | a \\| b |',
   ]);
 });

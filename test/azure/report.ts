@@ -28,10 +28,13 @@ export function reportOf(target: string, at: Date, probed: readonly Finding[], w
 }
 
 /** As docs/assumptions.md has them. */
-const place = (number: string): number => 'AEHF'.indexOf(number[0] ?? '') * 1_000 + Number(number.slice(1));
+const place = (number: string): number => {
+  const [letter = '', ...digits] = number.replace('ASM-', '');
+  return 'AEHF'.indexOf(letter) * 1_000 + Number(digits.join(''));
+};
 
 export const lineOf = ({ number, verdict, why }: Finding): string =>
-  `${number.padEnd(4)} ${verdict.padEnd(13)} ${why ?? ''}`.trimEnd();
+  `${number.padEnd(8)} ${verdict.padEnd(13)} ${why ?? ''}`.trimEnd();
 
 /** A table for docs/assumptions.md and for the summary of a workflow: what was probed. */
 export function markdownOf({ target, at, counts, findings }: Report): string {

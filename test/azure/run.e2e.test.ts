@@ -87,7 +87,8 @@ it('makes nothing without being told to', async () => {
 
 it('makes an account, asks it, signs in by role, and deletes what it made', async () => {
   const file = join(place, 'report.json');
-  const { code, said } = await start('--create', '--only', 'A5,E48,E49,F14,F17', '--json', file).ended;
+  const { code, said } = await start('--create', '--only', 'ASM-A5,ASM-E48,ASM-E49,ASM-F14,ASM-F17', '--json', file)
+    .ended;
   expect([code, said]).toEqual([0, expect.stringContaining('5 holds, 0 does not hold, 0 not probed')]);
   const report = JSON.parse(readFileSync(file, 'utf8')) as Report;
   expect(report).toMatchObject({ target: 'azure westeurope', counts: { holds: 5 } });
@@ -102,8 +103,11 @@ it('makes an account, asks it, signs in by role, and deletes what it made', asyn
 
 it('says what does not hold, and ends with 1', async () => {
   answers['deployment sub what-if'] = 'fails';
-  const { code, said } = await start('--create', '--only', 'F17').ended;
-  expect([code, said]).toEqual([1, expect.stringMatching(/F17 +does not hold development: az deployment .* refused/)]);
+  const { code, said } = await start('--create', '--only', 'ASM-F17').ended;
+  expect([code, said]).toEqual([
+    1,
+    expect.stringMatching(/ASM-F17 +does not hold development: az deployment .* refused/),
+  ]);
   expect(log().at(-1)).toContain('group delete');
 });
 

@@ -37,12 +37,13 @@ Asks a service about the numbered assumptions of docs/assumptions.md, and prints
   --location NAME    where; westeurope unless given
   --endpoint URL     asks what is there instead: an emulator, an account with --key, or the word embedded
   --key KEY          its key; the emulators' published one unless given
-  --only A5,E13      these numbers alone
+  --only ASM-A5,ASM-E13
+                     these numbers alone
   --json FILE        writes the report as JSON, --markdown FILE as a table
 
   npm run test:azure -- --create --location westeurope --json verdicts.json
   npm run test:azure -- --endpoint http://localhost:8081
-  npm run test:azure -- --endpoint embedded --only E20
+  npm run test:azure -- --endpoint embedded --only ASM-E20
 
 Exit code 1: an assumption does not hold. 2: wrong usage, or no verdicts.`;
 

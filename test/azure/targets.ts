@@ -121,7 +121,7 @@ export async function openAzure(location: string, say: Say, signal: AbortSignal)
   }
 }
 
-/** The all-versions feed, by an interface in preview; without it A7 and E31 are not probed. */
+/** The all-versions feed, by an interface in preview; without it ASM-A7 and ASM-E31 are not probed. */
 async function switchOnAllVersions({
   run,
   id,

@@ -4,15 +4,15 @@ import { abortReason, messageOf, MillraceError, UsageError } from '../../src/bas
 describe('an error of ours', () => {
   it('has a code, and says whether trying again helps and what would mend it', () => {
     const cause = new Error('why');
-    const error = new MillraceError('lease-lost', 'It is gone', { cause, retryable: true, mend: 'Wait.' });
-    expect(error).toMatchObject({ code: 'lease-lost', message: 'It is gone', cause, retryable: true, mend: 'Wait.' });
+    const error = new MillraceError('lease-lost', 'It is gone', { cause, retryable: true, hint: 'Wait.' });
+    expect(error).toMatchObject({ code: 'lease-lost', message: 'It is gone', cause, retryable: true, hint: 'Wait.' });
     expect(error.name).toBe('MillraceError');
   });
 
   it('helps nobody by trying again unless it says so, and has no cause unless given one', () => {
     const error = new MillraceError('x', 'y');
     expect(error.retryable).toBe(false);
-    expect(error.mend).toBeUndefined();
+    expect(error.hint).toBeUndefined();
     expect('cause' in error).toBe(false);
   });
 

@@ -60,12 +60,12 @@ describe('settings', () => {
     ['LEASES', { COSMOS, LEASES: 'AccountEndpoint=https://S3CRET@shop/;AccountKey=c2VjcmV0;' }],
     ['STORAGE__blobServiceUri', { COSMOS, STORAGE__blobServiceUri: 'https://a.blob.core.windows.net/?sig=S3CRET' }],
   ])('takes no endpoint that signs somebody in, and does not repeat it: %s', (setting, processEnv) => {
-    const { code, message, mend } = failure(() =>
+    const { code, message, hint } = failure(() =>
       loadSettings({ processEnv: { COSMOS_DATABASE: 'shop', ...processEnv } }),
     );
     expect(code).toBe('setting-invalid');
     expect(message).toMatch(new RegExp(`The setting ${setting}: .*without user, password, query or fragment`));
-    expect(`${message}${mend}`).not.toContain('S3CRET');
+    expect(`${message}${hint}`).not.toContain('S3CRET');
   });
 
   it('reads what a process may spend', () => {
@@ -84,7 +84,7 @@ describe('settings', () => {
     const none = loadSettings({ processEnv: cosmos });
     expect(none.storage).toBeUndefined();
     const error = failure(() => requireStorage(none));
-    expect(error).toMatchObject({ code: 'setting-missing', mend: expect.stringContaining('STORAGE__blobServiceUri') });
+    expect(error).toMatchObject({ code: 'setting-missing', hint: expect.stringContaining('STORAGE__blobServiceUri') });
     const connectionString = 'DefaultEndpointsProtocol=https;AccountName=shop;AccountKey=c2VjcmV0;';
     expect(loadSettings({ processEnv: { ...cosmos, STORAGE: connectionString } }).storage).toEqual({
       account: { kind: 'key', connectionString },
@@ -100,7 +100,7 @@ describe('settings', () => {
   it('reads the Event Hubs namespace, which only a pipeline that publishes or ingests needs', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const error = failure(() => requireEventHubs(loadSettings({ processEnv: cosmos })));
-    expect(error).toMatchObject({ code: 'setting-missing', mend: expect.stringContaining('EVENTHUBS__fully') });
+    expect(error).toMatchObject({ code: 'setting-missing', hint: expect.stringContaining('EVENTHUBS__fully') });
     const connectionString =
       'Endpoint=sb://shop.servicebus.windows.net/;SharedAccessKeyName=n;SharedAccessKey=c2VjcmV0';
     expect(loadSettings({ processEnv: { ...cosmos, EVENTHUBS: connectionString } }).eventHubs).toEqual({
@@ -142,7 +142,7 @@ describe('settings', () => {
     const error = failure(() => loadSettings({ processEnv }));
     expect(error.code).toBe(code);
     expect(error.message).toContain(`The setting ${setting}`);
-    expect(error.mend).toContain(setting);
+    expect(error.hint).toContain(setting);
     expect(error.message).not.toContain('c2VjcmV0');
   });
 });
@@ -172,13 +172,13 @@ describe('--env', () => {
       failure(() => loadSettings({ env, directory, processEnv: { COSMOS, COSMOS_DATABASE: 'shop' } })),
     ).toMatchObject({
       code: 'env-invalid',
-      mend: expect.stringContaining('letters, digits, - and _'),
+      hint: expect.stringContaining('letters, digits, - and _'),
     });
   });
 
   it('says which file it wanted', () => {
     const error = failure(() => loadSettings({ env: 'nowhere', directory, processEnv: {} }));
     expect(error.code).toBe('env-file-unreadable');
-    expect(error.mend).toContain('millrace.nowhere.env');
+    expect(error.hint).toContain('millrace.nowhere.env');
   });
 });

@@ -124,18 +124,18 @@ describe('a user’s own file', () => {
       .split('\n')
       .map((text) => JSON.parse(text) as { line: number; why: string; text: string });
     expect(rejects.map(({ line, why }) => [line, why])).toEqual([
-      [2, expect.stringContaining('no JSON')],
+      [2, expect.stringContaining('not valid JSON')],
       [4, expect.stringContaining('/storeId')],
-      [5, expect.stringContaining('over the 2 MB')],
+      [5, expect.stringContaining('may have 2 MB')],
       [6, expect.stringContaining('not allowed')],
       [7, expect.stringContaining('1023 bytes')],
-      [8, 'its id is no string'],
-      [9, 'a JSON value that is no object'],
+      [8, 'its id is not a string'],
+      [9, 'it is a JSON value, but not an object'],
       [10, expect.stringContaining('"invoice"')],
     ]);
     expect(rejects[0]?.text).toBe(lines[1]);
     expect(JSON.parse(rejects[2]?.text ?? '')).toMatchObject({ id: 'big' });
-    expect(stderr).toContain('orders.jsonl:2: rejected: no JSON');
+    expect(stderr).toContain('orders.jsonl:2: rejected: it is not valid JSON');
   });
 
   it('is loaded from where it was, once it has grown', async () => {
@@ -187,7 +187,7 @@ describe('bad input is one clear message with its mend, exit code 2 and no stack
     const [, endpoint = ''] = await server.until(/listens at (\S+),/);
     expect(
       await refused(args, { COSMOS: `AccountEndpoint=${endpoint};AccountKey=QQ==`, COSMOS_DATABASE: 'x' }),
-    ).toContain('refused us');
+    ).toContain('refused access');
     expect(await refused(args, { COSMOS: '', COSMOS_DATABASE: 'x' })).toContain('COSMOS');
   });
 
@@ -197,7 +197,7 @@ describe('bad input is one clear message with its mend, exit code 2 and no stack
     [['--input', 'absent.jsonl', '--into', 'Orders'], 'Container/type'],
     [['--input', 'absent.jsonl', '--into', 'Order/order'], 'did you mean Orders?'],
     [['--input', 'absent.jsonl', '--into', 'Orders/ordr'], 'did you mean order?'],
-    [['--into', 'Orders/order'], 'there is no --input'],
+    [['--into', 'Orders/order'], 'without --input'],
     [['--example', 'flihgts'], 'did you mean flights?'],
   ])('%j', async (args, message) => {
     expect(await refused(['dev', '--pipeline', SHOP, ...args])).toContain(message);

@@ -111,7 +111,7 @@ const mapped = (field: string, value: (order: Doc) => unknown): Code =>
   withCopy({ map: (order, joined) => ({ ...summaries.map(order, joined), [field]: value(order) }) });
 
 const CASES: readonly Case[] = [
-  { rule: 'G1', code: { projections: [summaries, days] }, at: '| orders-cold |', says: "the code doesn't have" },
+  { rule: 'G1', code: { projections: [summaries, days] }, at: '| orders-cold |', says: 'but not in the code' },
   {
     rule: 'G1',
     code: { projections: [{ ...summaries, name: 'summries' }, days, cold] },
@@ -222,7 +222,7 @@ const CASES: readonly Case[] = [
     rule: 'G5',
     code: withCopy({ map: (order) => ({ id: order['id'], customerName: null, placedAt: order['placedAt'] }) }),
     at: 'map: (order',
-    says: 'open',
+    says: 'no value',
   },
   {
     rule: 'G5',
@@ -263,7 +263,7 @@ const CASES: readonly Case[] = [
     at: '| summaries |',
     says: 'remove in the code',
   },
-  { rule: 'G7', edits: [['| #2 | 5 s | remove |', '| #2 | 5 s | |']], at: '| summaries |', says: "isn't stated" },
+  { rule: 'G7', edits: [['| #2 | 5 s | remove |', '| #2 | 5 s | |']], at: '| summaries |', says: 'a delete does' },
 
   {
     rule: 'G8',
@@ -302,8 +302,8 @@ const CASES: readonly Case[] = [
     at: '| summaries |',
     says: '9 s in the document',
   },
-  { rule: 'G10', edits: [['may be 5 s old', 'may be 1 s old']], at: '| summaries |', says: 'accepts 1 s' },
-  { rule: 'G10', edits: [['may be 5 s old', 'strong consistency']], at: '| summaries |', says: 'at once' },
+  { rule: 'G10', edits: [['may be 5 s old', 'may be 1 s old']], at: '| summaries |', says: 'accepts a delay of 1 s' },
+  { rule: 'G10', edits: [['may be 5 s old', 'strong consistency']], at: '| summaries |', says: 'immediately' },
 
   {
     rule: 'G11',
@@ -316,7 +316,7 @@ const CASES: readonly Case[] = [
       ],
     },
     at: 'definePipeline',
-    says: 'comes back',
+    says: 'feed each other',
   },
   {
     rule: 'G12',
@@ -386,7 +386,7 @@ test('what an embed makes of the parents’ examples is what the children’s ex
   expect(told([WITH_LINES], [tiers])).not.toContain('tiers embeds');
   const wrong: Edit = ['"tier": "gold" }] }', '"tier": "tin" }] }'];
   expect(told([[WITH_LINES[0], WITH_LINES[1].replace(...wrong)]], [tiers])).toContain(
-    'tiers embeds tier "gold" of customer c1; order o1 says "tin"',
+    'tiers embeds tier "gold" of customer c1, but order o1 has "tin"',
   );
 });
 
@@ -399,8 +399,8 @@ test('an embed into another type of the container doesn’t make up for a wrong 
     into: { container: 'CustomerOrders', type: 'note' },
     set: { customerName: (customer) => customer['name'] },
   };
-  expect(told([wrong], [summaries, names])).toContain('summaries makes customerName "Ada"');
-  expect(told([wrong], [summaries, { ...names, into: SUMMARY }])).not.toContain('summaries makes');
+  expect(told([wrong], [summaries, names])).toContain('summaries computes customerName "Ada"');
+  expect(told([wrong], [summaries, { ...names, into: SUMMARY }])).not.toContain('summaries computes');
 });
 
 test('what conditions, embeds and reactions read is there, in the elements of lists too', () => {

@@ -52,9 +52,9 @@ describe('an account', () => {
     onTestFinished(() => emulator.close());
     const wrong = Buffer.from('not the key').toString('base64');
     const error = await usageError(check(emulator.endpoint, wrong, 'LEASES'));
-    expect(error).toMatchObject({ code: 'account-denied', mend: expect.stringContaining('LEASES') as string });
+    expect(error).toMatchObject({ code: 'account-denied', hint: expect.stringContaining('LEASES') as string });
     expect(error.message).toContain(emulator.endpoint);
-    expect(`${error.message}${error.mend}`).not.toContain(wrong);
+    expect(`${error.message}${error.hint}`).not.toContain(wrong);
     expect(error.message).not.toContain('\n');
   });
 
@@ -62,7 +62,7 @@ describe('an account', () => {
     const emulator = await startEmulator();
     await emulator.close();
     const error = await usageError(check(emulator.endpoint));
-    expect(error).toMatchObject({ code: 'account-unreachable', mend: expect.stringContaining('COSMOS') as string });
+    expect(error).toMatchObject({ code: 'account-unreachable', hint: expect.stringContaining('COSMOS') as string });
     expect(error.message).toContain(emulator.endpoint);
   });
 
@@ -74,7 +74,7 @@ describe('an account', () => {
     const endpoint = await account(info(true));
     expect(await usageError(check(endpoint))).toMatchObject({
       code: 'multi-region-writes',
-      mend: expect.stringContaining('one write region') as string,
+      hint: expect.stringContaining('one write region') as string,
     });
   });
 });

@@ -39,6 +39,6 @@ test('versions side by side, of which the second could never be built', () => {
   expect(found('latest', days(1), days(2))).toEqual([]);
   expect(found('all-versions', days(1))).toEqual([]);
   expect(found('all-versions', days(1), days(2))).toMatchObject([
-    ['warning', 'versions-all-versions', expect.stringContaining('no other version of it can be built')],
+    ['warning', 'versions-all-versions', expect.stringContaining("another version of it can't be built")],
   ]);
 });

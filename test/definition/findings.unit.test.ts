@@ -41,7 +41,7 @@ test('an empty join, a lag that is none, and a type that feeds itself', () => {
   });
   const { findings } = definePipeline({ model: m, projections: [self] });
   expect(findings.map((f) => f.code)).toEqual(['max-lag', 'reads-what-it-writes', 'join-on-empty']);
-  expect(findings.every((f) => f.severity === 'error' && f.mend)).toBe(true);
+  expect(findings.every((f) => f.severity === 'error' && f.hint)).toBe(true);
 });
 
 test('stable, where the feed shows deletions without their documents', () => {

@@ -65,12 +65,12 @@ test('other groups, measures, ids, and what no locator was kept for are not', ()
     expect.stringContaining('day|d1|s'),
   ]);
   expect(changed(days, { ...days, measures: { ...days.measures, orders: { kind: 'count' } } })).toEqual([
-    'measures.orders was absent, is ["count"]',
+    'measures.orders was absent and is now ["count"]',
   ]);
   expect(
     changed(copies, { ...copies, map: (o: Doc) => ({ ...copies.map(o, {}), id: `x-${String(o['id'])}` }) }),
   ).toEqual([expect.stringContaining('x-o1')]);
-  expect(changed(copies, { ...copies, stable: true })).toEqual(['stable was false, is true']);
+  expect(changed(copies, { ...copies, stable: true })).toEqual(['stable was false and is now true']);
   expect(changed(copies, { ...copies, into: { container: 'Days', type: 'other' } })).toHaveLength(1);
 });
 

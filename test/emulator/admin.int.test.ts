@@ -32,7 +32,7 @@ test('commands come over HTTP, with the key', async () => {
   expect((await command('nonsense', {}))[0]).toBe(404);
   expect((await command('constructor', {}))[0]).toBe(404);
   expect(await command('split', { container: 'd/c', what: 1 })).toMatchObject([400, { message: /what/ }]);
-  expect(await command('split', { container: 'd/x' })).toMatchObject([400, { message: /Name one of d\/c/ }]);
+  expect(await command('split', { container: 'd/x' })).toMatchObject([400, { message: /Name one of: d\/c/ }]);
   expect(await command('throttle', { container: 'd/c', ruPerSecond: 0 })).toMatchObject([400, {}]);
 
   expect((await command('crash', {}))[0]).toBe(200);
@@ -47,5 +47,5 @@ test('commands come over HTTP, with the key', async () => {
 });
 
 test('other machines are let in only where that was asked for', async () => {
-  await expect(startEmulator({ host: '0.0.0.0' })).rejects.toThrow('lets other machines in');
+  await expect(startEmulator({ host: '0.0.0.0' })).rejects.toThrow('Other machines could reach the server');
 });

@@ -29,9 +29,9 @@ async function asked(host: string, options: EmulatorOptions = {}): Promise<{ sta
   }
 }
 
-test('a name that this server does not have is refused, and told how to have it', async () => {
+test('a name that this server does not have is refused, and the answer says how to add it', async () => {
   const { status, text } = await asked('rebound.example');
-  expect([status, text]).toEqual([421, expect.stringContaining("isn't called 'rebound.example")]);
+  expect([status, text]).toEqual([421, expect.stringContaining('is not a name of this server')]);
 });
 
 test('a name that was configured is taken', async () => {

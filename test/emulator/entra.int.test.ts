@@ -196,8 +196,8 @@ test('an unmodified credential gets its tokens from the endpoints that Entra ID 
 
 test('what makes no sense is refused before anything starts', async () => {
   const principals = { a: 'owner' } as unknown as NonNullable<EmulatorOptions['principals']>;
-  await expect(startEmulator({ tls: true, principals })).rejects.toThrow(/principals can't be had/);
-  await expect(startEmulator({ principals: {} })).rejects.toThrow('over TLS only');
+  await expect(startEmulator({ tls: true, principals })).rejects.toThrow(/principals are not valid/);
+  await expect(startEmulator({ principals: {} })).rejects.toThrow('only over TLS');
   const plain: Emulator = await startEmulator();
   onTestFinished(() => plain.close());
   expect(() => plain.credential('reader')).toThrow(UsageError);

@@ -135,5 +135,5 @@ test('a rule for a container names it by its id, or with its database', async ()
   for (const name of ['', '/c', 'd/', 'd/c/x', 'a#b']) {
     expect(() => emulator.faults({ rules: [{ container: name, status: 503 }] })).toThrow('database/container');
   }
-  expect(() => emulator.faults({ rules: [{ operation: [], status: 503 }] })).toThrow("These faults can't be had");
+  expect(() => emulator.faults({ rules: [{ operation: [], status: 503 }] })).toThrow('These faults are not valid');
 });

@@ -1,3 +1,4 @@
+// Readers of the latest-version feed under random writes, splits and faults: ASM-A2, ASM-E9 and ASM-E10.
 import assert from 'node:assert/strict';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
 import type { ChangeFeedIteratorResponse, Container, FeedRange, OperationInput } from '@azure/cosmos';

@@ -133,7 +133,7 @@ test('one is had of the server, by name, and leases are formed as Functions form
     ['0', '1'].map((range) => `127.0.0.1_${databaseRid}_${resource?._rid}..${range}`),
   );
   await expect(emulator.foreignHost({ ...request, container: 'd/none' })).rejects.toMatchObject({
-    mend: 'Name one of d/c, d/leases.',
+    hint: 'Name one of: d/c, d/leases.',
   });
   await expect(emulator.foreignHost({ ...request, leases: 'd/c' })).rejects.toThrow(/leases need \/id/);
 });

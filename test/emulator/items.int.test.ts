@@ -90,7 +90,7 @@ describe('items', () => {
     expect(await refusal(item.patch([{ op: 'set', path: '/n', value: 3 }], ifMatch))).toMatchObject({ code: 412 });
     expect(await refusal(container.items.upsert({ id: '1', pk: 'a', n: 4 }, ifMatch))).toMatchObject({ code: 412 });
     expect((await item.read<{ n: number }>()).resource?.n).toBe(1);
-    // E14: an upsert that inserts ignores If-Match.
+    // ASM-E14: an upsert that inserts ignores If-Match.
     expect((await container.items.upsert({ id: 'new', pk: 'a' }, ifMatch)).statusCode).toBe(201);
   });
 

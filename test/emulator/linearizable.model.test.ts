@@ -1,3 +1,4 @@
+// Random requests of several clients have one order in which each answer is right: ASM-A5 and ASM-E7.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

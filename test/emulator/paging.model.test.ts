@@ -1,3 +1,4 @@
+// Random queries, page by page while documents change: ASM-E52.
 import assert from 'node:assert/strict';
 import type { Container } from '@azure/cosmos';
 import { expect, onTestFinished, test } from 'vitest';

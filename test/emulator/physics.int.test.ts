@@ -143,7 +143,7 @@ test('a failover that loses writes gives their lsns to others', async () => {
   const again = await fresh.items.create({ id: 'other', pk: 'a', u: 3 });
   expect(again.headers['x-ms-session-token']).toBe(lost.headers['x-ms-session-token']);
   stranger.dispose();
-  expect(() => emulator.failover('d/c', 90_000)).toThrow('60000 ms are kept');
+  expect(() => emulator.failover('d/c', 90_000)).toThrow('keeps the last 60000 ms');
 });
 
 test('latency holds answers back, a stalled world all of them', async () => {

@@ -62,7 +62,7 @@ class Follower {
 
 /**
  * Whether a token names a part of the key space twice. The client does so where a range is split once more while it goes
- * over to the first split's children (docs/assumptions.md, E51); it then repeats what it read there, and loses nothing.
+ * over to the first split's children (ASM-E51); it then repeats what it read there, and loses nothing.
  */
 function overlaps(token: string): boolean {
   const { Continuation: parts } = JSON.parse(token) as {

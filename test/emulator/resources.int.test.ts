@@ -90,7 +90,7 @@ test('a bad start says what to do', async () => {
   const port = Number(new URL(emulator.endpoint).port);
   await expect(startEmulator({ port })).rejects.toMatchObject({
     code: 'emulator-port-in-use',
-    mend: expect.any(String) as string,
+    hint: expect.any(String) as string,
   });
   await emulator.close();
   const folder = await mkdtemp(join(tmpdir(), 'millrace-'));

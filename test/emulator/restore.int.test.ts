@@ -94,10 +94,10 @@ test('the account as a whole goes back, and refuses to go further than the past 
   expect(emulator.restore(undefined, 5000)).toBe(1);
   expect((await container.item('1', 'a').read()).statusCode).toBe(200);
   expect((await two.item('1', 'a').read()).statusCode).toBe(404);
-  expect(() => emulator.restore('d/c', 60_001)).toThrow('60000 ms are kept');
+  expect(() => emulator.restore('d/c', 60_001)).toThrow('keeps the last 60000 ms');
   expect(() => emulator.restore('d/none')).toThrow("There is no container 'd/none'");
   emulator.faults({});
-  expect(() => emulator.restore('d/c', 1)).toThrow('0 ms are kept');
+  expect(() => emulator.restore('d/c', 1)).toThrow('keeps the last 0 ms');
   expect(emulator.restore('d/c')).toBe(1);
 });
 

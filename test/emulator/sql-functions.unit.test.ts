@@ -112,8 +112,8 @@ test.each([
   ['SELECT c.b FROM c GROUP BY c.a', 'c["b"]'],
   ['SELECT COUNT(1), c.b FROM c', 'c["b"]'],
   ['SELECT c.a FROM c GROUP BY c.a ORDER BY c.a', "'ORDER BY' is not supported"],
-  ['SELECT VALUE ST_DISTANCE(c.a, c.b) FROM c', 'not offered here'],
-  ['SELECT VALUE VectorDistance(c.a, c.b) FROM c', 'not offered here'],
+  ['SELECT VALUE ST_DISTANCE(c.a, c.b) FROM c', 'not supported here'],
+  ['SELECT VALUE VectorDistance(c.a, c.b) FROM c', 'not supported here'],
 ])('%s is refused', (query, message) => {
   expect(() => run(query)).toThrow(message);
 });

@@ -40,8 +40,8 @@ test.each([
 
 test.each([
   ['lookahead', "RegexMatch(c.s, 'a(?=b)')", 'Lookahead'],
-  ['a reference back', "RegexMatch(c.s, '(a)\\\\1')", 'references back'],
-  ['no expression', "RegexMatch(c.s, '[')", "isn't understood here"],
+  ['a reference back', "RegexMatch(c.s, '(a)\\\\1')", 'backreferences'],
+  ['no expression', "RegexMatch(c.s, '[')", 'is not supported here'],
   ['an unknown modifier', "RegexMatch(c.s, 'a', 'q')", "no modifier 'q'"],
   ['a long expression', `RegexMatch(c.s, '${'a'.repeat(1001)}')`, '1001 characters'],
 ])('%s is refused, as it would mean something else', (_, expression, message) => {

@@ -1,3 +1,4 @@
+// Random queries against a naive evaluator: ASM-E19 to ASM-E22.
 import { expect, onTestFinished, test } from 'vitest';
 import { seeded } from '../../src/emulator/random.ts';
 import { prepare } from '../../src/emulator/sql/prepare.ts';

@@ -40,8 +40,8 @@ test('a file of another form is refused with its line', async () => {
   const { emulator } = await emulate();
   const file = join(scratch(), 'bad.jsonl');
   for (const [text, message] of [
-    ['{"item":{"id":"1"}}', 'line 1: An item stands before any container'],
-    ['{"database":{"id":"x"}}\n{"nonsense":1}', 'line 2: it is of no known form'],
+    ['{"item":{"id":"1"}}', 'line 1: An item comes before the first container'],
+    ['{"database":{"id":"x"}}\n{"nonsense":1}', 'line 2: it has an unknown form'],
     ['{"database":{"id":"d"}}', 'line 1: Entity with the specified id already exists'],
     ['not JSON', 'line 1'],
   ] as const) {

@@ -32,7 +32,7 @@ test('an item’s time counts only where the container has one, and must make se
   const { resource } = await container.item('1', 'a').read();
   await vi.waitUntil(() => Date.now() > (Number(resource?._ts) + 2) * 1000, { timeout: 5000, interval: 50 });
   expect((await container.item('1', 'a').read()).statusCode).toBe(200);
-  // Switching it on takes effect on what is there (A4).
+  // Switching it on takes effect on what is there (ASM-A4).
   await container.replace({ id: 'c', partitionKey: HASH_KEY, defaultTtl: -1 });
   expect((await container.item('1', 'a').read()).statusCode).toBe(404);
 });

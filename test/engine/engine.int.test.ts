@@ -10,7 +10,7 @@ import type { Fence } from '../../src/feed/tenure/fence.ts';
 import { whileFresh } from '../../src/feed/tenure/fences.ts';
 import { LeaseLost } from '../../src/feed/leases/lease.ts';
 import { evaluate, type Runner } from '../../src/projections/runner.ts';
-import type { SinkSession, Write } from '../../src/sinks/session.ts';
+import type { DocumentAccess, Write } from '../../src/sinks/document-access.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 
 const fence = (assert: () => void = () => undefined): Fence => ({
@@ -32,7 +32,7 @@ const change = (id: string, lsn: number, doc: object = {}): Change => ({
 const page = (...changes: Change[]) => ({ changes, charge: 0, readAt: performance.now() });
 
 /** Writes each document to the sink until it is there: a projection as small as can be. */
-async function put(changes: readonly Change[], sink: SinkSession, pk: string): Promise<void> {
+async function put(changes: readonly Change[], sink: DocumentAccess, pk: string): Promise<void> {
   for (const { id, version } of changes) {
     for (let kind = 'conflict'; kind === 'conflict';) {
       const [before] = await sink.read('sink', [pk], [id]);

@@ -61,6 +61,8 @@ test('a declaration that changed under its version is refused, the others go on,
   expect(error).toMatchObject({
     code: 'projection-incompatible',
     message: expect.stringContaining('elsewhere'),
-    mend: expect.stringContaining(`millrace projections rebuild ${first.name}`),
+    hint: expect.stringMatching(
+      new RegExp(`millrace dead-letters redrive --only ${id}\`.*millrace projections rebuild ${first.name}\``),
+    ),
   });
 });

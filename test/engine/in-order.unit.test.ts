@@ -54,7 +54,7 @@ describe('changes with an order', () => {
         const rest = own.slice(good.length);
         const refused = outcome.refusals.map((refusal) => refusal.change).filter((one) => orderOf(one) === order);
         expect(refused).toEqual(order === shut ? [] : rest.slice(0, 1));
-        expect(outcome.held.filter((one) => orderOf(one) === order)).toEqual(order === shut ? rest : rest.slice(1));
+        expect(outcome.waiting.filter((one) => orderOf(one) === order)).toEqual(order === shut ? rest : rest.slice(1));
       }
     }
   });

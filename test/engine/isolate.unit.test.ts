@@ -5,7 +5,7 @@ import { AmbiguousOutcome, Unavailable } from '../../src/cosmos/retry.ts';
 import { applyIsolating, isInfrastructure } from '../../src/engine/isolate.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { LeaseLost } from '../../src/feed/leases/lease.ts';
-import { PageTooOld } from '../../src/feed/tenure/lease-session.ts';
+import { PageTooOld } from '../../src/feed/tenure/lease-tenure.ts';
 import { Poison } from '../../src/projections/runner.ts';
 
 const change = (n: number): Change => ({

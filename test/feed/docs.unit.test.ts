@@ -42,3 +42,9 @@ test('it says what each method of .NET’s builder is here', () => {
   const missing = methods.filter((method) => !text.includes(`\`${method}`));
   expect(missing).toEqual([]);
 });
+
+test('the first processor it shows takes twelve lines', () => {
+  const [, first = ''] = /```ts\n([\s\S]*?)```/.exec(text) ?? [];
+  expect(first).toContain('new ChangeFeedProcessor<');
+  expect(first.trimEnd().split('\n').length).toBeLessThanOrEqual(12);
+});

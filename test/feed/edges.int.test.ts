@@ -30,7 +30,7 @@ it('a lease that can’t be read is an error each time, says why, and stops no o
   await until(() => expect(failed.length).toBeGreaterThan(2));
   const unreadable = {
     code: 'lease-unreadable',
-    message: expect.stringContaining("Lease P..0 can't be read: its version 2 is none that is known here") as string,
+    message: expect.stringContaining("Lease P..0 can't be read: its version 2 is not known") as string,
   };
   for (const { error } of failed) expect(error).toMatchObject(unreadable);
   expect(a.processor.status()).toMatchObject({ known: 1, failure: unreadable });

@@ -1,4 +1,4 @@
-// A lease that is taken from an owner who lives: L1c.
+// A lease that is taken from an owner who lives: PROC-L1c.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { ChangeFeedProcessor, LeaseLost } from 'millrace/feed';
 import { expect, it, onTestFinished, vi } from 'vitest';

@@ -1,7 +1,7 @@
 // Random histories of several hosts over one container: documents are written while hosts start, stop, stand still, are
 // killed and fail, their clocks differ, and partitions are split and merged, on a server that lags, throttles and loses
-// answers. Whatever happens, no change is lost (L2), no position goes back (L3), no lease that expired is acted on (L1),
-// and within one tenure no document is handled in an older version after a newer one.
+// answers. Whatever happens, no change is lost (PROC-L2), no position goes back (PROC-L3), no lease that expired is
+// acted on (PROC-L1), and within one tenure no document is handled in an older version after a newer one.
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Container, type CosmosClient, PartitionKeyDefinitionVersion } from '@azure/cosmos';
 import pMap from 'p-map';
@@ -272,7 +272,7 @@ class History {
     if (missing().length > 0) this.#failures.push(`never handled: ${missing().join(', ')}`);
   }
 
-  /** What is in the feed below a checkpoint was handled before that checkpoint's write was begun (L2). */
+  /** What is in the feed below a checkpoint was handled before that checkpoint's write was begun (PROC-L2). */
   async #judge(): Promise<void> {
     const source = await this.#source(0, 1_000);
     const now = await this.#container(0).getFeedRanges();

@@ -1,5 +1,5 @@
 // Thousands of random histories of the real processor in virtual time: see sim/history.ts. Every history is judged by
-// L1 to L12 (sim/oracle.ts). MILLRACE_SEED and MILLRACE_HISTORIES repeat a failure.
+// PROC-L1 to PROC-L12 (sim/oracle.ts). MILLRACE_SEED and MILLRACE_HISTORIES repeat a failure.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Events } from '../../src/base/diagnostics.ts';
@@ -35,7 +35,7 @@ afterAll(() => {
   for (const { channel, listen } of listeners) unsubscribe(channel, listen);
 });
 
-it(`L1 to L12 hold in ${HISTORIES} histories (seed ${SEED})`, async () => {
+it(`PROC-L1 to PROC-L12 hold in ${HISTORIES} histories (seed ${SEED})`, async () => {
   const failures: string[] = [];
   for (let seed = SEED; seed < SEED + HISTORIES && failures.length < 10; seed++) {
     const history = new History(seed);

@@ -106,7 +106,7 @@ it('what `npm run test:func` asks of a host holds on ours', async () => {
   for (const stream of [asking.stdout, asking.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
   const [code] = (await once(asking, 'close')) as [number | null];
   rmSync(join(deployed.built, 'node_modules'), { recursive: true });
-  expect([code, said.trim().split('\n')]).toEqual([0, ['F2   holds', 'F1   holds', 'F11  holds']]);
+  expect([code, said.trim().split('\n')]).toEqual([0, ['ASM-F2   holds', 'ASM-F1   holds', 'ASM-F11  holds']]);
 });
 
 describe('functions start', () => {
@@ -144,7 +144,7 @@ describe('functions start', () => {
 
     const now = new Date();
     utimesSync(join(place, 'app/host.json'), now, now);
-    await app.until(/host\.json has changed; the app starts again[\s\S]*feed-Orders: cosmosDBTrigger/);
+    await app.until(/host\.json has changed; the app restarts[\s\S]*feed-Orders: cosmosDBTrigger/);
     app.kill('SIGINT');
     expect(await app.ended).toMatchObject({ code: 130 });
     expect(app.stdout).toContain('Stopped, after 2 starts.');

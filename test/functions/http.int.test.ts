@@ -69,8 +69,8 @@ describe('operations over HTTP', () => {
     ],
     ['a mistyped container', () => post('containers', 'migrate', '{"name":"Ordrs","into":"Days"}'), 404, 'Ordrs'],
     ['GET of what changes', () => get('archive', 'sweep'), 405, 'changes something'],
-    ['a body that is no JSON', () => post('status', '', '{"a":'), 400, 'no JSON'],
-    ['a body that is no object', () => post('status', '', '[1]'), 400, 'no JSON object'],
+    ['a body that is no JSON', () => post('status', '', '{"a":'), 400, 'not JSON'],
+    ['a body that is no object', () => post('status', '', '[1]'), 400, 'not an object'],
     [
       'a body in no UTF-8',
       () =>
@@ -80,18 +80,23 @@ describe('operations over HTTP', () => {
           body: { bytes: Uint8Array.of(0x22, 0xff, 0x22) },
         }),
       400,
-      'no JSON',
+      'not JSON',
     ],
     [
       'a body of another kind',
       () => post('status', '', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }),
       415,
-      'not understood',
+      'not application/json',
     ],
     ['a body too large', () => post('status', '', `{"x":"${'y'.repeat(70_000)}"}`), 413, '70,008 bytes'],
     ['a mistyped dry run', () => post('archive', 'sweep', '{"dryrun":true}'), 400, 'did you mean dryRun?'],
-    ['input of a POST in the query', () => query('checkpoints', 'delete', { dryRun: 'true' }), 400, 'there is dryRun'],
-    ['a query of the list', () => get('', '', { only: 'x' }), 400, 'there is only'],
+    [
+      'input of a POST in the query',
+      () => query('checkpoints', 'delete', { dryRun: 'true' }),
+      400,
+      'the query has dryRun',
+    ],
+    ['a query of the list', () => get('', '', { only: 'x' }), 400, 'the query has only'],
     [
       'a file of settings on its own machine',
       () => post('containers', 'migrate', '{"name":"Orders","into":"Days","intoEnv":"x/../../s1"}'),
@@ -102,19 +107,19 @@ describe('operations over HTTP', () => {
       `a checkpoint's name with a path in it: ${verb}`,
       () => post('checkpoints', verb, '{"name":"../../x","yes":true}'),
       400,
-      'none of / \\ # ?',
+      'without blanks or / \\ # ?',
     ]),
     [
-      'the same in a place to rewind to',
+      'the same in a point to rewind to',
       () => post('leases', 'rewind', '{"to":"checkpoint:../../x"}'),
       400,
-      'No checkpoint can be called "../../x"',
+      '"../../x" is not a valid checkpoint name',
     ],
     [
       'the same in a replay',
       () => post('projections', 'replay', '{"name":"days","checkpoint":"../../x"}'),
       400,
-      'No checkpoint can be called "../../x"',
+      '"../../x" is not a valid checkpoint name',
     ],
     [
       'a container’s name with a path in it',
@@ -123,12 +128,12 @@ describe('operations over HTTP', () => {
       'none of / \\ # ?',
     ],
     ['a dry run of what only reads', () => post('status', '', '{"dryRun":true}'), 400, 'no dry run'],
-  ])('refuses %s, and says how to mend it', async (_, ask, status, message) => {
+  ])('refuses %s, and hints at what to do', async (_, ask, status, message) => {
     const answer = await ask();
     expect(answer).toMatchObject({
       status,
       body: {
-        error: { code: expect.any(String), message: expect.stringContaining(message), mend: expect.any(String) },
+        error: { code: expect.any(String), message: expect.stringContaining(message), hint: expect.any(String) },
       },
     });
   });

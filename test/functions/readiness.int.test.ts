@@ -48,7 +48,7 @@ describe('readiness', () => {
       body: {
         ready: false,
         problems: [
-          { code: 'container-differs', message: 'Days: does not exist', mend: expect.stringContaining('model apply') },
+          { code: 'container-differs', message: 'Days: does not exist', hint: expect.stringContaining('model apply') },
         ],
         held: [{ projection: 'days@1', why: 'Days: does not exist' }],
         differences: [{ container: 'Days', what: 'does not exist', holds: true }],
@@ -82,7 +82,7 @@ describe('readiness', () => {
     expect(console.error).toHaveBeenCalledWith(expect.stringContaining('Orders by its all-versions feed'));
     expect(await app.request('millrace-health', { params: { probe: 'ready' } })).toMatchObject({
       status: 503,
-      body: { problems: [{ code: 'trigger-all-versions', mend: expect.stringContaining('millrace run') }] },
+      body: { problems: [{ code: 'trigger-all-versions', hint: expect.stringContaining('millrace run') }] },
     });
   });
 
@@ -97,7 +97,7 @@ describe('readiness', () => {
             message: expect.stringMatching(
               /LEASES_DATABASE.*LEASES or LEASES__accountEndpoint|LEASES or LEASES__accountEndpoint.*LEASES_DATABASE/,
             ),
-            mend: expect.stringContaining('local.settings.json'),
+            hint: expect.stringContaining('local.settings.json'),
           },
         ],
       },
@@ -134,9 +134,9 @@ describe('a projection that does not match what is deployed', () => {
         {
           code: 'projection-incompatible',
           message: expect.stringMatching(
-            /^Days: days@1 is declared otherwise than what it has written: measures.cents was absent/,
+            /^Days: days@1 no longer matches the data this version has written: measures.cents was absent/,
           ),
-          mend: expect.stringContaining('projections rebuild'),
+          hint: expect.stringContaining('projections rebuild'),
         },
       ],
       held: [{ projection: 'days@1', why: expect.stringContaining('measures.cents was absent') }],
@@ -170,12 +170,12 @@ describe('a renamed pipeline', () => {
     app = await start();
     await expect(app.deliver('feed-Orders', [delivered('o1')])).rejects.toMatchObject({
       code: 'lease-prefix-renamed',
-      mend: expect.stringContaining('its name before back'),
+      hint: expect.stringContaining('back to before'),
     });
     expect((await app.request('millrace-health')).body).toMatchObject({ problems: [{ code: 'lease-prefix-renamed' }] });
     // The host has made leases under the new name by the time it calls us; they have no position.
     await lease('millrace.', null);
-    await expect(app.deliver('feed-Orders', [delivered('o1')])).rejects.toThrow('begin with before.');
+    await expect(app.deliver('feed-Orders', [delivered('o1')])).rejects.toThrow('changed from "before."');
   });
 
   it.each([

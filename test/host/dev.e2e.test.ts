@@ -124,7 +124,7 @@ describe('bad input is one message with its mend, exit code 2 and no stack', () 
 
   it('a model document without containers', async () => {
     project('# Shop\n\n## Container Designs\n\nTo be written.\n');
-    expect(await refused(['dev'])).toMatch(/cosmosdb_data_model\.md designs no container\n {2}Add under /);
+    expect(await refused(['dev'])).toMatch(/cosmosdb_data_model\.md designs no container\n {2}Add a section /);
   });
 
   it('a projection whose container is not in the model', async () => {
@@ -136,7 +136,7 @@ describe('bad input is one message with its mend, exit code 2 and no stack', () 
   it('a data folder that another server has open', async () => {
     await using server = millrace(['emulator', 'start', '--port', '0', '--data', 'data'], { directory });
     await server.until(/listens at/);
-    expect(await refused(['dev', '--pipeline', SHOP, '--data', 'data'])).toContain('no other emulator has open');
+    expect(await refused(['dev', '--pipeline', SHOP, '--data', 'data'])).toContain('no other embedded server has open');
   });
 
   it('an account that is not there', async () => {

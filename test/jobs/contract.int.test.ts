@@ -89,7 +89,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       expect((await jobs.list()).map(({ failure }) => failure)).toEqual(
         expect.arrayContaining([
           'There is no projection x',
-          'This worker knows no job called other: it was enqueued by another version',
+          'This worker has no handler for the job other: another version of Millrace enqueued it',
         ]),
       );
     });
@@ -181,7 +181,7 @@ describe.each(DATASTORES)('jobs on %s', (_name, available, start) => {
       await vi.waitFor(async () => expect(await jobs.counts()).toMatchObject({ failed: 1 }), 30_000);
       await working.stop();
       expect(seen).toEqual([]);
-      expect(await jobs.list()).toMatchObject([{ failure: expect.stringContaining('begun once at most') }]);
+      expect(await jobs.list()).toMatchObject([{ failure: expect.stringContaining('may start only once') }]);
     });
 
     async function dieAtWork(queue: string): Promise<void> {

@@ -30,7 +30,7 @@ ${more}`,
     'model.md',
   )
     .findings.filter(({ code }) => code === 'projection-candidate')
-    .map(({ message, at, severity }) => `${severity} ${at.line} ${message.replace(/^.*keeps this: /, '')}`);
+    .map(({ message, at, severity }) => `${severity} ${at.line} ${message.replace(/^.*need one: /, '')}`);
 
 test('without a section, what looks derived is listed with its line', () => {
   expect(told()).toEqual([

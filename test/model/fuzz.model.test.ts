@@ -1,4 +1,4 @@
-// Mangled Markdown: nothing crashes, and whatever is refused is refused with a word.
+// Mangled Markdown: no rule from A1 to I14 crashes, and what is refused is refused with a message.
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
@@ -77,7 +77,7 @@ function read<T>(parse: () => T): T | undefined {
     return parse();
   } catch (error) {
     // Anything else is a crash.
-    if (!(error instanceof UsageError) || !error.mend) throw error;
+    if (!(error instanceof UsageError) || !error.hint) throw error;
     return undefined;
   }
 }

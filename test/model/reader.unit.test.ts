@@ -322,7 +322,7 @@ test.each([
     expect.objectContaining({
       name: 'UsageError',
       code,
-      mend: expect.any(String),
+      hint: expect.any(String),
       message: expect.stringContaining('m.md'),
     }),
   );

@@ -98,7 +98,7 @@ it('its leases are not rewound to the beginning or a time, which would pass over
   await app.stop();
   for (const to of ['beginning', '2026-06-03T12:00:00Z']) {
     const { code, stderr } = await millrace('leases', 'rewind', '--to', to, '--dry-run');
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('is of the all-versions feed') });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('belongs to the all-versions feed') });
   }
 });
 
@@ -114,7 +114,7 @@ it('takes over no other processor’s leases', async () => {
   const { code, stderr } = await millrace('leases', 'adopt', marker?.slice(0, -'.info'.length) ?? '', '--dry-run');
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: expect.stringContaining('whose positions no other processor shares'),
+    stderr: expect.stringContaining('no other processor has positions of that feed'),
   });
 });
 

@@ -21,7 +21,7 @@ interface Finding {
   readonly check: string;
   readonly verdict: string;
   readonly what: string;
-  readonly mend?: string;
+  readonly hint?: string;
 }
 async function doctor(): Promise<{ code: number; of: (check: string) => Finding[] }> {
   const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS, '--json']);
@@ -61,11 +61,11 @@ describe('doctor', () => {
     expect(of('containers').map(({ what }) => what)).toEqual(
       expect.arrayContaining([expect.stringContaining('Days'), expect.stringContaining('leases')]),
     );
-    expect(of('containers')[0]?.mend).toContain('model apply');
+    expect(of('containers')[0]?.hint).toContain('model apply');
     // Not once more for each part that would have looked into it.
     expect([...of('leases'), ...of('account').filter(({ verdict }) => verdict === 'bad')]).toEqual([]);
     const { stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
-    expect(stdout.match(/model apply --dry-run/g)).toHaveLength(1);
+    expect(stdout.match(/Run `millrace model apply`/g)).toHaveLength(1);
   });
 
   it('says of a host that waits for the first change what it waits for', async () => {
@@ -81,7 +81,7 @@ describe('doctor', () => {
     vi.stubEnv('COSMOS', 'AccountEndpoint=http://127.0.0.1:1/;AccountKey=bm9uZQ==;');
     const { code, of } = await doctor();
     expect(code).toBe(1);
-    expect(of('account')).toMatchObject([{ verdict: 'bad', mend: expect.stringContaining('COSMOS') as string }]);
+    expect(of('account')).toMatchObject([{ verdict: 'bad', hint: expect.stringContaining('COSMOS') as string }]);
     vi.stubEnv('COSMOS', 'nonsense');
     expect((await doctor()).of('settings')).toMatchObject([{ verdict: 'bad' }]);
   });
@@ -96,7 +96,7 @@ describe('doctor', () => {
     ]) {
       const { code, stderr } = await cli([...verb, '--pipeline', VERSIONS]);
       expect({ verb, code }).toEqual({ verb, code: 2 });
-      expect(stderr).toMatch(/This identity may not do that[^]*Cosmos DB Built-in Data Contributor/);
+      expect(stderr).toMatch(/This identity has no right to do that[^]*Cosmos DB Built-in Data Contributor/);
     }
     const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
     expect(code).toBe(1);
@@ -114,8 +114,8 @@ describe('doctor', () => {
     expect((await doctor()).of('rights')).toContainEqual({
       check: 'rights',
       verdict: 'bad',
-      what: 'may not write in Days, as days@1 must',
-      mend: expect.stringContaining(ROLE),
+      what: 'this identity may not write in Days; days@1 must',
+      hint: expect.stringContaining(ROLE),
     });
     // A host that meets it says it in its next words.
     await stage
@@ -135,7 +135,10 @@ describe('doctor', () => {
     await vi.waitFor(
       async () =>
         expect((await doctor()).of('hosts')).toMatchObject([
-          { verdict: 'bad', what: expect.stringMatching(new RegExp(`^live can't go on with Orders: ${said.source}`)) },
+          {
+            verdict: 'bad',
+            what: expect.stringMatching(new RegExp(`^live can't continue with Orders: ${said.source}`)),
+          },
         ]),
       30_000,
     );
@@ -149,7 +152,10 @@ describe('doctor', () => {
   it('names the source that an identity may not read', async () => {
     stage.emulator.faults({ rules: [{ container: 'Customers', operation: 'read', status: 403 }] });
     expect((await doctor()).of('rights')).toContainEqual(
-      expect.objectContaining({ verdict: 'bad', what: 'may not read in Customers, as summaries@1, summaries@2 must' }),
+      expect.objectContaining({
+        verdict: 'bad',
+        what: 'this identity may not read in Customers; summaries@1, summaries@2 must',
+      }),
     );
   });
 
@@ -172,12 +178,12 @@ describe('doctor', () => {
     const { code, of } = await doctor();
     expect(code).toBe(1);
     expect(of('views').map(({ what }) => what)).toEqual([
-      expect.stringContaining('summaries@9 is current, and the pipeline does not declare it'),
-      'summaries is paused since yesterday by me',
-      expect.stringContaining('a promotion of days@2 was left half done'),
+      expect.stringContaining('summaries@9 is current, but the pipeline does not declare it'),
+      'me paused summaries at yesterday',
+      expect.stringContaining('a promotion of days@2 was interrupted'),
     ]);
     const { stdout } = await cli(['status', '--pipeline', VERSIONS]);
-    expect(stdout).toContain('summaries is paused since yesterday by me');
+    expect(stdout).toContain('me paused summaries at yesterday');
     expect(stdout).toMatch(/days@1 +current/);
     expect(stdout).toMatch(/days@2 +frozen/);
   });

@@ -49,7 +49,7 @@ it.each([['status'], ['dead-letters', 'list'], ['projections', 'pause', 'days', 
     const { code, stderr } = await millrace(...verb);
     expect(code).toBe(2);
     expect(stderr).toContain('There is no database shopp: did you mean shop?');
-    expect(stderr).toContain('Check COSMOS_DATABASE');
+    expect(stderr).toContain('Check `COSMOS_DATABASE`');
   },
 );
 
@@ -155,7 +155,7 @@ it('lists leases, dead letters and the state of it all', async () => {
     ]),
   );
   expect((await millrace('dead-letters', 'show', 'bad')).stdout).toMatch(
-    /Orders\/bad \(order, key \["s1"\]\), refused by days@1\n {2}projection-threw: /,
+    /Orders\/bad \(order, key \["s1"\]\), not applied by days@1\n {2}projection-threw: /,
   );
   expect((await millrace('dead-letters', 'show', 'bat')).stderr).toContain('did you mean bad?');
   expect((await json('status')).value).toMatchObject({

@@ -65,7 +65,7 @@ test('what a pipeline would change is told before it is deployed, and nothing is
   const embedding = { ...pipeline, embeds: [embed] };
   const added = (await against(embedding)).at(-1);
   expect(added).toMatchObject({ id: 'names@2', state: 'version', rebuild: { documents: 7, ru: 175 } });
-  expect(added && sayDeployed(added)).toContain('millrace projections rebuild names once it is deployed');
+  expect(added && sayDeployed(added)).toContain('millrace projections rebuild names after the deployment');
   expect(await new Fingerprints(stage.services.state, { pipeline: embedding, model }).check(embed)).toBeUndefined();
   expect((await against(embedding)).at(-1)).toMatchObject({ id: 'names@2', state: 'unchanged' });
 });

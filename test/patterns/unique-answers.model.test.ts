@@ -1,5 +1,5 @@
 // What a unique value's functions answer is true for clients whose reads are as old as replicas may be: a client made by
-// `new CosmosClient(…)` alone sends no session token. docs/SPEC-reservations.md, U8.
+// `new CosmosClient(…)` alone sends no session token. docs/SPEC-reservations.md, RES-U8.
 import { type Container, CosmosClient } from '@azure/cosmos';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Unique, uniqueAcross, uniqueWithin } from '../../src/patterns/index.ts';

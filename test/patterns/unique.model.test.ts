@@ -1,6 +1,6 @@
 // Uniqueness across partitions after any history: processes that die between any two requests, answers that are lost,
 // reads that lag, reservations that expire while their process sleeps, several at once on few values.
-// docs/SPEC-reservations.md.
+// RES-U1 to RES-U7 and RES-U9.
 import type { Container } from '@azure/cosmos';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Unique, uniqueAcross, uniqueWithin } from '../../src/patterns/index.ts';

@@ -1,3 +1,5 @@
+// Aggregates under random histories, against their oracle: AGG-G1 to AGG-G6, AGG-G9 to
+// AGG-G11 and AGG-G13.
 import { expect, it } from 'vitest';
 import type { AggregateSpec } from '../../src/definition/specs.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/aggregate-runner.ts';
@@ -27,14 +29,14 @@ it(`after any history an aggregate of an aggregate is what the oracle says (seed
     return {
       ...parent,
       sources: [...leaf.sources, ...parent.sources],
-      apply: async (changes, session) => {
+      apply: async (changes, access) => {
         const own = changes.filter(({ container }) => container === ROLLED_UP.from.container);
         emptied += own.filter(({ op }) => op === 'delete').length;
         await leaf.apply(
           changes.filter((change) => !own.includes(change)),
-          session,
+          access,
         );
-        await parent.apply(own, session);
+        await parent.apply(own, access);
       },
     };
   });

@@ -1,13 +1,12 @@
 // What only the all-versions feed shows: documents are deleted for good, and expire.
 import type { Doc } from '../../src/definition/specs.ts';
-import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Random } from '../support/random.ts';
-import { type HistoryOptions, runHistory } from './history.ts';
+import { type FedSource, type HistoryOptions, runHistory } from './history.ts';
 import type { World } from './world.ts';
 
 /** Runs a history whose sources are read by that feed; `write` is given the world to write to. */
 export function runHistoryBy(
-  feed: SourceContainer['feed'],
+  feed: FedSource['feed'],
   options: Omit<HistoryOptions, 'write' | 'settle'>,
   write: (random: Random, world: World) => Promise<void>,
   world: World,

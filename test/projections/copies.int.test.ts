@@ -1,8 +1,8 @@
 // A copy with what is joined in, in the order of events that random histories come to once in thousands.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
-import { bound } from '../support/session.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import { bound } from '../support/access.ts';
 import { COPY, CUSTOMERS, ORDERS, source } from './exactness.ts';
 import { Crash } from './history.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
@@ -36,17 +36,17 @@ it.each([
   const of = (container: string) => sources.get(container) ?? source(ORDERS);
   // Ahead of it all, for the case of none: it is known to be gone.
   const gone = await hosts.write(of('Customers'), { ...customer, name: 'first', deletedAt: 'now' });
-  if (deletedAt) await steady.apply([gone], hosts.session(0));
+  if (deletedAt) await steady.apply([gone], hosts.access(0));
   const former = await hosts.write(of('Customers'), { ...customer, name: 'former' });
   const present = await hosts.write(of('Customers'), { ...customer, name: 'new', ...(deletedAt && { deletedAt }) });
   const order = { id: `o-${String(name)}`, tenant: 't', type: 'order', customer: customer.id };
-  await steady.apply([await hosts.write(of('Orders'), order)], hosts.session(0));
+  await steady.apply([await hosts.write(of('Orders'), order)], hosts.access(0));
 
   // The other host has the former name in hand, falls asleep before it writes the copy, and dies once it has.
   const asleep = Promise.withResolvers<void>();
   const woken = Promise.withResolvers<void>();
-  const inner = hosts.session(1);
-  const session: SinkSession = {
+  const inner = hosts.access(1);
+  const access: DocumentAccess = {
     ...bound(inner),
     commit: async (container, key, writes) => {
       // A first guess is that there is no copy.
@@ -57,9 +57,9 @@ it.each([
       throw new Crash();
     },
   };
-  const dying = late.apply([former], session).catch((error: unknown) => error);
+  const dying = late.apply([former], access).catch((error: unknown) => error);
   await asleep.promise;
-  await steady.apply([former, present], hosts.session(0));
+  await steady.apply([former, present], hosts.access(0));
   woken.resolve();
   expect(await dying).toBeInstanceOf(Crash);
   expect(await hosts.read('Copies', order.id, 'p')).toMatchObject({ name });

@@ -1,3 +1,5 @@
+// Copies and their joined documents under random histories, against their oracle: COPY-C1, COPY-C2, COPY-C7 and
+// COPY-J1 to COPY-J5.
 import { it } from 'vitest';
 import type { CopySpec } from '../../src/definition/specs.ts';
 import { copyRunner } from '../../src/projections/copy/copy-runner.ts';

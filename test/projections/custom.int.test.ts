@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Doc, Pipeline } from '../../src/definition/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { openTwoHosts } from './two-hosts.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -45,13 +45,13 @@ test('hosts that share its sink documents each finish their pages at once, and t
       pages.push(page);
     }
     hosts.emulator.faults({ replicaLagMs: 20, failAfterEffect: 0.05 });
-    const given = (page: readonly Change[], host: 0 | 1, session: SinkSession): Promise<void> =>
-      spec.apply(host === 0 ? page : page.toReversed(), session);
+    const given = (page: readonly Change[], host: 0 | 1, access: DocumentAccess): Promise<void> =>
+      spec.apply(host === 0 ? page : page.toReversed(), access);
     // Each page once, as a host of its own has it; some by two at a time, late and backwards.
     await Promise.all(
       pages.flatMap((page, at) => [
-        given(page, 0, hosts.session(0)),
-        ...(at % 4 === 0 ? [given(page, 1, hosts.session(1))] : []),
+        given(page, 0, hosts.access(0)),
+        ...(at % 4 === 0 ? [given(page, 1, hosts.access(1))] : []),
       ]),
     );
     hosts.emulator.faults({});

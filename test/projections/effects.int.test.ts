@@ -132,7 +132,7 @@ describe('a reaction', () => {
     expect(await engine.consume(page(change('a')), UNFENCED)).toEqual({ applied: 0, parked: 1 });
     expect(aborted).toBe(2);
     expect(await deadLetters.list('hanging@1')).toMatchObject([
-      { message: 'The reaction failed 2 times: it was not done within 20 ms' },
+      { message: 'The reaction failed 2 times: it did not end within 20 ms' },
     ]);
   });
 
@@ -253,13 +253,13 @@ describe('a sink of one’s own', () => {
   });
 });
 
-it('a runner of one’s own gets the session, and says what is wrong with its declaration', async () => {
+it('a runner of one’s own gets an access, and says what is wrong with its declaration', async () => {
   const spec = custom('counter', {
     sources: [m.Products.product],
-    apply: async (changes, session) => {
+    apply: async (changes, access) => {
       for (const { id } of changes) {
         const body = { id, pk: 'counter', at: 1 };
-        await session.commit('millrace', ['counter'], [{ op: 'create', id, body }]);
+        await access.commit('millrace', ['counter'], [{ op: 'create', id, body }]);
       }
     },
   });

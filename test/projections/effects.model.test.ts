@@ -1,4 +1,4 @@
-// Reactions, sinks and runners of one's own under random histories.
+// Reactions, custom sinks and custom runners under random histories: REACT-S1 to REACT-S3 and REACT-S8 to REACT-S10.
 import { custom, react, send } from 'millrace';
 import { expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
@@ -129,10 +129,10 @@ it(`after any history a runner of one's own has left what the oracle says (seed 
   holdExact((outside, tenant) => {
     const spec = custom(`tickets-${tenant}`, {
       sources: [m.Orders.order],
-      apply: async (changes, session) => {
+      apply: async (changes, access) => {
         for (const change of changes) {
           const { id, key, version, op, doc } = change;
-          const [found] = await session.read('Tickets', key, [id]);
+          const [found] = await access.read('Tickets', key, [id]);
           if (found && Number(found['lsn']) >= version.lsn) continue;
           const order = doc as unknown as Order | undefined;
           if (order && outside.refused(order))
@@ -144,7 +144,7 @@ it(`after any history a runner of one's own has left what the oracle says (seed 
             lsn: version.lsn,
             cents: op === 'delete' ? null : order?.cents,
           };
-          const result = await session.commit('Tickets', key, [
+          const result = await access.commit('Tickets', key, [
             found ? { op: 'replace', id, body, ifMatch: found._etag } : { op: 'create', id, body },
           ]);
           if (result.kind === 'conflict') throw new MillraceError('changed', `${id} changed`, { retryable: true });
@@ -156,7 +156,7 @@ it(`after any history a runner of one's own has left what the oracle says (seed 
         id: projectionId(spec),
         order: 'document',
         sources: spec.sources,
-        apply: (changes, session) => spec.apply(changes, session),
+        apply: (changes, access) => spec.apply(changes, access),
       }),
       missing: async (shown, world) => {
         const tickets = await world.documents('Tickets', 'true', tenant);

@@ -12,10 +12,10 @@ import { redrive } from '../../src/engine/redrive-letter.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import { Random } from '../support/random.ts';
 import { runHistoryBy } from './all-versions.ts';
-import { UNFENCED, changeOf } from './history.ts';
+import { type FedSource, UNFENCED, changeOf } from './history.ts';
 import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 export interface Order {
@@ -30,7 +30,7 @@ export const deleted = (doc: Doc): boolean => doc['deletedAt'] !== undefined;
 export const RULES = [{ container: 'Orders', type: 'order', deleted }];
 const ORDERS: SourceContainer = { name: 'Orders', keyPaths: [['tenant']], types: new Map([['order', { deleted }]]) };
 
-const VERSIONS: SourceContainer = { ...ORDERS, feed: 'all-versions' };
+const VERSIONS: FedSource = { ...ORDERS, feed: 'all-versions' };
 
 const each = useHistories({ Orders: '/tenant', Tickets: '/tenant' });
 
@@ -76,7 +76,7 @@ export interface Made {
  */
 export const holdExact = (
   make: (outside: Outside, tenant: string) => Made,
-  { serial = false, feed }: { readonly serial?: boolean; readonly feed?: SourceContainer['feed'] } = {},
+  { serial = false, feed }: { readonly serial?: boolean; readonly feed?: FedSource['feed'] } = {},
 ): Promise<void> =>
   each(historiesOr(60), async (world, seed) => {
     const random = new Random(seed);
@@ -126,7 +126,7 @@ export const holdExact = (
           engine,
           deadLetters,
           sources: new Map([['Orders', ORDERS]]),
-          session: new CosmosSession(world.database, UNFENCED, new Meter()),
+          access: new CosmosAccess(world.database, UNFENCED, new Meter()),
           cold: async () => undefined,
           readLagMs: 0,
           signal,
@@ -152,10 +152,10 @@ function byEngine({
 }): Runner {
   return {
     ...runner,
-    apply: async (changes, session) => {
-      const injected: Runner = { ...runner, apply: (some) => runner.apply(some, session) };
+    apply: async (changes, access) => {
+      const injected: Runner = { ...runner, apply: (some) => runner.apply(some, access) };
       const engine = new Engine({ database, runners: [injected], deadLetters });
-      await engine.consume({ changes, charge: 0, readAt: performance.now() }, session.fence);
+      await engine.consume({ changes, charge: 0, readAt: performance.now() }, access.fence);
     },
   };
 }

@@ -5,8 +5,8 @@ import { type SourceContainer, toChange } from '../../src/feed/reading/mapper.ts
 import type { Change } from '../../src/feed/reading/change.ts';
 import { embedRunner } from '../../src/projections/embed/embed-runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
-import { bound } from '../support/session.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import { bound } from '../support/access.ts';
 import { type TwoHosts, openTwoHosts } from './two-hosts.ts';
 
 const deleted = (doc: Doc): boolean => doc['gone'] === true;
@@ -52,9 +52,9 @@ const child = (tenant: string, id: string, more: Doc = {}): Promise<Change> =>
 const stored = (tenant: string, id: string): Promise<Doc | undefined> => hosts.read('Children', id, tenant);
 
 /** Until nothing is left, as a host does. */
-async function finish(one: Runner, session: SinkSession): Promise<void> {
-  const outcome = await one.resume?.(session);
-  if (outcome?.idle === false) await finish(one, session);
+async function finish(one: Runner, access: DocumentAccess): Promise<void> {
+  const outcome = await one.resume?.(access);
+  if (outcome?.idle === false) await finish(one, access);
 }
 
 async function refusals(work: Promise<unknown>): Promise<string[]> {
@@ -70,16 +70,16 @@ async function refusals(work: Promise<unknown>): Promise<string[]> {
 describe('a child that changed', () => {
   it('is looked at again where an answer was long under way and too old', async () => {
     const one = runner(SPEC, 20);
-    await one.apply([await parent('slow', 'new')], hosts.session(0));
+    await one.apply([await parent('slow', 'new')], hosts.access(0));
     await child('slow', 'c');
-    const before = await hosts.session(0).read('Children', ['slow'], ['c']);
+    const before = await hosts.access(0).read('Children', ['slow'], ['c']);
     const changed = await child('slow', 'c', { note: 1 });
-    const session = hosts.session(1);
+    const access = hosts.access(1);
     let asked = 0;
-    const slow: SinkSession = {
-      ...bound(session),
+    const slow: DocumentAccess = {
+      ...bound(access),
       read: async (container, ...of) => {
-        if (container !== 'Children' || ++asked > 1) return session.read(container, ...of);
+        if (container !== 'Children' || ++asked > 1) return access.read(container, ...of);
         await delay(40);
         return before;
       },
@@ -93,15 +93,15 @@ describe("a parent's change", () => {
   it('asks for no child where no field changed that it tells them, and for all where it did', async () => {
     const one = runner();
     await child('quiet', 'c');
-    await one.apply([await parent('quiet', 'n', { stock: 1 })], hosts.session(0));
-    await finish(one, hosts.session(0));
-    const session = hosts.session(0);
+    await one.apply([await parent('quiet', 'n', { stock: 1 })], hosts.access(0));
+    await finish(one, hosts.access(0));
+    const access = hosts.access(0);
     let queries = 0;
-    const counted: SinkSession = {
-      ...bound(session),
+    const counted: DocumentAccess = {
+      ...bound(access),
       query: (...of) => {
         queries += 1;
-        return session.query(...of);
+        return access.query(...of);
       },
     };
     await one.apply([await parent('quiet', 'n', { stock: 2 })], counted);
@@ -120,11 +120,11 @@ describe('the second pass', () => {
     for (let at = 0; missed.length < 3 && at < 60; at++) {
       const tenant = `late-${at}`;
       const [told, born] = await Promise.all([parent(tenant, 'new'), child(tenant, 'c')]);
-      await Promise.all([forParents.apply([told], hosts.session(0)), forChildren.apply([born], hosts.session(1))]);
+      await Promise.all([forParents.apply([told], hosts.access(0)), forChildren.apply([born], hosts.access(1))]);
       if ((await stored(tenant, 'c'))?.['name'] === undefined) missed.push(tenant);
     }
     expect(missed).not.toEqual([]);
-    await finish(forParents, hosts.session(0));
+    await finish(forParents, hosts.access(0));
     for (const tenant of missed) expect(await stored(tenant, 'c')).toMatchObject({ name: 'new' });
   });
 });
@@ -143,22 +143,22 @@ describe('more children than a page has time for', () => {
       const sql = `SELECT VALUE COUNT(1) FROM c WHERE c.tenant = 'many' AND c.name = 'n'`;
       return (await container.items.query<number>(sql).fetchAll()).resources[0] ?? 0;
     };
-    await runner().apply([await parent('many', 'n')], hosts.session(0));
+    await runner().apply([await parent('many', 'n')], hosts.access(0));
     expect(await count()).toBe(500);
     // A host that never saw the change, and that has an older state of it to go on with: only the container knows.
     const other = runner();
-    await other.resume?.(hosts.session(1));
+    await other.resume?.(hosts.access(1));
     expect(await count()).toBe(1_000);
-    await finish(other, hosts.session(1));
+    await finish(other, hosts.access(1));
     expect(await count()).toBe(1_200);
-    expect(await runner().resume?.(hosts.session(0))).toEqual({ idle: true, refusals: [] });
+    expect(await runner().resume?.(hosts.access(0))).toEqual({ idle: true, refusals: [] });
   });
 
   it('begin anew when the parent changes meanwhile', async () => {
     const one = runner();
-    await one.apply([await parent('many', 'm')], hosts.session(0));
-    await one.apply([await parent('many', 'o')], hosts.session(0));
-    await finish(one, hosts.session(0));
+    await one.apply([await parent('many', 'm')], hosts.access(0));
+    await one.apply([await parent('many', 'o')], hosts.access(0));
+    await finish(one, hosts.access(0));
     const sql = `SELECT DISTINCT VALUE c.name FROM c WHERE c.tenant = 'many'`;
     const { resources } = await hosts.database.container('Children').items.query<string>(sql).fetchAll();
     expect(resources).toEqual(['o']);
@@ -173,12 +173,12 @@ describe('a child', () => {
     await child('ttl', 'b', { ttl: -1 });
     await child('ttl', 'c');
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 });
-    await own.apply([change], hosts.session(0));
+    await own.apply([change], hosts.access(0));
     const [a, b] = [await stored('ttl', 'a'), await stored('ttl', 'b')];
     expect([a?.['name'], b?.['name'], b?.['ttl']]).toEqual(['n', 'n', -1]);
     expect(Number(a?.['ttl'])).toBeGreaterThan(650);
     expect(Number(a?.['ttl'])).toBeLessThanOrEqual(700);
-    await theirs.apply([await parent('ttl', 'o')], hosts.session(0));
+    await theirs.apply([await parent('ttl', 'o')], hosts.access(0));
     const c = await stored('ttl', 'c');
     expect(c?.['name']).toBe('o');
     expect(Number(c?.['ttl'])).toBeLessThanOrEqual(500);
@@ -187,9 +187,9 @@ describe('a child', () => {
   it('loses the fields with its parent where that is declared, and only those', async () => {
     const one = runner();
     await child('gone', 'a', { note: 'mine' });
-    await one.apply([await parent('gone', 'n')], hosts.session(0));
+    await one.apply([await parent('gone', 'n')], hosts.access(0));
     expect(await stored('gone', 'a')).toMatchObject({ name: 'n', note: 'mine' });
-    await one.apply([await parent('gone', 'n', { gone: true })], hosts.session(0));
+    await one.apply([await parent('gone', 'n', { gone: true })], hosts.access(0));
     const left = await stored('gone', 'a');
     expect([left?.['note'], left && 'name' in left]).toEqual(['mine', false]);
   });
@@ -198,8 +198,8 @@ describe('a child', () => {
     const fields = Array.from({ length: 12 }, (_, at) => [`f${at}`, ({ name }: Doc) => name] as const);
     const wide = runner({ ...SPEC, name: 'wide', set: Object.fromEntries(fields) });
     await child('wide', 'a');
-    await runner().apply([await parent('wide', 'n')], hosts.session(0));
-    await wide.apply([await parent('wide', 'o')], hosts.session(0));
+    await runner().apply([await parent('wide', 'n')], hosts.access(0));
+    await wide.apply([await parent('wide', 'o')], hosts.access(0));
     const found = await stored('wide', 'a');
     expect(found).toMatchObject({ name: 'n', f0: 'o', f11: 'o' });
     expect(Object.keys(found?.['_mr'] as object).toSorted()).toEqual(['names@1', 'wide@1']);
@@ -210,11 +210,11 @@ describe('a child', () => {
     const spec = { ...SPEC, name: 'restless', set: { name: () => `n${(made += 1)}` } };
     const one = runner(spec);
     await child('restless', 'a');
-    await one.apply([await parent('restless', 'x')], hosts.session(0));
+    await one.apply([await parent('restless', 'x')], hosts.access(0));
     const { _etag: first, ...doc } = (await stored('restless', 'a')) ?? {};
     const echo = { ...doc, _etag: first, _lsn: 1_000_000 };
     const change = toChange(CHILDREN, echo, 1);
-    await one.apply(change ? [change] : [], hosts.session(0));
+    await one.apply(change ? [change] : [], hosts.access(0));
     expect((await stored('restless', 'a'))?.['_etag']).toBe(first);
   });
 
@@ -231,17 +231,17 @@ describe('a child', () => {
     };
     await child('picky', 'a', { picky: true });
     await child('picky', 'b');
-    expect(await refusals(runner(spec).apply([await parent('picky', 'n')], hosts.session(0)))).toEqual([
+    expect(await refusals(runner(spec).apply([await parent('picky', 'n')], hosts.access(0)))).toEqual([
       `p projection-threw: Child a can't take the fields: no such field`,
     ]);
     expect(await stored('picky', 'b')).toMatchObject({ name: 'n' });
     const born = await child('picky', 'c', { picky: true });
-    expect(await refusals(runner(spec).apply([born], hosts.session(0)))).toEqual(['c projection-threw: no such field']);
+    expect(await refusals(runner(spec).apply([born], hosts.access(0)))).toEqual(['c projection-threw: no such field']);
   });
 
   it('that would be over 2 MB is refused with its size and what makes it so', async () => {
     await child('large', 'a', { text: 'x'.repeat(1_500_000) });
-    const [why] = await refusals(runner().apply([await parent('large', 'y'.repeat(700_000))], hosts.session(0)));
-    expect(why).toMatch(/^p sink-too-large: Child a .*has 2,2\d\d,\d{3} bytes.*\/text is the most of it/);
+    const [why] = await refusals(runner().apply([await parent('large', 'y'.repeat(700_000))], hosts.access(0)));
+    expect(why).toMatch(/^p sink-too-large: Child a .*has 2,2\d\d,\d{3} bytes.*\/text is its largest part/);
   });
 });

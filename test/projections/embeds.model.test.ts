@@ -1,5 +1,6 @@
 // Embeds under random histories against their oracle: parents change, are deleted and come back; children are born,
 // move, are written back as they once were, expire; hosts crash, sleep and read stale replicas.
+// EMB-M1, EMB-M2 and EMB-M4.
 import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
 import { mapSettled } from '../../src/base/map-settled.ts';
@@ -76,13 +77,13 @@ function together(specs: readonly EmbedSpec[]): Runner {
   return {
     ...first,
     sources: runners.flatMap(({ sources }) => sources),
-    apply: async (changes, session) => {
+    apply: async (changes, access) => {
       const wanted = ({ sources }: Runner) =>
         changes.filter(({ container, type }) => sources.some((of) => of.container === container && of.type === type));
-      await mapSettled(runners, (runner) => runner.apply(wanted(runner), session), { concurrency: runners.length });
+      await mapSettled(runners, (runner) => runner.apply(wanted(runner), access), { concurrency: runners.length });
     },
-    resume: async (session) => {
-      const outcomes = await mapSettled(runners, (runner) => runner.resume?.(session), { concurrency: runners.length });
+    resume: async (access) => {
+      const outcomes = await mapSettled(runners, (runner) => runner.resume?.(access), { concurrency: runners.length });
       return {
         idle: outcomes.every((outcome) => outcome?.idle),
         refusals: outcomes.flatMap((one) => one?.refusals ?? []),

@@ -10,6 +10,7 @@ import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
 import { runHistoryBy } from './all-versions.ts';
+import type { FedSource } from './history.ts';
 import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 export const ORDERS: SourceRef = { container: 'Orders', type: 'order' };
@@ -168,7 +169,7 @@ interface Way {
   /** What the oracle goes by. Default: the projection itself. */
   readonly oracle?: ProjectionSpec;
   /** Which feed the sources are read by. */
-  readonly feed?: SourceContainer['feed'];
+  readonly feed?: FedSource['feed'];
 }
 
 /** Runs random histories of a projection and compares what they leave with the oracle. */

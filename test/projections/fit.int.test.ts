@@ -1,5 +1,5 @@
 // What would break the sink's type is parked with its path, in every kind that makes documents or messages of values;
-// what an earlier release let through is counted for the versions it ran. docs/SPEC-copies.md, C6.
+// what an earlier release let through is counted for the versions it ran. docs/SPEC-copies.md, COPY-C6.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -85,7 +85,7 @@ it('parks undefined where each document of the type has a value, and what is of 
   await order('lacking');
   await order('text');
   expect((await letters()).toSorted()).toEqual([
-    'summaries@1 lacking value-not-storable summaries@1: /customerName is undefined, and each document of the type has it',
+    'summaries@1 lacking value-not-storable summaries@1: /customerName is undefined, but every document of the type has it',
     'summaries@1 text value-of-other-type summaries@1: /amount is "1", not a number',
   ]);
 });
@@ -141,7 +141,7 @@ it('holds reference data, groups and what measures keep to it too', async () => 
   expect((await letters()).toSorted()).toEqual([
     'days@1 group group-value groupBy returned NaN in the field share',
     "days@1 kept value-not-storable Measure best: /half is Infinity, which JSON can't hold",
-    'store-countries@1 AT value-not-storable store-countries@1: /name is undefined, and each document of the type has it',
+    'store-countries@1 AT value-not-storable store-countries@1: /name is undefined, but every document of the type has it',
   ]);
 });
 
@@ -159,10 +159,10 @@ it('holds rows of a sink of one’s own to it, and what a runner of one’s own 
   };
   const tickets = custom('tickets', {
     sources: [from],
-    apply: async (changes, session) => {
+    apply: async (changes, access) => {
       for (const change of changes) {
         const body = { id: change.id, storeId: 's1', type: 'ticket', log: Math.log(Number(change.doc?.['amount'])) };
-        const result = await session.commit('Days', ['s1'], [{ op: 'create', id: change.id, body }]);
+        const result = await access.commit('Days', ['s1'], [{ op: 'create', id: change.id, body }]);
         if (result.kind === 'refused')
           throw new Poison([{ change, error: new MillraceError('ticket-refused', result.why) }]);
       }

@@ -11,10 +11,10 @@ import { type SourceContainer, toChange, toVersion } from '../../src/feed/readin
 import type { Fence } from '../../src/feed/tenure/fence.ts';
 import type { EmbedState } from '../../src/projections/embed/states.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
-import type { SinkSession } from '../../src/sinks/session.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import type { Random } from '../support/random.ts';
-import { bound } from '../support/session.ts';
+import { bound } from '../support/access.ts';
 
 /** Of a host, between any two requests: its page is read again. */
 export class Crash extends MillraceError<'crashed'> {
@@ -28,9 +28,14 @@ export interface Host {
   readonly database: Database;
 }
 
+/** A source container, and the feed that it is read by; absent: the latest versions. */
+export interface FedSource extends SourceContainer {
+  readonly feed?: 'latest' | 'all-versions';
+}
+
 /** One page of a change feed of one partition key, from a position on ('': the beginning; '*': now). */
 export type ReadFeed = (
-  source: Pick<SourceContainer, 'name' | 'feed'>,
+  source: Pick<FedSource, 'name' | 'feed'>,
   key: string,
   from: string,
   size: number,
@@ -41,7 +46,7 @@ export interface HistoryOptions {
   readonly random: Random;
   readonly tenant: string;
   readonly hosts: readonly Host[];
-  readonly sources: readonly SourceContainer[];
+  readonly sources: readonly FedSource[];
   /** A runner a host: each keeps what it caches. */
   readonly runners: readonly Runner[];
   /** Makes one random write at the source. */
@@ -81,10 +86,10 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
     const page = await feed.page();
     if (page.read === 0) return false;
     if (faults) seen.push(page);
-    const inner = sessionOf(options, host);
-    const session = faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner;
+    const inner = accessOf(options, host);
+    const access = faults ? injected(inner, random, zombies, serial ? 0 : 0.05, 0.03) : inner;
     const apply = async (): Promise<void> => {
-      await (runners[host] ?? never()).apply(page.changes, session);
+      await (runners[host] ?? never()).apply(page.changes, access);
       // Or it dies before it can say how far it got.
       if (!faults || !random.chance(0.05)) feed.acknowledge(page);
     };
@@ -97,7 +102,7 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   const resume = async (host: number, faults: boolean): Promise<boolean> => {
     const runner = runners[host] ?? never();
     if (!runner.resume) return true;
-    const inner = sessionOf(options, host);
+    const inner = accessOf(options, host);
     // A look that failed has found nobody idle.
     let idle = false;
     const task = runner
@@ -142,8 +147,8 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
   // The last of all had a page of long ago in hand, with its documents as they were then.
   for (let late = serial || seen.length === 0 ? 0 : 1 + random.int(2); late > 0; late--) {
     const host = random.int(hosts.length);
-    const session = sessionOf(options, host);
-    await (runners[host] ?? never()).apply(random.pick(seen).changes, session).catch(note);
+    const access = accessOf(options, host);
+    await (runners[host] ?? never()).apply(random.pick(seen).changes, access).catch(note);
     // What it left is seen by what is written from now on.
     await options.write(random);
   }
@@ -155,13 +160,13 @@ export async function runHistory(options: HistoryOptions): Promise<void> {
  * A host looks for parents that another one left behind, wherever they are. Those of the other histories in the same
  * containers are not its business: its zombies would still write to their children when they have been judged.
  */
-function sessionOf({ hosts, tenant }: HistoryOptions, host: number): SinkSession {
-  const session = new CosmosSession(hosts[host]?.database ?? never(), UNFENCED, new Meter());
+function accessOf({ hosts, tenant }: HistoryOptions, host: number): DocumentAccess {
+  const access = new CosmosAccess(hosts[host]?.database ?? never(), UNFENCED, new Meter());
   const isOwn = (row: unknown): boolean =>
     !isObject(row) || row['type'] !== 'millrace.embed' || (row as unknown as EmbedState).parent.key[0] === tenant;
   return {
-    ...bound(session),
-    query: async <T>(...of: Parameters<SinkSession['query']>) => (await session.query<T>(...of)).filter(isOwn),
+    ...bound(access),
+    query: async <T>(...of: Parameters<DocumentAccess['query']>) => (await access.query<T>(...of)).filter(isOwn),
   };
 }
 
@@ -176,13 +181,13 @@ interface FeedPage {
 /** A real change feed of one partition key, with one checkpoint that two hosts share as they would a lease's. */
 class Feed {
   readonly #read: ReadFeed;
-  readonly #source: SourceContainer;
+  readonly #source: FedSource;
   readonly #tenant: string;
   readonly #size: number;
   readonly #history: string[] = [];
   #checkpoint = '';
 
-  constructor(read: ReadFeed, source: SourceContainer, tenant: string, random: Random) {
+  constructor(read: ReadFeed, source: FedSource, tenant: string, random: Random) {
     this.#read = read;
     this.#source = source;
     this.#tenant = tenant;
@@ -215,7 +220,7 @@ class Feed {
   }
 }
 
-export const changeOf = (source: SourceContainer, raw: unknown): Change | undefined =>
+export const changeOf = (source: FedSource, raw: unknown): Change | undefined =>
   source.feed === 'all-versions'
     ? toVersion(source, raw, 1, (current) => toChange(source, current, 1))
     : toChange(source, raw, 1);
@@ -255,12 +260,12 @@ export class Zombies {
 
 /** Between any two requests: another's turn, a crash, or a long sleep. */
 export function injected(
-  inner: SinkSession,
+  inner: DocumentAccess,
   random: Random,
   zombies: Zombies,
   sleeps = 0.04,
   crashes = 0.02,
-): SinkSession {
+): DocumentAccess {
   const point = async (): Promise<void> => {
     for (let turns = random.int(3); turns > 0; turns--) await turn();
     if (random.chance(crashes)) throw new Crash();

@@ -209,7 +209,7 @@ describe('bad input', () => {
     expect(ids()).toHaveLength(3);
     expect(ids()).toEqual(expect.arrayContaining(['a', 'c', 'c']));
     expect(await letters()).toMatchObject([
-      { id: 'big', code: 'event-too-large', message: expect.stringContaining('telemetry takes 20,000') },
+      { id: 'big', code: 'event-too-large', message: expect.stringContaining('telemetry accepts 20,000') },
       { id: 'b', code: 'waits-behind-parked', waits: true },
       { id: 'a', code: 'waits-behind-parked', version: { lsn: 5 } },
     ]);

@@ -1,4 +1,5 @@
 // Publishing under random histories, to hubs whose links break: judged by what the hubs hold against what the feeds show.
+// PUB-P1 to PUB-P3.
 import { publish } from 'millrace';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EventHubProducerClient } from '@azure/event-hubs';

@@ -57,8 +57,8 @@ async function refusals(work: Promise<unknown>): Promise<Record<string, string>>
 async function atOnce(name: string, readLagMs: number): Promise<boolean> {
   const [data, tenant] = await Promise.all([rate(name), store(name)]);
   await Promise.all([
-    runner(name, readLagMs).apply([data], hosts.session(0)),
-    runner(name, readLagMs).apply([tenant], hosts.session(1)),
+    runner(name, readLagMs).apply([data], hosts.access(0)),
+    runner(name, readLagMs).apply([tenant], hosts.access(1)),
   ]);
   return (await hosts.read('StoreRates', name, name)) !== undefined;
 }
@@ -76,15 +76,15 @@ test('data and tenant that come at once find each other, though both lists are r
 
 test('data that would lie elsewhere, and a tenant that would, are refused; what there is stays', async () => {
   const one = runner('moving');
-  await one.apply([await store('here')], hosts.session(0));
-  await one.apply([await rate('moved')], hosts.session(0));
-  expect(await refusals(one.apply([await rate('moved', { as: 'other' })], hosts.session(0)))).toEqual({
+  await one.apply([await store('here')], hosts.access(0));
+  await one.apply([await rate('moved')], hosts.access(0));
+  expect(await refusals(one.apply([await rate('moved', { as: 'other' })], hosts.access(0)))).toEqual({
     moved: 'place-changed',
   });
-  expect(await refusals(one.apply([await store('here', { store: 'there' })], hosts.session(0)))).toEqual({
+  expect(await refusals(one.apply([await store('here', { store: 'there' })], hosts.access(0)))).toEqual({
     here: 'tenant-key-changed',
   });
-  expect(await refusals(one.apply([await store('nowhere', { store: null })], hosts.session(0)))).toEqual({
+  expect(await refusals(one.apply([await store('nowhere', { store: null })], hosts.access(0)))).toEqual({
     nowhere: 'tenant-key-missing',
   });
   expect(await hosts.read('StoreRates', 'moved', 'here')).toMatchObject({ percent: 1 });
@@ -92,35 +92,35 @@ test('data that would lie elsewhere, and a tenant that would, are refused; what 
 
 test('two documents, or two tenants, that want one place are refused, and so is a place of somebody else', async () => {
   const one = runner('clashing');
-  await one.apply([await store('twin')], hosts.session(0));
-  await one.apply([await rate('a', { as: 'same' })], hosts.session(0));
-  expect(await refusals(one.apply([await rate('b', { as: 'same' })], hosts.session(0)))).toEqual({
+  await one.apply([await store('twin')], hosts.access(0));
+  await one.apply([await rate('a', { as: 'same' })], hosts.access(0));
+  expect(await refusals(one.apply([await rate('b', { as: 'same' })], hosts.access(0)))).toEqual({
     b: 'sink-collision',
   });
-  expect(await refusals(one.apply([await store('twin2', { store: 'twin' })], hosts.session(0)))).toEqual({
+  expect(await refusals(one.apply([await store('twin2', { store: 'twin' })], hosts.access(0)))).toEqual({
     twin2: 'sink-collision',
   });
   await hosts.database.container('StoreRates').items.create({ id: 'theirs', store: 'twin', type: 'storeRate' });
-  expect(await refusals(one.apply([await rate('theirs')], hosts.session(0)))).toEqual({ theirs: 'sink-occupied' });
+  expect(await refusals(one.apply([await rate('theirs')], hosts.access(0)))).toEqual({ theirs: 'sink-occupied' });
   expect(await hosts.read('StoreRates', 'same', 'twin')).toMatchObject({ _src: { id: 'a' } });
 });
 
 test('two tenants of one key: the second is refused, data goes on to the first, and once that is gone the second has its place', async () => {
   const one = runner('twins');
   const [first, second] = [await store('t1', { store: 'shared' }), await store('t2', { store: 'shared' })];
-  await one.apply([await rate('before')], hosts.session(0));
-  const refused = await refusals(one.apply([first, second], hosts.session(0)));
+  await one.apply([await rate('before')], hosts.access(0));
+  const refused = await refusals(one.apply([first, second], hosts.access(0)));
   const [loser = ''] = Object.keys(refused);
   expect(Object.values(refused)).toEqual(['sink-collision']);
-  await one.apply([await rate('after')], hosts.session(0));
+  await one.apply([await rate('after')], hosts.access(0));
   for (const id of ['before', 'after'])
     expect(await hosts.read('StoreRates', id, 'shared')).toMatchObject({ percent: 1 });
   const winner = loser === 't1' ? 't2' : 't1';
   const gone = await store(winner, { store: 'shared' });
-  await one.apply([{ ...gone, op: 'delete' }], hosts.session(0));
+  await one.apply([{ ...gone, op: 'delete' }], hosts.access(0));
   expect(await hosts.read('StoreRates', 'after', 'shared')).toMatchObject({ type: 'millrace.tombstone' });
   // As a redrive would.
-  await one.apply([loser === 't1' ? first : second], hosts.session(0));
+  await one.apply([loser === 't1' ? first : second], hosts.access(0));
   for (const id of ['before', 'after'])
     expect(await hosts.read('StoreRates', id, 'shared')).toMatchObject({ percent: 1 });
 });
@@ -128,9 +128,9 @@ test('two tenants of one key: the second is refused, data goes on to the first, 
 test('two documents of one id that come at once: one is refused, and a tenant that comes later has the other', async () => {
   const one = runner('same');
   const pair = [await rate('c', { as: 'same' }), await rate('d', { as: 'same' })];
-  await one.apply([await store('early')], hosts.session(0));
-  expect(Object.values(await refusals(one.apply(pair, hosts.session(0))))).toEqual(['sink-collision']);
-  await one.apply([await store('late')], hosts.session(0));
+  await one.apply([await store('early')], hosts.access(0));
+  expect(Object.values(await refusals(one.apply(pair, hosts.access(0))))).toEqual(['sink-collision']);
+  await one.apply([await store('late')], hosts.access(0));
   const [early, late] = [
     await hosts.read('StoreRates', 'same', 'early'),
     await hosts.read('StoreRates', 'same', 'late'),

@@ -1,4 +1,4 @@
-// Reference data in every tenant, under random histories of both sides, against the oracle.
+// Reference data in every tenant, under random histories of both sides, against the oracle: COPY-F1 and COPY-F3.
 import { expect, it } from 'vitest';
 import { canonical } from '../../src/base/json.ts';
 import type { Doc, ReferenceSpec, SourceRef, SourceRules } from '../../src/definition/specs.ts';
@@ -7,6 +7,7 @@ import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { referenceRunner } from '../../src/projections/reference/reference-runner.ts';
 import { Random } from '../support/random.ts';
 import { runHistoryBy } from './all-versions.ts';
+import type { FedSource } from './history.ts';
 import { READ_LAG_MS, SEED, type World, historiesOr, useHistories } from './world.ts';
 
 const RATES: SourceRef = { container: 'Rates', type: 'rate' };
@@ -35,7 +36,7 @@ const SPEC: ReferenceSpec = {
 
 const each = useHistories({ Rates: '/world', Stores: '/world', StoreRates: '/store' });
 
-const holdExact = (feed?: SourceContainer['feed']): Promise<void> =>
+const holdExact = (feed?: FedSource['feed']): Promise<void> =>
   each(historiesOr(60), async (world, seed) => {
     const tenant = `w${seed}`;
     const options = {

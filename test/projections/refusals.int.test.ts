@@ -10,7 +10,7 @@ import { aggregateRunner } from '../../src/projections/aggregate/aggregate-runne
 import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
 import { place } from '../../src/projections/copy/place.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
-import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 
 const COPY: CopySpec = {
   kind: 'copy',
@@ -79,8 +79,8 @@ const copier = (spec: CopySpec = COPY): Runner =>
 const aggregator = (measures: AggregateSpec['measures'] = AGGREGATE.measures): Runner =>
   aggregateRunner({ ...AGGREGATE, measures }, SINK, { stateContainer: 'millrace' });
 
-const session = () =>
-  new CosmosSession(
+const access = () =>
+  new CosmosAccess(
     database,
     { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined },
     new Meter(),
@@ -89,7 +89,7 @@ const session = () =>
 /** The codes of what a runner refuses, by source id; empty where it takes everything. */
 async function refusals(runner: Runner, changes: readonly Change[]): Promise<Record<string, string>> {
   try {
-    await runner.apply(changes, session());
+    await runner.apply(changes, access());
     return {};
   } catch (error) {
     if (!(error instanceof Poison)) throw error;

@@ -6,15 +6,15 @@ import type { Doc } from '../../src/definition/specs.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { type SourceContainer, toChange } from '../../src/feed/reading/mapper.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import { UNFENCED } from './history.ts';
 
 export interface TwoHosts extends AsyncDisposable {
   readonly emulator: Emulator;
   /** The application's. */
   readonly database: Database;
-  /** A session of host 0 or 1. */
-  session(host: 0 | 1): CosmosSession;
+  /** The access of host 0 or 1. */
+  access(host: 0 | 1): CosmosAccess;
   /** Writes a document as the application does, and gives it as its feed would tell of it. */
   write(source: SourceContainer, doc: Doc & { readonly id: string }): Promise<Change>;
   read(container: string, id: string, key: string): Promise<Doc | undefined>;
@@ -34,7 +34,7 @@ export async function openTwoHosts(containers: Readonly<Record<string, string>>)
   return {
     emulator,
     database,
-    session: (host) => new CosmosSession((hosts[host] ?? application).database('two-hosts'), UNFENCED, new Meter()),
+    access: (host) => new CosmosAccess((hosts[host] ?? application).database('two-hosts'), UNFENCED, new Meter()),
     write: async (source, doc) => {
       const { resource } = await database.container(source.name).items.upsert<Doc>(doc);
       lsn += 1;

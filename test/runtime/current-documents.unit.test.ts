@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/base/clock.ts';
 import { currentDocuments, mayBeRewritten } from '../../src/runtime/current-documents.ts';
-import type { SinkDocument, SinkSession } from '../../src/sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../../src/sinks/document-access.ts';
 
 /** Time passes only while somebody sleeps. */
 const steppingClock = (): Clock => {
@@ -16,15 +16,15 @@ const steppingClock = (): Clock => {
 };
 
 /** Answers reads from a script, the last answer for ever: stale replicas can't be had on demand from a server. */
-const scripted = (...answers: (SinkDocument | undefined)[]): SinkSession & { reads: number } => {
-  const session = {
+const scripted = (...answers: (SinkDocument | undefined)[]): DocumentAccess & { reads: number } => {
+  const access = {
     reads: 0,
     fence: { kind: 'host' as const, tenure: {}, signal: new AbortController().signal, assert: () => {} },
-    read: async () => [answers[Math.min(session.reads++, answers.length - 1)]],
+    read: async () => [answers[Math.min(access.reads++, answers.length - 1)]],
     commit: () => Promise.reject(new Error('nothing may be written')),
     query: () => Promise.reject(new Error('nothing is queried')),
   };
-  return session;
+  return access;
 };
 
 const source = { name: 'Orders', keyPaths: [['storeId']], types: new Map() };
@@ -37,9 +37,9 @@ const stored = (etag: string, ts: number): SinkDocument => ({
   _ts: ts,
 });
 
-const current = async (session: SinkSession) =>
+const current = async (access: DocumentAccess) =>
   (
-    await currentDocuments(source, [delivered], session, {
+    await currentDocuments(source, [delivered], access, {
       readLagMs: 5_000,
       signal: new AbortController().signal,
       clock: steppingClock(),
@@ -48,9 +48,9 @@ const current = async (session: SinkSession) =>
 
 describe('the current document of a delivered one', () => {
   it('is what is stored under the delivered etag, with the delivered lsn', async () => {
-    const session = scripted(stored('b', 100));
-    expect(await current(session)).toEqual({ ...stored('b', 100), _lsn: 7 });
-    expect(session.reads).toBe(1);
+    const access = scripted(stored('b', 100));
+    expect(await current(access)).toEqual({ ...stored('b', 100), _lsn: 7 });
+    expect(access.reads).toBe(1);
   });
 
   it('is waited for while a replica is behind, older version or none', async () => {
@@ -60,18 +60,18 @@ describe('the current document of a delivered one', () => {
   });
 
   it('is left out at once where a newer version is there: that one is still to be delivered', async () => {
-    const session = scripted(stored('c', 101));
-    expect(await current(session)).toBeUndefined();
-    expect(session.reads).toBe(1);
+    const access = scripted(stored('c', 101));
+    expect(await current(access)).toBeUndefined();
+    expect(access.reads).toBe(1);
   });
 
   it.each([
     ['gone', undefined],
     ['another version of the same second', stored('c', 100)],
   ])('is left out once reads are settled and it is %s', async (_, answer) => {
-    const session = scripted(answer);
-    expect(await current(session)).toBeUndefined();
-    expect(session.reads).toBeGreaterThan(1);
+    const access = scripted(answer);
+    expect(await current(access)).toBeUndefined();
+    expect(access.reads).toBeGreaterThan(1);
   });
 });
 

@@ -40,7 +40,7 @@ it('asks for hubs and consumer groups before anything starts', async () => {
   };
   await listening.check('telemetry', '$Default');
   await sending.check('telemetry');
-  const denied = { name: 'UsageError', code: 'event-hub-denied', mend: expect.stringContaining('Data Sender') };
+  const denied = { name: 'UsageError', code: 'event-hub-denied', hint: expect.stringContaining('Data Sender') };
   await expect(listening.check('telemetry')).rejects.toMatchObject(denied);
   await expect(sending.check('telemetry', '$Default')).rejects.toMatchObject(denied);
 });

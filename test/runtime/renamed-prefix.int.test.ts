@@ -41,8 +41,8 @@ it('`run` refuses a renamed pipeline, which would read everything from the begin
   await runAs('before');
   await expect(runAs('after')).rejects.toMatchObject({
     code: 'lease-prefix-renamed',
-    message: expect.stringContaining('begin with after., and those that have been at work begin with before.'),
-    mend: expect.stringContaining('LEASES_START_ANEW=after.'),
+    message: expect.stringContaining('changed from "before." to "after.".'),
+    hint: expect.stringContaining('LEASES_START_ANEW=after.'),
   });
   await expect(runAs('after', 'other.')).rejects.toMatchObject({ code: 'lease-prefix-renamed' });
   expect(await runAs('after', 'after.')).toMatchObject({ host: 'here' });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { verdicts } from '../../scripts/clients/verdict.ts';
+import { judged } from '../../scripts/clients/verdict.ts';
 
 const judge = (script: string) => ({ command: process.execPath, args: ['-e', script] });
 const OK = `console.log('{"check":"a","counts":{"writes":2},"wrong":[]}');`;
@@ -13,27 +13,37 @@ test('a judge’s lines are verdicts, and what it asks for is answered before it
       process.exit();
     });`;
   const asked: unknown[] = [];
-  const found = await verdicts(judge(script), { NAME: 'b' }, async (request) => {
+  const found = await judged(judge(script), { NAME: 'b' }, async (request) => {
     asked.push(request);
     return { ranges: 2 };
   });
   expect(asked).toEqual([{ turn: 'split', container: 'c' }]);
-  expect(found).toEqual([
-    { check: 'a', counts: { writes: 2 }, wrong: [] },
-    { check: 'b', counts: { ranges: 2 }, wrong: ['x'] },
-  ]);
+  expect(found).toEqual({
+    verdicts: [
+      { check: 'a', counts: { writes: 2 }, wrong: [] },
+      { check: 'b', counts: { ranges: 2 }, wrong: ['x'] },
+    ],
+  });
 });
 
 test.each([
-  ['fails', `${OK} console.error('why'); process.exitCode = 3;`, /ended with 3 after 1 checks: why/],
-  ['is ended', `${OK} process.kill(process.pid, 'SIGKILL');`, /ended with SIGKILL/],
-  ['says nothing', '', /ended with 0 after 0 checks/],
-  ['says something else', `${OK} console.log('{"counts":{}}');`, /check/],
-  ['asks for what fails', `console.log('{"turn":"no"}'); process.stdin.resume();`, /nobody knows/],
-])('that a judge %s is a difference', async (_what, script, why) => {
-  const found = await verdicts(judge(script), {}, async ({ turn }) => {
-    if (turn === 'no') throw new Error('nobody knows');
-    return {};
-  });
-  expect(found.flatMap(({ wrong }) => wrong).join('\n')).toMatch(why);
+  ['fails', `${OK} console.error('why'); process.exitCode = 3;`, 1, /ended with 3: why/],
+  ['is killed', `${OK} process.kill(process.pid, 'SIGKILL');`, 1, /ended with SIGKILL/],
+  ['says nothing', '', 0, /ended with 0/],
+  ['says something else', `${OK} console.log('{"counts":{}}');`, 1, /can't be understood: .*check/s],
+])('a judge that %s broke, and what it said before counts', async (_what, script, before, why) => {
+  const found = await judged(judge(script), {}, () => Promise.resolve({}));
+  expect(found.broke).toMatch(why);
+  expect(found.verdicts).toHaveLength(before);
+});
+
+test('a judge that is no program broke', async () => {
+  const found = await judged({ command: '/none', args: [] }, {}, () => Promise.resolve({}));
+  expect(found).toEqual({ verdicts: [], broke: expect.stringContaining('ENOENT') });
+});
+
+test('what a judge asks for and our commands refuse is a difference', async () => {
+  const script = `console.log('{"turn":"adopt"}'); process.stdin.resume();`;
+  const found = await judged(judge(script), {}, () => Promise.reject(new Error('no such lease')));
+  expect(found).toEqual({ verdicts: [{ check: 'our turn: adopt', counts: {}, wrong: ['no such lease'] }] });
 });

@@ -1,7 +1,7 @@
 // Random histories of processes that write through a gate while others migrate the container, there and back, and die: in
 // virtual time, with the real gate, migration and server. Writers stand still, lose their heartbeats and nothing else, or
-// all of it; writes and the migration's last word land late. Whatever happens, no acknowledged write is lost (M1), and no
-// write is admitted to another container than the one that the gate names at that moment (M2).
+// all of it; writes and the migration's last word land late. Whatever happens, no acknowledged write is lost (MIG-M1),
+// and no write is admitted to another container than the one that the gate names at that moment (MIG-M2).
 import { expect, it } from 'vitest';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';

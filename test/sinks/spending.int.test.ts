@@ -4,8 +4,8 @@ import { Budget } from '../../src/cosmos/budget.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import { Spending } from '../../src/cosmos/spending.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';
-import { CosmosSession } from '../../src/sinks/cosmos-session.ts';
-import type { Write } from '../../src/sinks/session.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import type { Write } from '../../src/sinks/document-access.ts';
 import { emulate } from '../emulator/emulate.ts';
 import { ManualClock } from '../support/clock.ts';
 
@@ -20,8 +20,8 @@ async function spender(ruPerSecond: number, fence: Fence = OPEN) {
   const spending = new Spending(stage.database, new Budget(ruPerSecond, clock), 'live', clock);
   const keys = new Map<string, string>();
   for (let n = 0; n < 100; n++) keys.set(await spending.partitionOf('c', [`k${n}`]), `k${n}`);
-  const session = new CosmosSession(stage.database, fence, new Meter(), spending);
-  return { ...stage, clock, spending, session, keys: [...keys.values()] };
+  const access = new CosmosAccess(stage.database, fence, new Meter(), spending);
+  return { ...stage, clock, spending, access, keys: [...keys.values()] };
 }
 
 /** Whether it has ended by the time everything else stands still. */
@@ -33,16 +33,16 @@ async function settled(of: Promise<unknown>): Promise<boolean> {
 }
 
 test('a write of either kind waits for its partition’s budget, and for no other’s', async () => {
-  const { session, keys, clock } = await spender(10);
+  const { access, keys, clock } = await spender(10);
   const [one = '', other = ''] = keys;
   expect(keys).toHaveLength(4);
   const batch = Array.from({ length: 20 }, (_, n) => create(`d${n}`, one));
-  expect((await session.commit('c', [one], batch)).kind).toBe('done');
-  const next = session.commit('c', [one], [create('next', one)]);
-  const pair = session.commit('c', [one], [create('p1', one), create('p2', one)]);
+  expect((await access.commit('c', [one], batch)).kind).toBe('done');
+  const next = access.commit('c', [one], [create('next', one)]);
+  const pair = access.commit('c', [one], [create('p1', one), create('p2', one)]);
   expect(await settled(next)).toBe(false);
   expect(await settled(pair)).toBe(false);
-  expect((await session.commit('c', [other], [create('d', other)])).kind).toBe('done');
+  expect((await access.commit('c', [other], [create('d', other)])).kind).toBe('done');
   for (let second = 0; second < 60 && !(await settled(Promise.all([next, pair]))); second++) clock.advance(1_000);
   expect([(await next).kind, (await pair).kind]).toEqual(['done', 'done']);
 });
@@ -55,16 +55,16 @@ test('who lost its lease while it waited writes nothing', async () => {
       if (lost) throw new Error('lease lost');
     },
   };
-  const { session, keys, clock, container } = await spender(10, fence);
+  const { access, keys, clock, container } = await spender(10, fence);
   const [key = ''] = keys;
-  await session.commit(
+  await access.commit(
     'c',
     [key],
     Array.from({ length: 20 }, (_, n) => create(`d${n}`, key)),
   );
   const waiting = [
-    session.commit('c', [key], [create('late', key)]),
-    session.commit('c', [key], [create('l1', key), create('l2', key)]),
+    access.commit('c', [key], [create('late', key)]),
+    access.commit('c', [key], [create('l1', key), create('l2', key)]),
   ];
   for (const one of waiting) expect(await settled(one)).toBe(false);
   lost = true;

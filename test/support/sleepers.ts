@@ -8,7 +8,7 @@ export class Sleepers {
     return this.#sleeping.length === 0;
   }
 
-  /** When the next one wakes; Infinity where nobody sleeps. */
+  /** When the next one wakes; Infinity if none sleeps. */
   get next(): number {
     return this.#sleeping.reduce((least, { until }) => Math.min(least, until), Infinity);
   }

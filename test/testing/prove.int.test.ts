@@ -73,7 +73,7 @@ describe('a model with one pattern for each verdict', () => {
   test('a query that the service refuses is different', () => {
     expect(pattern('9')).toMatchObject({
       verdict: 'different',
-      why: expect.stringContaining('Cosmos DB refuses the query'),
+      why: expect.stringContaining('Cosmos DB refused the query'),
     });
   });
 
@@ -84,13 +84,13 @@ describe('a model with one pattern for each verdict', () => {
 
   test('what can’t be run says why', () => {
     expect(pattern('5')).toMatchObject({ verdict: 'not run', why: 'its row has no query text in backticks' });
-    expect(pattern('8')).toMatchObject({ verdict: 'not run', why: 'no row of the mapping answers it' });
+    expect(pattern('8')).toMatchObject({ verdict: 'not run', why: 'no row of the mapping names it' });
   });
 
   test('a derived example that its sources don’t give is named with its line', () => {
     expect(proof.examples).toMatchObject({
       compared: 3,
-      different: [{ example: 'Lists/listed o2', what: 'cents: 260 in the document, 250 is made' }],
+      different: [{ example: 'Lists/listed o2', what: 'cents: 260 in the document, 250 derived' }],
     });
     expect(proof.examples.different[0]?.line).toBe(26);
   });
@@ -115,9 +115,9 @@ test('an example pair is proved, both halves of its archive too; one line a patt
     /^ {2}3 {2}proved: query of FlightsByDestination, \d+ runs, \d+ rows, [\d.]+ RU at most \(3 stated\)$/m,
   );
   expect(stdout).toMatch(/^ 13 {2}proved: archive of Flights, [1-9]\d* runs, [1-9]\d* rows/m);
-  expect(stdout).toMatch(/^archive +[1-9]\d* documents left; what is derived is right$/m);
-  expect(stdout).toMatch(/^cold update +[1-9]\d* changes;.* what is derived is right$/m);
-  expect(stdout).toMatch(/^restore +[1-9]\d* documents came back; what is derived is right$/m);
+  expect(stdout).toMatch(/^archive +[1-9]\d* documents archived; derived documents are right$/m);
+  expect(stdout).toMatch(/^cold update +[1-9]\d* changes;.* derived documents are right$/m);
+  expect(stdout).toMatch(/^restore +[1-9]\d* documents restored; derived documents are right$/m);
   expect(stdout).toContain('13 proved, 0 not run, 0 different');
   expect(code).toBe(0);
 });
@@ -172,7 +172,7 @@ describe('parameters', () => {
         { name: '@b', value: 4 },
       ],
     ],
-    ['SELECT * FROM c WHERE SOMETHING(@x)', { a: 1 }, 'nothing says what @x is'],
+    ['SELECT * FROM c WHERE SOMETHING(@x)', { a: 1 }, 'no document gives a value for @x'],
   ])('%s', (text, doc, expected) => {
     expect(bound(text, doc)).toEqual(expected);
   });
@@ -229,11 +229,11 @@ describe('events', () => {
 
   test('the last one of a document says what it is, and whether it has its delete mark', () => {
     expect(asked([event(1, { n: 1 }), event(2, { n: 2 })])).toBeUndefined();
-    expect(asked([event(1, { n: 1 })])).toContain('says upsert {"n":1} where upsert {"n":2} is right');
-    expect(asked([])).toContain('says nothing null where upsert {"n":2} is right');
-    expect(asked([event(2, { n: 2 }), event(1, { n: 1 })])).toContain('says 1 after 2');
+    expect(asked([event(1, { n: 1 })])).toContain('is upsert {"n":1} instead of upsert {"n":2}');
+    expect(asked([])).toContain('is nothing null instead of upsert {"n":2}');
+    expect(asked([event(2, { n: 2 }), event(1, { n: 1 })])).toContain('has sequence 1 after 2');
     expect(asked([event(2, { n: 2 }), event(3, { n: 2 }, 'delete')], { ...order, gone: true })).toBeUndefined();
-    expect(asked([event(2, { n: 2 })], { ...order, gone: true })).toContain('where delete {"n":2} is right');
+    expect(asked([event(2, { n: 2 })], { ...order, gone: true })).toContain('instead of delete {"n":2}');
   });
 
   test('a document that the pipeline’s own functions throw on is parked, and holds its key', () => {
@@ -247,7 +247,7 @@ describe('events', () => {
     };
     const first = (orderIs: PublishSpec['order']) =>
       askEvents({ ...refusing, order: orderIs }, [], new Map([['Orders', [order, other]]]), { pipeline, model }).first;
-    expect(first('document')).toContain('["s","p"] says nothing null where upsert {"n":3} is right');
+    expect(first('document')).toContain('["s","p"] is nothing null instead of upsert {"n":3}');
     expect(first('partitionKey')).toBeUndefined();
   });
 });
@@ -257,5 +257,5 @@ test('a group that has lost its last row is gone to who asks for it, though othe
   const { totals, stages, notes } = JSON.parse(stdout) as Proof;
   expect({ code, totals }).toEqual({ code: 0, totals: { proved: 2, 'not run': 0, different: 0 } });
   expect(stages.filter(({ difference }) => difference !== undefined)).toEqual([]);
-  expect(notes).toContainEqual(expect.stringContaining('as others derive from it: store-days'));
+  expect(notes).toContainEqual(expect.stringContaining('since other projections derive from it: store-days'));
 });

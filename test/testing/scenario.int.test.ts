@@ -52,7 +52,7 @@ describe('the shop', () => {
     const error = await run.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(AssertionError);
     expect(error).toMatchObject({ actual: [{ cents: 100 }], expected: [{ cents: 99 }] });
-    expect(String(error)).toContain('What is derived in Days is different');
+    expect(String(error)).toContain('The derived documents in Days are different');
   });
 
   test('tells what was parked, and why', async () => {
@@ -67,7 +67,7 @@ describe('the shop', () => {
     await expect(shop.given({ Order: [] }).run()).rejects.toMatchObject({ code: 'container-unknown' });
     await expect(shop.given().expect({ Orders: [] })).rejects.toMatchObject({
       code: 'container-unknown',
-      mend: 'There are: Summaries, Days.',
+      hint: 'Use Summaries, Days.',
     });
     expect(() => shop.like('Orders', 'invoice')).toThrow(expect.objectContaining({ code: 'type-unknown' }));
   });
@@ -93,7 +93,7 @@ test('a pipeline that claims what isn’t so is found', async () => {
     .when({ Orders: [order('o1', 100, { placedAt: '2026-03-02T10:00:00.000Z' })] });
   const error = await run.expect().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(AssertionError);
-  expect(String(error)).toContain('What was derived is not what its sources give');
+  expect(String(error)).toContain('The derived documents differ from what the sources give');
   expect(String(error)).toContain('unexpected: Days ["s1","day|2026-03-01|s1"]');
 });
 

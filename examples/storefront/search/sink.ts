@@ -19,8 +19,8 @@ export interface BulkAnswer {
 }
 
 /**
- * The index keeps the newest version of each id by itself (many search services call that an external version), which
- * is all that a sink has to promise: rows may come again, late and in any order.
+ * The index keeps the newest version of each id (many search services call that an external version). A sink must promise
+ * only this, because Millrace may send rows again, late and in any order.
  */
 export function searchIndex(address: string): Sink<ProductRow> {
   return {

@@ -11,14 +11,14 @@ export interface AggregateOptions<S extends object, T extends object, R> extends
   /** Rows of one document, each counted in its group; without it the document is the one row. */
   readonly each?: (doc: S) => readonly R[];
   /**
-   * The row's group: the sink's whole partition key and whatever else tells groups apart. The same fields for every
-   * row, each a string, finite number, boolean or null.
+   * The row's group: the sink's whole partition key, and all other fields that distinguish groups. Return the same fields
+   * for every row, each a string, finite number, boolean or null.
    */
   readonly groupBy: (row: R, doc: S) => Partial<Row<NoInfer<T>>>;
   readonly measures: { readonly [K in Exclude<keyof T, 'id' | 'type'>]?: (q: Measures<R>) => Measure<T[K]> };
 }
 
-/** The same as the implementation sees it. */
+/** The same without the user's types. */
 interface Untyped extends Options, Pick<AggregateSpec, 'groupBy'> {
   readonly from: SourceRef;
   readonly into: SourceRef;
@@ -27,7 +27,7 @@ interface Untyped extends Options, Pick<AggregateSpec, 'groupBy'> {
   readonly measures: object;
 }
 
-/** A materialised aggregate: one sink document for each group that has a row; its id comes of the group (`aggregateId`). */
+/** A materialised aggregate: one sink document for each group that has a row; its id is computed from the group (`aggregateId`). */
 export function aggregate<S extends object, T extends object, R = S>(
   name: string,
   spec: AggregateOptions<S, T, R>,
@@ -39,18 +39,18 @@ export function aggregate(name: string, spec: Untyped): Declaration<AggregateSpe
     if (declared === undefined) continue;
     const measure = measureSpec(declared);
     if ('unknown' in measure) {
-      const mend = `Write ${field}: q => q.count(), or sum, avg, min, max, distinct, top or histogram with its functions of the row.`;
-      findings.push(error('measure', `Measure ${field} of projection ${name} isn't one: ${measure.unknown}`, mend));
+      const hint = `Write ${field}: q => q.count(), or sum, avg, min, max, distinct, top or histogram with its functions of the row.`;
+      findings.push(error('measure', `Measure ${field} of projection ${name} isn't valid: ${measure.unknown}`, hint));
     } else measures[field] = measure;
   }
   if (typeof spec.groupBy !== 'function') {
     findings.push(
-      error('group-by', `Projection ${name} has no groupBy`, 'Give it groupBy: doc => ({ … }) with the sink key.'),
+      error('group-by', `Projection ${name} has no groupBy`, 'Add groupBy: doc => ({ … }) with the sink’s key.'),
     );
   }
   if (Object.keys(spec.measures ?? {}).length === 0) {
     findings.push(
-      error('no-measures', `Projection ${name} measures nothing`, 'Give it measures: { count: q => q.count() }.'),
+      error('no-measures', `Projection ${name} has no measures`, 'Add measures: { count: q => q.count() }.'),
     );
   }
   return {

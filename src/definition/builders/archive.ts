@@ -7,28 +7,28 @@ import type { Type } from '../types.ts';
 export interface ArchiveOptions<S extends object> {
   readonly from: Type<S>;
   /**
-   * Field with the date that the rule and the blob's period go by: `2001-02-01`, `2001/02/01`, either with a time, or a
-   * number of seconds or milliseconds since 1970. Without a zone it is UTC. A document without the field stays.
+   * Field with the date for the rule and the blob's period: `2001-02-01` or `2001/02/01`, with or without a time, or a
+   * number of seconds or milliseconds since 1970. The default zone is UTC. A document without the field isn't archived.
    */
   readonly date: keyof S & string;
-  /** Leaves once the date is that long ago: `90d`, `12 h`. */
+  /** Archive a document when its date is this long ago: `90d`, `12 h`. */
   readonly after?: string;
-  /** Leaves if the date is earlier than this one. */
+  /** Archive a document if its date is earlier than this one. */
   readonly before?: string;
-  /** Leaves only if this holds too; may stand alone. */
+  /** Archive a document only if this returns true; it may be the only rule. */
   readonly where?: (doc: S) => boolean;
-  /** Field whose value parts the blobs; default the pipeline's tenant. */
+  /** Field with the tenant: each tenant has separate blobs. Default: the pipeline's tenant. */
   readonly tenant?: keyof S & string;
-  /** A whole number from 1 on; default 1. What another version has archived stays where it is, and is read as well. */
+  /** A whole number from 1 on; default 1. The blobs of other versions stay, and are read too. */
   readonly version?: number;
 }
 
-/** The same as the implementation sees it. */
+/** The same without the user's types. */
 interface Untyped extends Omit<ArchiveOptions<Doc>, 'from'> {
   readonly from: SourceRef;
 }
 
-/** Documents that leave their container for Blob Storage, by a rule; nothing derived from them is taken back. */
+/** Moves documents from their container to Blob Storage, by a rule; everything derived from them stays. */
 export function archive<S extends object>(name: string, spec: ArchiveOptions<S>): Declaration<ArchiveSpec>;
 export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
   const { from, date, where, tenant, version = 1 } = spec;
@@ -38,7 +38,7 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
       error(
         'archive-date',
         `Archive ${name} names no date field`,
-        `Write date: 'completedAt', a field of its documents.`,
+        `Add date: 'completedAt', a field of its documents.`,
       ),
     );
   }
@@ -58,21 +58,29 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
 function ruleOf(name: string, { after, before, where }: Untyped, findings: Finding[]): ArchiveRule {
   if (after !== undefined && before !== undefined) {
     findings.push(
-      error('archive-rule', `Archive ${name} has both after and before`, 'Write one of them; where may narrow it.'),
+      error(
+        'archive-rule',
+        `Archive ${name} has both after and before`,
+        'Remove one of them; add where if you need a second condition.',
+      ),
     );
   } else if (after !== undefined) {
     const ms = milliseconds(after);
     if (ms !== undefined) return { kind: 'after', ms, text: after };
-    const mend = 'Write a number with ms, s, min, h or d: 90d.';
-    findings.push(error('archive-after', `Archive ${name} has after ${JSON.stringify(after)}`, mend));
+    const hint = 'Write a number and ms, s, min, h or d, such as 90d.';
+    findings.push(
+      error('archive-after', `Archive ${name} has after ${JSON.stringify(after)}, which isn't a span of time`, hint),
+    );
   } else if (before !== undefined) {
     const ms = parseDate(before);
     if (ms !== undefined) return { kind: 'before', ms, text: before };
-    const mend = 'Write a date such as 2001-02-01; without a zone it is UTC.';
-    findings.push(error('archive-before', `Archive ${name} has before ${JSON.stringify(before)}`, mend));
+    const hint = 'Write a date such as 2001-02-01; the default zone is UTC.';
+    findings.push(
+      error('archive-before', `Archive ${name} has before ${JSON.stringify(before)}, which isn't a date`, hint),
+    );
   } else if (!where) {
-    const mend = `Write after: '90d', before: '2001-02-01' or where: doc => ….`;
-    findings.push(error('archive-rule', `Archive ${name} would take everything at once: it has no rule`, mend));
+    const hint = `Add after: '90d', before: '2001-02-01' or where: doc => ….`;
+    findings.push(error('archive-rule', `Archive ${name} has no rule, so it would archive every document`, hint));
   }
   return { kind: 'always' };
 }

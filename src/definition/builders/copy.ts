@@ -4,7 +4,7 @@ import type { JoinOf, Options, Row, Type } from '../types.ts';
 
 type Joined<J> = { readonly [K in keyof J]: J[K] | null };
 
-/** What `copy` takes; S source, T sink, J the joined documents by the names that `map` gets them under. */
+/** What `copy` takes; S source, T sink, J the joined documents by their names in `map`. */
 export interface CopyOptions<S extends object, T extends object, J extends Record<string, object>> extends Options {
   readonly from: Type<S>;
   readonly into: Type<T>;
@@ -15,7 +15,7 @@ export interface CopyOptions<S extends object, T extends object, J extends Recor
   readonly map: (doc: S, joined: Joined<J>) => Row<NoInfer<T>>;
 }
 
-/** The same as the implementation sees it. */
+/** The same without the user's types. */
 interface Untyped extends Options {
   readonly from: SourceRef;
   readonly into: SourceRef;
@@ -38,7 +38,7 @@ export function copy(name: string, spec: Untyped): Declaration<CopySpec> {
   const { fields, findings } = common(name, spec);
   const joins = Object.entries(spec.with ?? {}).map(([alias, declared]) => join(name, alias, declared, findings));
   if (typeof spec.map !== 'function')
-    findings.push(error('copy-map', `Projection ${name} has no map`, 'Give it map: doc => ({ id: … }).'));
+    findings.push(error('copy-map', `Projection ${name} has no map`, 'Add map: doc => ({ id: … }).'));
   return { ...fields, kind: 'copy', joins, ...(spec.where && { where: spec.where }), map: spec.map, findings };
 }
 
@@ -49,15 +49,19 @@ function join(projection: string, name: string, declared: UntypedJoin, findings:
     findings.push(
       error(
         'join-on-empty',
-        `Projection ${projection} joins ${name} (${ref(declared.of)}) on nothing`,
-        `Write on: { id: '…' } with every field of its partition key.`,
+        `Projection ${projection} joins ${name} (${ref(declared.of)}) without a condition`,
+        `Add on: { id: '…' } with every field of its partition key.`,
       ),
     );
   }
   const missing = declared.missing ?? 'null';
   if (!['null', 'wait'].includes(missing)) {
     findings.push(
-      error('join-missing', `Projection ${projection} joins ${name} with missing ${missing}`, 'Write wait or null.'),
+      error(
+        'join-missing',
+        `Projection ${projection} joins ${name} with missing ${missing}, which isn't valid`,
+        'Write wait or null.',
+      ),
     );
   }
   return { name, of: plain(declared.of), on, missing };

@@ -2,7 +2,7 @@ import type { Doc, EmbedSpec, Finding, SourceRef } from '../specs.ts';
 import { type Declaration, deleteFindings, error, nameFindings, lagFindings, plain } from '../declaration.ts';
 import type { On, Type } from '../types.ts';
 
-/** Children that are written with their parent's page; the rest is left to a job that any host goes on with. */
+/** Children that are written with their parent's page. A job writes the rest, and any host can resume it. */
 export const CHILDREN_WITH_THE_PAGE = 500;
 
 interface EmbedCommon {
@@ -11,8 +11,8 @@ interface EmbedCommon {
   /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
   readonly maxLag?: string;
   /**
-   * What a parent's delete marker does. `keep` (default): the marker is ignored, children stay as the marked parent
-   * would have them. `remove`: the fields are taken away from the children, so they should be optional ones.
+   * What a parent's delete marker does. `keep` (default): Millrace ignores the marker, and embeds the marked parent as
+   * any other. `remove`: Millrace removes the fields from the children, so declare these fields optional.
    */
   readonly onDelete?: 'remove' | 'keep';
 }
@@ -23,7 +23,7 @@ export interface EmbedOptions<P extends object, C extends object> extends EmbedC
   readonly into: Type<C>;
   /** The parent's id and whole key, by fields of the child. */
   readonly on: On<P, C>;
-  /** Children for which it is false are left as they are. */
+  /** If it returns false, Millrace doesn't change the child. */
   readonly when?: (child: C) => boolean;
   /** Pure: each field from the parent, and from fields of the child that this projection doesn't write. */
   readonly set: { readonly [K in keyof C]?: (parent: P, child: C) => C[K] };
@@ -38,17 +38,17 @@ export interface EmbedEachOptions<P extends object, C extends object, A extends 
   readonly from: Type<P>;
   readonly into: Type<C>;
   readonly each: A;
-  /** With `onEach` together the parent's id and whole key: this half by fields of the child, */
+  /** `on` and `onEach` together name the parent's id and whole key. This part is in fields of the child. */
   readonly on: On<P, C>;
-  /** that half by fields of the element. */
+  /** This part of the parent's id and key is in fields of the element. */
   readonly onEach: On<P, Item<C, A>>;
-  /** Elements for which it is false are left as they are. */
+  /** If it returns false, Millrace doesn't change the element. */
   readonly when?: (item: Item<C, A>, child: C) => boolean;
   /** Pure: each field from the parent, and from fields of the element that this projection doesn't write. */
   readonly set: { readonly [K in keyof Item<C, A>]?: (parent: P, item: Item<C, A>) => Item<C, A>[K] };
 }
 
-/** The same as the implementation sees them. */
+/** The same without the user's types. */
 interface Untyped extends EmbedCommon {
   readonly from: SourceRef;
   readonly into: SourceRef;
@@ -59,7 +59,7 @@ interface Untyped extends EmbedCommon {
   readonly set: Readonly<Record<string, ((parent: Doc, item: Doc) => unknown) | undefined>>;
 }
 
-/** Fields of a document that are kept as its parent document says; the rest of it stays its writer's. */
+/** Fields that Millrace copies from a parent document into its children; the application writes all other fields. */
 export function embed<P extends object, C extends object>(
   name: string,
   spec: EmbedOptions<P, C>,
@@ -78,7 +78,7 @@ export function embedEach(name: string, spec: Untyped): Declaration<EmbedSpec> {
   const { each, onEach, when } = spec;
   const declared = declare(name, spec, when);
   if (typeof each === 'string' && each !== '') return { ...declared, each: { field: each, on: defined(onEach ?? {}) } };
-  const why = error('embed-each', `Projection ${name} names no list`, `Write each: 'lines', a field that holds one.`);
+  const why = error('embed-each', `Projection ${name} names no list`, `Add each: 'lines', a field that holds a list.`);
   return { ...declared, findings: [...declared.findings, why] };
 }
 
@@ -93,11 +93,13 @@ function declare(name: string, spec: Untyped, when: EmbedSpec['when']): Declarat
   for (const [field, value] of Object.entries({ ...spec.set })) {
     if (typeof value === 'function') set[field] = value;
     else if (value !== undefined)
-      findings.push(error('embed-set', `Field ${field} of projection ${name} is no function`, 'Write (parent) => ….'));
+      findings.push(
+        error('embed-set', `Field ${field} of projection ${name} isn't a function`, 'Write (parent) => ….'),
+      );
   }
   if (Object.keys(set).length === 0)
     findings.push(
-      error('embed-set', `Projection ${name} sets no field`, 'Write set: { name: (parent) => parent.name }.'),
+      error('embed-set', `Projection ${name} sets no field`, 'Add set: { name: (parent) => parent.name }.'),
     );
   return {
     kind: 'embed',

@@ -4,7 +4,7 @@ import type { Doc, MeasureSpec } from '../specs.ts';
 
 declare const VALUE: unique symbol;
 
-/** What a measure puts into the sink's field. */
+/** A measure; T is the value that it writes into the sink's field. */
 export interface Measure<T> {
   readonly [VALUE]?: T;
 }
@@ -12,7 +12,7 @@ export interface Measure<T> {
 /**
  * Builders of an aggregate's measures, each over the rows of a group. A group without rows doesn't exist, so `avg`,
  * `min` and `max` are never null; a sink field of `number` or `number | null` takes any of them.
- * `of` and `by` must return a finite number (`distinct`: a string), else the change is parked as a dead letter.
+ * `of` and `by` must return a finite number (`distinct`: a string), or Millrace parks the change.
  */
 export interface Measures<R> {
   count(): Measure<number>;
@@ -21,7 +21,7 @@ export interface Measures<R> {
   avg(of: (row: R) => number): Measure<number>;
   min(of: (row: R) => number): Measure<number>;
   max(of: (row: R) => number): Measure<number>;
-  /** How many different values there are, by reference counts; one document may have at most 49 of them in a group. */
+  /** The number of different values, by reference counts; one document may have at most 49 of them in a group. */
   distinct(of: (row: R) => string): Measure<number>;
   /** The `n` rows (1 to 50) with the largest `by`, largest first; `keep` makes at most 1,000 bytes of JSON of each. */
   top<K extends object>(n: number, by: (row: R) => number, keep: (row: R) => K): Measure<K[]>;
@@ -31,7 +31,7 @@ export interface Measures<R> {
 
 type Of = (row: unknown) => number;
 
-/** The same builders as they are: what they return is the measure as data. */
+/** The builders at run time: each returns the measure as data. */
 const BUILDERS = {
   count: () => ({ kind: 'count' }),
   sum: (of: Of) => ({ kind: 'sum', of }),
@@ -47,7 +47,7 @@ const BUILDERS = {
 const MOST_ROWS = 50;
 const MOST_BOUNDS = 100;
 
-/** A measure's declaration as data, or why it is none: an unknown builder, or one without its function. */
+/** A measure's declaration as data, or why it isn't valid: an unknown builder, or one without its function. */
 export function measureSpec(declare: unknown): MeasureSpec | { readonly unknown: string } {
   let built: unknown;
   try {
@@ -55,7 +55,7 @@ export function measureSpec(declare: unknown): MeasureSpec | { readonly unknown:
   } catch (cause) {
     return { unknown: messageOf(cause) };
   }
-  if (!isSpec(built)) return { unknown: 'it returns no measure' };
+  if (!isSpec(built)) return { unknown: 'it doesn’t return a measure' };
   const wrong = whatIsWrong(built);
   return wrong === undefined ? built : { unknown: wrong };
 }
@@ -66,7 +66,7 @@ const isSpec = (value: unknown): value is MeasureSpec =>
 function whatIsWrong(spec: MeasureSpec): string | undefined {
   if (spec.kind === 'count') return undefined;
   const functions = Object.entries(spec).filter(([name]) => ['of', 'by', 'keep'].includes(name));
-  if (functions.some(([, of]) => typeof of !== 'function')) return `${spec.kind} is given no function`;
+  if (functions.some(([, of]) => typeof of !== 'function')) return `${spec.kind} needs a function`;
   if (spec.kind === 'top' && !(Number.isInteger(spec.n) && spec.n >= 1 && spec.n <= MOST_ROWS))
     return `top keeps 1 to ${MOST_ROWS} rows, not ${String(spec.n)}`;
   if (spec.kind === 'histogram' && !isAscending(spec.bounds))

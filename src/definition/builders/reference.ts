@@ -11,16 +11,16 @@ export interface ReferenceOptions<
 > extends Omit<Options, 'stable'> {
   readonly from: Type<S>;
   readonly into: Type<T>;
-  /** The documents that list the tenants: one that is new gets all of the data, one that is deleted loses it. */
+  /** The documents that list the tenants. A new tenant gets all of the data; a deleted tenant loses it. */
   readonly tenants: Type<N>;
-  /** Sink's field ← tenant's field: what tells the tenants' copies apart. A tenant's must never change. */
+  /** Sink's field ← tenant's field: these fields distinguish the tenants' copies. A tenant's values must never change. */
   readonly key: { readonly [F in K]: { [G in keyof N]-?: N[G] extends T[F] ? G : never }[keyof N] };
   readonly where?: (doc: S) => boolean;
   /** Pure: the sink document without its `type` and the fields of `key`. A document's `id` must never change. */
   readonly map: (doc: S) => Omit<Row<NoInfer<T>>, K>;
 }
 
-/** The same as the implementation sees it. */
+/** The same without the user's types. */
 interface Untyped extends Omit<Options, 'stable'> {
   readonly from: SourceRef;
   readonly into: SourceRef;
@@ -30,7 +30,7 @@ interface Untyped extends Omit<Options, 'stable'> {
   readonly map: (doc: Doc) => Doc;
 }
 
-/** Reference data copied whole into each tenant, so that a tenant's readers need no other key than theirs. */
+/** Copies all reference data into each tenant, so that a tenant's readers need no partition key but the tenant's. */
 export function reference<S extends object, N extends object, T extends object, K extends keyof Row<T> & string>(
   name: string,
   spec: ReferenceOptions<S, N, T, K>,
@@ -40,11 +40,11 @@ export function reference(name: string, spec: Untyped): Declaration<ReferenceSpe
   const key: Record<string, string> = {};
   for (const [field, of] of Object.entries({ ...spec.key })) if (typeof of === 'string') key[field] = of;
   if (Object.keys(key).length === 0) {
-    const mend = `Write key: { tenantId: 'id' }, a field of the sink's partition key from one of the tenant.`;
-    findings.push(error('reference-key', `Projection ${name} takes nothing of the tenant`, mend));
+    const hint = `Add key: { tenantId: 'id' }: a field of the sink's partition key, and the tenant's field with its value.`;
+    findings.push(error('reference-key', `Projection ${name} has no key, so it takes no field from the tenant`, hint));
   }
   if (typeof spec.map !== 'function')
-    findings.push(error('copy-map', `Projection ${name} has no map`, 'Give it map: doc => ({ id: … }).'));
+    findings.push(error('copy-map', `Projection ${name} has no map`, 'Add map: doc => ({ id: … }).'));
   const { where, map } = spec;
   return {
     ...fields,

@@ -1,4 +1,5 @@
 import { MillraceError } from '../../base/errors.ts';
+import { SHARED_ERRORS } from '../../base/shared-errors.ts';
 import type { Doc, Finding, SendSpec, Sink, SourceRef } from '../specs.ts';
 import { type Declaration, deleteFindings, error, lagFindings, nameFindings, plain } from '../declaration.ts';
 import type { Type } from '../types.ts';
@@ -12,25 +13,25 @@ export interface SendOptions<S extends object, R> {
   /** What a source document's delete marker does to its row; default `remove`. */
   readonly onDelete?: 'remove' | 'keep';
   readonly where?: (doc: S) => boolean;
-  /** Pure: the row. Its id is not the user's to choose: it is made of the document's key and id. */
+  /** Pure: the row. Millrace makes its id of the document's key and id. */
   readonly map: (doc: S) => NoInfer<R>;
 }
 
-/** The same as the implementation sees it. */
+/** The same without the user's types. */
 interface Untyped extends Omit<SendOptions<Doc, unknown>, 'from'> {
   readonly from: SourceRef;
 }
 
-/** Entries that a sink will never take, by their ids, each with the reason: they are parked as dead letters. */
+/** A sink throws this for entries that it will never accept, by their ids with the reasons: Millrace parks them. */
 export class SinkRefusal extends MillraceError<'sink-refused'> {
   readonly refused: ReadonlyMap<string, string>;
   constructor(refused: ReadonlyMap<string, string>) {
-    super('sink-refused', [...refused].map(([id, why]) => `${id}: ${why}`).join('; '));
+    super('sink-refused', [...refused].map(([id, why]) => `${id}: ${why}`).join('; '), SHARED_ERRORS['sink-refused']);
     this.refused = refused;
   }
 }
 
-/** A copy outside of Cosmos DB, in a search index or a cache. */
+/** Copies documents out of Cosmos DB, into a search index or a cache. */
 export function send<S extends object, R>(name: string, spec: SendOptions<S, R>): Declaration<SendSpec>;
 export function send(name: string, spec: Untyped): Declaration<SendSpec> {
   const { from, to, version = 1, maxLag, onDelete = 'remove', where, map } = spec;
@@ -40,11 +41,9 @@ export function send(name: string, spec: Untyped): Declaration<SendSpec> {
     ...deleteFindings(name, onDelete),
   ];
   if (typeof to?.write !== 'function')
-    findings.push(
-      error('send-to', `Projection ${name} has no sink`, 'Give it to: an object with write(entries, signal).'),
-    );
+    findings.push(error('send-to', `Projection ${name} has no sink`, 'Add to: an object with write(entries, signal).'));
   if (typeof map !== 'function')
-    findings.push(error('copy-map', `Projection ${name} has no map`, 'Give it map: doc => ({ … }).'));
+    findings.push(error('copy-map', `Projection ${name} has no map`, 'Add map: doc => ({ … }).'));
   return {
     kind: 'send',
     name,

@@ -1,4 +1,4 @@
-// The code's projections against the document: what they name must be there, and joins must be point reads.
+// Checks the code's projections against the document: the names must exist, and joins must be point reads.
 import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../../model/model.ts';
 import { allVersionsFindings } from '../all-versions.ts';
 import { about, error, ref, same } from '../declaration.ts';
@@ -17,7 +17,7 @@ import { checkEmbeds } from './embeds.ts';
 import { checkExamples } from './examples.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
 
-/** Findings of the pipeline's own declaration and of its comparison with the model, errors first. */
+/** Findings of the pipeline's declaration and of its comparison with the model, errors first. */
 export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
   const findings = [...pipeline.findings];
   for (const rules of pipeline.sources) find(model, rules, 'source() names', findings);
@@ -34,7 +34,7 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
     findings.push(...about(name, unknown(model, [from], `Projection ${name} reads`)));
     findings.push(...about(name, unknown(model, [into], `Projection ${name} embeds into`)));
   }
-  // Only of what could be worked out at all: a name that isn't there would be told once more.
+  // Only without errors so far: an unknown name would be reported a second time.
   if (!findings.some(({ severity }) => severity === 'error')) findings.push(...checkExamples(pipeline, model));
   findings.push(...checkEmbeds(pipeline, model));
   for (const ingest of pipeline.ingests) findings.push(...about(ingest.name, checkIngest(ingest, pipeline, model)));
@@ -43,7 +43,7 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
       code: 'no-projections',
       severity: 'warning',
       message: 'The pipeline has no projections',
-      mend: 'Declare a copy or an aggregate.',
+      hint: 'Declare a copy or an aggregate.',
     });
   }
   return [
@@ -70,40 +70,40 @@ function checkProjection(projection: ProjectionSpec, model: Model): Finding[] {
   return findings;
 }
 
-/** Without a part of the key from the tenant all tenants' copies would lie in one place. */
+/** If no part of the key came from the tenant, the copies of all tenants would have the same key and id. */
 function checkTenantKey({ name, key }: ReferenceSpec, sink: Found | undefined): Finding[] {
   const paths = sink?.container.partitionKey ?? [];
   if (!sink || paths.some((path) => Object.hasOwn(key, path.slice(1)))) return [];
-  const message = `Projection ${name} takes nothing of its sink's partition key from the tenant`;
-  return [error('reference-key', message, `Let key name one of ${paths.map((path) => path.slice(1)).join(', ')}.`)];
+  const message = `Projection ${name} takes no part of its sink's partition key from the tenant`;
+  return [error('reference-key', message, `Add one of ${paths.map((path) => path.slice(1)).join(', ')} to its key.`)];
 }
 
-/** A document that left its container is seen by nobody who reads it there. */
+/** Projections and joins can't read a document after it left its container. */
 function checkArchive(archive: ArchiveSpec, { projections }: Pipeline, model: Model): Finding[] {
   const findings: Finding[] = [];
   const { name, dateField, from } = archive;
   const found = find(model, from, `Archive ${name} reads`, findings);
   if (found && found.type.examples.every((example) => example[dateField] === undefined)) {
-    const message = `Archive ${name} goes by ${dateField}, which no example of ${from.type} in ${place(found.container)} has`;
+    const message = `Archive ${name} uses the date ${dateField}, which no example of ${from.type} in ${place(found.container)} has`;
     findings.push(error('archive-date-unknown', message, 'Name a field of the document, or add it to an example.'));
   }
   for (const projection of projections) {
     if (same(projection.into, from)) {
       const message = `Archive ${name} takes ${ref(from)}, which projection ${projection.name} writes`;
       findings.push(
-        error('archive-of-derived', message, 'Archive its source; what is derived can be worked out anew.'),
+        error('archive-of-derived', message, 'Archive its source instead; derived documents can be recomputed.'),
       );
     }
     if (projection.kind === 'copy' && projection.joins.some(({ of }) => same(of, from))) {
       const message = `Archive ${name} takes ${ref(from)}, which projection ${projection.name} joins`;
-      const mend = 'Leave joined documents where they are: once archived, a join would no longer find them.';
-      findings.push(error('archive-of-joined', message, mend));
+      const hint = 'Don’t archive joined documents: a join doesn’t find them in the archive.';
+      findings.push(error('archive-of-joined', message, hint));
     }
   }
   return findings;
 }
 
-/** What comes in is a source: what a projection writes there would be lost among it, or taken for it. */
+/** An ingest writes source documents: a projection must not write documents of the same type. */
 function checkIngest({ name, from, into }: IngestSpec, { projections, publishes }: Pipeline, model: Model): Finding[] {
   const findings: Finding[] = [];
   const sink = find(model, into, `Ingest ${name} writes`, findings);
@@ -121,7 +121,7 @@ function checkIngest({ name, from, into }: IngestSpec, { projections, publishes 
   return findings;
 }
 
-/** Findings of the names that the model doesn't have. */
+/** Findings for names that the model doesn't have. */
 function unknown(model: Model, names: readonly SourceRef[], what: string): Finding[] {
   const findings: Finding[] = [];
   for (const of of names) find(model, of, what, findings);
@@ -153,14 +153,13 @@ function find(model: Model, of: SourceRef, what: string, findings: Finding[]): F
 
 const didYouMean = (wanted: string, names: readonly string[]): string => {
   const best = near(wanted, names);
-  return best === undefined
-    ? `There ${names.length === 1 ? 'is' : 'are'}: ${names.join(', ') || 'none'}.`
-    : `Did you mean ${best}?`;
+  if (best !== undefined) return `Did you mean ${best}?`;
+  return names.length === 0 ? 'Add it to the data-model document.' : `Name one of: ${names.join(', ')}.`;
 };
 
 const place = ({ name, at }: Container): string => `${name} (${at.file}:${at.line})`;
 
-/** A join is a point read by id and the whole key, so that one document answers and a change finds its dependants. */
+/** A join is a point read by id and whole key: it finds at most one document, and a change finds its dependent copies. */
 function checkJoin(projection: ProjectionSpec, join: Join, { container }: Found): Finding[] {
   const covered = new Set(Object.keys(join.on).map((field) => `/${field}`));
   const lacking = ['/id', ...container.partitionKey].filter((path) => !covered.has(path));
@@ -180,21 +179,21 @@ function checkKey(what: string, { container, type }: Found): Finding[] {
   return container.partitionKey.flatMap((path) => {
     const lacking = type.examples.some((example) => valueAt(example, path) === undefined);
     if (!lacking) return [];
-    const message = `${what} writes ${type.name} into ${place(container)}, whose key ${path} its examples lack`;
+    const message = `${what} writes ${type.name} into ${place(container)}, but an example lacks its key ${path}`;
     return [
       error('sink-key-missing', message, `Give every ${type.name} the field ${path.slice(1)}, or change the key.`),
     ];
   });
 }
 
-/** Contributions and tombstones lie in the partition of what they belong to, under ids and a type of their own. */
+/** Contributions and tombstones lie in the partition of their sink document, with their own ids and type. */
 function ownDocuments({ name, kind }: ProjectionSpec, { container }: Found): Finding[] {
   const bad = container.partitionKey.find((path) => path === '/type' || (path === '/id' && kind === 'aggregate'));
   if (bad === undefined) return [];
   const message = `Projection ${name} can't write into ${place(container)}: ${bad} is part of its partition key`;
-  const mend =
+  const hint =
     bad === '/id'
-      ? 'An aggregate and its contributions share a logical partition: key its container by the group, for example by the tenant.'
-      : 'Millrace marks tombstones by their type: key the container by another property.';
-  return [error('sink-key-unfit', message, mend)];
+      ? 'Use a part of the group as the partition key, such as the tenant: an aggregate and its contributions share a logical partition.'
+      : 'Use another property as the partition key: Millrace marks tombstones by their type.';
+  return [error('sink-key-unfit', message, hint)];
 }

@@ -1,14 +1,14 @@
-// What is wrong with embeds that can be seen before anything runs.
+// Finds problems of embeds before anything runs.
 import { type Model, containerOf, keyPathsOf } from '../../model/model.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import { typeRules } from '../discriminator.ts';
 import { circles, readBy, writtenBy } from '../field-flow.ts';
 import type { EmbedSpec, Finding, Pipeline } from '../specs.ts';
 
-/** Fields that are somebody else's by their nature. */
+/** Fields that belong to Cosmos DB, to Millrace or to the identity of a document. */
 const RESERVED = new Set(['id', 'type', 'ttl', '_mr', '_src', '_etag', '_ts', '_rid', '_self', '_attachments', '_lsn']);
 
-/** Findings of the pipeline's embeds; that what they name is in the model is found elsewhere. */
+/** Findings of the pipeline's embeds; `checkPipeline` checks their names. */
 export function checkEmbeds(pipeline: Pipeline, model: Model): Finding[] {
   return [
     ...pipeline.embeds.flatMap((spec) =>
@@ -19,13 +19,13 @@ export function checkEmbeds(pipeline: Pipeline, model: Model): Finding[] {
       names.length === 1
         ? error(
             'projection-cycle',
-            `Projection ${names[0]} writes fields of its own source, so it would feed itself`,
-            'Write into another type or other fields than those it reads.',
+            `Projection ${names[0]} writes fields that it reads, so its writes would be its own changes`,
+            'Write into another type, or into fields that it doesn’t read.',
           )
         : error(
             'projection-cycle',
             `Projections ${names.join(' → ')} → ${names[0]} feed each other in a circle`,
-            'Let one of them read fields that none of the others writes.',
+            'Change one of them, so that it reads only fields that the others don’t write.',
           ),
     ),
   ];
@@ -41,25 +41,25 @@ function pointRead(spec: EmbedSpec, model: Model): Finding[] {
   const fields = lacking.map((path) => path.slice(1));
   const message = `Projection ${spec.name} matches ${ref(spec.from)} without ${fields.join(' and ')}`;
   const where = spec.each ? 'on or onEach' : 'on';
-  const mend = `Add ${fields.map((field) => `${field}: '…'`).join(', ')} to its ${where}: id and the whole partition key.`;
-  return [error('join-not-a-point-read', message, mend)];
+  const hint = `Add ${fields.map((field) => `${field}: '…'`).join(', ')} to its ${where}: id and the whole partition key.`;
+  return [error('join-not-a-point-read', message, hint)];
 }
 
-/** What an embed writes must not be what it is found by, what it reads, or what is not its to write. */
+/** An embed must not write a reserved field, a field of its match or of the partition key, or a field that it reads. */
 function ownFields(spec: EmbedSpec, { sources }: Pipeline, model: Model): Finding[] {
   const keys = keyPathsOf(model, spec.into.container).map((path) => path.split('/')[1] ?? '');
   const match = new Set([...Object.values(spec.each?.on ?? spec.on), ...(spec.each ? [] : keys)]);
   const read = readBy(spec, model, sources).item;
   return Object.keys(spec.set).flatMap((field) => {
     if (!spec.each && RESERVED.has(field))
-      return error('embed-reserved', `Projection ${spec.name} sets ${field}`, 'Set a field of the document’s content.');
+      return error('embed-reserved', `Projection ${spec.name} sets the reserved field ${field}`, 'Set another field.');
     if (match.has(field)) {
-      const message = `Projection ${spec.name} sets ${field}, which its parents or its partition are found by`;
+      const message = `Projection ${spec.name} sets ${field}, which identifies its parent or its partition`;
       return error('embed-writes-its-match', message, 'Set another field.');
     }
     if (!read.has(field)) return [];
-    const message = `Projection ${spec.name} sets ${field} and reads it of the same ${spec.each ? 'element' : 'child'}`;
-    return error('reads-what-it-writes', message, 'Work it out of the parent and of other fields.');
+    const message = `Projection ${spec.name} sets ${field}, and also reads it from the same ${spec.each ? 'element' : 'child'}`;
+    return error('reads-what-it-writes', message, 'Compute it from the parent and from other fields.');
   });
 }
 
@@ -67,14 +67,14 @@ function writable(spec: EmbedSpec, { projections, sources }: Pipeline): Finding[
   const findings: Finding[] = [];
   const writer = projections.find(({ into }) => same(into, spec.into));
   if (writer) {
-    const message = `Projection ${spec.name} embeds into ${ref(spec.into)}, which projection ${writer.name} writes whole`;
-    const mend = `Join ${ref(spec.from)} into ${writer.name} by with instead.`;
-    findings.push(error('embed-into-derived', message, mend));
+    const message = `Projection ${spec.name} embeds into ${ref(spec.into)}, but projection ${writer.name} writes these documents whole`;
+    const hint = `Join ${ref(spec.from)} in ${writer.name} instead, under with.`;
+    findings.push(error('embed-into-derived', message, hint));
   }
   if (typeRules(sources, spec.into).upcast) {
     const message = `Projection ${spec.name} embeds into ${ref(spec.into)}, whose documents may be stored in an older shape`;
     findings.push(
-      error('embed-into-upcast', message, 'Rewrite them in the present shape and drop upcast from its source().'),
+      error('embed-into-upcast', message, 'Rewrite them in the present shape, and remove upcast from their source().'),
     );
   }
   return findings;
@@ -88,12 +88,12 @@ function ownedTwice(embeds: readonly EmbedSpec[]): Finding[] {
         : undefined;
       if (field === undefined) continue;
       const message = `Projections ${other.name} and ${spec.name} both write ${field} of ${ref(spec.into)}`;
-      return about(spec.name, [error('field-owned-twice', message, 'Let one of them own the field.')]);
+      return about(spec.name, [error('field-owned-twice', message, 'Remove the field from one of them.')]);
     }
     return [];
   });
 }
 
-/** A list that is written whole owns what its elements hold. */
+/** A field overlaps with the fields inside it: a list with the fields of its elements. */
 const overlaps = (field: string, others: readonly string[]): boolean =>
   others.some((other) => field === other || field.startsWith(`${other}.`) || other.startsWith(`${field}.`));

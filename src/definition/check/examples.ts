@@ -1,5 +1,5 @@
-// What every document of a type would be parked for is found before anything runs: the projections are worked out on the
-// data model's own examples.
+// Runs the projections on the data model's examples. This finds errors for which every document of a type would be
+// parked, before anything runs.
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { type Model, examplesOf, keyPathsOf, valueAt } from '../../model/model.ts';
 import { about, error, ref } from '../declaration.ts';
@@ -7,7 +7,7 @@ import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type Source
 import { recompute } from '../oracle/recompute.ts';
 import { recomputeRows } from '../oracle/recompute-rows.ts';
 
-/** One finding a projection and reason, however many examples meet it. */
+/** At most one finding for each projection and reason, even if many examples have the problem. */
 export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
   const examples = (of: SourceRef): readonly Doc[] => examplesOf(model, of);
   const findings = new Map<string, Finding>();
@@ -18,9 +18,9 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
     ({ name, from }: { readonly name: string; readonly from: SourceRef }) =>
     (doc: Doc, cause: unknown): void => {
       const code = cause instanceof MillraceError ? cause.code : 'projection-threw';
-      const mend = (cause instanceof MillraceError ? cause.mend : undefined) ?? 'Mend the function, or the example.';
+      const hint = (cause instanceof MillraceError ? cause.hint : undefined) ?? 'Correct the function or the example.';
       const message = `Projection ${name} can't take the example ${String(doc['id'])} of ${ref(from)}: ${messageOf(cause)}`;
-      found(name, `${name} ${code}`, error('example-refused', message, mend));
+      found(name, `${name} ${code}`, error('example-refused', message, hint));
     };
   const written = new Map<string, ProjectionSpec>();
   for (const spec of pipeline.projections) {
@@ -29,7 +29,7 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
     for (const [key, row] of rows) {
       const bad = paths.find((path) => !isScalar(valueAt(row, path)));
       if (bad !== undefined) {
-        const message = `Projection ${spec.name} makes of an example of ${ref(spec.from)} a document without a string, number or boolean in ${bad}, the key of ${spec.into.container}`;
+        const message = `For an example of ${ref(spec.from)}, projection ${spec.name} returns a document without a string, number or boolean in ${bad}, the key of ${spec.into.container}`;
         found(
           spec.name,
           `${spec.name} key`,
@@ -39,9 +39,9 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
       const place = `${spec.into.container} ${key}`;
       const other = written.get(place);
       if (other && other.name !== spec.name) {
-        const message = `Projections ${other.name} and ${spec.name} write one document of ${spec.into.container}: ${key}`;
-        const mend = 'Give one of them another type or container: each document has one owner.';
-        found(spec.name, `${other.name} ${spec.name}`, error('sink-shared', message, mend));
+        const message = `Projections ${other.name} and ${spec.name} both write the document ${key} of ${spec.into.container}`;
+        const hint = 'Give one of them another type or container: a document has one writer only.';
+        found(spec.name, `${other.name} ${spec.name}`, error('sink-shared', message, hint));
       }
       written.set(place, spec);
     }

@@ -1,5 +1,5 @@
-// The oracle of embeds: what a child's fields must be, from the parents and the child alone. Like `recompute` it shares
-// nothing with the code that keeps them so.
+// The oracle of embeds: it computes a child's fields from the parents and the child alone. Like `recompute` it shares no
+// code with the engine.
 import { canonical } from '../../base/json.ts';
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
@@ -8,16 +8,15 @@ import { visible } from './recompute.ts';
 
 export interface ExpectedChild {
   readonly raw: Doc;
-  /** As it is stored, without the fields that Cosmos DB and Millrace add. */
+  /** The stored child, without the fields that Cosmos DB and Millrace add. */
   readonly found: Doc;
-  /** As it must be; equal to `found` in everything that no embed writes. */
+  /** The expected child; equal to `found` in all fields that no embed writes. */
   readonly expected: Doc;
 }
 
 /**
- * The children of a type as all of its embeds must have left them. Fields whose parent isn't there (and never was, or
- * is long gone) are their writer's business: they are expected as they are. `refused`: a child that an embed can't take;
- * it is left out.
+ * The children of a type, as all of its embeds must have written them. A field is expected as it is if its parent doesn't
+ * exist (it never did, or was removed long ago). The same holds for a child that an embed can't take: `refused` gets it.
  */
 export function* recomputeEmbeds(
   specs: readonly EmbedSpec[],
@@ -66,7 +65,7 @@ function withFields(spec: EmbedSpec, item: Doc, child: Doc, find: Find): Doc {
   return { ...item, ...Object.fromEntries(values) };
 }
 
-/** By the values of the fields that `on` names, which are the parent's id and whole key. */
+/** Returns a function that finds a parent by the values of the fields in `on`: the parent's id and whole key. */
 function finder(
   spec: EmbedSpec,
   parents: Iterable<Doc>,

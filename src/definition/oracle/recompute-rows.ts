@@ -1,4 +1,4 @@
-// The oracle of sinks outside of Cosmos DB: the rows they must hold, from the source documents alone.
+// The oracle of sinks outside of Cosmos DB: it computes the rows that they must hold, from the source documents alone.
 import { valueAt } from '../../model/model.ts';
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
@@ -6,7 +6,7 @@ import type { Doc, SendSpec, SourceRules } from '../specs.ts';
 import { visible } from './recompute.ts';
 import { entryId } from '../sink-id.ts';
 
-/** The rows by their ids. `docs`: the source's present documents, deleted-marked ones included. */
+/** The rows by their ids. `docs`: the source's present documents, including those with a delete marker. */
 export function recomputeRows(
   spec: SendSpec,
   docs: Iterable<Doc>,

@@ -1,6 +1,6 @@
-// The oracle: what every sink document must be, from the source documents alone. Deliberately naive, and independent of
-// the code that keeps the sinks up to date: a mistake there must not be able to repeat itself here.
-import { MillraceError } from '../../base/errors.ts';
+// The oracle: it computes every sink document from the source documents alone. It is simple on purpose, and shares no
+// code with the engine: a mistake in the engine must not be repeated here.
+import type { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
 import { valueAt } from '../../model/model.ts';
 import type {
@@ -17,23 +17,24 @@ import type {
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
 import { aggregateId, sinkDocumentId } from '../sink-id.ts';
+import { definitionError } from '../errors.ts';
 
 export interface RecomputeOptions {
-  /** The sink's partition key paths: a copy's id is unique only under its key. Without them rows are told by id alone. */
+  /** The sink's partition key paths: a copy's id is unique only within its key. Without them a row's key is its id alone. */
   readonly keyPaths?: readonly string[];
   /**
-   * Called for a document that the projection can't take (a function of the user threw, a measure isn't a number): it
-   * contributes nothing, as if it had been parked. Without it the error is thrown.
+   * Called for a document that the projection can't take (a user's function threw, a measure isn't a number). The document
+   * contributes nothing, as if Millrace had parked it. Without this callback the error is thrown.
    */
   readonly refused?: (doc: Doc, cause: unknown) => void;
-  /** Called for each row: what it was worked out from, and what is known of a group beside its document. */
+  /** Called for each row with its source, and with a group's facts that its document doesn't have. */
   readonly derived?: (key: string, from: Derivation) => void;
-  /** Called for a copy that waits for a joined document, by the key it will have, and its source as it is stored. */
+  /** Called for a copy that waits for a joined document, with the key that it will have and its source as stored. */
   readonly waiting?: (key: string, source: Doc) => void;
 }
 
 export interface Derivation {
-  /** The source document as it is stored; of a group, the first of them. */
+  /** The source document as it is stored; for a group, its first one. */
   readonly source: Doc;
   /** The tenant of reference data, as it is stored. */
   readonly tenant?: Doc;
@@ -44,14 +45,14 @@ export interface GroupFacts {
   readonly rows: number;
   /** The sums behind averages. */
   readonly sums: Readonly<Record<string, number>>;
-  /** By how much sums, and averages, may differ from those of the same numbers added in another order. */
+  /** How far sums may differ from those of the same numbers in another order; for an average, its sum. */
   readonly rounding: Readonly<Record<string, number>>;
 }
 
 /**
- * The sink documents a projection must have, by `rowKey`, without the fields that Cosmos DB and Millrace add.
- * `documentsOf` gives the present documents of a type, deleted-marked ones included, expired ones not; `rules` are the
- * pipeline's sources.
+ * The sink documents that a projection must have, by `rowKey`, without the fields that Cosmos DB and Millrace add.
+ * `documentsOf` returns the present documents of a type, including those with a delete marker but not expired ones;
+ * `rules` are the pipeline's sources.
  */
 export function recompute(
   spec: ProjectionSpec,
@@ -94,9 +95,8 @@ export function recompute(
     const key = rowKey(row, options.keyPaths ?? []);
     if (waits) options.waiting?.(key, raws.get(origin) ?? origin);
     else if (result.has(key)) {
-      const mend = "Let map's id hold the source document's id and key.";
-      const why = `Two documents are copied to ${key} in ${spec.into.container}`;
-      refuse(origin, new MillraceError('sink-identity-collision', why, { mend }));
+      const why = `Two source documents are copied to ${key} in ${spec.into.container}`;
+      refuse(origin, definitionError('sink-identity-collision', why));
     } else {
       result.set(key, row);
       const stored = tenant && raws.get(tenant);
@@ -110,20 +110,20 @@ export function recompute(
   return result;
 }
 
-/** How a sink document is told: canonical JSON of its key values (null where missing) and its id. */
+/** The identity of a sink document: canonical JSON of its key values (null if missing) and its id. */
 export function rowKey(doc: Doc, keyPaths: readonly string[]): string {
   return canonical([...keyPaths.map((path) => valueAt(doc, path) ?? null), doc['id']]);
 }
 
 const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn', '_src', '_mr']);
 
-/** A document without what Cosmos DB and Millrace add to it, as the plain JSON it is stored as. */
+/** A document as plain stored JSON, without the fields that Cosmos DB and Millrace add. */
 export function visible(doc: Doc): Doc {
   const stored: unknown = JSON.parse(JSON.stringify(ownFields(doc)));
   return isObject(stored) ? stored : {};
 }
 
-/** The same of a document that is plain JSON already, since it was read from where it is stored. */
+/** The same for a document that is plain JSON already, because it was read from a container or a blob. */
 export const ownFields = (doc: Doc): Doc =>
   Object.fromEntries(Object.entries(doc).filter(([name]) => !SYSTEM.has(name)));
 
@@ -141,7 +141,7 @@ function* copies(
   docs: readonly Doc[],
   documents: (of: SourceRef) => Doc[],
   refuse: Refuse,
-  tellsWaiting: boolean,
+  withWaiting: boolean,
 ): Iterable<Origin> {
   const indexes = spec.joins.map((join) => ({ join, index: indexOf(join, documents(join.of)) }));
   for (const doc of docs) {
@@ -154,7 +154,7 @@ function* copies(
         joined[join.name] = found;
         if (found === null && join.missing === 'wait') waiting = true;
       }
-      if (waiting && !tellsWaiting) continue;
+      if (waiting && !withWaiting) continue;
       const mapped = spec.map(doc, joined);
       const id = typeof mapped['id'] === 'string' ? sinkDocumentId(mapped['id'], spec.badIds) : mapped['id'];
       yield { row: visible({ ...mapped, id, type: spec.into.type }), of: doc, waits: waiting };
@@ -200,7 +200,7 @@ function groups(spec: AggregateSpec, docs: readonly Doc[], refuse: Refuse): Iter
   for (const doc of docs) {
     try {
       if (spec.where && !spec.where(doc)) continue;
-      // All rows of a document are worked out before any is counted: a document that is refused contributes nothing.
+      // All rows of a document are computed before any is counted: a refused document must contribute nothing.
       const rows = (spec.each ? spec.each(doc) : [doc]).map((row) => {
         const group = spec.groupBy(row, doc);
         const values = Object.entries(spec.measures).map(
@@ -251,7 +251,7 @@ const roundingOf = (numbers: readonly number[]): number =>
     ? 0
     : 4 * numbers.length * (Number.EPSILON / 2) * numbers.reduce((total, number) => total + Math.abs(number), 0);
 
-/** What one row gives to a measure. */
+/** The values that a measure takes from one row. */
 interface Taken {
   readonly number: number;
   readonly text: string;
@@ -275,9 +275,7 @@ function valueOf(field: string, measure: MeasureSpec, row: unknown): Taken {
 }
 
 const badValue = (field: string, value: unknown, wanted: string): MillraceError =>
-  new MillraceError('measure-value', `Measure ${field} got ${shown(value)}`, {
-    mend: `Return ${wanted}, or leave the document out with where.`,
-  });
+  definitionError('measure-value', `Measure ${field} got ${shown(value)}, not ${wanted}`);
 
 function fold(measure: MeasureSpec, taken: readonly Taken[]): unknown {
   const numbers = taken.map(({ number }) => number);

@@ -1,4 +1,4 @@
-// What the plan says of an embed: with the page or by a job, to how many children, and what comes back.
+// The plan of an embed: whether children are written with the page or by a job, how many, and which writes come back.
 import type { Facts } from '../../model/rules/facts.ts';
 import { words } from '../fan-outs.ts';
 import { ref } from '../declaration.ts';
@@ -13,15 +13,15 @@ export interface Mode {
   readonly cheaper: string | undefined;
 }
 
-/** By the largest number of children that the documents state: with the page, or by a job that outlives its host. */
+/** How an embed is kept: its children are written with the page, or by a job if the documents state too many children. */
 export function embedMode(spec: EmbedSpec, facts: Facts): Mode {
   const most = mostChildren(spec, facts);
   const pages = `${n(CHILDREN_WITH_THE_PAGE)} are written with their parent’s page`;
-  const rest = 'any host goes on with the rest from a durable state, and a newer parent starts it over';
+  const rest = 'a job with durable state writes the rest, any host can resume it, and a newer parent restarts it';
   if (most === undefined)
     return {
       mode: 'fields in place, with the page or by a resumable job',
-      reason: `The documents state no largest number of ${spec.into.type} of one ${spec.from.type}: ${pages}, ${rest}`,
+      reason: `The documents state no largest number of ${spec.into.type} of one ${spec.from.type}: ${pages}; ${rest}`,
       cheaper: undefined,
     };
   const few = most <= CHILDREN_WITH_THE_PAGE;
@@ -29,12 +29,12 @@ export function embedMode(spec: EmbedSpec, facts: Facts): Mode {
     mode: few ? 'fields in place, with the page' : 'fields in place, by a resumable job',
     reason: few
       ? `One ${spec.from.type} has ${n(most)} children (${spec.into.type}) at most, and ${pages}`
-      : `One ${spec.from.type} has up to ${n(most)} children (${spec.into.type}): ${pages}, ${rest}`,
+      : `One ${spec.from.type} has up to ${n(most)} children (${spec.into.type}): ${pages}; ${rest}`,
     cheaper: undefined,
   };
 }
 
-/** Children of one parent at the most, by the entity relationships; elements of a list may be called by their own name. */
+/** The largest number of children of one parent, by the entity relationships. Elements of a list may have another name. */
 function mostChildren({ from, into, each }: EmbedSpec, { requirements }: Facts): number | undefined {
   const maxima = (requirements?.relationships ?? [])
     .filter(({ many, parent }) => many && [words(from.type), words(from.container)].includes(words(parent)))
@@ -48,24 +48,23 @@ function mostChildren({ from, into, each }: EmbedSpec, { requirements }: Facts):
 
 const n = (value: number): string => value.toLocaleString('en-US');
 
-/** What a change of a parent makes it write, at the largest cardinality. */
+/** The writes that a change of a parent causes, at the largest cardinality. */
 export function childrenOf(spec: EmbedSpec, facts: Facts): string {
   const most = mostChildren(spec, facts);
-  const told = `a change of ${spec.from.type}`;
-  if (most === undefined)
-    return `${told}: as many ${spec.into.type} as there are; the documents state no largest number`;
+  const change = `a change of ${spec.from.type}`;
+  if (most === undefined) return `${change}: all of its ${spec.into.type}; the documents state no largest number`;
   const sink = facts.detail(spec.into.container);
   const ru = sink ? `, ${n(Math.round(most * facts.estimate('replace', sink)))} RU` : '';
-  return `${told}: up to ${n(most)} children (${spec.into.type})${ru}`;
+  return `${change}: up to ${n(most)} children (${spec.into.type})${ru}`;
 }
 
 export const embedNotes = (spec: EmbedSpec, pipeline: Pipeline): string[] => [
   echo(spec, pipeline),
-  `It begins with the parents that change from then on; \`millrace projections rebuild ${spec.name}\` fills in what the others say, for a new one or a new version.`,
+  `A new projection or version begins with the parents that change after its start; \`millrace projections rebuild ${spec.name}\` embeds the other parents.`,
 ];
 
-/** What is written into a source comes back through its feed, and is read once more for nothing. */
+/** A write into a source comes back through the source's feed, and costs a read that changes nothing. */
 function echo(spec: EmbedSpec, pipeline: Pipeline): string {
   const readers = feedReaders(pipeline).filter((other) => sourcesOf(other).some((of) => ref(of) === ref(spec.into)));
-  return `Writes ${writtenBy(spec).join(', ')} of ${ref(spec.into)}: each write comes back through that feed to ${readers.map(({ name }) => name).join(', ') || 'nobody'}, some 0.3 RU and one comparison each.`;
+  return `Writes ${writtenBy(spec).join(', ')} of ${ref(spec.into)}: each write comes back through that feed to ${readers.map(({ name }) => name).join(', ') || 'no reader'}, about 0.3 RU and one comparison each.`;
 }

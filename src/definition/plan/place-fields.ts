@@ -1,10 +1,10 @@
-// What a sink document's place depends on: the fields of the source that could move it.
+// The place of a sink document (its key and id) depends on fields of the source: a change of one of them moves it.
 import { canonical } from '../../base/json.ts';
 import { type Model, examplesOf, keyPathsOf } from '../../model/model.ts';
 import type { AggregateSpec, CopySpec, Doc } from '../specs.ts';
 import { attempt, watched } from '../watched.ts';
 
-/** What is read to tell a document's groups: all that could move it to another. */
+/** The fields that determine a document's groups: a change of one of them may move it to another group. */
 export function readByGroups(spec: AggregateSpec, model: Model): string[] {
   const read = new Set<string>();
   for (const example of examplesOf(model, spec.from)) {
@@ -14,7 +14,7 @@ export function readByGroups(spec: AggregateSpec, model: Model): string[] {
   return [...read].filter((field) => field !== '*');
 }
 
-/** Fields whose change moves the copy; each is tried with other values on the examples. */
+/** Fields whose change moves the copy. They are found by giving each field other values in the examples. */
 export function movedBy(spec: CopySpec, model: Model): string[] {
   const joined = Object.fromEntries(spec.joins.map(({ name, of }) => [name, examplesOf(model, of)[0] ?? null]));
   const paths = keyPathsOf(model, spec.into.container);
@@ -30,7 +30,7 @@ export function movedBy(spec: CopySpec, model: Model): string[] {
       const before = placeOf(example);
       return others(example[name]).some((value) => {
         const after = placeOf({ ...example, [name]: value });
-        // One that throws says nothing of the place.
+        // If map throws, this value shows nothing about the place.
         return before !== undefined && after !== undefined && after !== before;
       });
     }),

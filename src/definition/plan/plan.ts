@@ -1,4 +1,4 @@
-// How each projection will be kept: its mode and why, what a change costs, and what would make it cheaper.
+// How Millrace will maintain each projection: its mode and the reason, the cost of a change, and a cheaper declaration.
 import type { ContainerDetail } from '../../model/documents.ts';
 import type { Model } from '../../model/model.ts';
 import { type Facts, sum } from '../../model/rules/facts.ts';
@@ -12,7 +12,7 @@ import { feedReaders, sourcesOf } from '../pipeline.ts';
 import { keyOf, movedBy, readByGroups } from './place-fields.ts';
 import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
 
-/** One request or item operation of keeping a projection. `shared`: once a group and page, not once a change. */
+/** One request or item operation. `shared`: once for each group of a page, not once for each change. */
 export interface Step {
   readonly what: string;
   readonly ru: number;
@@ -28,9 +28,9 @@ export interface ProjectionPlan {
   readonly reason: string;
   /** For one change of one source document, at the document's own sizes. */
   readonly steps: readonly Step[];
-  /** RU a change; `shared` is to be divided by the changes of a page that fall into one group. */
+  /** RU a change; divide `shared` by the changes of a page that fall into one group. */
   readonly ru: { readonly each: number; readonly shared: number };
-  /** Changes a second at the peak, where the documents say. */
+  /** Changes a second at the peak, if the documents state them. */
   readonly changes: number | undefined;
   readonly cheaper: string | undefined;
   readonly fanOut: readonly string[];
@@ -41,14 +41,14 @@ export interface ProjectionPlan {
 
 export interface PipelinePlan {
   readonly projections: readonly ProjectionPlan[];
-  /** Names of projections that feed each other; none in a pipeline that runs. */
+  /** Names of projections that feed each other; empty in a pipeline that runs. */
   readonly circles: readonly (readonly string[])[];
 }
 
-/** RU of a state document of ours, about half a kilobyte, with its few indexed paths (the published 1 KB figures). */
+/** RU for a state document of Millrace, about half a kilobyte with few indexed paths (the published 1 KB figures). */
 const OWN = { read: 1, write: 10 };
 
-/** Never throws: what a function can't take is left to `checkPipeline`. */
+/** Never throws: `checkPipeline` reports the examples that a function can't take. */
 export function planOf(pipeline: Pipeline, model: Model, facts: Facts): PipelinePlan {
   return {
     projections: feedReaders(pipeline).map((spec) => {
@@ -94,13 +94,13 @@ function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fact
     case 'archive':
       return {
         mode: 'sweep',
-        reason: 'Documents leave once every projection has acknowledged them',
+        reason: 'It removes a document only after every projection has acknowledged it',
         cheaper: undefined,
       };
     case 'publish':
       return {
         mode: 'ordered send',
-        reason: 'A hub can’t be asked what it holds; events carry a stable key',
+        reason: 'A hub can’t be queried for events it already has; so events carry a stable key',
         cheaper: undefined,
       };
     case 'react':
@@ -108,10 +108,10 @@ function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fact
     case 'custom':
       break;
   }
-  return { mode: 'at least once', reason: 'It works outside of the account', cheaper: undefined };
+  return { mode: 'at least once', reason: 'Its effects are outside of the account', cheaper: undefined };
 }
 
-/** With a locator, unless the place can't change; and whether it says so although it could. */
+/** With a locator, unless `stable` is declared; then the reason names the fields that must not change. */
 function located(
   spec: AggregateSpec | CopySpec,
   { sources }: Pipeline,
@@ -122,26 +122,26 @@ function located(
 ): Mode {
   const fixed = new Set(['id', ...keyOf(spec, model)]);
   const mutable = fields.filter((field) => !fixed.has(field));
-  const told = fields.length === 0 ? 'nothing of the document' : fields.join(', ');
+  const origin = fields.length === 0 ? 'no field of the document' : fields.join(', ');
   if (spec.stable) {
     const doubt =
-      mutable.length === 0 ? 'which can’t change' : `and ${mutable.join(', ')} must never change: you said so`;
+      mutable.length === 0 ? 'which can’t change' : `and you declared that ${mutable.join(', ')} never changes`;
     return {
       mode: `${what}, no locator`,
-      reason: `Its ${place} comes of ${told}, ${doubt} (stable)`,
+      reason: `Its ${place} depends on ${origin}, ${doubt} (stable)`,
       cheaper: undefined,
     };
   }
   const saved = OWN.read + OWN.write;
-  // Its deletions don't say what the document was.
+  // This feed shows a delete without the document's content.
   const whole = sources.some((rule) => ref(rule) === ref(spec.from) && rule.feed === 'all-versions');
   return {
     mode: `${what} with locator`,
-    reason: `Its ${place} comes of ${told}, so a locator must know where the document was before`,
+    reason: `Its ${place} depends on ${origin}, so a locator stores where the document was before`,
     cheaper: whole
       ? undefined
       : mutable.length === 0
-        ? `\`stable: true\`: ${told} can’t change in a document’s life; saves ${saved} RU and 2 requests a change`
+        ? `\`stable: true\`: ${origin} can’t change in a document’s life; saves ${saved} RU and 2 requests a change`
         : `\`stable: true\`, if the data model says that ${mutable.join(' and ')} never ${mutable.length === 1 ? 'changes' : 'change'}; saves ${saved} RU and 2 requests a change`,
   };
 }
@@ -168,20 +168,20 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
         ...spec.joins.map(({ name, of }) => each(`read ${name}`, readOf(facts.detail(of.container), facts))),
         each('read the copy', read),
         each('write the copy', write),
-        ...(spec.joins.length > 0 ? [each('confirm what was joined', OWN.write)] : []),
+        ...(spec.joins.length > 0 ? [each('confirm the joined documents', OWN.write)] : []),
       ];
     case 'reference':
       return [each('read and write the copy, for each tenant', read + write)];
     case 'embed':
       return [
         each('read the state', OWN.read),
-        each('write the state, and later that it is done', 2 * OWN.write),
-        each('find the children, and look once more', 2 * (sink ? facts.estimate('query', sink) : OWN.read)),
+        each('write the state, before and after', 2 * OWN.write),
+        each('query the children, twice', 2 * (sink ? facts.estimate('query', sink) : OWN.read)),
         each('patch a child, for each', write),
       ];
     case 'publish':
       return pipeline.embeds.some(({ into }) => ref(into) === ref(spec.from))
-        ? [each('read and write what was published last', OWN.read + OWN.write)]
+        ? [each('read and write the last published state', OWN.read + OWN.write)]
         : [];
     case 'archive':
       return [
@@ -206,7 +206,7 @@ function changesOf(spec: DerivedSpec, facts: Facts): number | undefined {
   return sum(rates) > 0 ? sum(rates) : undefined;
 }
 
-/** What a change of a joined type makes it write, at the largest cardinality. */
+/** The writes that a change of a joined type causes, at the largest cardinality. */
 function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
   if (spec.kind === 'embed') return [childrenOf(spec, facts)];
   const row = facts.rows.find(({ name }) => name === spec.name);
@@ -214,8 +214,7 @@ function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
   if (!row || !sink) return [];
   return fanOuts(facts, row, sink).map(({ of, copies, ru, updates }: FanOut) => {
     const name = of.type ?? of.container;
-    if (copies === undefined)
-      return `a change of ${name}: as many copies as there are; the documents state no largest number`;
+    if (copies === undefined) return `a change of ${name}: all of its copies; the documents state no largest number`;
     return `a change of ${name}: up to ${copies.toLocaleString('en-US')} copies, ${Math.round(copies * ru).toLocaleString('en-US')} RU; ${updates.toLocaleString('en-US')} changes a second at the peak`;
   });
 }
@@ -224,18 +223,18 @@ function notesOf(spec: DerivedSpec, pipeline: Pipeline): string[] {
   const notes: string[] = [];
   if (spec.kind === 'aggregate')
     notes.push(
-      'Contributions share the aggregate’s logical partition and its 20 GB: some 0.4 KB for each document of the group.',
+      'Contributions share the aggregate’s logical partition and its 20 GB: about 0.4 KB for each document of the group.',
     );
   if (spec.kind === 'embed') notes.push(...embedNotes(spec, pipeline));
   const container = allVersionsSource(spec, pipeline.sources);
   if (container !== undefined)
     notes.push(
-      `${container} is read by its all-versions feed, from when it is first read on: by \`millrace run\` alone, and without rebuild, replay or archive.`,
+      `${container} is read by its all-versions feed, which begins when it is first read: only \`millrace run\` reads it, and rebuild, replay and archive aren’t possible.`,
     );
   const feeds = pipeline.projections.filter(
     (other) => 'into' in spec && sourcesOf(other).some((of) => ref(of) === ref(spec.into)),
   );
   if (feeds.length > 0 && spec.kind === 'aggregate')
-    notes.push(`${feeds.map(({ name }) => name).join(', ')} derives from it: emptied groups stay 30 days.`);
+    notes.push(`${feeds.map(({ name }) => name).join(', ')} reads its sink: emptied groups stay for 30 days.`);
   return notes;
 }

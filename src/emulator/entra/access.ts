@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { kindOf } from '../cosmos/wire/kind.ts';
 import { header, parseJson, textOf, WireError } from '../cosmos/wire/wire.ts';
 import type { Call } from '../cosmos/wire/wire.ts';
+import { emulatorError } from '../errors.ts';
 
-// Role-based access to the data plane, with the service's two built-in roles. Managing resources, their throughput
-// included, is none of the data plane's business whatever the role ("Data plane role-based access control").
+// Role-based access to the data plane, with the service's two built-in roles. No role of the data plane may manage
+// resources or their throughput ("Data plane role-based access control").
 
-/** The tenant that every token comes from; no database may be called so, as those live under `dbs`. */
+/** The tenant of every token, the first part of the issuer's paths. Databases are under `dbs`, so it is no database's name. */
 export const TENANT = 'a1e2c3d4-6d69-4c6c-9261-636500000001';
 
 /** The service's `Cosmos DB Built-in Data Reader` and `Cosmos DB Built-in Data Contributor`. */
@@ -19,7 +19,7 @@ export interface Assignment {
   readonly scope?: string;
 }
 
-/** Who there is, by name, and what each may do. A role alone is for the whole account. */
+/** The principals by name, and what each may do. A role alone is for the whole account. */
 export type Principals = Readonly<Record<string, Role | readonly Assignment[]>>;
 
 export interface Principal {
@@ -31,7 +31,7 @@ export interface Principal {
 
 const role = z.enum(['reader', 'contributor']);
 const principals = z.record(
-  z.string().regex(/^[\w.-]+$/, 'a name is made of letters, digits, ., - and _'),
+  z.string().regex(/^[\w.-]+$/, 'a name has only letters, digits, ., - and _'),
   z.union([
     role,
     z.array(
@@ -50,9 +50,7 @@ const principals = z.record(
 export function checkPrincipals(given: Principals): void {
   const { success, error } = principals.safeParse(given);
   if (success) return;
-  throw new UsageError('emulator-principals-invalid', `These principals can't be had: ${z.prettifyError(error)}`, {
-    mend: "Give each a role, 'reader' or 'contributor', or an array of such as { role: 'reader', scope: 'database/container' }.",
-  });
+  throw emulatorError('emulator-principals-invalid', `These principals are not valid: ${z.prettifyError(error)}`);
 }
 
 const PREFIX = 'Microsoft.DocumentDB/databaseAccounts/';
@@ -79,10 +77,10 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'partitionkeydelete.post': 'items/delete',
 };
 
-/** @throws WireError 403/5300 for what no role can allow, 403/5301 for what none of the principal's does */
+/** @throws WireError 403/5300 if no role can allow the call, 403/5301 if none of the principal's roles allows it */
 export function permit(principal: Principal, call: Call): void {
   const { segments } = call;
-  // The account itself may be looked at by whoever may look at anything: the client does so first.
+  // Every principal with a role may read the account: the client does this first.
   if (segments.length === 0 && principal.assignments.length > 0) return;
   const scope = [segments[1], segments[3]].filter((part) => part !== undefined).join('/');
   for (const action of actionsOf(call)) {
@@ -97,7 +95,7 @@ export function permit(principal: Principal, call: Call): void {
   }
 }
 
-/** As the service begins all its refusals of tokens. */
+/** The service begins all its refusals of tokens with this text. */
 export const blocked = (why: string): string => `Request blocked by Auth millrace-emulator : ${why}`;
 
 function allows({ role: given, scope: within }: Assignment, action: string, scope: string): boolean {

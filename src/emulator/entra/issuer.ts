@@ -10,7 +10,7 @@ const LIFETIME_S = 3600;
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>;
 
-/** A token issuer for tests, with Entra ID's endpoints: what it hands out it can tell from anything else. */
+/** A token issuer for tests, with Entra ID's endpoints. It verifies the tokens that it has issued. */
 export class Issuer {
   readonly #keys: Keys;
   readonly #secret: string;
@@ -32,8 +32,8 @@ export class Issuer {
   }
 
   /**
-   * @param secret what a client of the token endpoint has to show
-   * @param endpoint where the server listens, as soon as it does
+   * @param secret the client secret for the token endpoint
+   * @param endpoint returns the server's address, once it listens
    */
   static async create(
     principals: Principals,
@@ -68,7 +68,7 @@ export class Issuer {
     return { token, expiresAt: (from + LIFETIME_S) * 1000 };
   }
 
-  /** Whom a token stands for; rejects with WireError 401 and the service's sub-status. */
+  /** The principal of a token; rejects with WireError 401 and the service's sub-status. */
   async verify(token: string): Promise<Principal> {
     const known = this.#known.get(token);
     if (known && known.until > this.#now()) return known.principal;
@@ -83,7 +83,7 @@ export class Issuer {
       throw this.#refusal(error, audiences);
     });
     const principal = [...this.#principals.values()].find(({ id }) => id === payload['oid']);
-    if (!principal) throw unauthorized('Provided AAD token stands for no one here.', 5003);
+    if (!principal) throw unauthorized('Provided AAD token belongs to no principal of this server.', 5003);
     if (this.#known.size >= 1000) this.#known.clear();
     this.#known.set(token, { principal, until: payload.exp! * 1000 });
     return principal;
@@ -124,12 +124,15 @@ export class Issuer {
     const form = new URLSearchParams(body.toString());
     const [scope] = (form.get('scope') ?? '').split(' ');
     if (form.get('grant_type') !== 'client_credentials' || !scope?.endsWith('/.default')) {
-      return denied('invalid_request', 'Only client credentials, with a scope that ends in /.default.');
+      return denied('invalid_request', 'Only client credentials are supported, with a scope that ends in /.default.');
     }
     const name = form.get('client_id') ?? '';
     if (!this.#principals.has(name) || form.get('client_secret') !== this.#secret) {
       const names = this.names.join(', ');
-      return denied('invalid_client', `The client_id is one of ${names}, and the client_secret the account's key.`);
+      return denied(
+        'invalid_client',
+        `The client_id must be one of ${names}, and the client_secret must be the account's key.`,
+      );
     }
     const { token } = await this.token(name, scope.slice(0, -'/.default'.length));
     return json(200, {
@@ -162,11 +165,11 @@ const denied = (error: string, description: string): Reply =>
   json(401, { error, error_description: description, message: description });
 const unauthorized = (why: string, substatus: number): WireError => new WireError(401, blocked(why), substatus);
 
-/** The same name, the same object id. */
+/** The object id of a principal: always the same for the same name. */
 function idOf(name: string): string {
   return hash('sha256', name).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 }
 
-/** As the service writes it: `1/30/2025, 10:38:31 AM (UTC)`. */
+/** A time in the service's form: `1/30/2025, 10:38:31 AM (UTC)`. */
 const timeText = (ms: number | undefined): string =>
   `${new Date(ms ?? 0).toLocaleString('en-US', { timeZone: 'UTC' })} (UTC)`;

@@ -10,11 +10,11 @@ import { AmqpRefusal } from './refusal.ts';
 import { manage, putToken } from './requests.ts';
 import { type AccessKey, Claims } from './tokens.ts';
 
-/** Shares of batches, 0 to 1, with which a producer's link or connection breaks. */
+/** Shares of batches, 0 to 1, at which a producer's link or connection breaks. */
 export interface EventHubFaults {
   /** Before the batch is stored. */
   readonly failBefore?: number;
-  /** After it was stored, before the producer is told. */
+  /** After the batch is stored, before the producer gets the answer. */
   readonly failAfterEffect?: number;
 }
 
@@ -30,13 +30,13 @@ export interface BrokerOptions {
 
 const REQUESTS = ['$cbs', '$management'];
 
-/** One connection: what it may do, and the links that answers to its requests go out by. */
+/** One connection: its claims, and the links for answers to its requests. */
 interface Peer {
   readonly claims: Claims;
   readonly replies: Map<string, Sender>;
 }
 
-/** The AMQP side: takes connections and links apart and hands each to the entity that its address names. */
+/** The AMQP server: accepts connections, and connects each link with the entity that its address names. */
 export class Broker {
   readonly #options: BrokerOptions;
   readonly #container: Container;
@@ -55,7 +55,7 @@ export class Broker {
     });
     this.#container = container;
     const { sasl_server_mechanisms: mechanisms } = container;
-    // What a client may do is told by its token; SASL says nothing here, as for the service's own clients.
+    // A client's token decides what it may do. SASL decides nothing, as with the service's own clients.
     mechanisms.enable_anonymous();
     mechanisms.enable_plain((name: string, key: string) =>
       options.keys.some((one) => one.name === name && one.key === key),
@@ -72,7 +72,7 @@ export class Broker {
     container.on('message', (context) => this.#message(context));
     container.on('receiver_close', ({ receiver }) => receiver && this.#links.delete(receiver));
     container.on('sender_close', ({ sender }) => sender && this.#links.delete(sender));
-    // A client that vanishes is nobody's mistake.
+    // A client may disappear at any time; that is no error of the server.
     for (const name of [
       'disconnected',
       'connection_error',
@@ -98,12 +98,12 @@ export class Broker {
     return typeof address === 'object' && address ? address.port : port;
   }
 
-  /** Takes connections again; where it does already, nothing. */
+  /** Accepts connections again after `close`. */
   async resume(port: number, host: string): Promise<void> {
     if (!this.#server?.listening) await this.listen(port, host);
   }
 
-  /** Breaks every connection and takes no new ones. */
+  /** Breaks every connection and accepts no new ones. */
   async close(): Promise<void> {
     const server = this.#server;
     if (!server?.listening) return;
@@ -116,7 +116,7 @@ export class Broker {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Detaches the links of producers and consumers, as the service does when it moves a partition. */
+  /** Detaches the links of producers and consumers, like the service when it moves a partition. */
   dropLinks(): void {
     for (const link of this.#links) detach(link);
   }
@@ -195,7 +195,7 @@ export class Broker {
 
   #produced(context: EventContext, address: string): void {
     const { receiver, delivery, connection } = context;
-    // What was on its way to a link that is being detached is nobody's any more.
+    // A message to a link that is being detached is dropped.
     if (!receiver?.is_open() || !delivery) return;
     const { namespace, maxMessageBytes, random, store } = this.#options;
     const { failBefore = 0, failAfterEffect = 0 } = this.faults;
@@ -230,7 +230,7 @@ function detach(link: Receiver | Sender): void {
   link.close(new AmqpRefusal('amqp:link:detach-forced', `The link '${link.name}' is force detached.`).error);
 }
 
-/** A link that can't be had is attached without its end and detached at once with the reason, as AMQP wants it. */
+/** Opens a link. A refused link is attached and immediately detached with the reason, as AMQP requires. */
 function refusing(link: Receiver | Sender, open: () => void): void {
   try {
     open();

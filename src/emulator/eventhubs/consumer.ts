@@ -6,19 +6,19 @@ import { PARTITION_KEY } from './producing.ts';
 import { AmqpRefusal } from './refusal.ts';
 import { startOf } from './selector.ts';
 
-/** Consumers without an owner level that a partition takes at once in one consumer group. */
+/** How many consumers without an owner level may read a partition in one consumer group at the same time. */
 const MOST_READERS = 5;
 
-/** A consumer's link: sends what its partition has, as far as there is credit. */
+/** A consumer's link: sends the events of its partition while the link has credit. */
 export class Consumer {
   readonly #sender: Sender;
   readonly #log: PartitionLog;
   readonly #unfollow: () => void;
   #next: number;
-  /** Owner level; undefined: it owns nothing and reads beside others. */
+  /** Owner level; undefined: the consumer owns nothing, and others may read too. */
   readonly epoch: number | undefined;
 
-  /** @throws AmqpRefusal where its filter is none */
+  /** @throws AmqpRefusal if its filter is not valid */
   constructor(sender: Sender, log: PartitionLog) {
     this.#sender = sender;
     this.#log = log;
@@ -35,7 +35,7 @@ export class Consumer {
     this.#unfollow();
   }
 
-  /** Detaches it: another has taken its partition. */
+  /** Detaches the link, because another consumer has taken the partition. */
   disconnect(by: number): void {
     this.end();
     const why = `New receiver with higher epoch of '${by}' is created hence current receiver with epoch '${this.epoch ?? 'none'}' is getting disconnected.`;
@@ -52,13 +52,13 @@ export class Consumer {
   }
 }
 
-/** By consumer group and partition, who reads it: an owner alone, or several without a level. */
+/** The consumers by consumer group and partition: one owner, or several without an owner level. */
 export class Readers {
   readonly #readers = new Map<string, Set<Consumer>>();
 
   /**
-   * Lets a consumer in: one with a level takes over from those below or at its own.
-   * @throws AmqpRefusal `amqp:link:stolen` where one with a higher level reads already
+   * Adds a consumer. One with an owner level disconnects those with the same or a lower level.
+   * @throws AmqpRefusal `amqp:link:stolen` if a consumer with a higher level reads already
    */
   enter(place: string, consumer: Consumer): void {
     const present = this.#readers.get(place) ?? new Set();
@@ -86,12 +86,12 @@ export class Readers {
   }
 }
 
-/** The message with what the service adds to it. */
+/** The message with the annotations that the service adds. */
 function delivered({ message: encoded, sequence, offset, enqueuedAt, partitionKey }: StoredEvent): Message {
   const message: object = rhea.message.decode(encoded);
   const { message_annotations = {} } = message as Message;
   const annotations = {
-    // An event's own key, where it has one: the envelope's is only what a batch is routed by.
+    // The event's own key overrides this one, by which its batch was routed.
     ...(partitionKey !== undefined && { [PARTITION_KEY]: partitionKey }),
     ...message_annotations,
     'x-opt-sequence-number': rhea.types.wrap_long(sequence),

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import rhea from 'rhea';
-import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { seeded } from '../random.ts';
 import { Broker, type EventHubFaults } from './broker.ts';
@@ -9,29 +8,30 @@ import { type HubOptions, Namespace } from './namespace.ts';
 import type { StoredEvent } from './partition-log.ts';
 import { keyOf } from './producing.ts';
 import type { AccessKey } from './tokens.ts';
+import { emulatorError } from '../errors.ts';
 
 export type { EventHubFaults } from './broker.ts';
 export type { HubOptions } from './namespace.ts';
 
 export interface EventHubsOptions {
-  /** The hubs there are, by name. */
+  /** The event hubs of the namespace, by name. */
   readonly hubs: Readonly<Record<string, HubOptions>>;
-  /** 0 (default): any free one. */
+  /** 0 (default): any free port. */
   readonly port?: number;
-  /** Default 127.0.0.1. What it is told crosses the network unencrypted. */
+  /** Default 127.0.0.1. The traffic is not encrypted. */
   readonly host?: string;
-  /** Folder to keep the events in; absent: in memory. */
+  /** Folder for the events; absent: in memory. */
   readonly data?: string;
   /** Bytes; default 1 MB, as in the Standard tier. */
   readonly maxMessageBytes?: number;
-  /** Keys beside the one of `connectionString`, for instance with fewer rights. */
+  /** More keys than the one of `connectionString`, for example with fewer rights. */
   readonly keys?: readonly AccessKey[];
   readonly faults?: EventHubFaults;
-  /** Makes faults repeatable, as far as clients are. */
+  /** Makes faults repeatable, if the clients repeat their requests in the same order. */
   readonly seed?: number;
 }
 
-/** An event as it is stored, for tests to look at. */
+/** A stored event, for tests. */
 export interface PublishedEvent {
   readonly partition: string;
   readonly sequence: number;
@@ -39,23 +39,23 @@ export interface PublishedEvent {
   readonly partitionKey?: string;
   readonly messageId?: unknown;
   readonly properties: Readonly<Record<string, unknown>>;
-  /** Parsed where it is JSON, else its bytes. */
+  /** The parsed body if it is JSON, else its bytes. */
   readonly body: unknown;
 }
 
 export interface EventHubs {
-  /** With `UseDevelopmentEmulator=true`, by which Microsoft's clients use plain TCP. */
+  /** With `UseDevelopmentEmulator=true`, so that Microsoft's clients use plain TCP. */
   readonly connectionString: string;
   readonly port: number;
-  /** The same with another key that it knows. */
+  /** A connection string with another of the server's keys. */
   connectionStringOf(key: Pick<AccessKey, 'name' | 'key'>): string;
-  /** What a hub holds, partition by partition, each in its order. */
+  /** The events of a hub, partition by partition, in the order of each. */
   events(hub: string): PublishedEvent[];
   faults(faults: EventHubFaults): void;
   /** Detaches every producer and consumer. */
   dropLinks(): void;
   dropConnections(): void;
-  /** Away from the network, until `resume`; what is stored stays. */
+  /** Stops listening until `resume`; stored events stay. */
   suspend(): Promise<void>;
   resume(): Promise<void>;
   close(): Promise<void>;
@@ -64,9 +64,9 @@ export interface EventHubs {
 const POLICY = 'RootManageSharedAccessKey';
 
 /**
- * Starts a stand-in for an Event Hubs namespace inside this process, over AMQP without TLS: as much as the unmodified
- * `@azure/event-hubs` clients need. docs/event-hubs.md says what it is not.
- * @throws UsageError where the port is taken or the data folder can't be used
+ * Starts a stand-in for an Event Hubs namespace inside this process, over AMQP without TLS. It has what the unmodified
+ * `@azure/event-hubs` clients need; docs/event-hubs.md lists what it lacks.
+ * @throws UsageError if another process uses the port, or the data folder can't be used
  */
 export async function startEventHubs(options: EventHubsOptions): Promise<EventHubs> {
   const {
@@ -90,11 +90,7 @@ export async function startEventHubs(options: EventHubsOptions): Promise<EventHu
   broker.faults = options.faults ?? {};
   const bound = await broker.listen(port, host).catch((cause: unknown) => {
     journal?.close();
-    const mend = 'Stop what is listening there, name another port, or name port 0 for any free one.';
-    throw new UsageError('emulator-port-in-use', `The Event Hubs stand-in can't listen on ${host}:${port}`, {
-      cause,
-      mend,
-    });
+    throw emulatorError('emulator-port-in-use', `The Event Hubs stand-in can't listen on ${host}:${port}`, { cause });
   });
   const connectionStringOf = ({ name, key }: Pick<AccessKey, 'name' | 'key'>): string =>
     `Endpoint=sb://${host}:${bound};SharedAccessKeyName=${name};SharedAccessKey=${key};UseDevelopmentEmulator=true`;

@@ -1,32 +1,33 @@
 import { closeSync, existsSync, fstatSync, ftruncateSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { openPrivate, privateFolder } from '../private-files.ts';
 import type { Namespace } from './namespace.ts';
 import type { NewEvent, PartitionLog } from './partition-log.ts';
 import { AmqpRefusal } from './refusal.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 /** Bytes of a record's two lengths. */
 const LENGTHS = 8;
 
 /**
- * What was published, in a file a partition: records of a header (JSON: the time and the partition keys) and the events'
- * bytes. A batch is one record, written at once; what a kill cut off is cut off for good.
+ * Stores the published events, one file a partition. A record has a header (JSON: the time and the partition keys) and the
+ * events' bytes. A batch is one record; a record that a kill cut off is removed.
  */
 export class Journal {
   readonly #folder: string;
   readonly #files = new Map<string, number>();
 
-  /** @throws UsageError where the folder can't be used */
+  /** @throws UsageError if the folder can't be used */
   constructor(folder: string) {
     this.#folder = folder;
     try {
       privateFolder(folder);
     } catch (cause) {
-      const mend = 'Give --data a folder you may write to.';
-      throw new UsageError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
+      const hint = 'Give --data a folder that you may write to.';
+      throw sharedError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
         cause,
-        mend,
+        hint,
       });
     }
   }
@@ -40,7 +41,7 @@ export class Journal {
     }
   }
 
-  /** @throws AmqpRefusal where the disk takes no more; then nothing of the batch is there */
+  /** @throws AmqpRefusal if the disk can't be written; then nothing of the batch is stored */
   write(hub: string, log: PartitionLog, batch: readonly NewEvent[], at: number): void {
     const path = this.#path(hub, log);
     const file = this.#files.get(path) ?? openPrivate(path);
@@ -67,7 +68,7 @@ export class Journal {
   }
 }
 
-/** All of a record or none of it: what is written behind half of one would be cut off with it. */
+/** Writes a whole record or nothing: records after an incomplete one would be lost with it. */
 function appendWhole(file: number, record: Buffer): void {
   const { size } = fstatSync(file);
   try {
@@ -76,7 +77,7 @@ function appendWhole(file: number, record: Buffer): void {
     ftruncateSync(file, size);
     throw new AmqpRefusal(
       'amqp:resource-limit-exceeded',
-      `The events can't be written to the data folder: ${messageOf(cause)}. Free space on its disk, and send them again.`,
+      `The events can't be written to the data folder: ${messageOf(cause)}. Free space on its disk and send them again.`,
     );
   }
 }

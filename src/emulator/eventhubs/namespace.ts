@@ -4,7 +4,7 @@ import { AmqpRefusal } from './refusal.ts';
 export interface HubOptions {
   /** Default 4. */
   readonly partitions?: number;
-  /** Beside `$Default`, which every hub has. */
+  /** In addition to `$Default`, which every hub has. */
   readonly consumerGroups?: readonly string[];
 }
 
@@ -12,13 +12,13 @@ export interface Hub {
   readonly name: string;
   readonly createdAt: number;
   readonly partitions: readonly PartitionLog[];
-  /** In lower case: Event Hubs doesn't tell case in names. */
+  /** In lower case: names in Event Hubs are not case-sensitive. */
   readonly consumerGroups: ReadonlySet<string>;
-  /** Turn of the next event that names no partition. */
+  /** Counts the batches without partition and key, which go to the partitions in turn. */
   turn: number;
 }
 
-/** What a link's address names: `hub`, `hub/Partitions/0`, `hub/ConsumerGroups/$Default/Partitions/0`. */
+/** The entity of a link's address: `hub`, `hub/Partitions/0`, `hub/ConsumerGroups/$Default/Partitions/0`. */
 export interface Entity {
   readonly hub: Hub;
   readonly consumerGroup?: string;
@@ -41,14 +41,14 @@ export class Namespace {
     return hub;
   }
 
-  /** @throws AmqpRefusal where there is no such hub, as the service says it */
+  /** @throws AmqpRefusal, with the service's text, if there is no such hub */
   hub(name: string): Hub {
     const hub = this.hubs.get(name.toLowerCase());
     if (hub) return hub;
     throw new AmqpRefusal('amqp:not-found', `The messaging entity '${name}' could not be found.`);
   }
 
-  /** @throws AmqpRefusal where the hub, the consumer group or the partition isn't there */
+  /** @throws AmqpRefusal if the hub, the consumer group or the partition doesn't exist */
   entity(address: string): Entity {
     const [name = '', ...rest] = address.split('/');
     const hub = this.hub(name);

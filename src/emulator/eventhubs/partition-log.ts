@@ -1,20 +1,20 @@
 /** One stored event. */
 export interface StoredEvent {
   readonly sequence: number;
-  /** As the service gives it: a number as text, rising, with gaps. */
+  /** In the service's form: a number as text, ascending, with gaps. */
   readonly offset: string;
   /** Milliseconds since 1970. */
   readonly enqueuedAt: number;
-  /** What its batch was routed by; the message may have one of its own. */
+  /** The key by which its batch was routed; the message may have a key of its own. */
   readonly partitionKey: string | undefined;
   /** The AMQP message as the producer encoded it. */
   readonly message: Buffer;
 }
 
-/** What a producer's message says before it has a place. */
+/** A producer's event before it is stored. */
 export type NewEvent = Pick<StoredEvent, 'message' | 'partitionKey'>;
 
-/** One partition: events in the order in which they came. Nothing is ever taken out (no retention). */
+/** One partition: events in the order in which they arrived. There is no retention, so events are never removed. */
 export class PartitionLog {
   readonly id: string;
   readonly events: StoredEvent[] = [];
@@ -25,7 +25,7 @@ export class PartitionLog {
     this.id = id;
   }
 
-  /** All or none of a batch, with one time. */
+  /** Adds a batch, with one time for all its events. */
   append(batch: readonly NewEvent[], enqueuedAt: number): void {
     for (const event of batch) {
       this.events.push({ ...event, sequence: this.events.length, offset: String(this.#bytes), enqueuedAt });

@@ -5,13 +5,13 @@ import { partitionOf } from '../../base/partition-hash.ts';
 import type { Entity, Hub } from './namespace.ts';
 import type { NewEvent, PartitionLog } from './partition-log.ts';
 
-/** AMQP's message format of a batch: the body's data sections are messages. */
+/** The AMQP message format of a batch, whose data sections are messages. */
 const BATCH = 0x80013700;
 export const PARTITION_KEY = 'x-opt-partition-key';
 
 /** The events of a delivery, in their order. */
 export function eventsOf({ message, delivery }: EventContext): NewEvent[] {
-  // rhea decodes what has the standard format, and hands on the bytes of what hasn't.
+  // rhea decodes messages of the standard format, and passes on the bytes of others.
   const raw: unknown = message;
   if (!Buffer.isBuffer(raw)) return [event(raw, rhea.message.encode(raw))];
   const envelope = rhea.message.decode(raw);
@@ -26,14 +26,14 @@ export function eventsOf({ message, delivery }: EventContext): NewEvent[] {
 
 const event = (message: unknown, encoded: Buffer): NewEvent => ({ message: encoded, partitionKey: keyOf(message) });
 
-/** What a message's annotations say of its partition key. */
+/** The partition key in a message's annotations. */
 export function keyOf(message: unknown): string | undefined {
   const annotations = isObject(message) ? message['message_annotations'] : undefined;
   const key = isObject(annotations) ? annotations[PARTITION_KEY] : undefined;
   return typeof key === 'string' ? key : undefined;
 }
 
-/** Where a batch goes: to the link's partition, else by the key it has, else to each in turn. */
+/** The partition of a batch: the link's partition, else the one of its key, else each partition in turn. */
 export function destination({ hub, partition }: Entity, [first]: readonly NewEvent[]): PartitionLog {
   const found = partition ?? hub.partitions[indexOf(hub, first?.partitionKey)];
   if (!found) throw new Error(`${hub.name} has no partitions`);

@@ -1,4 +1,4 @@
-/** What a client is told over AMQP: a condition that its library maps to an error code, and a description. */
+/** An error answer over AMQP: a condition, which the client library maps to an error code, and a description. */
 export class AmqpRefusal extends Error {
   readonly condition: string;
 

@@ -10,7 +10,7 @@ const STATUS: Readonly<Record<string, number>> = {
   'amqp:unauthorized-access': 401,
 };
 
-/** The answer to a request on `$cbs`: a token is put, or refused. */
+/** The answer to a request on `$cbs`: accepts or refuses a token. */
 export const putToken = (request: Message, claims: Claims, keys: readonly AccessKey[]): Message =>
   answer(request, 202, () => {
     const { name, type } = propertiesOf(request);
@@ -18,13 +18,14 @@ export const putToken = (request: Message, claims: Claims, keys: readonly Access
     return undefined;
   });
 
-/** The answer to a request on `$management`: what a hub or one of its partitions is like. */
+/** The answer to a request on `$management`: the properties of a hub or of one of its partitions. */
 export const manage = (request: Message, namespace: Namespace, claims: Claims): Message =>
   answer(request, 200, () => {
     const { operation, type, name, partition: id } = propertiesOf(request);
     const hub = namespace.hub(String(name));
     assertEither(claims, hub.name);
-    if (operation !== 'READ') throw new AmqpRefusal('amqp:not-implemented', `There is no ${String(operation)} here.`);
+    if (operation !== 'READ')
+      throw new AmqpRefusal('amqp:not-implemented', `The operation ${String(operation)} is not supported here.`);
     if (type === 'com.microsoft:eventhub') {
       return {
         name: hub.name,
@@ -74,7 +75,7 @@ function answer(request: Message, status: number, run: () => object | undefined)
   }
 }
 
-/** Who may send or listen may ask. */
+/** The right to send or the right to listen is enough. */
 function assertEither(claims: Claims, path: string): void {
   try {
     claims.assert('Listen', path);

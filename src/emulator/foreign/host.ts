@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
 import type { Container, FeedRange, PartitionKeyRange } from '@azure/cosmos';
 
-/** A lease as .NET's change feed processor, and the Functions trigger, write it. */
+/** A lease in the form of .NET's change feed processor and of the Functions trigger. */
 export interface ForeignLease {
   readonly id: string;
-  /** 0: of a physical partition, whose id is the token; 1: of a part of the key space. */
+  /** 0: for a physical partition, whose id is the token; 1: for a part of the key space. */
   readonly version: 0 | 1;
   readonly LeaseToken: string;
   readonly FeedRange: { readonly Range: { readonly min: string; readonly max: string } };
@@ -19,15 +19,15 @@ export interface ForeignLease {
 export interface ForeignHostOptions {
   readonly source: Container;
   readonly leases: Container;
-  /** Processor name, account and resource ids run together, as the real one does. */
+  /** Processor name, account and resource ids, joined like the real prefix. */
   readonly prefix: string;
-  /** Where a lease without a token begins: this host's own option, whoever wrote the null. */
+  /** Where this host begins with a lease without a token. */
   readonly start?: 'now' | 'beginning' | undefined;
-  /** Functions advances behind a batch that threw; the processor alone doesn't. */
+  /** Whether the host moves past a batch whose handler threw: Functions does, the processor doesn't. */
   readonly advanceFailed?: boolean | undefined;
-  /** How long a lease may go without being renewed before it is taken; 60,000 if none is named. */
+  /** After this time without a renewal the host takes a lease; default 60,000. */
   readonly expirationMs?: number | undefined;
-  /** Gets each page; what it throws fails the batch. */
+  /** Gets each page. If it throws, the batch has failed. */
   readonly handle?: Handle | undefined;
   /** Milliseconds since 1970, for the leases' timestamps. */
   readonly now?: (() => number) | undefined;
@@ -36,14 +36,13 @@ export interface ForeignHostOptions {
 type Handle = (documents: readonly Record<string, unknown>[]) => void | Promise<void>;
 
 /**
- * A host of .NET's change feed processor in so far as others can tell: a GUID for an owner, positions in memory that
- * win over what is written under it, and null as a token for "my own start". It does what it is told to, one step at
- * a time, so that a test decides who comes first. A refusal that such a host would meet too (a fault, a container that
- * is gone) is thrown as the client throws it.
+ * A host that looks to others like one of .NET's change feed processor: its owner is a GUID, its positions in memory
+ * override the stored ones, and a null token means its own start. A test calls its steps one by one, and so decides the
+ * order of several hosts. Errors of the client (a fault, a deleted container) are thrown unchanged.
  */
 export class ForeignHost {
   readonly owner = randomUUID();
-  /** What it owns, with the position it is at, by lease token. */
+  /** The leases that it owns, with their positions, by lease token. */
   readonly held = new Map<string, { readonly lease: ForeignLease; readonly position: string | null }>();
   readonly #options: ForeignHostOptions;
 
@@ -52,10 +51,10 @@ export class ForeignHost {
   }
 
   /**
-   * Writes the leases of a new processor, under a lock, and says in `.info` that it is done: for good, so that a lease
-   * which is deleted later is made by nobody. A physical partition that a lease has already, or whose ends one of a part
-   * of the key space has, gets none.
-   * @returns false where another host holds the lock: a real one tries again after 15 seconds
+   * Writes the leases of a new processor, under a lock, and then `.info`. After that no host creates missing leases again,
+   * not even a deleted one. A physical partition gets no lease if it has one, or if a lease for a part of the key space
+   * has one of its ends.
+   * @returns false if another host has the lock; a real host tries again after 15 seconds
    */
   async bootstrap(): Promise<boolean> {
     const { leases, prefix } = this.#options;
@@ -77,7 +76,7 @@ export class ForeignHost {
     }
   }
 
-  /** Takes every lease that has no owner or that nobody has renewed for too long. */
+  /** Takes every lease that has no owner or has expired. */
   async acquire(): Promise<void> {
     const { expirationMs = 60_000, now = Date.now } = this.#options;
     for (const lease of await this.#leases()) {
@@ -87,7 +86,7 @@ export class ForeignHost {
     }
   }
 
-  /** Reads one page of each range it owns and hands it over; returns how many documents there were. */
+  /** Reads one page of each range that it owns and calls `handle` with it; returns the number of documents. */
   async work(handle: Handle = this.#options.handle ?? (() => {})): Promise<number> {
     const { advanceFailed = false } = this.#options;
     let count = 0;
@@ -108,12 +107,12 @@ export class ForeignHost {
     return count;
   }
 
-  /** Says that it is alive; the position that it has in memory goes along. */
+  /** Renews its leases, and writes the positions in its memory with them. */
   async renew(): Promise<void> {
     for (const [token, { lease, position }] of this.held) await this.#checkpoint(token, lease, position);
   }
 
-  /** Offers its leases to others. */
+  /** Releases its leases, so that other hosts can take them. */
   async stop(): Promise<void> {
     for (const { lease, position } of this.held.values()) {
       await this.#write({ ...lease, Owner: null }, position).catch(ignore(412));
@@ -121,13 +120,13 @@ export class ForeignHost {
     this.held.clear();
   }
 
-  /** As the processor does once a range is gone: its children have leases that begin where it was, for whoever comes. */
+  /** After a split, replaces a lease by leases of the children with the same position, which any host may take. */
   async #follow(): Promise<void> {
     const ranges = await this.#ranges();
     for (const [token, { lease, position }] of this.held) {
       const { min, max } = lease.FeedRange.Range;
       const children = ranges.filter((range) => range.minInclusive >= min && range.maxExclusive <= max);
-      // Where ranges were merged the lease goes on reading its own part.
+      // After a merge the lease continues to read its own part.
       if (children.length < 2) continue;
       for (const child of children) await this.#create(child, position);
       await this.#options.leases.item(lease.id, lease.id).delete().catch(ignore(404));
@@ -182,7 +181,7 @@ export class ForeignHost {
     return source.items.getChangeFeedIterator<Record<string, unknown>>({ changeFeedStartFrom: from }).readNext();
   }
 
-  /** On 412 it reads the lease again, and where it is still the owner writes what it has in memory over it. */
+  /** On 412 it reads the lease again, and overwrites it with the position in memory if it is still the owner. */
   async #checkpoint(token: string, lease: ForeignLease, position: string | null): Promise<void> {
     const { leases } = this.#options;
     try {
@@ -209,16 +208,16 @@ export class ForeignHost {
   }
 }
 
-/** How long the lock of a host that was killed stands in the way; the container's default time to live has to be on. */
+/** How long the lock of a killed host stays; needs a default time to live on the container. */
 const LOCK_SECONDS = 30;
 
-/** One end is enough: where a partition has a lease of a part of it, the others are taken to have theirs. */
+/** One equal end is enough: if one part of a partition has a lease, the other parts have leases too. */
 function covers({ version, LeaseToken, FeedRange }: ForeignLease, range: PartitionKeyRange): boolean {
   if (version === 0) return LeaseToken === range.id;
   return FeedRange.Range.min === range.minInclusive || FeedRange.Range.max === range.maxExclusive;
 }
 
-/** Passes over a refusal with one of these statuses, and over nothing else. */
+/** Ignores errors with one of these statuses, and throws all others. */
 const ignore =
   (...statuses: readonly unknown[]) =>
   (error: unknown): undefined => {

@@ -5,24 +5,25 @@ import type { Container } from '../cosmos/storage/container.ts';
 import { ForeignHost } from './host.ts';
 import type { ForeignHostOptions } from './host.ts';
 import type { Played, Script, Step } from './script.ts';
+import { emulatorError } from '../errors.ts';
 
 /** A foreign host on this server. Containers are named `database/container`. */
 export interface ForeignHostRequest extends Omit<ForeignHostOptions, 'source' | 'leases' | 'prefix'> {
-  /** Whose feed it reads. */
+  /** The container whose feed the host reads. */
   readonly container: string;
-  /** Where its leases are; that container's key is `/id`. */
+  /** The container of its leases; its partition key must be `/id`. */
   readonly leases: string;
-  /** What its lease ids begin with; absent: as .NET and Functions form it, the processor's name in front. */
+  /** The prefix of its lease ids; absent: the one of .NET and Functions, which begins with the processor's name. */
   readonly prefix?: string | undefined;
-  /** Absent: none, as for the Functions trigger without `LeaseContainerPrefix`. */
+  /** The processor's name; absent: none, as with the Functions trigger without `LeaseContainerPrefix`. */
   readonly processor?: string | undefined;
 }
 
-/** Finds a container; throws UsageError where there is none. */
+/** Finds a container; throws UsageError if there is none. */
 export type Find = (name: string) => Container;
 
 /**
- * The foreign hosts on one server, each a client of it like any other: faults strike them too.
+ * The foreign hosts on one server. They are clients of it, and get its faults like others.
  * @internal
  */
 export class ForeignHosts {
@@ -32,7 +33,7 @@ export class ForeignHosts {
   readonly #now: () => number;
   readonly #named = new Map<string, { readonly host: ForeignHost; readonly as: Omit<Script, 'name' | 'steps'> }>();
 
-  /** @param now of the server, by which leases expire */
+  /** @param now the server's time, by which leases expire */
   constructor(options: CosmosClientOptions & { endpoint: string }, find: Find, now: () => number) {
     this.#account = new URL(options.endpoint).hostname;
     this.#client = new CosmosClient({
@@ -47,17 +48,14 @@ export class ForeignHosts {
     this.#now = now;
   }
 
-  /** Throws UsageError where a container is missing, or leases can't be kept in it. */
+  /** Throws UsageError if a container is missing, or its partition key does not allow leases. */
   open({ container, leases, prefix, processor = '', ...options }: ForeignHostRequest): ForeignHost {
     const monitored = this.#find(container);
     const { paths } = this.#find(leases).keys.definition;
     if (paths.join() !== '/id') {
-      throw new UsageError(
+      throw emulatorError(
         'emulator-lease-container',
-        `The key of ${leases} is ${paths.join()}, and leases need /id.`,
-        {
-          mend: 'Name a container whose partition key path is /id.',
-        },
+        `The partition key of ${leases} is ${paths.join()}; leases need /id.`,
       );
     }
     const [, databaseRid] = monitored.self.split('/');
@@ -70,7 +68,7 @@ export class ForeignHosts {
     });
   }
 
-  /** Lets the host of a name do its steps. Throws UsageError where it is another already, or a step was refused. */
+  /** Runs steps of the named host. Throws UsageError if the host exists with other options, or a step fails. */
   async play({ name, steps, ...as }: Script): Promise<Played> {
     let { host } = this.#named.get(name) ?? {};
     this.#check(name, as);
@@ -85,9 +83,9 @@ export class ForeignHosts {
         } else read += await ACTS[step](host);
       } catch (cause) {
         if (cause instanceof UsageError) throw cause;
-        throw new UsageError('emulator-foreign-host', `The step ${step} of ${name} was refused: ${messageOf(cause)}`, {
+        throw emulatorError('emulator-foreign-host', `The step ${step} of ${name} failed: ${messageOf(cause)}`, {
           cause,
-          mend: 'It does nothing again of itself: take the faults away, or give it the step once more.',
+          hint: 'Remove the faults, or run the step again: the host does not retry.',
         });
       }
     }
@@ -103,8 +101,8 @@ export class ForeignHosts {
     if (!known) return;
     const other = (Object.keys(asked) as (keyof typeof asked)[]).find((key) => asked[key] !== known[key]);
     if (other === undefined) return;
-    throw new UsageError('emulator-foreign-host', `The host ${name} is there already, with another ${other}.`, {
-      mend: 'Give this one another name, or let that one crash first.',
+    throw emulatorError('emulator-foreign-host', `The host ${name} exists already, with another ${other}.`, {
+      hint: 'Use another name, or run the step crash of that host first.',
     });
   }
 
@@ -114,14 +112,14 @@ export class ForeignHosts {
   }
 }
 
-/** What a step is, and how many documents the handler got in it. */
+/** Runs each step; returns the number of documents that the handler got. */
 const ACTS: Readonly<Record<Exclude<Step, 'crash'>, (host: ForeignHost) => Promise<number>>> = {
   acquire: async (host) => {
     if (await host.bootstrap()) await host.acquire();
     return 0;
   },
   work: (host) => host.work(),
-  fail: (host) => host.work(() => Promise.reject(new Error('The handler throws, as it was told to.'))),
+  fail: (host) => host.work(() => Promise.reject(new Error('The handler throws, because the step is fail.'))),
   renew: async (host) => {
     await host.renew();
     return 0;

@@ -1,19 +1,20 @@
 import { z } from 'zod';
 
 /**
- * What a host can be told: `acquire` leases, making them first where no host has (`ForeignHost.bootstrap`); `work` a page of each of its ranges; `fail`,
- * the same with a handler that throws; `renew`; `stop`, offering the leases to others; `crash`, leaving them as they are.
+ * The steps of a host: `acquire` leases, after creating them if no host has (`ForeignHost.bootstrap`); `work`: read a page
+ * of each of its ranges; `fail`: the same, with a handler that throws; `renew`; `stop`: release the leases; `crash`: keep
+ * them.
  */
 const STEPS = ['acquire', 'work', 'fail', 'renew', 'stop', 'crash'] as const;
 export type Step = (typeof STEPS)[number];
 
 /**
- * A script for the foreign host of a name; what isn't said of one that is there already is as before.
+ * A script for the named foreign host. An existing host keeps the options that the script doesn't name.
  * @internal
  */
 export const script = z.strictObject({
   name: z.string().default('foreign'),
-  /** Whose feed it reads, as `database/container`. */
+  /** The container whose feed the host reads, as `database/container`. */
   container: z.string(),
   leases: z.string(),
   prefix: z.string().optional(),
@@ -26,12 +27,12 @@ export const script = z.strictObject({
 /** @internal */
 export type Script = z.output<typeof script>;
 
-/** How a host stands after its steps. */
+/** The state of a host after its steps. */
 export interface Played {
-  /** The GUID that its leases name; null after a crash, and the next one has another. */
+  /** The GUID in its leases; null after a crash. The next host has another GUID. */
   readonly owner: string | null;
   /** How many documents its handler got in these steps. */
   readonly read: number;
-  /** What it believes to hold, by lease token, and how far it is by its own memory. */
+  /** The positions in its memory, by lease token. */
   readonly held: Readonly<Record<string, string | null>>;
 }

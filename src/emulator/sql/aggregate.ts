@@ -18,7 +18,7 @@ const AGGREGATES = new Set<string>([
 
 export const isAggregate = (name: string): boolean => AGGREGATES.has(name);
 
-/** Whether an expression is made of aggregates; those of subqueries are their own. */
+/** Whether an expression contains an aggregate. Aggregates in subqueries don't count. */
 export const holdsAggregate = (expr: Expr): boolean =>
   expr.kind === 'call' ? isAggregate(expr.name) || expr.args.some(holdsAggregate) : partsOf(expr).some(holdsAggregate);
 
@@ -37,7 +37,7 @@ export class Accumulator {
 
   readonly #keep: (value: unknown) => void;
 
-  /** @param keep is told of each value that is kept */
+  /** @param keep is called with each value that is kept */
   constructor(name: Aggregate, keep: (value: unknown) => void) {
     this.#name = name;
     this.#keep = keep;

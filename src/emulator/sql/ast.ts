@@ -1,4 +1,4 @@
-/** Expressions; `at` is where in the text a reader should look. */
+/** Expressions; `at` is the place in the text, for error messages. */
 export type Expr =
   | { readonly kind: 'constant'; readonly value: unknown }
   | { readonly kind: 'param'; readonly name: string; readonly at: number }
@@ -16,7 +16,7 @@ export type Expr =
   | { readonly kind: 'query'; readonly use: 'exists' | 'array' | 'scalar'; readonly query: Query };
 
 export interface Source {
-  /** The name by which rows are known; empty where the source has none. */
+  /** The name of the source's rows; empty if the source has none. */
   readonly alias: string;
   readonly of: Expr | Query;
   /** `x IN path`: one row per element of the array. */
@@ -43,7 +43,7 @@ export interface Query {
   readonly limit?: Expr;
 }
 
-/** The expressions that an expression is made of; none for a subquery, which is a world of its own. */
+/** The parts of an expression; none for a subquery, which has its own scope. */
 export function partsOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {
     case 'member':

@@ -10,13 +10,13 @@ import { inner } from './scope.ts';
 import { SqlError } from './tokens.ts';
 import { compares, define, differs, equals, member, rank } from './values.ts';
 
-/** What it costs to call a function, and to evaluate one part of an expression. */
+/** The cost of calling a function, and of evaluating one part of an expression. */
 const CALL_STEPS = 50;
 const PART_STEPS = 10;
-/** What it costs to begin a subquery. */
+/** The cost of beginning a subquery. */
 const QUERY_STEPS = 500;
 
-/** What the service has and this engine has not. */
+/** Functions that the service has and this engine lacks. */
 const ABSENT = /^(?:ST_|FULLTEXT|VECTORDISTANCE$|RRF$)/;
 
 export function compile(expr: Expr, scope: Scope): Eval {
@@ -151,7 +151,7 @@ const ARITHMETIC: Record<string, (a: number, b: number) => number> = {
   '>>>': (a, b) => a >>> b,
 };
 
-/** Three-valued: what isn't true or false is undefined, and only the other side can settle it. */
+/** Three-valued logic: a side that isn't true or false is undefined, and only the other side can decide the result. */
 function logic(left: Eval, right: Eval, settling: boolean): Eval {
   return (row) => {
     const a = left(row);
@@ -162,7 +162,7 @@ function logic(left: Eval, right: Eval, settling: boolean): Eval {
   };
 }
 
-/** Values that have parts are walked through to be compared. */
+/** Arrays and objects are compared part by part. */
 function comparing(of: (a: unknown, b: unknown) => unknown, left: Eval, right: Eval, { tools }: Scope): Eval {
   const { meter } = tools;
   return (row) => {
@@ -173,7 +173,7 @@ function comparing(of: (a: unknown, b: unknown) => unknown, left: Eval, right: E
   };
 }
 
-/** As `of >= low AND of <= high`, with `of` evaluated once: nested in itself it would double with each level. */
+/** Like `of >= low AND of <= high`, but `of` is evaluated once: nested, the work would double with each level. */
 function between(of: Eval, low: Eval, high: Eval): Eval {
   return (row) => {
     const value = of(row);
@@ -242,7 +242,7 @@ function call(name: string, args: readonly Expr[], at: number, scope: Scope): Ev
   if (!found && ABSENT.test(name)) {
     throw new SqlError(
       'SC2005',
-      `'${name}' is not offered here: no spatial, full-text or vector search.`,
+      `'${name}' is not supported here: there is no spatial, full-text or vector search.`,
       at,
       at + name.length,
     );
@@ -265,7 +265,7 @@ function call(name: string, args: readonly Expr[], at: number, scope: Scope): Ev
   };
 }
 
-/** Of texts and arrays; what else there is has none. */
+/** The length of a text or array; 0 for other values. */
 const lengthOf = (value: unknown): number => (typeof value === 'string' || Array.isArray(value) ? value.length : 0);
 
 function arity(name: string, at: number): never {
@@ -292,7 +292,7 @@ function subquery(use: 'exists' | 'array' | 'scalar', query: Query, scope: Scope
   };
 }
 
-/** What a query puts out for one row. Columns without a name are `$1`, `$2` … in order. */
+/** The result of a query for one row. Columns without a name are `$1`, `$2` … in order. */
 export function projection(query: Query, scope: Scope): Eval {
   if (query.columns === '*') {
     const only = [...scope.slots.values()].at(-1);

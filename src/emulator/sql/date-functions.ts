@@ -2,7 +2,7 @@ import { fn, isNumber } from './fn.ts';
 import type { Fn } from './fn.ts';
 
 // Dates are ISO 8601 texts in UTC with seven digits of a second, as the service writes them. Ticks are 100 ns, counted
-// from 1970 (docs/assumptions.md, E60).
+// from 1970 (ASM-E60).
 
 const TICKS_PER_MS = 10_000;
 const LAST_MS = 253_402_300_799_999;
@@ -10,7 +10,7 @@ const FIRST_MS = -62_135_596_800_000;
 
 const whole = (value: unknown): value is number => Number.isSafeInteger(value);
 
-/** Names of the parts, and how many milliseconds those have that always have as many. */
+/** Names of the parts, with the milliseconds of those whose length is fixed. */
 const PARTS: Readonly<Record<string, { readonly name: string; readonly ms?: number }>> = Object.fromEntries(
   (
     [
@@ -70,13 +70,13 @@ function add(name: unknown, count: unknown, date: unknown): string | undefined {
   moved.setUTCDate(1);
   if (found.name === 'year') moved.setUTCFullYear(moved.getUTCFullYear() + count);
   else moved.setUTCMonth(moved.getUTCMonth() + count);
-  // The last of a shorter month stands for days it hasn't.
+  // A day that a shorter month lacks becomes its last day.
   const last = new Date(Date.UTC(moved.getUTCFullYear(), moved.getUTCMonth() + 1, 0)).getUTCDate();
   moved.setUTCDate(Math.min(day, last));
   return print({ ms: moved.getTime(), rest: at.rest });
 }
 
-/** How many borders of the part lie between the two. */
+/** How many boundaries of the part are between the two times. */
 function diff(name: unknown, from: unknown, to: unknown): number | undefined {
   const found = partOf(name);
   const [a, b] = [parse(from), parse(to)];
@@ -108,7 +108,7 @@ function fromParts(parts: readonly unknown[]): string | undefined {
   const text = [month, day, hour, minute, second].map((value) => String(value).padStart(2, '0'));
   const iso = `${String(year).padStart(4, '0')}-${text[0]}-${text[1]}T${text[2]}:${text[3]}:${text[4]}.${String(fraction).padStart(7, '0')}Z`;
   const at = parse(iso);
-  // A 31st of February would have been taken for a day in March.
+  // `Date` reads a 31st of February as a day in March.
   return at && print(at) === iso ? iso : undefined;
 }
 

@@ -1,26 +1,26 @@
 import type { Meter } from './meter.ts';
 import type { Patterns } from './regex.ts';
 
-/** What the functions of one query share. */
+/** Shared by the functions of one query. */
 export interface Tools {
   readonly meter: Meter;
   readonly patterns: Patterns;
   /** The server's time, in milliseconds since 1970. */
   readonly now: () => number;
-  /** What it was when the query began. */
+  /** The server's time when the query began. */
   readonly began: number;
 }
 
 type Call = (args: readonly unknown[], tools: Tools) => unknown;
 
 /**
- * A scalar function. Arguments of a wrong type give undefined. Its caller counts how long texts and arrays are that go
- * in and come out; what costs more than that, or has to be refused before it is made, a function counts itself.
+ * A scalar function. Arguments of a wrong type give undefined. Its caller counts the lengths of its arguments and of its
+ * result. A function that costs more than that, or whose result must be refused before it is made, counts itself.
  */
 export interface Fn {
   readonly least: number;
   readonly most: number;
-  /** Absent: one argument that is undefined makes the result undefined, an optional one too. */
+  /** Absent: an undefined argument, also an optional one, makes the result undefined. */
   readonly takesUndefined?: true;
   readonly call: Call;
 }

@@ -8,7 +8,7 @@ import { define, rank, same } from './values.ts';
 const anyOf = (of: Fn): Fn => ({ ...of, takesUndefined: true });
 const type = (test: (value: unknown) => boolean): Fn => anyOf(fn(1, 1, ([value]) => test(value)));
 
-/** NaN and the infinities have no JSON: they come out as undefined. */
+/** NaN and the infinities have no JSON form: they become undefined. */
 const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined);
 
 const math = (of: (value: number) => number): Fn =>
@@ -47,7 +47,7 @@ function concat(lists: readonly unknown[], { meter }: Tools): unknown[] | undefi
   return lists.flat(1);
 }
 
-/** Values by their canonical text, so that to look one up costs the same among many. */
+/** Values by their canonical text, so that a lookup costs the same among many values. */
 const setOf = (list: readonly unknown[], { meter }: Tools): Map<string, unknown> => {
   meter.make(meter.sizeOf(list));
   meter.canonical(list);
@@ -59,7 +59,7 @@ const setOf = (list: readonly unknown[], { meter }: Tools): Map<string, unknown>
   return set;
 };
 
-/** Each element of the first list once, of those that the second holds or doesn't hold. */
+/** The elements of the first list, each once, that the second list contains or doesn't contain. */
 function filtered(list: unknown, by: unknown, held: boolean, tools: Tools): unknown[] | undefined {
   if (!Array.isArray(list) || !Array.isArray(by)) return undefined;
   const others = setOf(by, tools);
@@ -83,14 +83,14 @@ function pairs(value: unknown, key: unknown = 'k', name: unknown = 'v'): Record<
   });
 }
 
-/** The number of a document in its container, which its resource id ends with. */
+/** The number of a document in its container, which is the end of its resource id. */
 function documentId(doc: unknown): number | undefined {
   const rid = rank(doc) === 6 ? (doc as Record<string, unknown>)['_rid'] : undefined;
   const bytes = Buffer.from(isString(rid) ? rid.replaceAll('-', '/') : '', 'base64');
   return bytes.length === 16 ? Number(bytes.readBigUInt64LE(8)) : undefined;
 }
 
-/** By the two bases that have a function of their own, as others are a division that may miss the last digit. */
+/** The two bases that have a function of their own; others need a division, which may be wrong in the last digit. */
 function logarithm(value: unknown, base: unknown): number | undefined {
   if (!isNumber(value) || (base !== undefined && !isNumber(base))) return undefined;
   if (base === 10) return finite(Math.log10(value));
@@ -98,13 +98,13 @@ function logarithm(value: unknown, base: unknown): number | undefined {
   return finite(base === undefined ? Math.log(value) : Math.log(value) / Math.log(base));
 }
 
-/** Half away from zero, as the service rounds. */
+/** Rounds half away from zero, like the service. */
 function round(value: number, digits: number): number {
   const scale = 10 ** digits;
   return (Math.sign(value) * Math.round(Math.abs(value) * scale)) / scale;
 }
 
-/** Whole numbers of 64 bits; what leaves 53 of them isn't a number that JSON carries exactly. */
+/** Integers of 64 bits; JSON can't hold results above 53 bits exactly. */
 const bits = (of: (a: bigint, b: bigint) => bigint): Fn =>
   fn(2, 2, ([a, b]) =>
     Number.isSafeInteger(a) && Number.isSafeInteger(b)

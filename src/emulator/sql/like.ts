@@ -1,26 +1,26 @@
 import type { Meter } from './meter.ts';
 import { occurrences } from './occurrences.ts';
 
-/** What stands for one character of a text: itself, any, or those that a set names. */
+/** Matches one character of a text: a given one, any, or those of a set. */
 type One = string | typeof ANY | CharacterSet;
 const ANY = Symbol('_');
 
 interface CharacterSet {
   readonly ranges: readonly (readonly [from: string, to: string])[];
-  /** `[^…]`: those that it doesn't name. */
+  /** `[^…]`: the characters that the set doesn't name. */
   readonly negated: boolean;
 }
 
-/** What stands between two `%`; a text where each character stands for itself. */
+/** The part between two `%`; a text if each of its characters matches only itself. */
 type Piece = string | readonly One[];
 
 export type LikePattern = readonly Piece[];
 
-/** What it costs to compare one character, and to look for a text at one place. */
+/** The cost of comparing one character, and of searching a text at one place. */
 const PLACE_STEPS = 10;
 const SEARCH_STEPS = 2;
 
-/** LIKE's pattern: `%` any text, `_` one character, `[a-f]` and `[^a-f]` sets. */
+/** Parses a LIKE pattern: `%` is any text, `_` one character, `[a-f]` and `[^a-f]` are sets. */
 export function likePattern(pattern: string, escape: string | undefined): LikePattern {
   const pieces: One[][] = [[]];
   for (let at = 0; at < pattern.length; at++) {
@@ -51,8 +51,9 @@ function setOf(inside: string): CharacterSet {
 }
 
 /**
- * Whether the whole text is as the pattern says. The first piece begins it and the last one ends it; of the others each
- * is taken where it is found first, as no later place would leave more for those behind it. So nothing is tried twice.
+ * Whether the whole text matches the pattern. The text begins with the first piece and ends with the last one. Each other
+ * piece is matched at its first place, because a later place would leave less text for the following pieces. So nothing
+ * is tried twice.
  */
 export function isLike(text: string, pattern: LikePattern, meter: Meter): boolean {
   const first = pattern[0]!;

@@ -1,16 +1,16 @@
-/** Up to here `indexOf` compares character by character, and can't take longer than so many for each place. */
+/** For parts up to this length `indexOf` compares at most this many characters at each place. */
 const SHORT = 7;
 
 /**
- * Where a text holds a part that isn't empty, from left to right and without overlaps. It takes time linear in both,
- * which `indexOf` doesn't for long parts: 31 s for one of 100,000 characters in a million.
+ * The places of a non-empty part in a text, from left to right and without overlaps. Its time is linear in both lengths,
+ * unlike `indexOf` with long parts: 31 s for a part of 100,000 characters in a million.
  */
 export function* occurrences(text: string, part: string, from = 0): Generator<number, void> {
   if (part.length <= SHORT) {
     for (let at = text.indexOf(part, from); at !== -1; at = text.indexOf(part, at + part.length)) yield at;
     return;
   }
-  // Knuth, Morris and Pratt: how much of the part is still matched where its next character doesn't fit.
+  // Knuth, Morris and Pratt: how much of the part still matches if its next character doesn't.
   const borders = bordersOf(part);
   let matched = 0;
   for (let at = Math.max(0, Math.trunc(from)); at < text.length; at++) {
@@ -23,7 +23,7 @@ export function* occurrences(text: string, part: string, from = 0): Generator<nu
   }
 }
 
-/** By length of a beginning of the part: the longest shorter one that it also ends with. */
+/** For each prefix of the part, by its length: the length of the longest shorter prefix that is also its suffix. */
 function bordersOf(part: string): Int32Array {
   const borders = new Int32Array(part.length);
   let matched = 0;
@@ -36,7 +36,7 @@ function bordersOf(part: string): Int32Array {
   return borders;
 }
 
-/** As `indexOf`: -1 where there is none, and what is empty is everywhere. */
+/** Like `indexOf`: -1 if there is none, and an empty part is at every place. */
 export function indexOf(text: string, part: string, from = 0): number {
   if (part.length <= SHORT) return text.indexOf(part, from);
   const first = occurrences(text, part, from).next();

@@ -8,7 +8,7 @@ const RESERVED = new Set(
     ' ',
   ),
 );
-/** Binary operators by rising strength; AND and BETWEEN share a word, so comparisons stand above AND. */
+/** Binary operators by ascending precedence. AND is also a word of BETWEEN, so comparisons bind stronger than AND. */
 const LEVELS: readonly (readonly string[])[] = [
   ['|'],
   ['^'],
@@ -20,7 +20,7 @@ const LEVELS: readonly (readonly string[])[] = [
 const COMPARISONS = ['=', '!=', '<>', '<', '<=', '>', '>='];
 const MAX_DEPTH = 200;
 
-/** Reads one query; throws SqlError with the place of the mistake. */
+/** Parses one query; throws SqlError with the place of the error. */
 export function parseQuery(text: string): Query {
   return new Parser(tokenize(text)).whole();
 }
@@ -75,7 +75,7 @@ class Parser {
     this.#need('SELECT');
     const distinct = this.#eat('DISTINCT');
     const top = this.#eat('TOP') ? this.#primary() : undefined;
-    // `value` is also a legal property name only behind a dot, so here it is always the keyword.
+    // `value` can be a property name only after a dot, so here it is always the keyword.
     const bare = this.#eat('VALUE');
     const columns = !bare && this.#eat('*') ? '*' : this.#columns(bare);
     const from: Source[] = [];
@@ -120,7 +120,7 @@ class Parser {
       this.#now.kind === 'name' &&
       !RESERVED.has(this.#now.word)
     ) {
-      const message = "'ORDER BY RANK' is not offered here: no full-text or vector search.";
+      const message = "'ORDER BY RANK' is not supported here: there is no full-text or vector search.";
       throw new SqlError('SC2005', message, expr.at, expr.at + expr.name.length);
     }
     return { expr, descending };
@@ -356,7 +356,7 @@ class Parser {
   }
 }
 
-/** The last step of a path: the name that a source or a column without alias goes by. */
+/** The last step of a path: the name of a source or a column without alias. */
 export function lastName(expr: Expr): string {
   if (expr.kind === 'name') return expr.name;
   return expr.kind === 'member' && expr.key.kind === 'constant' && typeof expr.key.value === 'string'

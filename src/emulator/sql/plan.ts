@@ -3,7 +3,7 @@ import { lastName, parseQuery } from './parse.ts';
 import { print, printQuery } from './print.ts';
 import { SqlError } from './tokens.ts';
 
-/** What the client has to do with the results of the partitions, in the service's own words. */
+/** What the client must do with the results of the partitions, in the service's terms. */
 export interface QueryInfo {
   readonly distinctType: 'None' | 'Ordered' | 'Unordered';
   readonly top: number | null;
@@ -15,13 +15,13 @@ export interface QueryInfo {
   readonly groupByAliases: readonly string[];
   readonly aggregates: readonly string[];
   readonly groupByAliasToAggregateType: Readonly<Record<string, string | null>>;
-  /** The query for one partition; empty: as it stands. */
+  /** The query for one partition; empty: the original one. */
   readonly rewrittenQuery: string;
   readonly hasSelectValue: boolean;
   readonly hasNonStreamingOrderBy: boolean;
 }
 
-/** The client puts a condition here when it goes on in the middle of an order. */
+/** The client replaces this by a condition when it continues in the middle of an order. */
 const FILTER = '({documentdb-formattableorderbyquery-filter})';
 
 const AGGREGATES: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ const AGGREGATES: Readonly<Record<string, string>> = {
   AVG: 'Average',
 };
 
-/** Cuts a query into one for each partition and what puts their results together. Throws SqlError. */
+/** Plans a query: one query for each partition, and how the client combines their results. Throws SqlError. */
 export function planOf(text: string, params: ReadonlyMap<string, unknown>): QueryInfo {
   const query = parseQuery(text);
   const number = (expr: Expr | undefined): number | null => {
@@ -63,8 +63,8 @@ export function planOf(text: string, params: ReadonlyMap<string, unknown>): Quer
   };
   if (grouped) return { ...info, ...groupedParts(query) };
   if (!query.orderBy && !query.offset) return info;
-  // Whatever is skipped or cut off overall may come from any one partition. An ordered query leaves what is distinct to
-  // the client, and so can't say how much of a partition is needed.
+  // All skipped and returned results may come from one partition. In an ordered query the client removes duplicates, so
+  // the number of results that it needs of a partition isn't known.
   const bounds =
     query.distinct && query.orderBy
       ? {}
@@ -106,7 +106,7 @@ function distinctType(query: Query): QueryInfo['distinctType'] {
     : 'Unordered';
 }
 
-/** A property of the document that the first source stands for. */
+/** A property of the document of the first source. */
 function member({ from }: Query, name: string): Expr {
   const [source] = from;
   if (!source || source.alias === '') return { kind: 'constant', value: undefined };
@@ -122,7 +122,7 @@ function named(columns: readonly Column[]): (readonly [string, Expr])[] {
   });
 }
 
-/** What a row comes to, as one expression. */
+/** The result for a row, as one expression. */
 function payload(query: Query): Expr {
   const columns = columnsOf(query);
   if (query.bare) return columns[0]!.expr;
@@ -130,7 +130,7 @@ function payload(query: Query): Expr {
   return { kind: 'name', name: query.from[0]?.alias ?? '', at: 0 };
 }
 
-/** An aggregate of one partition, so that those of several can be put together. */
+/** An aggregate of one partition, in the form in which the client combines those of several. */
 function partial(expr: Expr): Expr {
   const type = aggregateOf(expr);
   if (type === undefined || expr.kind !== 'call') return expr;
@@ -149,7 +149,7 @@ function groupedParts(query: Query): Partial<QueryInfo> {
   if (columns.length === 0 || query.orderBy) {
     throw new SqlError(
       'SC2103',
-      'GROUP BY needs named columns and no ORDER BY where the client puts results together.',
+      'GROUP BY needs named columns and no ORDER BY if the client combines the results of partitions.',
       0,
       0,
     );

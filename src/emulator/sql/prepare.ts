@@ -12,22 +12,22 @@ import type { Walk } from './walk.ts';
 
 export interface Prepared {
   readonly restrictions: readonly Restriction[];
-  /** What the results are ordered by; the path is absent where it isn't one of the document. */
+  /** The ORDER BY items; the path is absent if the expression is not a path of the document. */
   readonly orderBy: readonly { readonly path: string[] | undefined; readonly descending: boolean }[];
-  /** Whether results come as documents are read, without an end known beforehand. */
+  /** Whether results come while documents are read, so that their number isn't known before. */
   readonly streams: boolean;
-  /** Whether results come in the order of the documents, so that reading may begin in the middle. */
+  /** Whether results come in the order of the documents, so that reading can begin in the middle. */
   readonly seeks: boolean;
-  /** Whether it counts: COUNT may include what has expired. */
+  /** Whether it counts: COUNT may include expired items. */
   readonly counts: boolean;
   /** About how many bytes it keeps until its end. */
   readonly kept: number;
-  /** The results as JSON text, made as they are asked for; documents are read one by one unless sorted or grouped. */
+  /** The results as JSON text, made one by one. Documents are read one by one too, unless the query sorts or groups. */
   run(documents: Iterable<Readable>, walk?: Walk): Generator<string, void>;
 }
 
 const MAX_CACHED = 500;
-/** Longer texts hardly come twice, and would be kept for nothing. */
+/** Longer queries are rarely repeated, so they are not cached. */
 const MAX_CACHED_LENGTH = 2000;
 /** "Azure Cosmos DB service quotas". */
 const MAX_LENGTH = 512 * 1024;

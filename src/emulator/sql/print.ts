@@ -1,6 +1,6 @@
 import type { Expr, Query, Source } from './ast.ts';
 
-/** An expression as text again, with every bracket that could matter. */
+/** Writes an expression as text, with all brackets that could be needed. */
 export function print(expr: Expr): string {
   switch (expr.kind) {
     case 'constant':

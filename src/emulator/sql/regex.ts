@@ -2,12 +2,12 @@ import { RE2JS, RE2JSException } from 're2js';
 import type { Meter } from './meter.ts';
 import { SqlError } from './tokens.ts';
 
-/** A repetition is written out when it is compiled, a thousandfold at most for seven characters. */
+/** Most characters of a pattern. Compiling expands repetitions: seven characters can become a thousand instructions. */
 const MAX_PATTERN = 1000;
 const MAX_KNOWN = 20;
-/** What it costs to make one instruction of a compiled pattern. */
+/** The cost of making one instruction of a compiled pattern. */
 const COMPILE_STEPS = 1000;
-/** What one costs for each character of a text: a small program mostly runs as an automaton, which costs less. */
+/** The cost of one instruction for each character of a text. A small program usually runs as an automaton, which costs less. */
 const SMALL_STEPS = 5;
 const LARGE = 100;
 const LARGE_STEPS = 25;
@@ -19,8 +19,8 @@ const FLAGS: Readonly<Record<string, number>> = {
 };
 
 /**
- * The regular expressions of one query, matched in time linear in the text. The service has PCRE, of which this lacks
- * what needs backtracking: it is refused, so that nothing means one thing here and another there.
+ * The regular expressions of one query, matched in time linear in the text. The service uses PCRE. Patterns that need
+ * backtracking are refused here, so that no pattern has a different meaning here and there.
  */
 export class Patterns {
   readonly #meter: Meter;
@@ -35,7 +35,7 @@ export class Patterns {
     return this.#compiled(text, pattern, modifiers).test(text);
   }
 
-  /** The first capture, or the whole match where the pattern has none; undefined where nothing matches. */
+  /** The first capture, or the whole match if the pattern has none; undefined without a match. */
   extract(text: string, pattern: string): string | undefined {
     const found = this.#compiled(text, pattern, '').matcher(text);
     if (!found.find()) return undefined;
@@ -57,12 +57,12 @@ export class Patterns {
 
   #compile(pattern: string, modifiers: string): { compiled: RE2JS; size: number } {
     if (pattern.length > MAX_PATTERN) {
-      throw refused(`The regular expression has ${pattern.length} characters: at most ${MAX_PATTERN} are taken here.`);
+      throw refused(`The regular expression has ${pattern.length} characters; the limit here is ${MAX_PATTERN}.`);
     }
     let flags = RE2JS.LOOKBEHINDS;
     for (const modifier of modifiers) {
       if (modifier !== 'x' && FLAGS[modifier] === undefined) {
-        throw refused(`There is no modifier '${modifier}' of a regular expression: use i, m, s or x.`);
+        throw refused(`Regular expressions have no modifier '${modifier}': use i, m, s or x.`);
       }
       flags |= FLAGS[modifier] ?? 0;
     }
@@ -74,7 +74,7 @@ export class Patterns {
     } catch (error) {
       if (!(error instanceof RE2JSException)) throw error;
       throw refused(
-        `The regular expression isn't understood here (${error.message}). Lookahead, references back, atomic groups, possessive repetitions and more than 1,000 repetitions need backtracking, which isn't offered.`,
+        `The regular expression is not supported here (${error.message}). Lookahead, backreferences, atomic groups, possessive quantifiers and more than 1,000 repetitions need backtracking, which is not supported.`,
       );
     }
   }
@@ -82,7 +82,7 @@ export class Patterns {
 
 const refused = (message: string): SqlError => new SqlError('SC2008', message, 0, 0);
 
-/** As the modifier `x` reads a pattern: without white space and comments, but for what is escaped or in a class. */
+/** A pattern with the modifier `x`: without white space and comments, except those that are escaped or in a class. */
 function withoutSpace(pattern: string): string {
   const parts = pattern.matchAll(/\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|#.*|\s+|[^\\[#\s]+/gsu);
   return [...parts].map(([part]) => (/^[#\s]/u.test(part) ? '' : part)).join('');

@@ -2,7 +2,7 @@ import type { Expr } from './ast.ts';
 
 type Params = ReadonlyMap<string, unknown>;
 
-/** The value at `path` is one of `values`, or not below `low` nor above `high`. */
+/** The value at `path` is one of `values`, or between `low` and `high`, both included. */
 export interface Bound {
   readonly path: readonly string[];
   readonly values?: readonly unknown[];
@@ -10,12 +10,12 @@ export interface Bound {
   readonly high?: string | number;
 }
 
-/** A condition that every result fulfils: a bound, or all of at least one alternative. */
+/** A condition of every result: a bound, or all conditions of at least one alternative. */
 export type Restriction = Bound | { readonly anyOf: readonly (readonly Restriction[])[] };
 
 export const isBound = (restriction: Restriction): restriction is Bound => 'path' in restriction;
 
-/** The paths that an index would be asked for, each once. */
+/** The paths for which an index could be used, each once. */
 export function pathsOf(restrictions: readonly Restriction[], found = new Set<string>()): ReadonlySet<string> {
   for (const restriction of restrictions) {
     if (isBound(restriction)) found.add(JSON.stringify(restriction.path));
@@ -24,7 +24,7 @@ export function pathsOf(restrictions: readonly Restriction[], found = new Set<st
   return found;
 }
 
-/** What a WHERE says about properties of the document called `alias`, as far as an index could use it. */
+/** The restrictions of a WHERE on properties of the document `alias` that an index could use. */
 export function restrictionsOf(where: Expr, alias: string, params: Params): Restriction[] {
   if (where.kind === 'binary') return binary(where, alias, params);
   if (where.kind === 'between') return range(where.of, where.low, where.high, alias, params);
@@ -55,7 +55,7 @@ function binary({ op, left, right }: Expr & { kind: 'binary' }, alias: string, p
   }
 }
 
-/** What is joined by AND, however many: each is looked at once. */
+/** The operands of a chain of ANDs, each once. */
 function conjuncts(expr: Expr): Expr[] {
   const found: Expr[] = [];
   const open = [expr];
@@ -75,7 +75,7 @@ function called({ name, args }: Expr & { kind: 'call' }, alias: string, params: 
   return oneOf(second, Array.isArray(list) ? (list as unknown[]) : undefined, alias);
 }
 
-/** Nothing follows where one side restricts nothing; equalities at one path are one, as `IN` is. */
+/** OR gives no restriction if one side has none. Equalities at one path become one, like an `IN`. */
 function either(left: readonly Restriction[], right: readonly Restriction[]): Restriction[] {
   if (left.length === 0 || right.length === 0) return [];
   const [a, b] = [left[0]!, right[0]!];
@@ -99,7 +99,7 @@ function range(of: Expr, low: Expr | undefined, high: Expr | undefined, alias: s
   const path = pathOf(of, alias);
   const [from, to] = [low, high].map((each) => each && literals([each], params)?.[0]);
   const [first = to] = [from];
-  // Both ends of one type, as nothing of another can be between.
+  // Both ends have the same type, because values of other types can't be between them.
   if (!path || (typeof first !== 'number' && typeof first !== 'string')) return [];
   if ((low && typeof from !== typeof first) || (high && typeof to !== typeof first)) return [];
   const least = typeof first === 'string' ? '' : -Infinity;
@@ -115,20 +115,20 @@ function range(of: Expr, low: Expr | undefined, high: Expr | undefined, alias: s
 function prefixed(of: Expr, prefix: unknown, alias: string): Restriction[] {
   const path = pathOf(of, alias);
   if (!path || typeof prefix !== 'string' || prefix === '') return [];
-  // The first text behind all that begin so: the last character's successor instead of it.
+  // The first text after all texts with this prefix: the successor replaces the last character.
   const kept = prefix.replace(/\uffff+$/, '');
   const last = kept.charCodeAt(kept.length - 1);
   const high = kept === '' ? undefined : kept.slice(0, -1) + String.fromCharCode(last + 1);
   return [{ path, low: prefix, ...(high === undefined ? {} : { high }) }];
 }
 
-/** What a LIKE pattern begins with before anything that stands for more than itself. */
+/** The prefix of a LIKE pattern before its first wildcard. */
 function likePrefix(pattern: Expr, params: Params): string | undefined {
   const text = literals([pattern], params)?.[0];
   return typeof text === 'string' ? /^[^%_[]*/.exec(text)![0] : undefined;
 }
 
-/** Puts the two ends of a path's range together, so that an index is asked for what lies between. */
+/** Combines the two ends of a path's range, so that an index reads only the values between them. */
 function intervals(restrictions: readonly Restriction[]): Restriction[] {
   const joined = new Map<unknown, Restriction>();
   for (const next of restrictions) {
@@ -162,7 +162,7 @@ function literals(exprs: readonly Expr[], params: Params): unknown[] | undefined
   return values;
 }
 
-/** The names that lead from the document to what an expression stands for, if it is a path. */
+/** The names of the path from the document to an expression's value, if the expression is a path. */
 export function pathOf(expr: Expr, alias: string): string[] | undefined {
   if (expr.kind === 'name') return expr.name === alias ? [] : undefined;
   if (expr.kind !== 'member' || expr.key.kind !== 'constant' || typeof expr.key.value !== 'string') return undefined;

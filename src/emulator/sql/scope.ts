@@ -3,35 +3,35 @@ import type { Query } from './ast.ts';
 import type { Tools } from './fn.ts';
 import type { Walk } from './walk.ts';
 
-/** What a query reads: a document and its text, which goes out unchanged where the query asks for it whole. */
+/** A document that a query reads, and its text, which is returned unchanged if the query selects the whole document. */
 export interface Readable {
   readonly doc: Record<string, unknown>;
   readonly text: string;
-  /** Ascending in the order in which documents are read: what a position counts on. */
+  /** Ascending in the order in which documents are read; positions depend on it. */
   readonly seq?: number;
 }
 
-/** The values of the sources of one row, by slot: 0 is the document, 1 what it was read from. */
+/** The values of the sources of one row, by slot: 0 is the document, 1 the `Readable` that it came from. */
 export type Row = unknown[];
 export type Eval = (row: Row) => unknown;
 
 /**
- * Runs a query for one outer row: the rows of its sources, filtered, grouped, sorted and projected. A walk, which the
- * outermost query alone has, leaves out what comes before its beginning.
+ * Runs a query for one outer row: the rows of its sources, filtered, grouped, sorted and projected. Only the outermost
+ * query has a walk, which leaves out the rows before its beginning.
  */
 export type Select = (row: Row, walk?: Walk) => Generator<unknown, void>;
 
-/** What an expression may refer to, and what it asks of the query around it. */
+/** The names to which an expression may refer, and the tools of the query around it. */
 export interface Scope {
   readonly slots: Map<string, number>;
   readonly params: ReadonlyMap<string, unknown>;
-  /** Shared by a query and its subqueries, so that no two sources meet in a slot. */
+  /** Shared by a query and its subqueries, so that no two sources have the same slot. */
   readonly counter: { next: number };
-  /** Shared likewise. */
+  /** Shared by a query and its subqueries. */
   readonly tools: Tools;
-  /** Compiles a subquery: handed in, since select.ts stands above compile.ts. */
+  /** Compiles a subquery. It is passed in, because select.ts imports compile.ts. */
   readonly select: (query: Query, scope: Scope) => Select;
-  /** Where aggregates are allowed: their arguments, in the order of the slots they were given. */
+  /** Set if aggregates are allowed: the aggregates, in the order of their slots. */
   aggregates?: { readonly name: Aggregate; readonly argument: Eval; readonly slot: number }[];
 }
 

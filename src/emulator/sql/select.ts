@@ -14,7 +14,7 @@ import type { Walk } from './walk.ts';
 
 type Rows = (row: Row) => Generator<Row, void>;
 
-/** Compiles a query whose sources are found in `scope` (for the outermost one, the document in slot 0). */
+/** Compiles a query whose sources are in `scope` (for the outermost query, the document in slot 0). */
 export function select(query: Query, scope: Scope, outer?: Rows): Select {
   const sources = query.from.map((source, i) => rowsOf(source, scope, i === 0 ? outer : undefined));
   const where = query.where && compile(query.where, scope);
@@ -30,7 +30,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
   const offset = constant(query.offset, scope) ?? 0;
   const limit = constant(query.limit, scope) ?? top ?? Infinity;
   const { meter } = scope.tools;
-  // What a subquery keeps is gone with the row that it was made for.
+  // What a subquery keeps lives only as long as the outer row, so it counts as memory of that row.
   const keep = outer ? (bytes: number) => meter.keep(bytes) : (bytes: number) => meter.make(bytes);
 
   return function* run(row, walk) {
@@ -42,7 +42,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
     if (left <= 0) return;
     for (const { row: found, values } of ranked) {
       const passed = walk?.passes(values, (found[1] as Readable | undefined)?.seq ?? 0, descending) === true;
-      // What is to come once has been seen, even where it was before.
+      // With DISTINCT, a passed row must still be recorded as seen.
       if (passed && !seen) continue;
       const value = project(found);
       if (value === undefined) continue;
@@ -60,7 +60,7 @@ export function select(query: Query, scope: Scope, outer?: Rows): Select {
   };
 }
 
-/** Columns beside GROUP BY or aggregates are aggregates, or made of what is grouped by. */
+/** With GROUP BY or aggregates, every column must be an aggregate or be made of the grouped expressions. */
 function checkGrouping({ columns, groupBy, orderBy }: Query): void {
   const keys = new Set((groupBy ?? []).map(print));
   if (groupBy && orderBy) {
@@ -98,7 +98,7 @@ function constant(expr: Query['top'], scope: Scope): number | undefined {
   return value;
 }
 
-/** Binds a source to a slot; returns how to extend a row by it. */
+/** Binds a source to a slot; returns a function that extends a row by it. */
 function rowsOf(source: Source, scope: Scope, outer: Rows | undefined): Rows {
   const { meter } = scope.tools;
   if (source.of.kind === 'select') {
@@ -112,7 +112,7 @@ function rowsOf(source: Source, scope: Scope, outer: Rows | undefined): Rows {
     };
   }
   const root = source.of;
-  // The container goes by whatever name the query gives it, unless that name is bound already.
+  // Any name means the container, unless the name is bound already.
   const scoped = rootScope(root, scope);
   if (root.kind === 'name' && !source.each && scoped !== scope && outer) {
     rebind(scope, source.alias, 0);
@@ -148,7 +148,7 @@ function bind(alias: string, scope: Scope): number {
   return slot;
 }
 
-/** The name bound last comes last: what `SELECT *` stands for. */
+/** Binds a name as the last one: `SELECT *` returns it. */
 function rebind(scope: Scope, name: string, slot: number): void {
   scope.slots.delete(name);
   scope.slots.set(name, slot);
@@ -161,7 +161,7 @@ function extended(row: Row, slot: number, value: unknown, meter: Meter): Row {
   return copy;
 }
 
-/** @param meter of the outermost query, each row of which begins anew what one row may be made of */
+/** @param meter of the outermost query: each of its rows resets the limit of one row */
 function chain(sources: readonly Rows[], where: Eval | undefined, meter: Meter | undefined): Rows {
   let rows: Rows = sources[0] ?? once;
   for (const next of sources.slice(1)) {
@@ -203,7 +203,7 @@ function* group(
     }
     aggregates.forEach(({ argument }, i) => found.totals[i]!.add(argument(row)));
   }
-  // Aggregates without GROUP BY answer even where there was nothing.
+  // Aggregates without GROUP BY give a result even without rows.
   if (!keys && groups.size === 0) groups.set('', open(outer.slice()));
   for (const { first, totals } of groups.values()) {
     const row = first.slice();
@@ -212,17 +212,17 @@ function* group(
   }
 }
 
-/** Null is a value to group by, and what is missing another. */
+/** Null and a missing value are different groups. */
 const wrapped = (value: unknown): unknown[] => (value === undefined ? [] : [value]);
 
-/** How many results are to be left out first, and how many are wanted then. */
+/** How many results are skipped, and how many are returned after that. */
 function bounds(offset: number, limit: number, walk: Walk | undefined): [skip: number, left: number] {
   const from = walk?.from;
   if (!from) return [offset, limit];
   return [from.values ? 0 : offset + from.delivered, limit - from.delivered];
 }
 
-/** A row and what it is ordered by, if by anything. */
+/** A row and its ORDER BY values. */
 interface Ranked {
   readonly row: Row;
   readonly values?: readonly unknown[];

@@ -5,16 +5,16 @@ import { rank } from './values.ts';
 
 /** "REPLICATE" in the query reference. */
 const MAX_REPLICATED = 10_000;
-/** What it costs to look for one text in another, for each character. */
+/** The cost of searching a text in another, for each character. */
 const SEARCH_STEPS = 2;
-/** To take it apart into its characters, and to read it as JSON. */
+/** The cost of splitting a text into its characters, and of parsing it as JSON. */
 const REVERSE_STEPS = 60;
 const PARSE_STEPS = 20;
 const WRITE_STEPS = 5;
 
 const text = (of: (value: string) => unknown): Fn => fn(1, 1, ([value]) => (isString(value) ? of(value) : undefined));
 
-/** Two texts and an optional third argument that turns case off. */
+/** Two texts and an optional third argument: true ignores case. */
 const search = (of: (text: string, part: string) => boolean): Fn =>
   fn(2, 3, ([a, b, ignoreCase = false], { meter }) => {
     if (!isString(a) || !isString(b) || typeof ignoreCase !== 'boolean') return undefined;
@@ -40,7 +40,7 @@ function lastOf(value: unknown, length: unknown): string | undefined {
   return length <= 0 ? '' : value.slice(-length);
 }
 
-/** What is empty can't be found, so nothing is put in its place. */
+/** An empty text is never found, so nothing is replaced. */
 function replace(value: unknown, part: unknown, by: unknown, { meter }: Tools): string | undefined {
   if (!isString(value) || !isString(part) || !isString(by) || part === '') return undefined;
   meter.work((value.length + part.length) * SEARCH_STEPS);
@@ -75,7 +75,7 @@ function join(values: unknown, by: unknown, { meter }: Tools): string | undefine
   return values.join(by);
 }
 
-/** What is left without the characters that are named, or white space, at the sides that are named. */
+/** Removes the named characters, or white space, at the named sides. */
 function trimming(sides: 'both' | 'left' | 'right'): Fn {
   return fn(1, 2, ([value, characters], { meter }) => {
     if (!isString(value) || (characters !== undefined && !isString(characters))) return undefined;
@@ -118,7 +118,7 @@ function toText(value: unknown, { meter }: Tools): string {
 const parsing = (wanted: (value: unknown) => boolean): Fn =>
   fn(1, 1, ([value], { meter }) => {
     if (!isString(value)) return undefined;
-    // What comes of it takes more memory than the text did.
+    // The parsed value needs more memory than the text.
     meter.make(4 * value.length);
     meter.work(value.length * PARSE_STEPS);
     try {

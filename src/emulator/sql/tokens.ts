@@ -1,4 +1,4 @@
-/** A mistake in the query text, with the characters it is about. */
+/** An error in the query text, with its place. */
 export class SqlError extends Error {
   override readonly name = 'SqlError';
   readonly code: string;
@@ -15,9 +15,9 @@ export class SqlError extends Error {
 
 export interface Token {
   readonly kind: 'name' | 'param' | 'string' | 'number' | 'sign' | 'end';
-  /** As written; for strings the value. */
+  /** The original text; for strings the value. */
   readonly text: string;
-  /** Upper case, by which keywords are told. */
+  /** In upper case, to recognise keywords. */
   readonly word: string;
   readonly value?: number;
   readonly start: number;
@@ -31,7 +31,7 @@ const NUMBER = /0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y;
 const SIGN = />>>|\?\?|\|\||<<|>>|<=|>=|<>|!=|[-=<>+*/%|&^~?:.,()[\]{}]/y;
 const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
 
-/** Cuts the text into tokens, ending with one of kind `end`. */
+/** Splits the text into tokens; the last one has the kind `end`. */
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;

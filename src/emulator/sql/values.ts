@@ -37,7 +37,7 @@ export function same(a: unknown, b: unknown): boolean {
   );
 }
 
-/** `=`: values of two types differ; only what is undefined equals and differs from nothing (docs/assumptions.md, E20). */
+/** `=`: values of different types are unequal; a comparison with undefined is undefined (ASM-E20). */
 export function equals(a: unknown, b: unknown): boolean | undefined {
   return a === undefined || b === undefined ? undefined : same(a, b);
 }
@@ -46,7 +46,7 @@ export function differs(a: unknown, b: unknown): boolean | undefined {
   return a === undefined || b === undefined ? undefined : !same(a, b);
 }
 
-/** Order comparisons hold between two values of one type that has no parts, and are undefined otherwise. */
+/** Order comparisons are defined between two values of one type other than array and object, else they are undefined. */
 export function compares(op: string, a: unknown, b: unknown): boolean | undefined {
   if (a === null && b === null) return op === '<=' || op === '>=';
   if (typeof a !== typeof b || typeof a === 'object' || a === undefined) return undefined;
@@ -64,7 +64,7 @@ export function member(of: unknown, key: unknown): unknown {
   return typeof key === 'string' && Object.hasOwn(of, key) ? (of as Record<string, unknown>)[key] : undefined;
 }
 
-/** As `object[name] = value`, but safe for names such as `__proto__`. */
+/** Like `object[name] = value`, but safe for names such as `__proto__`. */
 export function define(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__')
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });

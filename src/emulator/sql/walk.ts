@@ -1,12 +1,12 @@
 import { compareAny } from './values.ts';
 
-/** A place in the results of a query: right behind one row. */
+/** A place in the results of a query: directly after one row. */
 export interface Position {
-  /** What the row is ordered by; absent where that is too long to be told, and results are counted instead. */
+  /** The row's ORDER BY values; absent if they are too long for a token, and results are counted instead. */
   readonly values: readonly unknown[] | undefined;
-  /** Of the document that the row was made of (`Readable.seq`); rows of equal values come in this order. */
+  /** The seq of the row's document (`Readable.seq`); rows with equal values come in this order. */
   readonly seq: number;
-  /** How many rows of the same document and values lie before it: a JOIN makes several of one. */
+  /** How many rows of the same document and values come before it: a JOIN makes several of one document. */
   readonly same: number;
   /** How many results were delivered up to here. */
   readonly delivered: number;
@@ -14,19 +14,19 @@ export interface Position {
 
 const NONE: readonly unknown[] = [];
 
-/** Goes along the rows of the outermost query, in their order: knows where it is, and what lies before the place it began. */
+/** Follows the rows of the outermost query in order. Knows its position, and which rows an earlier walk has passed. */
 export class Walk {
   readonly from: Position | undefined;
   #values = NONE;
   #seq = -1;
   #same = 0;
 
-  /** @param from where an earlier walk ended; absent: at the beginning */
+  /** @param from where an earlier walk ended; absent: the beginning */
   constructor(from?: Position) {
     this.from = from;
   }
 
-  /** Comes to the next row; tells whether it was passed already, however much was written or deleted meanwhile. */
+  /** Moves to the next row. True: an earlier walk has passed the row, even if documents were written or deleted meanwhile. */
   passes(values: readonly unknown[] = NONE, seq: number, descending: readonly boolean[]): boolean {
     const alike = seq === this.#seq && compare(values, this.#values, descending) === 0;
     this.#same = alike ? this.#same + 1 : 0;
@@ -38,7 +38,7 @@ export class Walk {
     return order < 0 || (order === 0 && this.#same <= from.same);
   }
 
-  /** Behind the row it came to last. */
+  /** The position after the current row. */
   at(delivered: number): Position {
     return { values: this.#values, seq: this.#seq, same: this.#same, delivered };
   }

@@ -5,11 +5,11 @@ export interface LetterCount {
   /** `name@version`. */
   readonly projection: string;
   readonly count: number;
-  /** When the oldest was first parked. ISO 8601 UTC. */
+  /** When the oldest letter was first parked. ISO 8601 UTC. */
   readonly since: string;
 }
 
-/** How many letters each projection has, and since when the oldest: of those that have any. Reads two fields of each. */
+/** The number and the age of the dead letters of each projection that has any. Reads two fields of each letter. */
 export async function countLetters(state: Container): Promise<LetterCount[]> {
   const query = "SELECT c.projection, c.firstAt FROM c WHERE c.kind = 'dead-letter'";
   const { resources } = await withRetry(

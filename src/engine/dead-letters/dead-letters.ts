@@ -1,5 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
+import { assertReadable } from '../../base/format.ts';
+import { readItem } from '../../cosmos/read-item.ts';
 import { type RetryOptions, withRetry } from '../../cosmos/retry.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
@@ -28,16 +30,16 @@ import { rewrite } from '../../cosmos/rewrite.ts';
 export type { DeadLetter, Parked } from './letter-document.ts';
 
 export interface ParkOptions extends LetterWork {
-  /** With the change itself, since nobody could be asked for it again. */
+  /** True: stores the change itself, because no source can deliver it again. */
   readonly whole?: boolean;
-  /** Of a redrive: a letter of the same version gets one more attempt. The feed's repetitions leave it as it is. */
+  /** True for a redrive: a letter of the same version gets one more attempt. Repetitions of the feed don't count. */
   readonly redriven?: boolean;
 }
 
 export interface LetterWork {
-  /** Asked before each request: without the lease no more letters are written. */
+  /** Checked before each request: a host without the lease writes no more letters. */
   readonly fence?: Fence;
-  /** Called whenever some more of them are durable. */
+  /** Called when more letters are durable. */
   readonly progress?: () => void;
 }
 
@@ -47,33 +49,33 @@ interface Entry {
   readonly reason: Reason;
 }
 
-/** Letters that are looked at one by one, where their batch was refused. */
+/** Letters that are written at the same time, one by one, after their batch failed. */
 const LETTERS_AT_ONCE = 16;
 
-/** Dead letters of state projections, in the state container. The source stays the truth: no document body is kept. */
+/** Dead letters in the state container. A letter holds no document if the source still has it. */
 export class DeadLetters {
   readonly #state: Container;
   readonly #kept: KeptChanges;
-  /** Parked documents by projection, as last read: a hint that spares a read a page. */
+  /** Parked documents by projection, as last read. The cache saves a read for each page. */
   readonly #parked = new Map<string, Promise<Map<string, Parked>>>();
 
-  /** `bodies`: blobs for the largest changes; without it they are kept in documents. */
+  /** `bodies`: blobs for the largest changes. Without it they are stored in documents. */
   constructor(state: Container, bodies?: LetterBodies) {
     this.#state = state;
     this.#kept = new KeptChanges(state, bodies);
   }
 
-  /** Stores what was refused; resolves when it is durable, so that the checkpoint may pass it (L2). */
+  /** Stores refused changes as dead letters. Resolves when they are durable, so that a checkpoint may pass them (PROC-L2). */
   async park(projection: string, refusals: readonly Refusal[], now: Date, options: ParkOptions = {}): Promise<void> {
     const entries = refusals.map(({ change, error }) => {
-      const mend = error.mend ? { mend: scrub(error.mend) } : {};
-      return { id: letterId(change), change, reason: { code: error.code, message: scrub(error.message), ...mend } };
+      const hint = error.hint ? { hint: scrub(error.hint) } : {};
+      return { id: letterId(change), change, reason: { code: error.code, message: scrub(error.message), ...hint } };
     });
     await this.#store(projection, entries, now, options);
   }
 
-  /** Stores changes that wait behind what is parked of their key; resolves when they are durable. */
-  async hold(projection: string, changes: readonly Change[], now: Date, work: LetterWork = {}): Promise<void> {
+  /** Stores changes that wait behind a parked change of their key. Resolves when they are durable. */
+  async parkWaiting(projection: string, changes: readonly Change[], now: Date, work: LetterWork = {}): Promise<void> {
     const entries = changes.map((change) => {
       const message = `An earlier change under the key ${JSON.stringify(change.key)} is parked`;
       return { id: letterId(change), change, reason: { code: 'waits-behind-parked', message, waits: true } };
@@ -81,7 +83,7 @@ export class DeadLetters {
     await this.#store(projection, entries, now, { ...work, whole: true });
   }
 
-  /** What is parked of a projection by the keys it keeps the order of, as last read, each by its document. */
+  /** The parked documents of a projection, as last read: by key (in the order of `orderOf`), then by letter id. */
   async blocked(projection: string): Promise<Map<string, Map<string, Parked>>> {
     const keys = new Map<string, Map<string, Parked>>();
     for (const [id, one] of await this.#known(projection)) {
@@ -97,7 +99,7 @@ export class DeadLetters {
     if (![...known.values()].some(({ waits, order }) => waits && orders.has(order))) return [];
     const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter' AND c.waits = true` };
     const own = (await this.#query<LetterDocument>(projection, query)).filter((letter) => orders.has(orderOf(letter)));
-    // What can't be read any more stays with its letter, and keeps nothing else from going on.
+    // A change that can't be read stays with its letter, and doesn't stop the others.
     const changeOf = (letter: LetterDocument): Promise<Change | undefined> =>
       this.#kept.get(letter.pk, letter).catch((error: unknown) => {
         if (error instanceof LetterBodyDamaged) return undefined;
@@ -107,7 +109,7 @@ export class DeadLetters {
     return changes.filter((change) => change !== undefined);
   }
 
-  /** Takes away what newer versions, now applied, have replaced. */
+  /** Removes the letters that the applied changes have replaced by newer versions. */
   async settle(projection: string, applied: readonly Change[], progress?: () => void): Promise<void> {
     const known = await this.#known(projection);
     if (known.size === 0) return;
@@ -124,7 +126,7 @@ export class DeadLetters {
     });
   }
 
-  /** Takes a letter away as it was listed; false where it is gone, or its document is parked in another version by now. */
+  /** Removes a letter in the version that was listed. False: it is gone, or its document is now parked in another version. */
   async discard(letter: Pick<DeadLetter, 'projection' | 'version'> & Identity): Promise<boolean> {
     const id = letterId(letter);
     const { before, after } = await this.#remove(
@@ -137,7 +139,7 @@ export class DeadLetters {
     return true;
   }
 
-  /** Of some letters of a projection those that are still there, by their ids: why they are. */
+  /** The messages of those letters that still exist, by letter id. */
   async reasons(projection: string, letters: readonly Identity[]): Promise<Map<string, string>> {
     const found = new Map<string, string>();
     await inBatches(letters.map(letterId), async (ids) => {
@@ -146,7 +148,7 @@ export class DeadLetters {
     return found;
   }
 
-  /** The change that is kept with a letter, where there is one. @throws LetterBodyDamaged */
+  /** The change that is stored with a letter, if there is one. @throws LetterBodyDamaged */
   async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
     const stored = await this.#read(letter.projection, letterId(letter));
     return stored && this.#kept.get(stored.pk, stored);
@@ -159,15 +161,16 @@ export class DeadLetters {
     const { resources } = await withRetry(() => this.#state.items.query<LetterDocument>(query).fetchAll(), {
       reads: true,
     });
+    for (const letter of resources) assertReadable(letter);
     return resources.map(toDeadLetter).toSorted((a, b) => (a.firstAt < b.firstAt ? -1 : 1));
   }
 
-  /** Reads the index again at the next use: at a lease's first dispatch, and for each batch under Functions. */
+  /** Makes the next use read the index again. To be called at the first page of a tenure, and for each Functions batch. */
   refresh(): void {
     this.#parked.clear();
   }
 
-  /** One reading at a time: what is parked while it is under way is added to the set that it gives. */
+  /** There is one read at a time. Letters that are parked in the meantime are added to its result. */
   #known(projection: string): Promise<Map<string, Parked>> {
     const known = this.#parked.get(projection);
     if (known) return known;
@@ -178,7 +181,9 @@ export class DeadLetters {
   }
 
   async #readIndex(projection: string): Promise<Map<string, Parked>> {
-    const query = { query: `SELECT c.id, c.container, c.key, c.version, c.waits FROM c WHERE c.kind = 'dead-letter'` };
+    const query = {
+      query: `SELECT c.id, c.pk, c.kind, c.format, c.container, c.key, c.version, c.waits FROM c WHERE c.kind = 'dead-letter'`,
+    };
     const letters = await this.#query<LetterDocument>(projection, query);
     return new Map(letters.map((stored) => [stored.id, parked(stored, stored.waits === true)]));
   }
@@ -186,7 +191,7 @@ export class DeadLetters {
   async #store(projection: string, entries: readonly Entry[], now: Date, options: ParkOptions): Promise<void> {
     if (entries.length === 0) return;
     const known = await this.#known(projection);
-    // What was once stored may be passed, also where it was settled, redriven or discarded since.
+    // A change that was once stored needs no letter again, even if that was settled, redriven or discarded since.
     const due = newestOf(entries).filter((entry) => !isStored(known.get(entry.id), entry, options));
     await inBatches(due, async (some) => {
       await this.#storeTogether(projection, some, now, known, options);
@@ -220,7 +225,7 @@ export class DeadLetters {
       }
     } catch (error) {
       if (!isOfOne(error)) throw error;
-      // Another host was quicker with one of them, or the outcome is unknown: each is decided on by itself.
+      // Another host was faster with one of them, or the outcome is unknown: write them one by one.
       const one = (entry: Entry): Promise<void> => this.#storeOne(projection, entry, now, kept.get(entry.id), options);
       return void (await mapSettled(entries, one, { concurrency: LETTERS_AT_ONCE }));
     }
@@ -241,7 +246,7 @@ export class DeadLetters {
     const pk = letterPartition(projection);
     let kept = put;
     const decide = async (stored?: LetterDocument): Promise<Omit<LetterDocument, '_etag'> | undefined> => {
-      // Stored by another host, or by a batch whose answer was lost.
+      // Another host has stored it, or a batch whose answer was lost.
       if (isStored(stored, entry, options)) return stored;
       kept ??= options.whole ? await this.#kept.put(pk, change) : {};
       return letterDocument(projection, change, reason, kept, now, stored);
@@ -249,7 +254,7 @@ export class DeadLetters {
     const { before, after } = await rewrite(this.#state, { id, pk }, decide, retried(options));
     if (after !== before) options.progress?.();
     if (!before) return;
-    // Where another's letter stayed, what this one has put goes.
+    // If another host's letter stays, the parts that this call has stored are removed.
     await (after === before ? this.#forget({ ...kept, pk }, before) : this.#forget(before, kept ?? {}));
   }
 
@@ -277,7 +282,7 @@ export class DeadLetters {
     for (const id of replaced) known.delete(id);
   }
 
-  /** Takes a letter away, with what it keeps, as long as `due` says so. */
+  /** Removes a letter and its stored change, if `due` returns true for it. */
   async #remove(projection: string, id: string, due: (stored: LetterDocument) => boolean) {
     const at = { id, pk: letterPartition(projection) };
     const { before, after } = await rewrite(this.#state, at, (stored?: LetterDocument) =>
@@ -287,7 +292,7 @@ export class DeadLetters {
     return { before, after };
   }
 
-  /** Takes away the parts of a change that another letter, or the same, has replaced. */
+  /** Removes the parts of a change that a newer letter no longer refers to. */
   async #forget({ pk, parts, blob }: Kept & { readonly pk: string }, by: Kept): Promise<void> {
     if (parts && parts.name !== by.parts?.name) await this.#kept.remove(pk, { parts });
     if (blob !== undefined && blob !== by.blob) await this.#kept.remove(pk, { blob });
@@ -299,7 +304,7 @@ export class DeadLetters {
     retry: RetryOptions = { reads: true },
   ): Promise<LetterDocument | undefined> {
     const item = this.#state.item(id, letterPartition(projection));
-    return (await withRetry(() => item.read<LetterDocument>(), retry)).resource;
+    return readItem<LetterDocument>(item, retry);
   }
 
   async #readSome(
@@ -323,11 +328,13 @@ export class DeadLetters {
     retry: RetryOptions = { reads: true },
   ): Promise<T[]> {
     const options = { partitionKey: letterPartition(projection) };
-    return (await withRetry(() => this.#state.items.query<T>(query, options).fetchAll(), retry)).resources;
+    const { resources } = await withRetry(() => this.#state.items.query<T>(query, options).fetchAll(), retry);
+    for (const letter of resources) assertReadable(letter);
+    return resources;
   }
 }
 
-/** Whether a letter says all that this entry would: of this version or a newer one. */
+/** Whether a stored letter already covers this entry: it has the same version or a newer one. */
 function isStored(
   before: (Pick<Parked, 'version'> & { readonly waits?: boolean }) | undefined,
   { change, reason }: Entry,
@@ -336,11 +343,14 @@ function isStored(
   if (!before) return false;
   const order = compareVersions(change.version, before.version);
   if (order === 'older') return true;
-  // Why a version was refused isn't replaced by that it would have to wait now.
+  // The reason why a version was refused stays: "it waits" doesn't replace it.
   return order === 'same' && (reason.waits === true || (before.waits !== true && !redriven));
 }
 
-/** Of two under one lsn the parked one may be the later: what had expired is deleted and written anew at once. */
+/**
+ * Whether the applied version replaces the parked one. With the same lsn the parked one may be the later version, because an
+ * expired document is deleted and created in one step.
+ */
 const isReplaced = (stored: Pick<StoredLetter, 'version'> | undefined, applied: Version): boolean =>
   !stored || !['older', 'undecided'].includes(compareVersions(applied, stored.version));
 
@@ -349,7 +359,7 @@ const retried = ({ fence }: LetterWork): RetryOptions => ({
   ...(fence && { signal: fence.signal, before: () => fence.assert() }),
 });
 
-/** One entry a document, of its newest version. */
+/** One entry for each document, with its newest version. */
 function newestOf(entries: readonly Entry[]): Entry[] {
   const newest = new Map<string, Entry>();
   for (const entry of entries) {

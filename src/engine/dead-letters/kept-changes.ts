@@ -1,22 +1,24 @@
 import { randomUUID } from 'node:crypto';
+import { assertFormat, formatOf } from '../../base/format.ts';
 import type { Container } from '@azure/cosmos';
 import { failureOf } from '../../cosmos/failure.ts';
+import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { type LetterBodies, LetterBodyDamaged } from './letter-bodies.ts';
 
-/** Where a letter's change is: in the letter, or, where it is larger, in documents beside it, or in a blob. */
+/** Where a dead letter's change is stored: in the letter, or if it is larger in documents beside it, or in a blob. */
 export interface Kept {
   readonly change?: Change;
   readonly parts?: { readonly name: string; readonly count: number };
   readonly blob?: string;
 }
 
-/** Characters of JSON up to which a change is kept in its letter: Cosmos DB takes 2 MB of UTF-8. */
+/** The most characters of JSON for a change in its letter: Cosmos DB accepts 2 MB of UTF-8. */
 const IN_LETTER = 500_000;
-/** Bytes from which on a blob holds it, where there is a storage account. */
+/** A change of more bytes goes to a blob, if there is a storage account. */
 const IN_BLOB = 1_000_000;
-/** Bytes of a part, which are a third more as base64. */
+/** Bytes of a part; base64 adds a third. */
 const PART = 1_000_000;
 
 interface Part {
@@ -28,9 +30,9 @@ interface Part {
 }
 
 /**
- * The changes that dead letters keep, of whatever size: nobody could be asked for them again. Parts are written before
- * their letter and have a name of their own for every writer, so whoever takes one letter away takes no other's parts. A
- * crash in between leaves parts that no letter names, and never a letter without its parts.
+ * Stores the changes of dead letters that no source can deliver again, of any size. Parts are written before their letter.
+ * Every writer gives its parts a new name, so that removing a letter never removes the parts of another. A crash may leave
+ * parts without a letter, but never a letter without its parts.
  */
 export class KeptChanges {
   readonly #state: Container;
@@ -41,13 +43,16 @@ export class KeptChanges {
     this.#bodies = bodies;
   }
 
-  /** Resolves when the change is durable but for what goes into the letter. */
+  /** Resolves when the parts or the blob are durable. The caller stores the result in the letter. */
   async put(pk: string, change: Change): Promise<Kept> {
     const text = JSON.stringify(change);
     if (text.length <= IN_LETTER) return { change };
     const bytes = Buffer.from(text, 'utf8');
-    // A storage account that is away must not hold a feed up.
-    const blob = bytes.length > IN_BLOB ? await this.#bodies?.put(text).catch(() => undefined) : undefined;
+    // A storage account that is down must not stop a feed.
+    const blob =
+      bytes.length > IN_BLOB
+        ? await this.#bodies?.put(JSON.stringify({ ...change, ...formatOf('letterBody') })).catch(() => undefined)
+        : undefined;
     if (blob !== undefined) return { blob };
     const parts = { name: randomUUID(), count: Math.ceil(bytes.length / PART) };
     for (let n = 0; n < parts.count; n++) {
@@ -55,6 +60,7 @@ export class KeptChanges {
         id: partId(parts.name, n),
         pk,
         kind: 'dead-letter-part',
+        ...formatOf('deadLetter'),
         bytes: bytes.toString('base64', n * PART, (n + 1) * PART),
       };
       await withRetry(() => this.#state.items.upsert(part), { reads: true });
@@ -62,7 +68,7 @@ export class KeptChanges {
     return { parts };
   }
 
-  /** Undefined where nothing is kept, or somebody took a part away. @throws LetterBodyDamaged */
+  /** Undefined if there is no stored change, or if a part is missing. @throws LetterBodyDamaged */
   async get(pk: string, { change, parts, blob }: Kept): Promise<Change | undefined> {
     if (blob !== undefined) {
       const text = await this.#bodies?.read(blob);
@@ -72,16 +78,16 @@ export class KeptChanges {
     const read: Buffer[] = [];
     for (let n = 0; n < parts.count; n++) {
       const item = this.#state.item(partId(parts.name, n), pk);
-      const { resource } = await withRetry(() => item.read<Part>(), { reads: true });
-      if (!resource) return undefined;
-      read.push(Buffer.from(resource.bytes, 'base64'));
+      const part = await readItem<Part>(item);
+      if (!part) return undefined;
+      read.push(Buffer.from(part.bytes, 'base64'));
     }
     return JSON.parse(Buffer.concat(read).toString('utf8')) as Change;
   }
 
-  /** For when no letter names them any more. */
+  /** Call it when no letter refers to them any more. */
   async remove(pk: string, { parts, blob }: Kept): Promise<void> {
-    // One that is left behind does no harm.
+    // A blob that is left behind does no harm.
     if (blob !== undefined) await this.#bodies?.remove(blob).catch(() => undefined);
     for (let n = 0; n < (parts?.count ?? 0); n++) {
       const item = this.#state.item(partId(parts?.name ?? '', n), pk);
@@ -93,11 +99,14 @@ export class KeptChanges {
 }
 
 function parse(blob: string, text: string): Change {
+  let change: Change & { readonly format?: number };
   try {
-    return JSON.parse(text) as Change;
+    change = JSON.parse(text) as typeof change;
   } catch (error) {
-    throw new LetterBodyDamaged(blob, 'it holds no JSON', error);
+    throw new LetterBodyDamaged(blob, 'it is not valid JSON', error);
   }
+  assertFormat('letterBody', change.format, blob);
+  return change;
 }
 
 const partId = (name: string, n: number): string => `${name}.${n}`;

@@ -3,36 +3,37 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import type { ContainerClient } from '@azure/storage-blob';
 import { MillraceError, UsageError } from '../../base/errors.ts';
+import { ENGINE_ERRORS } from '../errors.ts';
 
-/** Where changes lie that are too large for a letter, if there is a storage account. */
+/** Stores changes that are too large for a dead letter, if there is a storage account. */
 export interface LetterBodies {
-  /** The blob's name; undefined where there is nowhere to put it. */
+  /** Returns the blob's name; undefined without a storage account or a container. */
   put(text: string): Promise<string | undefined>;
-  /** Undefined where somebody took it away. @throws LetterBodyDamaged */
+  /** Undefined if there is no such blob. @throws LetterBodyDamaged */
   read(name: string): Promise<string | undefined>;
   remove(name: string): Promise<void>;
 }
 
-/** Beside the archive's blobs, none of which begins like this: those are named by projections, with their versions. */
+/** A folder beside the archive's blobs. Their names start with a projection and its version, so they can't collide. */
 const FOLDER = 'dead-letters';
 const MOST_TRIES = 4;
-/** A document has 2 MB, and a change at most two of them; an event has 20 MB at most. What unpacks to more isn't ours. */
+/** A change has at most two documents of 2 MB, and an event at most 20 MB. A larger blob was not written by Millrace. */
 const LARGEST = 64 * 1024 * 1024;
 
 const pack = promisify(gzip);
 const unpack = promisify(gunzip);
 
-/** Thrown where a blob isn't what was put there: that letter alone can't be tried again. */
+/** The content of a blob is wrong. Only this letter can't be redriven. */
 export class LetterBodyDamaged extends MillraceError<'letter-body-damaged'> {
   constructor(name: string, why: string, cause?: unknown) {
     super('letter-body-damaged', `The change in blob ${name} can't be read: ${why}`, {
+      ...ENGINE_ERRORS['letter-body-damaged'],
       cause,
-      mend: 'Restore the blob from a backup or from soft delete, or discard the letter.',
     });
   }
 }
 
-/** Blobs of the account of the settings: of every writer its own, so whoever removes one removes no other's. */
+/** Blobs in the storage account of the settings. Each `put` creates a new blob, so `remove` never removes another's. */
 export function letterBodies(services: { blobs(): Promise<ContainerClient> }): LetterBodies {
   const asked = async <T>(ask: (container: ContainerClient) => Promise<T>): Promise<T | undefined> => {
     for (let tries = 1; ; tries++) {
@@ -42,7 +43,7 @@ export function letterBodies(services: { blobs(): Promise<ContainerClient> }): L
         if (error instanceof UsageError && error.code === 'setting-missing') return undefined;
         const { statusCode } = error as { statusCode?: number };
         if (statusCode === 404) return undefined;
-        // Sent again, it is the same blob with the same content.
+        // A retry is safe: it writes the same content to the same blob.
         if (tries >= MOST_TRIES || (statusCode !== undefined && statusCode < 500 && statusCode !== 429)) throw error;
       }
     }
@@ -70,7 +71,7 @@ export function letterBodies(services: { blobs(): Promise<ContainerClient> }): L
       } catch (error) {
         const { code } = error as { code?: unknown };
         const why =
-          code === 'ERR_BUFFER_TOO_LARGE' ? 'it unpacks to more than any change' : 'it is no gzip file of ours';
+          code === 'ERR_BUFFER_TOO_LARGE' ? 'it unpacks to more than any change' : 'it is not a gzip file of Millrace';
         throw new LetterBodyDamaged(name, why, error);
       }
     },

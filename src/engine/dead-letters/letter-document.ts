@@ -1,8 +1,9 @@
 import { canonical, digest } from '../../base/json.ts';
+import { formatOf } from '../../base/format.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
 import type { Kept } from './kept-changes.ts';
 
-/** A change that couldn't be applied, parked per document: a newer version of the document replaces it. */
+/** A change that couldn't be applied. Each document has one dead letter at most: a newer version replaces it. */
 export interface DeadLetter extends Identity {
   /** `name@version` of the projection. */
   readonly projection: string;
@@ -11,28 +12,33 @@ export interface DeadLetter extends Identity {
   readonly op: Change['op'];
   readonly code: string;
   readonly message: string;
-  readonly mend?: string;
-  /** How often this version was refused: once when it was parked, and by each redrive since. */
+  readonly hint?: string;
+  /** How often this version was refused: once when it was parked, and once by each redrive. */
   readonly attempts: number;
-  /** It was never tried: an earlier change of its key is parked, and the projection keeps their order. */
+  /** True: the change was never tried. An earlier change of its key is parked, and the projection keeps their order. */
   readonly waits?: boolean;
   /** ISO 8601 UTC. */
   readonly firstAt: string;
   readonly lastAt: string;
 }
 
-/** The change itself is kept where it waits or was an event. */
-export interface LetterDocument extends DeadLetter, Kept {
+/** The stored form. It keeps the change itself if that waits, or was an event. */
+export interface LetterDocument extends Omit<DeadLetter, 'hint'>, Kept {
   readonly pk: string;
   readonly kind: 'dead-letter';
+  readonly format?: number;
   readonly document: string;
+  /** The hint; stored under the name that the first version gave it. */
+  readonly mend?: string;
   readonly _etag: string;
 }
 
-/** What has to be known of a stored letter to write over it or to take it away. */
+/** The fields of a stored letter that are needed to replace it or to remove it. */
 export const STORED_FIELDS = [
   'id',
   'pk',
+  'kind',
+  'format',
   '_etag',
   'version',
   'waits',
@@ -44,16 +50,16 @@ export const STORED_FIELDS = [
 ] as const;
 export type StoredLetter = Pick<LetterDocument, (typeof STORED_FIELDS)[number]>;
 
-/** What is known of a parked document without its letter. */
+/** The part of a dead letter that is cached in memory. */
 export interface Parked {
   readonly version: Version;
   readonly waits: boolean;
-  /** Canonical JSON of container and full key: what an ordered projection keeps its order within. */
+  /** Canonical JSON of container and full key. An ordered projection keeps the order of changes with the same value. */
   readonly order: string;
 }
 
 /** Why a change is parked. */
-export type Reason = Pick<DeadLetter, 'code' | 'message' | 'mend' | 'waits'>;
+export type Reason = Pick<DeadLetter, 'code' | 'message' | 'hint' | 'waits'>;
 
 export const letterPartition = (projection: string): string => `dead-letters|${projection}`;
 export const letterId = (of: Identity): string => digest(canonical([of.container, of.key, of.id]));
@@ -65,7 +71,7 @@ export const parked = (of: Pick<DeadLetter, 'container' | 'key' | 'version'>, wa
   order: orderOf(of),
 });
 
-/** A letter as it is to be stored in place of what was there `before`. */
+/** The letter to store in place of the one `before`. */
 export function letterDocument(
   projection: string,
   change: Change,
@@ -76,11 +82,14 @@ export function letterDocument(
 ): Omit<LetterDocument, '_etag'> {
   const at = now.toISOString();
   const again = before !== undefined && compareVersions(change.version, before.version) === 'same';
+  const { hint: mend, ...why } = reason;
   return {
-    ...reason,
+    ...why,
+    ...(mend !== undefined && { mend }),
     id: letterId(change),
     pk: letterPartition(projection),
     kind: 'dead-letter',
+    ...formatOf('deadLetter'),
     projection,
     container: change.container,
     key: change.key,
@@ -95,8 +104,8 @@ export function letterDocument(
   };
 }
 
-export const toDeadLetter = ({ document: id, mend, waits, ...stored }: LetterDocument): DeadLetter => {
+export const toDeadLetter = ({ document: id, mend: hint, waits, ...stored }: LetterDocument): DeadLetter => {
   const { projection, container, key, type, version, op, code, message, attempts, firstAt, lastAt } = stored;
-  const told = { ...(mend ? { mend } : {}), attempts, ...(waits ? { waits } : {}), firstAt, lastAt };
-  return { projection, container, key, id, type, version, op, code, message, ...told };
+  const rest = { ...(hint ? { hint } : {}), attempts, ...(waits ? { waits } : {}), firstAt, lastAt };
+  return { projection, container, key, id, type, version, op, code, message, ...rest };
 };

@@ -2,17 +2,17 @@ import type { OperationInput } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { AmbiguousOutcome } from '../../cosmos/retry.ts';
-import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/session.ts';
+import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/document-access.ts';
 import type { LetterDocument, StoredLetter } from './letter-document.ts';
 
-/** Batches of one projection's letters under way at a time; they lie in one partition. */
+/** Batches of one projection's letters at the same time. They are in one logical partition. */
 const BATCHES_AT_ONCE = 4;
 
-/** Somebody else wrote first, or the outcome is unknown: read again and decide again. */
+/** Another host wrote first, or the outcome is unknown: read again and decide again. */
 const isRace = (error: unknown): boolean =>
   error instanceof AmbiguousOutcome || ['precondition', 'conflict'].includes(failureOf(error).kind);
 
-/** A batch that was refused for one of its letters, or may have been stored: by themselves the others can be. */
+/** One letter made the batch fail, or its outcome is unknown: the letters can be written one by one. */
 export const isOfOne = (error: unknown): boolean =>
   isRace(error) || ['not-found', 'too-large', 'refused'].includes(failureOf(error).kind);
 
@@ -23,7 +23,7 @@ export const write = (letter: Omit<LetterDocument, '_etag'>, before: StoredLette
 };
 
 export const removal = ({ id, _etag }: StoredLetter): OperationInput => {
-  // The wire takes a condition on deletes as well; only the SDK's type leaves it out.
+  // The service accepts a condition on a delete; only the SDK's type lacks it.
   const conditional: OperationInput & { ifMatch: string } = { operationType: 'Delete', id, ifMatch: _etag };
   return conditional;
 };
@@ -34,7 +34,7 @@ export async function inBatches<T>(items: readonly T[], work: (some: readonly T[
   await mapSettled(batches, work, { concurrency: BATCHES_AT_ONCE });
 }
 
-/** Letters with the changes they keep may be more together than a batch takes. */
+/** Splits writes into batches, because letters with their changes may be larger together than a batch may be. */
 export function bySize(writes: readonly OperationInput[]): OperationInput[][] {
   const batches: OperationInput[][] = [];
   let left = 0;

@@ -1,11 +1,11 @@
 import { withoutSecrets } from '../../base/secrets.ts';
 
-/** What a message may say at most; a letter is one small document. */
+/** The most characters of a stored message; a dead letter is one small document. */
 const LONGEST = 4_000;
 
-/** A message as it is stored, listed and sent about. */
+/** A message without secrets, short enough to be stored. */
 export function scrub(message: string): string {
-  // Before it is cut: half a secret isn't known for one.
-  const told = withoutSecrets(message);
-  return told.length > LONGEST ? `${told.slice(0, LONGEST)}…` : told;
+  // Before the cut, because half a secret would not be recognised.
+  const safe = withoutSecrets(message);
+  return safe.length > LONGEST ? `${safe.slice(0, LONGEST)}…` : safe;
 }

@@ -5,17 +5,20 @@ import type { Fence } from '../../feed/tenure/fence.ts';
 import { type Held, type Views, type ViewsByName, heldBy, pausedBy } from './views.ts';
 
 export interface ViewControlOptions {
-  /** How old what it knows of the views may be, milliseconds. Default VIEWS_REFRESH_MS. */
+  /** How long it uses the views that it has read, milliseconds. Default VIEWS_REFRESH_MS. */
   readonly refreshMs?: number;
   readonly clock?: Clock;
 }
 
-/** Every host asks this often at least, while it has pages to apply; whoever changes a view waits that long and the read lag. */
+/**
+ * While a host has pages to apply, it reads the views at least this often. A process that changes a view waits for this
+ * time and the read lag.
+ */
 export const VIEWS_REFRESH_MS = 2_000;
-/** A page that must wait does so for this long before it is given up and read again. */
+/** The longest that a page waits. Then it is given up and read again. */
 const PATIENCE_MS = 20_000;
 
-/** Says which versions take part in applying a page, and makes it wait while a projection is paused or promoted. */
+/** Decides which versions apply a page, and makes the page wait while a projection is paused or promoted. */
 export class ViewControl {
   readonly #views: Views;
   readonly #projections: readonly ProjectionSpec[];
@@ -33,14 +36,14 @@ export class ViewControl {
   }
 
   /**
-   * The ids that must *not* apply the page: versions that aren't current. Waits while the page has to; throws Held when
-   * that lasts, and what the fence throws when its holder may no longer act.
+   * Returns the ids that must *not* apply the page: versions that aren't current. Waits while the page must wait.
+   * @throws Held when the wait takes too long; the fence's errors
    */
   async admit(page: Page, fence: Fence): Promise<ReadonlySet<string>> {
     return this.#idle(await this.#unheld((views) => this.#held(views, page), fence));
   }
 
-  /** Waits while an ingest is paused; throws as `admit` does. */
+  /** Waits while an ingest is paused. Throws the same errors as `admit`. */
   async admitEvents(ingest: string, fence: Fence): Promise<void> {
     await this.#unheld((views) => pausedBy(views, ingest), fence);
   }
@@ -75,7 +78,7 @@ export class ViewControl {
     const now = this.#clock.monotonic();
     if (this.#known && now - this.#known.at < this.#refreshMs) return this.#known.views;
     const views = this.#views.adopt(this.#projections);
-    // From when it was asked: what it says may be as old as that, and no older but for the read lag.
+    // Its age counts from the request: the answer is not older than that, apart from the read lag.
     const known = { at: now, views };
     this.#known = known;
     views.catch(() => {

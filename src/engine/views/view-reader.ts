@@ -1,27 +1,28 @@
 import type { Container } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
 import { near } from '../../base/near.ts';
 import { DEFAULT_PIPELINE, type ViewVersion, Views, type ViewsByName } from './views.ts';
+import { engineError } from '../errors.ts';
 
-/** Where to read a projection. */
+/** Where an application reads a projection. */
 export interface CurrentView {
   readonly version: number;
   readonly container: string;
-  /** Discriminator of its documents. */
+  /** The `type` of its documents. */
   readonly type: string;
 }
 
 export interface ViewReaderOptions {
-  /** How long what was read is used, milliseconds. Default 5,000; a version stays readable for ten minutes after it was replaced. */
+  /** How long an answer is cached, milliseconds. Default 5,000. A replaced version stays readable for ten minutes. */
   readonly refreshMs?: number;
-  /** The pipeline's name. Default: the one that has run on this container; needed where several have. */
+  /** The pipeline's name. Default: the only pipeline that has run on this container. */
   readonly pipeline?: string;
 }
 
 export interface ViewReader {
   /**
-   * The version of a projection to read now. Ask again for each read and don't keep the answer: it costs one point
-   * read every few seconds. Never goes back to a version that was replaced.
+   * The version of a projection to read now. Call it for each read and don't keep the answer: it costs one point read
+   * every few seconds. It never returns to a replaced version.
    * @throws UsageError `view-unknown`, `view-not-built`, `view-pipeline-unnamed`
    */
   current(projection: string): Promise<CurrentView>;
@@ -52,11 +53,11 @@ export function openViews(state: Container, { refreshMs = 5_000, pipeline }: Vie
       const view = all?.[projection];
       if (!view) throw unknown(projection, all ?? {});
       if (!view.current) {
-        throw new UsageError('view-not-built', `${projection} was never built`, {
-          mend: `Build it: \`millrace projections rebuild ${projection}\`, then \`promote\`.`,
+        throw engineError('view-not-built', `${projection} was never built`, {
+          hint: `Run \`millrace projections rebuild ${projection}\`, then \`millrace projections promote ${projection}\`.`,
         });
       }
-      // A replica that lags may still name the version before: what was once seen to be replaced stays so.
+      // A lagging replica may still name the version before. A version that this reader saw replaced stays replaced.
       const seen = last.get(projection);
       const { flips } = view;
       if (seen && seen.since > flips) return pick(seen);
@@ -66,13 +67,14 @@ export function openViews(state: Container, { refreshMs = 5_000, pipeline }: Vie
   };
 }
 
-/** Undefined: none has run yet. */
+/** The only pipeline's name. Undefined: none has run yet. */
 function theOnly(pipelines: readonly string[]): string | undefined {
   const [first] = pipelines;
   if (pipelines.length < 2) return first;
   if (pipelines.includes(DEFAULT_PIPELINE)) return DEFAULT_PIPELINE;
-  throw new UsageError('view-pipeline-unnamed', `There are views of the pipelines ${pipelines.toSorted().join(', ')}`, {
-    mend: `Name one: openViews(container, { pipeline: '${first}' }).`,
+  const all = pipelines.toSorted().join(', ');
+  throw engineError('view-pipeline-unnamed', `The container holds the views of several pipelines: ${all}`, {
+    hint: `Name one: openViews(container, { pipeline: '${first}' }).`,
   });
 }
 
@@ -80,11 +82,8 @@ const pick = ({ version, container, type }: ViewVersion): CurrentView => ({ vers
 
 function unknown(projection: string, views: ViewsByName): UsageError {
   const best = near(projection, Object.keys(views));
-  return new UsageError(
+  return engineError(
     'view-unknown',
     `There is no view ${projection}${best === undefined ? '' : `: did you mean ${best}?`}`,
-    {
-      mend: 'A view is known once its pipeline has run.',
-    },
   );
 }

@@ -1,54 +1,57 @@
 import type { Container } from '@azure/cosmos';
 import { MillraceError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
+import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { type ProjectionSpec, type SourceRef, projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
+import { ENGINE_ERRORS } from '../errors.ts';
 
-/** One version of a projection: where its documents lie, and what it is derived from. */
+/** One version of a projection: the container and type of its documents, and its sources. */
 export interface ViewVersion {
   readonly version: number;
   readonly container: string;
   readonly type: string;
-  /** The types whose changes it needs: a host that doesn't know this version must not pass them by. */
+  /** The types whose changes it needs. A host that doesn't know this version must not skip them. */
   readonly reads: readonly SourceRef[];
 }
 
 /** A version that is being built beside the current one. */
 export interface Staged extends ViewVersion {
-  /** `filling`: from history; `filled`: all that there was is in it; `frozen`: its promotion is under way. */
+  /** `filling`: it is being built from history; `filled`: it has all of the history; `frozen`: its promotion is under way. */
   readonly phase: 'filling' | 'filled' | 'frozen';
   /** ISO 8601 UTC. */
   readonly since: string;
-  /** While `frozen`: when the hosts go on by themselves, should nobody finish the promotion. ISO 8601 UTC. */
+  /** While `frozen`: when the hosts continue if the promotion is not finished. ISO 8601 UTC. */
   readonly frozenUntil?: string;
 }
 
-/** What readers saw before; there until `readableUntil` for those who still read it. */
+/** The version that was current before. It stays until `readableUntil` for applications that still read it. */
 export interface Previous extends ViewVersion {
-  /** ISO 8601 UTC, both. */
+  /** ISO 8601 UTC, as `readableUntil`. */
   readonly replacedAt: string;
   readonly readableUntil: string;
 }
 
-/** Since when it is held back, by whom and why. */
+/** A pause: since when, by which person, and why. */
 export interface Paused {
   /** ISO 8601 UTC. */
   readonly since: string;
   readonly by: string;
   readonly reason: string;
-  /** The types whose changes wait, where no version of its own says so: embeds, effects, publishes, archives. */
+  /** The types whose changes wait. For embeds, effects, publishes and archives, which have no `current` version. */
   readonly reads?: readonly SourceRef[];
 }
 
-/** What is known of one projection name. */
+/** The stored state of one projection name. */
 export interface View {
-  /** null: it was added to a running pipeline and never built. */
+  /** null: the projection was added to a running pipeline and never built. */
   readonly current: ViewVersion | null;
   readonly staged: Staged | null;
   readonly previous: Previous | null;
   readonly paused: Paused | null;
-  /** How often another version became current: orders what lagging replicas say. */
+  /** How often another version became current. Orders the answers of lagging replicas. */
   readonly flips: number;
 }
 
@@ -76,8 +79,8 @@ export const versionOf = (spec: ProjectionSpec): ViewVersion => ({
 });
 
 /**
- * Which version of each projection is current, staged, paused: one document, changed only under its ETag. What it says
- * may be read `readLagMs` late (A3); whoever changes it waits that long before relying on everybody having seen it.
+ * Which version of each projection is current, staged or paused: one document, changed only under its ETag. A host may
+ * read it `readLagMs` late (ASM-A3). A process that changes it must wait for that time until all hosts have seen it.
  */
 export class Views {
   readonly #state: Container;
@@ -89,7 +92,7 @@ export class Views {
     this.#id = pipeline;
   }
 
-  /** The names of the pipelines that a state container has views of. */
+  /** The names of the pipelines whose views are in a state container. */
   static async pipelinesIn(state: Container): Promise<string[]> {
     const query = {
       query: 'SELECT VALUE c.id FROM c WHERE c.type = @type',
@@ -99,15 +102,15 @@ export class Views {
     return (await withRetry(find, { reads: true })).resources;
   }
 
-  /** undefined: nothing was ever recorded. */
+  /** Undefined: no pipeline of this name has run. @throws FormatUnreadable */
   async read(): Promise<ViewsByName | undefined> {
     const item = this.#state.item(this.#id, PARTITION);
-    return (await withRetry(() => item.read<Stored>(), { reads: true })).resource?.views;
+    return (await readItem<Stored>(item))?.views;
   }
 
   /**
-   * Changes one view: `next` is given it as stored and returns what it is to be, or undefined to leave it. It is called
-   * again whenever somebody else was quicker, and may throw to refuse. Resolves with the view as it is then.
+   * Changes one view. `next` gets the stored view and returns the new one, or undefined to leave it. It is called again
+   * if another process was faster, and may throw to refuse. Resolves with the stored view.
    */
   async change(name: string, next: (view: View) => View | undefined): Promise<View> {
     const views = await this.#write((stored) => {
@@ -118,8 +121,8 @@ export class Views {
   }
 
   /**
-   * Records what a pipeline has, once: on the first start everything declared is current, in its lowest version, since
-   * that is what runs. What is declared later than that has to be built first.
+   * Stores the views of a pipeline at its first start: the lowest version of each declared projection becomes current,
+   * because it reads from the beginning. A projection that is declared later must be built first.
    */
   async adopt(projections: readonly ProjectionSpec[]): Promise<ViewsByName> {
     const stored = await this.read();
@@ -134,28 +137,28 @@ export class Views {
     const at = { id: this.#id, pk: PARTITION };
     const { after } = await rewrite(this.#state, at, (stored: Stored | undefined): Stored | undefined => {
       const views = next(stored?.views ?? {}, stored !== undefined);
-      return views ? { ...at, type: TYPE, views } : stored;
+      return views ? { ...at, type: TYPE, ...formatOf('views'), views } : stored;
     });
     return after?.views ?? {};
   }
 }
 
-/** A page must wait: it is read again later, and nothing of it is lost. */
+/** A page must wait. It is read again later, so that no change is lost. */
 export class Held extends MillraceError<'projection-held'> {
-  constructor(why: string, mend: string) {
-    super('projection-held', why, { retryable: true, mend });
+  constructor(why: string, hint: string) {
+    super('projection-held', why, { ...ENGINE_ERRORS['projection-held'], hint });
   }
 }
 
-/** That a name is paused, and how it goes on; undefined where it isn't. */
+/** The error if a name is paused; else undefined. */
 export function pausedBy(views: ViewsByName, name: string): Held | undefined {
   const paused = views[name]?.paused;
   if (!paused) return undefined;
   const why = `${name} is paused since ${paused.since} by ${paused.by}${paused.reason ? `: ${paused.reason}` : ''}`;
-  return new Held(why, `\`millrace projections resume ${name}\` lets it go on.`);
+  return new Held(why, `Run \`millrace projections resume ${name}\` to continue.`);
 }
 
-/** Why changes of a type must not be applied now; undefined where they may. */
+/** The error if changes of a type must not be applied now; else undefined. */
 export function heldBy(
   views: ViewsByName,
   of: SourceRef,
@@ -168,11 +171,11 @@ export function heldBy(
     if (paused && (reads(current) || reads(paused))) return pausedBy(views, name);
     const frozen = staged?.phase === 'frozen' && now < Date.parse(staged.frozenUntil ?? '');
     if (frozen && (reads(current) || reads(staged)))
-      return new Held(`${name}@${staged.version} is being promoted`, 'This takes seconds; nothing has to be done.');
+      return new Held(`${name}@${staged.version} is being promoted`, 'Wait: a promotion takes some seconds.');
     if (current && reads(current) && !knows(projectionId({ name, version: current.version }))) {
       const why = `${name}@${current.version} is current, and this pipeline does not declare it`;
-      const mend = `Declare version ${current.version} of ${name} until another one is promoted, or drop it: \`millrace projections drop ${name}\`.`;
-      return new Held(why, mend);
+      const hint = `Declare version ${current.version} of ${name} until another one is promoted, or drop it: \`millrace projections drop ${name}\`.`;
+      return new Held(why, hint);
     }
   }
   return undefined;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container, PatchOperation } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { readableWhere } from '../../base/format.ts';
 import { once } from '../../base/once.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
@@ -17,33 +18,36 @@ import { Partitions } from './partitions.ts';
 import { without } from '../reading/position.ts';
 import { sharedAfter } from './shared-history.ts';
 import type { FeedMode } from '../reading/source.ts';
+import { feedError } from '../errors.ts';
 
 export interface CosmosLeaseStoreOptions {
   readonly monitored: Container;
-  /** Partition key `/id` or `/partitionKey`, in the monitored account or another. Time to live should be on. */
+  /** A container with the partition key `/id` or `/partitionKey`, in any account. Time to live should be on. */
   readonly leases: Container;
-  /** The owner written into leases. Stable names let a restarted host go on at once. */
+  /** The owner name in the leases. With a stable name a restarted host continues immediately. */
   readonly host: string;
-  /** Everything before `..`: processor name, account host, database and container rid, as .NET joins them. */
+  /** Everything before `..`: processor name, account host, database rid and container rid, joined like .NET does. */
   readonly prefix: string;
-  /** Which feed the positions are of; a lease of the other is refused. Default: latest-version. */
+  /** The feed mode of the positions. A lease of the other mode is refused. Default: latest-version. */
   readonly mode?: FeedMode;
   readonly clock?: Clock;
 }
 
+/** The condition of each patch, so that this version never changes a lease of a format that it can't read. */
+const READABLE = readableWhere('lease', 'c.millrace.format');
 const LOCK_SECONDS = 30;
 const LOCK_POLL_MS = 500;
 const READ_AGAIN_MS = 200;
-/** The SDK throws a TypeError where a client asks for answers without documents (`prefer: return=minimal`). */
+/** The SDK throws a TypeError if a client requests answers without documents (`prefer: return=minimal`). */
 const WHOLE_ANSWER = { initialHeaders: { prefer: 'return=representation' } };
-/** Of a write whose outcome stays unknown; then the caller decides. */
+/** The most attempts while the outcome of a write stays unknown. Then the caller decides. */
 const MOST_ATTEMPTS = 5;
 
-/** The prefix under which .NET and Functions look for leases: name and host stand side by side, without a separator. */
+/** The lease prefix of .NET and Functions: name and host without a separator. */
 export const leasePrefix = (name: string, endpoint: string, databaseRid: string, containerRid: string): string =>
   `${name}${new URL(endpoint).hostname}_${databaseRid}_${containerRid}`;
 
-/** Where a range begins whose lease is made before anybody has read it. */
+/** Resolves to the position of a new lease. */
 type Begin = Parameters<LeaseStore['prepare']>[1];
 
 export class CosmosLeaseStore implements LeaseStore {
@@ -53,8 +57,8 @@ export class CosmosLeaseStore implements LeaseStore {
   #partitions = new Partitions([]);
   readonly #open = once(() => LeaseContainer.open(this.#options.leases));
   /**
-   * The document behind each lease, so that fields we don't know are written back. By lease as it was read, not by id: a
-   * listing that was overtaken by a write must not lend its old position to the next renewal (L3).
+   * The document of each lease, so that unknown fields are written back. The key is the lease object, not its id: a
+   * listing that is older than a write must not bring its old position into the next renewal (PROC-L3).
    */
   readonly #documents = new WeakMap<Lease, LeaseDocument>();
 
@@ -83,11 +87,11 @@ export class CosmosLeaseStore implements LeaseStore {
       const etag = (await this.#read(lock))?._etag;
       const now = this.#clock.monotonic();
       if (!seen || seen.etag !== etag) seen = { etag, since: now };
-      // Without time to live the lock of a host that died would stand for ever.
+      // Without time to live, the lock of a host that died would stay for ever.
       else if (etag !== undefined && now - seen.since > LOCK_SECONDS * 1000) await this.#unlock(lock, etag);
       await this.#clock.sleep(LOCK_POLL_MS, signal).catch(() => undefined);
     }
-    // A lease that vanished after `.info` would leave its range unread for ever (L6).
+    // A lease that vanished after `.info` would leave its range unread for ever (PROC-L6).
     await this.#createMissing();
   }
 
@@ -100,7 +104,7 @@ export class CosmosLeaseStore implements LeaseStore {
   async list(): Promise<Lease[]> {
     const container = await this.#open();
     const start = `${this.#options.prefix}..`;
-    // A processor may be called as this one with dots after it; tokens have no two dots.
+    // Another processor may have this name with dots after it. Tokens never contain two dots.
     const documents = (await container.query(start)).filter(({ id }) => !String(id).slice(start.length).includes('..'));
     const unresolved = documents.some(({ FeedRange, feedRange }) => !FeedRange && !feedRange);
     if (unresolved && this.#partitions.ranges.length === 0) await this.#loadPartitions();
@@ -121,8 +125,7 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   renew(lease: Lease, position?: string): Promise<Lease> {
-    if (position === '')
-      throw new MillraceError('position-missing', `Refusing to store an empty position in lease ${lease.id}`);
+    if (position === '') throw feedError('position-empty', `Lease ${lease.id} can't be stored with an empty position`);
     if (position === undefined) return this.#write(lease, {});
     const passed = lease.shared && ownFields({ ...lease, shared: sharedAfter(lease.shared, position) });
     return this.#write(lease, { ContinuationToken: position, ...passed });
@@ -160,7 +163,7 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   async handOver(lease: Lease, position?: string): Promise<void> {
-    const condition = `from c where c.millrace.takenFrom.tenure = ${JSON.stringify(lease.tenure)}`;
+    const condition = `from c where c.millrace.takenFrom.tenure = ${JSON.stringify(lease.tenure)} and ${READABLE}`;
     const operations: PatchOperation[] = [
       { op: 'remove', path: '/millrace/takenFrom' },
       { op: 'set', path: '/timestamp', value: new Date().toISOString() },
@@ -172,7 +175,7 @@ export class CosmosLeaseStore implements LeaseStore {
         await withRetry(() => item.patch({ condition, operations }), { reads: false });
         return;
       } catch (error) {
-        // What happened already meets its own condition no more.
+        // A retry is safe: after the first success the condition is false.
         if (error instanceof AmbiguousOutcome && attempt < MOST_ATTEMPTS) continue;
         return ignore(error, 'precondition', 'not-found');
       }
@@ -185,7 +188,7 @@ export class CosmosLeaseStore implements LeaseStore {
     try {
       await withRetry(() => item.delete(options), { reads: false });
     } catch (error) {
-      // Whoever finds it still there finishes the split.
+      // If the lease still exists, the host that finds it finishes the split.
       if (!(error instanceof AmbiguousOutcome)) ignore(error, 'not-found');
     }
   }
@@ -194,7 +197,7 @@ export class CosmosLeaseStore implements LeaseStore {
     await this.#write(lease, { Owner: null });
   }
 
-  /** Replaces the lease under its ETag. An unknown outcome is settled by reading what is stored now. */
+  /** Replaces the lease under its ETag. After an unknown outcome it reads the stored lease. */
   async #write(lease: Lease, changed: Partial<LeaseDocument>): Promise<Lease> {
     const known = this.#documentOf(lease);
     const wanted: LeaseDocument = {
@@ -204,7 +207,7 @@ export class CosmosLeaseStore implements LeaseStore {
     };
     const item = (await this.#open()).item(known);
     const condition = { accessCondition: { type: 'IfMatch', condition: lease.etag } };
-    // Two writes of ours may carry one timestamp, but not on two sides of an ETag.
+    // Two writes of this host may have the same timestamp, but then the ETag differs.
     const landed = (stored: LeaseDocument): boolean =>
       stored._etag !== lease.etag &&
       stored.timestamp === wanted.timestamp &&
@@ -220,10 +223,10 @@ export class CosmosLeaseStore implements LeaseStore {
           const stored = await this.#read(known);
           if (stored && landed(stored)) return this.#written(lease, stored);
           if (stored && stored._etag !== lease.etag) {
-            throw new LeaseLost(lease.id, 'it changed while the outcome of our write was unknown', error);
+            throw new LeaseLost(lease.id, 'it changed while the outcome of this host’s write was unknown', error);
           }
           if (attempt === MOST_ATTEMPTS) throw error;
-          // What was read may be older than our write; the condition of the next try is not.
+          // The read may be older than the write; the condition of the next attempt is exact.
           continue;
         }
         const { kind } = failureOf(error);
@@ -239,8 +242,8 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   /**
-   * Takes a lease from its live owner, who writes it at every page, faster than others can read it: under the condition
-   * that it is still the owner's, leaving the position as it is at that moment. The new ETag fences the owner.
+   * Takes a lease from its live owner. The owner writes it at every page, faster than others can read it. So the condition
+   * is only that it is still the owner's, and the stored position stays. The new ETag fences the owner.
    */
   async #steal(lease: Lease): Promise<Lease | undefined> {
     const { host } = this.#options;
@@ -251,6 +254,7 @@ export class CosmosLeaseStore implements LeaseStore {
       `c.Owner = ${JSON.stringify(owner)}`,
       isStored('c.millrace.tenure', tenure),
       isStored('c.millrace.takenFrom.tenure', takenFrom?.tenure),
+      READABLE,
     ];
     const condition = `from c where ${asListed.join(' AND ')}`;
     const operations: PatchOperation[] = [
@@ -264,14 +268,14 @@ export class CosmosLeaseStore implements LeaseStore {
         const { resource } = await withRetry(() => item.patch<LeaseDocument>({ condition, operations }, WHOLE_ANSWER), {
           reads: false,
         });
-        // A client may ask for answers without documents.
+        // A client may request answers without documents.
         return resource ? this.#written(lease, resource) : await this.#taken(lease, own);
       } catch (error) {
         if (error instanceof AmbiguousOutcome) {
           const stored = await this.#read(this.#documentOf(lease));
           if (stored?.millrace?.tenure === own) return this.#written(lease, stored);
           if (attempt === MOST_ATTEMPTS) throw error;
-          // What was read may be older than our write; the condition of the next try is not.
+          // The read may be older than the write; the condition of the next attempt is exact.
           unsure = true;
           continue;
         }
@@ -283,7 +287,7 @@ export class CosmosLeaseStore implements LeaseStore {
     }
   }
 
-  /** The lease as it was taken for a tenure, unless somebody else did. What is read may be older than that. */
+  /** The lease that was taken for a tenure; undefined if another host has it. Reads again while a read may be older. */
   async #taken(lease: Lease, tenure: string): Promise<Lease | undefined> {
     for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
       const stored = await this.#read(this.#documentOf(lease));
@@ -296,7 +300,7 @@ export class CosmosLeaseStore implements LeaseStore {
 
   #written(lease: Lease, document: LeaseDocument): Lease {
     const written = parseLease(document, (token) => this.#partitions.rangeOf(token));
-    // Where only its partition told the range, the partition may be gone by now.
+    // A lease without a range has the range of its partition, and a split may have removed that partition.
     if (!written) throw unreadable(lease.id, 'its range is unknown');
     return this.#remember({ lease: written, document });
   }
@@ -308,11 +312,11 @@ export class CosmosLeaseStore implements LeaseStore {
 
   #documentOf(lease: Lease): LeaseDocument {
     const known = this.#documents.get(lease);
-    if (!known) throw new MillraceError('lease-unknown', `Lease ${lease.id} was not listed by this store`);
+    if (!known) throw feedError('lease-unlisted', `Lease ${lease.id} was not listed by this store`);
     return known;
   }
 
-  /** Tests and models hand in leases that they made up: those have the id for a key. */
+  /** Tests and models pass leases that they made: their key is the id. */
   #idOf(lease: Lease): LeaseId {
     return this.#documents.get(lease) ?? { id: lease.id };
   }
@@ -321,7 +325,7 @@ export class CosmosLeaseStore implements LeaseStore {
     this.#partitions = await Partitions.read(this.#options.monitored);
   }
 
-  /** A lease for each part of the container that none covers. */
+  /** Creates a lease for each part of the container without one. */
   async #createMissing(begin?: Begin): Promise<void> {
     const covered = await this.list();
     for (const physical of this.#partitions.ranges) {
@@ -331,7 +335,7 @@ export class CosmosLeaseStore implements LeaseStore {
       );
       for (const gap of gaps) {
         const position = await begin?.(gap);
-        // A host that finds one it can't read says so each time it looks, and reads the others.
+        // A document that can't be read doesn't stop the other leases. Each later look reports it again.
         await this.create(gap, position).catch((error: unknown) => {
           if (!isUnreadable(error)) throw error;
         });
@@ -339,7 +343,7 @@ export class CosmosLeaseStore implements LeaseStore {
     }
   }
 
-  /** True where the document was created, as far as that can be told; false where it was there. It is there either way. */
+  /** True: the document was created, as far as this is known. False: it existed. */
   async #create(document: { id: string } & Record<string, unknown>): Promise<boolean> {
     const container = await this.#open();
     for (let attempt = 1; ; attempt++) {
@@ -349,7 +353,7 @@ export class CosmosLeaseStore implements LeaseStore {
         });
         return true;
       } catch (error) {
-        // Whether it was done is not read but tried again: a read may be stale, and a lease that isn't there is a hole.
+        // Try again instead of reading: a read may be stale, and a missing lease leaves its range unread.
         if (error instanceof AmbiguousOutcome) {
           if (attempt < MOST_ATTEMPTS) continue;
           if (await this.#read(document)) return true;
@@ -384,6 +388,4 @@ const isStored = (path: string, value: string | undefined): string =>
 const isUnreadable = (error: unknown): boolean => error instanceof MillraceError && error.code === 'lease-unreadable';
 
 const unreadable = (id: string, why: string): MillraceError =>
-  new MillraceError('lease-unreadable', `Lease ${id} can't be read: ${why}`, {
-    mend: 'Mend the document, or delete it: its range is then read on from where this host saw it last, or from its start.',
-  });
+  feedError('lease-unreadable', `Lease ${id} can't be read: ${why}`);

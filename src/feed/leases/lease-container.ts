@@ -1,23 +1,23 @@
 import type { Container, Item } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { feedError } from '../errors.ts';
 
-/** What a lease container is partitioned by; .NET takes these three and no other. */
+/** A lease container's partition key; .NET takes these three and no other. */
 export type LeaseKey = '/id' | '/partitionKey' | 'none';
 
-/** What tells a document of a lease container: by its id alone where the key is `/id`. */
+/** Identifies a document of a lease container; with the key `/id` the id is enough. */
 export interface LeaseId {
   readonly id: string;
   readonly partitionKey?: unknown;
 }
 
-/** The container of leases as it is defined: how its documents are reached, whatever its key. */
+/** A lease container, and how its documents are reached, whatever its key. */
 export class LeaseContainer {
   readonly container: Container;
   readonly key: LeaseKey;
-  /** False: `.lock` documents never expire by themselves. */
+  /** False: the service never deletes `.lock` documents. */
   readonly ttl: boolean;
 
   private constructor(container: Container, key: LeaseKey, ttl: boolean) {
@@ -35,11 +35,11 @@ export class LeaseContainer {
     const systemKey = (resource?.partitionKey as { systemKey?: boolean } | undefined)?.systemKey === true;
     const key = keyOfPaths(paths, systemKey);
     if (key === undefined) {
-      throw new UsageError(
+      throw feedError(
         'lease-container-key',
         `The lease container ${container.id} has the partition key ${paths.join(', ')}`,
         {
-          mend: 'Leases need a container with the partition key /id (or /partitionKey): create one by `millrace model apply`, or name another in LEASES_CONTAINER.',
+          hint: 'Use a container with the partition key /id or /partitionKey; `ensureLeaseContainer` creates one.',
         },
       );
     }
@@ -85,22 +85,22 @@ function keyOfPaths(paths: readonly string[], systemKey: boolean): LeaseKey | un
   return path === '/id' || path === '/partitionKey' ? path : undefined;
 }
 
-/** What is wrong with the lease container is the operator's to mend; everything else is passed on. */
+/** An error that the operator can fix, as a message; any other error as it is. */
 export function explainLeases(error: unknown, container: Container): unknown {
   const { kind, message } = failureOf(error);
   if (kind === 'not-found') {
-    return new UsageError('lease-container-missing', `The lease container ${container.id} does not exist`, {
+    return feedError('lease-container-missing', `The lease container ${container.id} does not exist`, {
       cause: error,
-      mend: 'Create it with `millrace model apply`, or name another in LEASES_CONTAINER.',
+      hint: 'Create it with `ensureLeaseContainer`, or correct its name.',
     });
   }
   if (kind !== 'denied') return error;
-  return new UsageError(
+  return feedError(
     'lease-container-denied',
-    `The lease container ${container.id} refused us: ${message.split('\n')[0]}`,
+    `This identity may not use the lease container ${container.id}: ${message.split('\n')[0]}`,
     {
       cause: error,
-      mend: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on it, or name another in LEASES_CONTAINER.',
+      hint: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on it.',
     },
   );
 }

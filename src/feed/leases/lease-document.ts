@@ -1,3 +1,4 @@
+import { assertFormat, formatOf, isReadable } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { LeaseDocument } from './dialects/dialect.ts';
@@ -7,14 +8,14 @@ import type { Lease } from './lease.ts';
 import { parseShared } from './shared-history.ts';
 import type { FeedMode } from '../reading/source.ts';
 
-/** Version 0 for a physical partition, told by its id; version 1 for any other range, told by its borders. */
+/** A .NET lease: version 0 (with the partition id) for a physical partition, version 1 (with min and max) for any other range. */
 export const newLeaseDocument = (
   prefix: string,
   partition: string | undefined,
   range: FeedRange,
   position: string | null,
   mode: FeedMode = 'latest-version',
-  /** The lease whose place it takes, wholly or in part: what we don't know of it goes along. */
+  /** The lease that it replaces, wholly or in part. Its unknown fields are copied. */
   from?: LeaseDocument,
 ): LeaseDocument =>
   writeDocument(
@@ -23,7 +24,10 @@ export const newLeaseDocument = (
     from,
   );
 
-/** Reads a stored lease of any dialect; undefined where the document is none or its range can't be told. */
+/**
+ * Reads a stored lease of any dialect; undefined if the document is not a lease, or its range is unknown.
+ * @throws FormatUnreadable
+ */
 export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange | undefined): Lease | undefined {
   const reading = readDocument(raw);
   if (reading.kind !== 'lease' || !isObject(raw)) return undefined;
@@ -32,17 +36,21 @@ export function parseLease(raw: unknown, rangeOf: (token: string) => FeedRange |
   const range = reading.range ?? rangeOf(reading.token);
   if (!range) return undefined;
   const { token, owner, position } = reading;
-  return { id, token, range, owner, ...(position === undefined ? {} : { position }), ...ownContent(raw), etag };
+  return { id, token, range, owner, ...(position === undefined ? {} : { position }), ...ownContent(raw, id), etag };
 }
 
-/** For which tenure the lease was last taken, from which (L1c), and what it has in common with others since a split (L5c). */
+/**
+ * The tenure that took the lease last, the tenure it was taken from (PROC-L1c), and the history that it shares with other
+ * leases since a split (PROC-L5c).
+ */
 type OwnContent = Pick<Lease, 'tenure' | 'takenFrom' | 'shared'>;
 
-/** What only our hosts write and read. */
+/** The fields that only Millrace hosts write and read. */
 export function ownFields({ tenure, takenFrom, shared = [] }: OwnContent): Pick<LeaseDocument, 'millrace'> {
   if (tenure === undefined && shared.length === 0) return {};
   return {
     millrace: {
+      ...formatOf('lease'),
       ...(tenure !== undefined && { tenure }),
       ...(takenFrom && { takenFrom }),
       ...(shared.length > 0 && { shared }),
@@ -50,8 +58,16 @@ export function ownFields({ tenure, takenFrom, shared = [] }: OwnContent): Pick<
   };
 }
 
-export function ownContent({ millrace }: Record<string, unknown>): OwnContent {
+/** For lags alone: unknown where a later version has written the lease. */
+export const sharedOf = (document: Record<string, unknown>): OwnContent['shared'] =>
+  isObject(document['millrace']) && !isReadable('lease', document['millrace']['format'])
+    ? undefined
+    : ownContent(document).shared;
+
+/** @throws FormatUnreadable */
+export function ownContent({ millrace }: Record<string, unknown>, id?: string): OwnContent {
   if (!isObject(millrace)) return {};
+  assertFormat('lease', millrace['format'], id);
   const { tenure, takenFrom } = millrace;
   const shared = parseShared(millrace['shared']);
   if (typeof tenure !== 'string') return shared ? { shared } : {};
@@ -64,8 +80,9 @@ export function ownContent({ millrace }: Record<string, unknown>): OwnContent {
 }
 
 /**
- * A stored lease as we write it back: .NET's as it is, with a feed range where an older host left it out (a split would
- * otherwise leave nobody knowing which it was); Java's as .NET's, since its forms are written on export alone.
+ * The form in which Millrace writes a stored lease back. A .NET lease stays as it is; if an old host left its feed range
+ * out, the range is added, because after a split the partition id would not identify it. A Java lease becomes a .NET
+ * lease: Java's forms are written only by an export.
  */
 export function inOurDialect(document: LeaseDocument, lease: Lease, partition: string | undefined): LeaseDocument {
   const reading = readDocument(document);

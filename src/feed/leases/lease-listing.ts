@@ -1,4 +1,3 @@
-import { UsageError } from '../../base/errors.ts';
 import type { LeaseDocument } from './dialects/dialect.ts';
 import { readDocument } from './dialects/read.ts';
 import { parseLease } from './lease-document.ts';
@@ -6,6 +5,7 @@ import type { Lease } from './lease.ts';
 import type { Partitions } from './partitions.ts';
 import { lsnOf } from '../reading/position.ts';
 import type { FeedMode } from '../reading/source.ts';
+import { feedError } from '../errors.ts';
 
 export interface KnownLease {
   readonly lease: Lease;
@@ -13,10 +13,10 @@ export interface KnownLease {
 }
 
 /**
- * The leases among stored documents. A container with the key `/partitionKey` may hold one id several times, which older
- * hosts wrote under random keys: of those everybody picks alike, so that no two hosts read one range side by side (L6).
- * What is no lease, or of no dialect, is left out.
- * @throws UsageError `lease-mode-mismatch` where a position is of the other feed
+ * The leases among stored documents. A container with the key `/partitionKey` may hold one id several times, because old
+ * hosts wrote it under random keys. All hosts pick the same one of these, so that no two hosts read one range (PROC-L6).
+ * Documents that are not leases, or have an unknown dialect, are left out.
+ * @throws UsageError `lease-mode-mismatch`
  */
 export function readLeases(documents: readonly unknown[], partitions: Partitions, mode: FeedMode): KnownLease[] {
   const picked = new Map<string, KnownLease>();
@@ -31,7 +31,7 @@ export function readLeases(documents: readonly unknown[], partitions: Partitions
   return [...picked.values()];
 }
 
-/** Both positions were acknowledged for one range, so the higher holds. */
+/** Both positions were acknowledged for one range, so the higher one counts. */
 function further(a: KnownLease, b: KnownLease): KnownLease {
   const [x, y] = [lsnOf(a.lease.position), lsnOf(b.lease.position)];
   if (x !== y) return x > y ? a : b;
@@ -41,9 +41,8 @@ function further(a: KnownLease, b: KnownLease): KnownLease {
 function assertMode({ document }: KnownLease, mode: FeedMode): void {
   const reading = readDocument(document);
   if (reading.kind !== 'lease' || reading.mode === mode) return;
-  throw new UsageError(
+  throw feedError(
     'lease-mode-mismatch',
-    `Lease ${document.id} holds a position in the ${reading.mode} feed, and this processor reads the ${mode} feed`,
-    { mend: 'Give the processor another name, so that it has leases of its own, or read the feed that they are of.' },
+    `Lease ${document.id} holds a position in the ${reading.mode} feed, but this processor reads the ${mode} feed`,
   );
 }

@@ -1,62 +1,63 @@
 import { MillraceError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { SharedHistory } from './shared-history.ts';
+import { FEED_ERRORS } from '../errors.ts';
 
-/** A feed range's owner and position, as one document of the lease container. */
+/** The owner and the position of a feed range: one document of the lease container. */
 export interface Lease {
   /** Document id, prefix included. */
   readonly id: string;
-  /** What tells it within its prefix: the partition key range id, or `min-max`. */
+  /** Its name within the prefix: the partition key range id, or `min-max`. */
   readonly token: string;
   readonly range: FeedRange;
   readonly owner: string | null;
-  /** Quoted LSN; absent: nothing was checkpointed yet. */
+  /** Quoted LSN; absent: no checkpoint yet. */
   readonly position?: string;
-  /** Made by each taking; absent where its taker was no host of ours. */
+  /** A new id for each time that a Millrace host takes the lease. Absent: another kind of host took it. */
   readonly tenure?: string;
-  /** The tenure that it was taken from while its owner wrote it: that one may still act (L1c). */
+  /** The tenure that the lease was taken from while its owner was live. That owner may still act (PROC-L1c). */
   readonly takenFrom?: TakenFrom;
-  /** Since it was made by a split, until its position has passed it; only lags are counted by it. */
+  /** The history that it shares with other leases since a split, as far as its position is behind it. Only lags use it. */
   readonly shared?: readonly SharedHistory[];
   readonly etag: string;
 }
 
 export interface TakenFrom {
   readonly owner: string;
-  /** Made up where the owner is no host of ours: nobody answers for it. */
+  /** A random id if the owner is not a Millrace host. Such an owner never answers. */
   readonly tenure: string;
 }
 
 /**
- * Every write is conditional on the ETag in hand, and the new ETag comes from its answer. Methods throw LeaseLost when
- * the lease belongs to someone else now, and infrastructure errors otherwise.
+ * Stores leases. Every write has the known ETag as its condition, and the new ETag comes from its answer. Methods throw
+ * LeaseLost when another host has the lease, and infrastructure errors.
  */
 export interface LeaseStore {
   /**
-   * Creates what is missing, once for all hosts; with `begin`, each lease at the position that it resolves to (L4), which
-   * is asked for before the store counts as prepared. Resolves when the store may be listed.
+   * Creates the missing leases, once for all hosts. With `begin`, each lease gets the position that it resolves to
+   * (PROC-L4), before the store counts as prepared. Resolves when the store may be listed.
    */
   prepare(signal: AbortSignal, begin?: (range: FeedRange) => Promise<string | undefined>): Promise<void>;
   /**
-   * When the store was first prepared; undefined where it never was. A range whose lease has no position, as it vanished
-   * or its first owner did, begins here where a start from now was asked for. A store that can't tell leaves it out.
+   * When the store was first prepared; undefined if it never was. With a start from now, a range whose lease has no
+   * position (the lease or its first owner vanished) starts at this time. A store that doesn't know leaves it out.
    */
   initializedAt?(): Promise<Date | undefined>;
   list(): Promise<Lease[]>;
   /**
-   * Takes a lease as it was listed, for a new tenure; undefined when somebody was quicker. From a live `owner` it is taken
-   * though that one wrote it since, and says in `takenFrom` so; from `nobody` (free, or expired) only as it was seen, as
-   * any write shows that it is in use, and with the `takenFrom` that it has.
+   * Takes a listed lease for a new tenure; undefined if another host was faster. From a live `owner`, it is taken even if
+   * the owner has written it since, and `takenFrom` names that owner. From `nobody` (the lease is free or expired), it is
+   * taken only if it is unchanged, because any write shows that it is in use; its `takenFrom` stays.
    */
   acquire(lease: Lease, from?: 'nobody' | 'owner'): Promise<Lease | undefined>;
-  /** Renews and, with a position, checkpoints in the same write (L9). */
+  /** Renews the lease. With a position, the same write stores a checkpoint (PROC-L9). */
   renew(lease: Lease, position?: string): Promise<Lease>;
   /** The container's physical partitions as they are now. */
   ranges(): Promise<readonly FeedRange[]>;
   /**
-   * Creates a free lease for a range, with what its former lease `from` says that we don't know, and what it has in common
-   * with other parts of that one; false where there is one. A store may leave out what is `shared`.
-   * @throws MillraceError `lease-unreadable` where there is a document of that id and it is no lease
+   * Creates a free lease for a range; false if it exists. It gets the unknown fields of its former lease `from`, and the
+   * history that it shares with that lease's other parts. A store may leave out `shared`.
+   * @throws MillraceError `lease-unreadable` if there is a document with this id that is not a lease
    */
   create(
     range: FeedRange,
@@ -64,34 +65,34 @@ export interface LeaseStore {
     from?: Lease,
     shared?: readonly SharedHistory[],
   ): Promise<boolean>;
-  /** As it is stored, or was a moment ago; undefined where it isn't there. */
+  /** The stored lease, or as it was a moment ago; undefined if there is none. */
   read(lease: Lease): Promise<Lease | undefined>;
-  /** Takes `takenFrom` off a lease that this host has: whoever had it before acts no more. */
+  /** Removes `takenFrom` from a lease of this host, because its former owner no longer acts. */
   takeOver(lease: Lease): Promise<Lease>;
   /**
-   * By the owner it was taken from: it acts no more, and came as far as `position`. Nothing happens where the lease
-   * doesn't say (any longer) that it was taken from this tenure.
+   * Called by the former owner: it no longer acts, and has reached `position`. Does nothing if `takenFrom` of the lease is
+   * not this tenure (any more).
    */
   handOver(lease: Lease, position?: string): Promise<void>;
-  /** Deletes a lease that others have taken the place of. */
+  /** Deletes a lease that other leases have replaced. */
   remove(lease: Lease): Promise<void>;
   /** Gives the lease up without changing its position. */
   release(lease: Lease): Promise<void>;
 }
 
-/** Another host owns the lease now: stop at once, start nothing more (L1). */
+/** This host no longer has the lease: stop immediately, and start no more work (PROC-L1). */
 export class LeaseLost extends MillraceError<'lease-lost'> {
   constructor(id: string, why: string, cause?: unknown) {
-    super('lease-lost', `Lease ${id} is lost: ${why}`, { cause, retryable: true });
+    super('lease-lost', `Lease ${id} is lost: ${why}`, { ...FEED_ERRORS['lease-lost'], cause });
   }
 }
 
-/** The lease document isn't there any more. No read can say otherwise: what it finds is older than the refused write. */
+/** The lease document was deleted. A read that still finds it is older than the refused write. */
 export class LeaseDeleted extends LeaseLost {
   constructor(id: string, cause?: unknown) {
     super(id, 'it was deleted', cause);
   }
 }
 
-/** This host gave the lease up, as nothing came of having it: others take it, if there are any. */
+/** This host gave the lease up because its work made no progress. Other hosts take it, if there are any. */
 export class LeaseStalled extends LeaseLost {}

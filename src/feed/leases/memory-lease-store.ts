@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { MillraceError } from '../../base/errors.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { type Lease, LeaseDeleted, LeaseLost, type LeaseStore } from './lease.ts';
 import { without } from '../reading/position.ts';
 import { type SharedHistory, sharedAfter } from './shared-history.ts';
+import { feedError } from '../errors.ts';
 
 /**
- * Leases that live as long as this process: for tests, tools that read a feed once, and a single host that keeps its
- * positions elsewhere. Hosts of one process share them, each by a `store` of its own.
+ * Leases that live as long as this process: for tests, for tools that read a feed once, and for a single host that stores
+ * its positions elsewhere. Hosts of one process share them; each has its own `store`.
  */
 export class MemoryLeases {
   readonly #leases = new Map<string, Lease>();
@@ -15,12 +15,12 @@ export class MemoryLeases {
   #writes = 0;
   #preparedAt: Date | undefined;
 
-  /** `ranges`: the monitored container's physical partitions as they are now. */
+  /** `ranges`: the current physical partitions of the monitored container. */
   constructor(ranges: () => Promise<readonly FeedRange[]>) {
     this.#ranges = ranges;
   }
 
-  /** As the host of that name sees them. */
+  /** The lease store for the host of this name. */
   store(host: string): LeaseStore {
     const take = (stored: Lease, takenFrom = stored.takenFrom): Lease => {
       const { takenFrom: _, ...rest } = stored;
@@ -57,7 +57,7 @@ export class MemoryLeases {
       },
       renew: async (lease, position) => {
         if (position === '')
-          throw new MillraceError('position-missing', `Refusing to store an empty position in lease ${lease.id}`);
+          throw feedError('position-empty', `Lease ${lease.id} can't be stored with an empty position`);
         const { shared = [], ...stored } = own(lease);
         const left = sharedAfter(shared, position);
         return this.#put({ ...stored, ...sharedOf(left), ...positionOf({ position: position ?? stored.position }) });

@@ -5,7 +5,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 interface Partition {
   readonly id: string;
   readonly range: FeedRange;
-  /** Every partition it came from, by splits and merges. */
+  /** Every earlier partition that became this one by splits and merges. */
   readonly parents: readonly string[];
 }
 
@@ -33,14 +33,14 @@ export class Partitions {
     return this.#all.map(({ range }) => range);
   }
 
-  /** The partition that is exactly this range. */
+  /** The id of the partition with exactly this range. */
   idOf({ min, max }: FeedRange): string | undefined {
     return this.#all.find(({ range }) => range.min === min && range.max === max)?.id;
   }
 
   /**
-   * The range of a partition by its id, also of one that was split since: what came of it, together. After a merge that is
-   * wider than it was, since nobody remembers its borders; undefined where nothing came of it (another container's).
+   * The range of a partition by its id. If it was split since, the range of its parts together. After a merge that range
+   * is wider than the old one, whose borders are not stored. Undefined if no partition came from it (another container).
    */
   rangeOf(id: string): FeedRange | undefined {
     const now = this.#all.find((each) => each.id === id);

@@ -2,26 +2,26 @@ import { isObject } from '../../base/json.ts';
 import { lsnOf } from '../reading/position.ts';
 
 /**
- * Up to `lsn` a lease has its transactions in common with others, `parts` leases in all: those came of one lease by
- * splits, and the parts of a physical partition keep the lsns of the whole. A list rises in `lsn`; an entry is about what
- * lies after the one before it.
+ * Up to `lsn`, the lease shares its transactions with other leases, `parts` leases in all. They came from one lease by
+ * splits, and the parts of a physical partition keep the lsns of the whole. In a list `lsn` rises; each entry counts from
+ * the one before it.
  */
 export interface SharedHistory {
   readonly lsn: number;
   readonly parts: number;
 }
 
-/** What each of `parts` has in common with others when a lease that had `former` in common is split at `lsn`. */
+/** The shared history of each part when a lease with the shared history `former` is split at `lsn` into `parts`. */
 export function sharedBySplit(former: readonly SharedHistory[], lsn: number, parts: number): SharedHistory[] {
   const earlier = former.map((one) => ({ lsn: one.lsn, parts: one.parts * parts }));
   return lsn > (former.at(-1)?.lsn ?? -1) ? [...earlier, { lsn, parts }] : earlier;
 }
 
-/** Without what a position has passed. */
+/** The shared history without the entries that a position has passed. */
 export const sharedAfter = (shared: readonly SharedHistory[], position: string | undefined): readonly SharedHistory[] =>
   shared.filter(({ lsn }) => lsn > lsnOf(position));
 
-/** How many lsns from `first` to `newest` are a lease's, where each of those it shares is divided among the parts. */
+/** The number of lsns from `first` to `newest` of a lease. A shared lsn counts as a fraction, 1 / parts. */
 export function countOwn(first: number, newest: number, shared: readonly SharedHistory[] = []): number {
   let own = 0;
   let from = first;
@@ -34,7 +34,7 @@ export function countOwn(first: number, newest: number, shared: readonly SharedH
   return Math.ceil(own + Math.max(0, newest - from + 1));
 }
 
-/** Undefined where it is none. */
+/** Reads a stored shared history; undefined if it is not valid. */
 export function parseShared(value: unknown): SharedHistory[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
   const read = value.flatMap((one: unknown): SharedHistory[] => {

@@ -1,109 +1,59 @@
-import { type Clock, systemClock } from '../../base/clock.ts';
-import { UsageError, abortReason } from '../../base/errors.ts';
-import { accountEndpoint } from '../reading/account.ts';
-import type { Change } from '../reading/change.ts';
-import { CosmosLeaseStore, leasePrefix } from '../leases/cosmos-lease-store.ts';
-import { LagEstimator } from './estimator.ts';
-import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus } from '../sharing/feed-host.ts';
-import { handlerOf } from './handler.ts';
-import { HandlerThreads } from './handler-threads.ts';
-import type { LeaseStore } from '../leases/lease.ts';
-import { type RangePosition, parseContinuation } from '../reading/position.ts';
-import {
-  type ChangeFeedProcessorOptions,
-  type ChangeHandler,
-  type StartOption,
-  checkOptions,
-} from './processor-options.ts';
-import { Budget } from '../../cosmos/budget.ts';
-import { Spending } from '../../cosmos/spending.ts';
-import { processorStopped } from '../sharing/processor-stopped.ts';
-import { type OpenSource, openSource } from '../reading/open-source.ts';
-import type { Start } from '../reading/source.ts';
-import { until } from '../../base/until.ts';
-import { readElsewhere } from './whole-feed.ts';
-
-interface Opened {
-  readonly host: FeedHost;
-  readonly leases: LeaseStore;
-  readonly lags: LagEstimator;
-}
-
-export interface ProcessorStatus {
-  /** The leases this host looks after. */
-  readonly leases: readonly LeaseStatus[];
-  /** How many leases there are, at all hosts together, as last listed. */
-  readonly known: number;
-  /** Why the leases couldn't be looked after when that was last tried: none could be listed, or one can't be read. */
-  readonly failure: unknown;
-}
+import type { RangePosition } from '../reading/position.ts';
+import { ChangeFeedEstimator } from './change-feed-estimator.ts';
+import { checkOptions } from './check-options.ts';
+import type { AllVersionsOptions, AnyOptions, ChangeFeedProcessorOptions } from './processor-options.ts';
+import { type ProcessorStatus, Run } from './run.ts';
 
 /**
- * Reads a container's change feed together with other hosts, at least once and in order, and hands it to a handler. What
- * it promises is in docs/SPEC-processor.md; docs/processor.md shows its use.
+ * Reads a container's change feed together with other hosts, at least once and in order, and hands it to a handler. `T`
+ * is the type of the container's documents. docs/SPEC-processor.md numbers the guarantees; docs/processor.md shows the use.
  *
  * @example
- * await using processor = new ChangeFeedProcessor({ source, leases, name: 'mailer', instance: hostname(), handler });
+ * await using processor = new ChangeFeedProcessor<Order>({ source, leases, name: 'mailer', instance: hostname(), handler });
  * await processor.start();
  * await processor.closed;
  */
-export class ChangeFeedProcessor implements AsyncDisposable {
-  readonly #options: ChangeFeedProcessorOptions;
-  readonly #clock: Clock;
-  readonly #closed = Promise.withResolvers<void>();
-  readonly #stopping = new AbortController();
-  /** Aborted with the reason why nothing is read here any more. */
-  readonly #over = new AbortController();
-  readonly #threads: HandlerThreads | undefined;
-  #opened: Promise<Opened> | undefined;
-  #host: FeedHost | undefined;
+export class ChangeFeedProcessor<T = Record<string, unknown>> implements AsyncDisposable {
+  readonly #options: AnyOptions;
+  #run: Run;
 
   /** @throws UsageError `processor-option-invalid` */
-  constructor(options: ChangeFeedProcessorOptions) {
-    checkOptions(options);
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    const { handler, checkpoint } = options;
-    this.#threads = handler instanceof URL ? new HandlerThreads(handler, checkpoint === 'manual') : undefined;
-    this.#closed.promise.catch(() => undefined);
-  }
-
-  /** Resolves when it was stopped; rejects with `handler-halted` when its failure policy stopped it. */
-  get closed(): Promise<void> {
-    return this.#closed.promise;
+  constructor(options: ChangeFeedProcessorOptions<T> | AllVersionsOptions<T>) {
+    // Which documents the handler expects is the caller's concern from here on.
+    const given = options as unknown as AnyOptions;
+    checkOptions(given);
+    this.#options = given;
+    this.#run = new Run(given);
   }
 
   /**
-   * Begins; resolves when the leases are prepared and the first are taken. Where the signal is aborted, it stops.
+   * Resolves when the processor was stopped. Rejects with `handler-halted` when its failure policy stopped it, and with the
+   * error of a start that failed. After another start it is the new run's promise: read it again.
+   */
+  get closed(): Promise<void> {
+    return this.#run.closed;
+  }
+
+  /**
+   * Resolves when the leases are prepared and this host has taken its first ones. A second call while it runs is the same
+   * start; after a stop or a failed start it begins again, once the run before has ended. When the signal is aborted, the
+   * processor stops. If it is stopped before it has started, `start` resolves when it has stopped.
    * @throws UsageError `container-missing`, `lease-container-missing`, `multi-region-writes`, `continuation-foreign`,
-   *   `processor-stopped`, `handler-module-invalid`
+   *   `handler-module-invalid`
    */
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
     signal?.throwIfAborted();
-    if (this.#stopping.signal.aborted) throw processorStopped('can’t be started again');
-    const { host } = await (this.#opened ??= this.#open());
-    signal?.addEventListener('abort', () => void this.stop(), { once: true });
-    host.halted.catch(async (error: unknown) => {
-      this.#over.abort(error);
-      await host.stop();
-      await this.#threads?.close();
-      this.#closed.reject(error);
-    });
-    if (this.#stopping.signal.aborted || signal?.aborted) return this.stop();
-    await host.start();
+    if (this.#run.isOver) this.#run = new Run(this.#options, this.#run.ended);
+    await this.#run.start(signal);
   }
 
   /**
-   * Lets running handlers end, stores how far they got, and offers the leases to the other hosts, which take them at once.
-   * It waits `timings.stopMs` at most (30 s), also where the lease container can't be reached: then the handlers' signals
-   * are aborted, and the leases expire.
+   * Lets running handlers end, stores their position, and offers the leases to the other hosts, which take them
+   * immediately. It takes `timings.stopMs` at most (30 s), also where the lease container can't be reached: then the
+   * handlers' signals are aborted, and the leases expire.
    */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    this.#over.abort(processorStopped('reads nothing to its end'));
-    await this.#host?.stop();
-    await this.#threads?.close();
-    this.#closed.resolve();
+  stop(): Promise<void> {
+    return this.#run.stop();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -111,117 +61,26 @@ export class ChangeFeedProcessor implements AsyncDisposable {
   }
 
   /**
-   * Resolves once the whole feed has been read to its end and everything is acknowledged, whichever hosts have its ranges,
-   * this one or others: of the leases of others, and of free ones, by their stored positions. While changes keep coming it
-   * waits for a moment in which none is left. A range that nobody reads keeps it waiting.
-   * @throws UsageError `processor-stopped` where this processor was stopped before; MillraceError `handler-halted`
+   * Resolves once the whole feed is read to its end and acknowledged, whichever hosts have its ranges. For leases of other
+   * hosts and free leases the stored positions decide. While changes keep coming it waits for a moment without any. A range
+   * that no host reads keeps it waiting.
+   * @throws UsageError `processor-stopped` if this processor is stopped; MillraceError `handler-halted`
    */
-  async drained({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    this.#assertNotStopped();
-    const { leases, lags } = await (this.#opened ??= this.#open());
-    const since = this.#clock.monotonic();
-    const { pollMs } = { ...DEFAULT_TIMINGS, ...this.#options.timings };
-    const over = signal ? AbortSignal.any([signal, this.#over.signal]) : this.#over.signal;
-    for (;;) {
-      // What is read here shows at once, and costs nothing to ask.
-      while (!this.status().leases.every((lease) => isRead(lease, since)))
-        await until(this.#clock.sleep(20, over), over);
-      if (await until(readElsewhere(leases, lags, this.status().leases), over)) return;
-      await until(this.#clock.sleep(pollMs, over), over);
-    }
-  }
-
-  #assertNotStopped(): void {
-    if (this.#over.signal.aborted) throw abortReason(this.#over.signal);
+  drained({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return this.#run.drained(signal);
   }
 
   status(): ProcessorStatus {
-    return this.#host?.status() ?? { leases: [], known: 0, failure: undefined };
+    return this.#run.status();
   }
 
   /** The stored positions of all ranges, whichever host has them: another processor can start there. */
-  async checkpoint(): Promise<RangePosition[]> {
-    const { leases } = await (this.#opened ??= this.#open());
-    return (await leases.list()).flatMap(({ range, position }) =>
-      position === undefined ? [] : [{ range, position }],
-    );
+  checkpoint(): Promise<RangePosition[]> {
+    return this.#run.checkpoint();
   }
 
-  async #open(): Promise<Opened> {
-    const { source: monitored, instance, epoch = 1, excludedRegions = [], ruPerSecond, order } = this.#options;
-    const { handler: given } = this.#options;
-    const threads = this.#threads;
-    const handler: ChangeHandler = given instanceof URL ? (...call) => threads?.handle(...call) : given;
-    const { maxItems = 1_000, targetPageMs = 5_000, checkpoint = 'automatic' } = this.#options;
-    const clock = this.#clock;
-    const mode = this.#options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
-    const opened = await openSource(monitored, { epoch, mode, pageSize: maxItems, excludedRegions, clock });
-    const { rid, source } = opened;
-    await this.#threads?.open();
-    const leases = await this.#leaseStore(opened);
-    const host = new FeedHost({
-      container: monitored.id,
-      host: instance,
-      source,
-      leases,
-      mode,
-      start: startOf(this.#options.start ?? 'now', rid, monitored.id),
-      handle: handlerOf({ ...this.#options, handler, container: monitored.id, clock }),
-      order: typeof order === 'function' ? order : ORDERS[order ?? 'page'],
-      concurrency: this.#options.concurrency,
-      mostUnacknowledged: this.#options.maxUnacknowledged,
-      manual: checkpoint === 'manual',
-      pageSize: targetPageMs > 0 ? { most: maxItems, targetMs: targetPageMs } : undefined,
-      budget:
-        ruPerSecond === undefined
-          ? undefined
-          : new Spending(monitored.database, new Budget(ruPerSecond, clock), 'live', clock).reading(monitored.id),
-      minLeases: this.#options.minLeases,
-      maxLeases: this.#options.maxLeases,
-      clock,
-      ...(this.#options.timings && { timings: this.#options.timings }),
-    });
-    this.#host = host;
-    const lags = new LagEstimator({
-      container: monitored,
-      rid,
-      mode,
-      clock,
-      ...(this.#options.start === 'beginning' && { start: 'beginning' }),
-    });
-    return { host, leases, lags };
+  /** How far the leases of this name are behind, at all hosts. It reads only, and works before a start and after a stop. */
+  estimator(): ChangeFeedEstimator {
+    return new ChangeFeedEstimator(this.#options);
   }
-
-  async #leaseStore({ databaseRid, rid, mode }: OpenSource): Promise<LeaseStore> {
-    const { source: monitored, leases, name, instance, accountEndpoint: given, clock } = this.#options;
-    const endpoint = await accountEndpoint(monitored);
-    if (!('items' in leases)) return leases;
-    const prefix = leasePrefix(name, given ?? endpoint, databaseRid, rid);
-    return new CosmosLeaseStore({ monitored, leases, host: instance, prefix, mode, ...(clock && { clock }) });
-  }
-}
-
-/** To what was the end of its feed after a moment, monotonic. */
-const isRead = ({ idleSince, checkedAt }: LeaseStatus, since: number): boolean =>
-  idleSince !== undefined && (checkedAt ?? 0) > since;
-
-const ORDERS: Readonly<Record<'page' | 'partition-key' | 'document', ((change: Change) => string) | undefined>> = {
-  page: undefined,
-  'partition-key': ({ key }) => JSON.stringify(key),
-  document: ({ key, id }) => JSON.stringify([key, id]),
-};
-
-/** @throws UsageError `continuation-foreign`, `continuation-invalid` */
-export function startOf(start: StartOption, rid: string, container: string): Start {
-  if (typeof start === 'string' || start instanceof Date) return start;
-  if ('checkpoint' in start) return start.checkpoint;
-  const { rid: of, positions } = parseContinuation(start.continuation);
-  if (of === undefined || of === rid) return positions;
-  throw new UsageError(
-    'continuation-foreign',
-    `The continuation is of another container than ${container}, or of it before it was made anew`,
-    {
-      mend: 'Start from the beginning, a time or now; stored positions are ignored by a container made anew.',
-    },
-  );
 }

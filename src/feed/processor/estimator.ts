@@ -9,21 +9,21 @@ import { intersection, lsnOf } from '../reading/position.ts';
 import { type SharedHistory, countOwn } from '../leases/shared-history.ts';
 import type { FeedMode } from '../reading/source.ts';
 
-/** How far a lease is behind its feed. What can't be told is told so, never as a number. */
+/** How far a lease is behind its feed. A lag that can't be known is never a number. */
 export type Lag =
   | {
       readonly known: true;
       /**
-       * Transactions behind the position: lsns are counted, some of them may be of deletions, of versions that were
-       * overwritten since, or, for a part of a physical partition, of its other parts. The parts of a split one share the
-       * lsns of before: each counts its share of them, as `shared` of its lease says, so that the sum over the leases is
-       * that of before. One part alone may have more or less of them. Without `shared`, as where another kind of host split
-       * the lease or none has yet, each part counts them all. 0 is exact, and so is the age.
+       * Transactions behind the position, counted by lsn. Some of them may be deletions, versions that were overwritten
+       * since, or changes in other parts of the physical partition. The parts of a split partition share the lsns of before:
+       * each counts its share, as `shared` of its lease says. So the sum over the leases stays what it was before the split;
+       * one part alone may have more or fewer of them. Without `shared` each part counts all of them: another kind of host
+       * has split the lease, or no host has yet. 0 is exact, and so is the age.
        */
       readonly changes: number;
-      /** Since the oldest change that is left was written, milliseconds; 0 where none is. */
+      /** The time since the oldest change that is left was written, milliseconds; 0 if none is left. */
       readonly ageMs: number;
-      /** Request units that asking took. */
+      /** Request units of the estimate. */
       readonly charge: number;
     }
   | { readonly known: false; readonly why: string };
@@ -33,12 +33,12 @@ export interface EstimatorOptions {
   /** The container's `_rid`. */
   readonly rid: string;
   readonly mode?: FeedMode;
-  /** Where a lease without a position begins, where that is known: what its host is told, which no lease says. */
+  /** Where the host begins a lease without a position, if you know: no lease says it. */
   readonly start?: 'beginning';
   readonly clock?: Clock;
 }
 
-/** What of a lease tells how far it is behind. */
+/** The fields of a lease that its lag depends on. */
 export interface LaggingLease {
   readonly range: FeedRange;
   readonly position?: string | undefined;
@@ -51,7 +51,7 @@ interface Head {
   readonly charge: number;
 }
 
-/** Compares positions with the feed, by one read of one document a physical partition; changes nothing. */
+/** Compares positions with the feed, by one read of one document for each physical partition. It changes nothing. */
 export class LagEstimator {
   readonly #options: EstimatorOptions;
 
@@ -61,19 +61,19 @@ export class LagEstimator {
 
   async lagOf(lease: LaggingLease): Promise<Lag> {
     const from = lease.position ?? (this.#options.start === 'beginning' ? '' : undefined);
-    if (from === undefined) return unknown('nothing was checkpointed yet, and where it begins only its host knows');
-    if (from !== '' && !Number.isSafeInteger(lsnOf(from))) return unknown(`its position ${from} is no number`);
+    if (from === undefined) return unknown('nothing was checkpointed yet, and only its host knows where it begins');
+    if (from !== '' && !Number.isSafeInteger(lsnOf(from))) return unknown(`its position ${from} is not a number`);
     try {
-      // A split between the two looks makes one of them miss; the second sees what it made.
+      // A split during the first look makes it fail; the second one sees the parts.
       return (await this.#look(lease, from)) ?? (await this.#look(lease, from)) ?? unknown(MOVING);
     } catch (error) {
       const { kind, message } = failureOf(error);
-      if (kind === 'not-found') return unknown(`there is no container ${this.#options.container.id} any more`);
+      if (kind === 'not-found') return unknown(`the container ${this.#options.container.id} doesn’t exist any more`);
       return unknown(`the feed of ${this.#options.container.id} can't be read: ${message.split('\n')[0] ?? ''}`);
     }
   }
 
-  /** Undefined where the partitions changed meanwhile. */
+  /** Undefined if the partitions changed meanwhile. */
   async #look({ range, shared }: LaggingLease, from: string): Promise<Lag | undefined> {
     const physical = await Partitions.read(this.#options.container);
     const slices = physical.ranges.map((of) => intersection(of, range)).filter((slice) => slice !== undefined);
@@ -90,7 +90,7 @@ export class LagEstimator {
     return { ...sum, known: true };
   }
 
-  /** The first change after a position in one physical partition or a part of it; text: why that can't be told. */
+  /** The first change after a position in one physical partition or a part of it; as text, why it isn't known. */
   async #head(range: FeedRange, from: string, shared: LaggingLease['shared']): Promise<Head | string | undefined> {
     const { container, rid, mode = 'latest-version', clock = systemClock } = this.#options;
     const entry = { minInclusive: range.min, maxExclusive: range.max, continuationToken: from };
@@ -129,7 +129,7 @@ function newestLsn(token: string): number | undefined {
   return lsns.length === 0 ? undefined : Math.max(...lsns);
 }
 
-/** Of an entry of either feed; `at` in seconds. */
+/** The lsn and the time (in seconds) of an entry of either feed. */
 function stampOf(raw: unknown): { lsn: number | undefined; at: number | undefined } {
   if (!isObject(raw)) return { lsn: undefined, at: undefined };
   const about = isObject(raw['metadata']) ? raw['metadata'] : raw;

@@ -1,11 +1,11 @@
-// A thread that runs a user's handler (handler-threads.ts), so that what it computes takes no turn from renewals.
+// A thread that runs a user's handler (handler-threads.ts), so that its computation doesn't delay renewals.
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { assertOwnedBy } from './assert-owned.ts';
-import type { Change } from '../reading/change.ts';
+import type { Change as FeedChange } from '../reading/change.ts';
 import type { ChangeContext, ChangeHandler } from './processor-options.ts';
 
-/** What a thread is started with: the address of the module whose default export is the handler. */
+/** A thread starts with the URL of the module whose default export is the handler. */
 export type ThreadData = string;
 
 /** An error that crosses threads loses its class. */
@@ -14,16 +14,16 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What a handler is told that needs no answer. */
-export type Told = Pick<ChangeContext, 'range' | 'leaseToken' | 'charge' | 'sessionToken' | 'attempt'>;
+/** The part of a handler's context that needs no answer from the other thread. */
+export type PassedContext = Pick<ChangeContext, 'range' | 'leaseToken' | 'charge' | 'sessionToken' | 'attempt'>;
 
 export type ToThread =
   | {
       readonly kind: 'handle';
       readonly call: number;
-      readonly changes: readonly Change[];
-      readonly told: Told;
-      /** Where `assertOwned` is answered: the thread sleeps until `flag` isn't 0, and takes a refusal from `port`. */
+      readonly changes: readonly FeedChange[];
+      readonly context: PassedContext;
+      /** For `assertOwned`: the thread sleeps until `flag` isn't 0, and then takes an error from `port`, if there is one. */
       readonly flag: Int32Array;
       readonly port: MessagePort;
     }
@@ -34,16 +34,16 @@ export type FromThread =
   | { readonly kind: 'ready' }
   | { readonly kind: 'unusable'; readonly why: string }
   | { readonly kind: 'assert'; readonly call: number }
-  /** Changes by their place in what was handed over. */
+  /** `places`: the changes, by their index in the call's array. */
   | { readonly kind: 'checkpoint'; readonly call: number; readonly asked: number; readonly places: readonly number[] }
   | { readonly kind: 'confirm'; readonly call: number; readonly asked: number }
   | { readonly kind: 'ended'; readonly call: number; readonly failed?: { readonly error: unknown } };
 
-/** The longest that an answer to `assertOwned` may take, milliseconds: the other thread renews and reads, and computes nothing. */
+/** The longest wait for an answer to `assertOwned`, milliseconds. The other thread renews and reads, and computes nothing. */
 const ANSWER_MS = 30_000;
 
 const say = (message: FromThread): void => parentPort?.postMessage(message);
-const errorOf = ({ code, message }: Refusal): Error => new MillraceError(code, message, { retryable: true });
+const errorOf = (refusal: Refusal): Error => MillraceError.from(refusal, { retryable: true });
 const signals = new Map<number, AbortController>();
 const answers = new Map<number, PromiseWithResolvers<void>>();
 let asked = 0;
@@ -57,11 +57,13 @@ parentPort?.on('message', (message: ToThread) => {
 });
 say(typeof handler === 'function' ? { kind: 'ready' } : { kind: 'unusable', why: handler });
 
-/** The handler, or why there is none. */
-async function load(module: string): Promise<ChangeHandler | string> {
+/** The handler, or the reason why the module can't be used. */
+async function load(module: string): Promise<ChangeHandler<FeedChange> | string> {
   try {
     const { default: found } = (await import(module)) as { default?: unknown };
-    return typeof found === 'function' ? (found as ChangeHandler) : 'it has no default export that is a function';
+    return typeof found === 'function'
+      ? (found as ChangeHandler<FeedChange>)
+      : 'it has no default export that is a function';
   } catch (error) {
     return messageOf(error);
   }
@@ -74,7 +76,7 @@ async function run(message: ToThread & { readonly kind: 'handle' }): Promise<voi
   port.once('close', () => signals.delete(call));
   try {
     if (typeof handler !== 'function') throw new Error(handler);
-    await handler(changes, contextOf(message, aborting.signal));
+    await handler([...changes], contextOf(message, aborting.signal));
     say({ kind: 'ended', call });
   } catch (error) {
     say({ kind: 'ended', call, failed: { error: cloned(error) } });
@@ -82,12 +84,12 @@ async function run(message: ToThread & { readonly kind: 'handle' }): Promise<voi
 }
 
 function contextOf(
-  { call, changes, told, flag, port }: ToThread & { readonly kind: 'handle' },
+  { call, changes, context, flag, port }: ToThread & { readonly kind: 'handle' },
   signal: AbortSignal,
 ): ChangeContext {
-  const places = new Map(changes.map((change, place) => [change, place]));
+  const places = new Map<unknown, number>(changes.map((change, place) => [change, place]));
   return {
-    ...told,
+    ...context,
     signal,
     assertOwned: assertOwnedBy(
       () => {
@@ -97,19 +99,20 @@ function contextOf(
         const answered = Atomics.wait(flag, 0, 0, ANSWER_MS) !== 'timed-out';
         const refused: { readonly message: Refusal } | undefined = receiveMessageOnPort(port);
         if (refused) throw errorOf(refused.message);
-        if (!answered) throw errorOf({ code: 'lease-lost', message: 'These changes are another host’s by now' });
+        if (!answered)
+          throw errorOf({ code: 'lease-lost', message: 'Another host now has the lease of these changes' });
       },
       () => ask((number) => ({ kind: 'confirm', call, asked: number })),
     ),
-    checkpoint: async (some = changes) => {
-      const given = 'id' in some ? [some] : some;
+    checkpoint: async (some) => {
+      const given = some === undefined ? changes : 'id' in some ? [some] : some;
       const found = given.map((change) => places.get(change)).filter((place) => place !== undefined);
       await ask((number) => ({ kind: 'checkpoint', call, asked: number, places: found }));
     },
   };
 }
 
-/** Resolves, or rejects, as the other thread answers. */
+/** Settles with the other thread's answer. */
 async function ask(message: (asked: number) => FromThread): Promise<void> {
   asked += 1;
   const number = asked;
@@ -119,7 +122,7 @@ async function ask(message: (asked: number) => FromThread): Promise<void> {
   await answer.promise.finally(() => answers.delete(number));
 }
 
-/** As it can cross to another thread: errors do, with their message and stack. */
+/** A copy that can cross to another thread. Errors keep their message and stack. */
 function cloned(error: unknown): unknown {
   try {
     return structuredClone(error);

@@ -1,21 +1,23 @@
 import { availableParallelism } from 'node:os';
 import { extname } from 'node:path';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { MillraceError, UsageError, abortReason, messageOf } from '../../base/errors.ts';
-import type { Change } from '../reading/change.ts';
+import { MillraceError, type UsageError, abortReason, messageOf } from '../../base/errors.ts';
+import { feedError } from '../errors.ts';
+import type { Change as FeedChange } from '../reading/change.ts';
 import type { FromThread, Refusal, ThreadData, ToThread } from './handler-thread.ts';
+import type { Change } from './handed-change.ts';
 import type { ChangeContext } from './processor-options.ts';
 
-/** A handler that was told to stop has so long to do so, milliseconds; then its thread is ended. */
+/** The time from aborting a handler's signal to ending its thread, milliseconds. */
 const GRACE_MS = 5_000;
 
 interface Call {
-  readonly changes: readonly Change[];
+  readonly changes: readonly FeedChange[];
   readonly context: ChangeContext;
   readonly flag: Int32Array;
   readonly port: MessagePort;
   readonly ended: PromiseWithResolvers<void>;
-  /** Not acknowledged by hand yet. */
+  /** The places of changes that the handler still has to acknowledge by hand. */
   readonly open: Set<number>;
   running: boolean;
   readonly onAbort: () => void;
@@ -27,9 +29,9 @@ interface Thread {
 }
 
 /**
- * Runs a handler that computes for long in threads: leases are renewed and pages read meanwhile, and one that never ends
- * is ended with its thread once its lease is given up. As many threads as the machine has cores, each begun when needed;
- * a call goes to the one with the fewest.
+ * Runs a handler that computes for long in threads. Meanwhile this thread renews leases and reads pages. A call that never
+ * ends is ended with its thread, once its lease is given up. There are at most as many threads as cores, each started when
+ * needed; a call goes to the thread with the fewest calls.
  */
 export class HandlerThreads {
   readonly #module: URL;
@@ -44,7 +46,7 @@ export class HandlerThreads {
     this.#manual = manual;
   }
 
-  /** Begins a first thread. @throws UsageError `handler-module-invalid` where the module can't be used */
+  /** Starts a first thread. @throws UsageError `handler-module-invalid` if the module can't be used */
   async open(): Promise<void> {
     const { worker } = this.#begin();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -56,8 +58,8 @@ export class HandlerThreads {
     await promise;
   }
 
-  /** As a processor's handler. */
-  handle(changes: readonly Change[], context: ChangeContext): Promise<void> {
+  /** Calls the handler in a thread; its signature is that of a processor's handler. */
+  handle(changes: readonly FeedChange[], context: ChangeContext): Promise<void> {
     const thread = this.#choose();
     this.#calls += 1;
     const number = this.#calls;
@@ -74,8 +76,8 @@ export class HandlerThreads {
     };
     thread.calls.set(number, call);
     const { range, leaseToken, charge, sessionToken, attempt, signal } = context;
-    const told = { range, leaseToken, charge, sessionToken, attempt };
-    const message: ToThread = { kind: 'handle', call: number, changes, told, flag: call.flag, port: port2 };
+    const passed = { range, leaseToken, charge, sessionToken, attempt };
+    const message: ToThread = { kind: 'handle', call: number, changes, context: passed, flag: call.flag, port: port2 };
     thread.worker.postMessage(message, [port2]);
     signal.addEventListener('abort', call.onAbort, { once: true });
     if (signal.aborted) call.onAbort();
@@ -94,20 +96,18 @@ export class HandlerThreads {
   }
 
   #begin(): Thread {
-    if (this.#closed) throw new MillraceError('processor-stopped', 'The processor was stopped');
+    if (this.#closed) throw feedError('processor-stopped', 'The processor was stopped');
     const data: ThreadData = this.#module.href;
     const file = new URL(`./handler-thread${extname(import.meta.url)}`, import.meta.url);
     const thread: Thread = { worker: new Worker(file, { workerData: data }), calls: new Map() };
-    // The processor keeps its process going, not a thread that waits.
+    // The processor keeps its process alive; a waiting thread must not.
     thread.worker.unref();
     this.#threads.add(thread);
     thread.worker.on('message', (said: FromThread) => this.#hear(thread, said));
     const gone = (why: string): void => {
       this.#threads.delete(thread);
       for (const [number, { ended }] of thread.calls) {
-        ended.reject(
-          new MillraceError('handler-thread-ended', `The handler's thread ended: ${why}`, { retryable: true }),
-        );
+        ended.reject(feedError('handler-thread-ended', `The handler's thread ended: ${why}`));
         this.#forget(thread, number);
       }
     };
@@ -139,7 +139,7 @@ export class HandlerThreads {
   ): Promise<void> {
     const some = places.map((place) => changes[place]).filter((change) => change !== undefined);
     for (const place of places) open.delete(place);
-    await this.#answer(thread, asked, context.checkpoint(some));
+    await this.#answer(thread, asked, context.checkpoint(some as readonly Change[]));
     if (open.size === 0 && !running) this.#forget(thread, number);
   }
 
@@ -153,7 +153,7 @@ export class HandlerThreads {
     worker.postMessage({ kind: 'answered', asked, ...(refused && { refused }) } satisfies ToThread);
   }
 
-  /** Its lease is lost, or its time is over: it is told, and ended with its thread where it doesn't listen. */
+  /** Its lease is lost, or its time is over: aborts the call's signal, and ends the thread if the call doesn't end. */
   #abort(thread: Thread, number: number, call: Call): void {
     const why = refusalOf(abortReason(call.context.signal));
     thread.worker.postMessage({ kind: 'abort', call: number, why } satisfies ToThread);
@@ -171,13 +171,11 @@ export class HandlerThreads {
   }
 
   #unusable(why: string): UsageError {
-    return new UsageError('handler-module-invalid', `The handler ${this.#module.href} can't be used: ${why}`, {
-      mend: 'Give the URL of a module whose default export is a function of (changes, context).',
-    });
+    return feedError('handler-module-invalid', `The handler ${this.#module.href} can't be used: ${why}`);
   }
 }
 
-/** Wakes the thread, with a refusal where it may not act. */
+/** Wakes the thread, with an error if it may not act. */
 function answer({ context, flag, port }: Call): void {
   try {
     context.assertOwned();

@@ -2,9 +2,10 @@ import type { Clock } from '../../base/clock.ts';
 import { emit } from '../../base/diagnostics.ts';
 import { messageOf } from '../../base/errors.ts';
 import { assertOwnedBy } from './assert-owned.ts';
-import type { Change, Page } from '../reading/change.ts';
+import type { Change as FeedChange, Page } from '../reading/change.ts';
 import type { Fence } from '../tenure/fence.ts';
-import type { ChangeContext, ChangeFeedProcessorOptions, ChangeHandler, FailurePolicy } from './processor-options.ts';
+import type { Notices } from './notices.ts';
+import type { AnyOptions, ChangeContext, ChangeHandler, FailurePolicy } from './processor-options.ts';
 import { FULL_RANGE } from '../../cosmos/ranges.ts';
 import { Halt, type Handle, HandlerTimeout, type Tenure } from '../tenure/handle.ts';
 
@@ -12,28 +13,34 @@ const ATTEMPTS = 5;
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 10_000;
 
-export interface HandlerOptions extends Pick<ChangeFeedProcessorOptions, 'failure' | 'handlerTimeoutMs'> {
-  readonly handler: ChangeHandler;
+export interface HandlerOptions extends Pick<AnyOptions, 'failure' | 'handlerTimeoutMs'> {
+  readonly handler: ChangeHandler<FeedChange>;
   readonly container: string;
   readonly clock: Clock;
+  readonly notices: Notices;
 }
 
-/** What a supervisor hands on. */
 type Handed = { readonly page: Page; readonly fence: Fence; readonly tenure: Tenure };
 
-/** The user's handler as a supervisor's: with a context, a deadline, and its failure policy. */
+/** The user's handler as a supervisor calls it: with a context, a deadline and its failure policy. */
 export function handlerOf(options: HandlerOptions): Handle {
-  const { failure = { kind: 'retry' } } = options;
+  const { failure = { kind: 'retry' }, notices } = options;
   return async (page, fence, tenure) => {
     const handed = { page, fence, tenure };
-    if (failure.kind === 'retry') await callHandler(options, handed, page.changes, 1);
-    else await withPolicy(options, failure, handed);
+    try {
+      if (failure.kind === 'retry') await callHandler(options, handed, page.changes, 1);
+      else await withPolicy(options, failure, handed);
+    } catch (error) {
+      if (!fence.signal.aborted) notices.handlingFailed(error, tenure.token, page);
+      throw error;
+    }
+    notices.handled(tenure.token, page.changes);
   };
 }
 
 async function withPolicy(
   options: HandlerOptions,
-  failure: Exclude<FailurePolicy, { kind: 'retry' }>,
+  failure: Exclude<FailurePolicy<FeedChange>, { kind: 'retry' }>,
   handed: Handed,
 ): Promise<void> {
   const { clock, container } = options;
@@ -43,7 +50,7 @@ async function withPolicy(
     try {
       return await callHandler(options, handed, page.changes, attempt);
     } catch (error) {
-      // Not its doing: whoever has the lease now hands the changes on again.
+      // The lease is lost: its next host hands the changes on again.
       fence.signal.throwIfAborted();
       if (attempt < attempts) {
         await clock.sleep(Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempt - 1)), fence.signal);
@@ -54,7 +61,7 @@ async function withPolicy(
       const context = contextOf(handed, page.changes, fence.signal, attempt);
       return isolate(page.changes, error);
 
-      async function isolate(changes: readonly Change[], reason: unknown): Promise<void> {
+      async function isolate(changes: readonly FeedChange[], reason: unknown): Promise<void> {
         const [only] = changes;
         if (changes.length === 1 && only && failure.kind === 'park') {
           await failure.park(only, reason, context);
@@ -76,12 +83,12 @@ async function withPolicy(
 }
 
 async function callHandler(
-  { handler, handlerTimeoutMs, clock, container }: HandlerOptions,
+  { handler, handlerTimeoutMs, clock, container, notices }: HandlerOptions,
   handed: Handed,
-  changes: readonly Change[],
+  changes: readonly FeedChange[],
   attempt: number,
 ): Promise<void> {
-  const { fence, tenure } = handed;
+  const { page, fence, tenure } = handed;
   const deadline = new AbortController();
   const over = new AbortController();
   if (handlerTimeoutMs !== undefined)
@@ -91,10 +98,13 @@ async function callHandler(
     );
   const signal = handlerTimeoutMs === undefined ? fence.signal : AbortSignal.any([fence.signal, deadline.signal]);
   try {
-    await handler(changes, contextOf(handed, changes, signal, attempt));
+    // A copy: a handler may sort or cut its array.
+    await handler([...changes], contextOf(handed, changes, signal, attempt));
   } catch (error) {
-    if (!fence.signal.aborted)
+    if (!fence.signal.aborted) {
       emit('handler:failed', { container, lease: tenure.token, changes: changes.length, attempt, error });
+      notices.handlerThrew(error, tenure.token, page.range);
+    }
     throw error;
   } finally {
     over.abort();
@@ -103,7 +113,7 @@ async function callHandler(
 
 const contextOf = (
   { page, fence, tenure }: Handed,
-  given: readonly Change[],
+  given: readonly FeedChange[],
   signal: AbortSignal,
   attempt: number,
 ): ChangeContext => ({
@@ -120,8 +130,9 @@ const contextOf = (
       fence.assert();
     },
   ),
-  checkpoint: async (changes = given) => {
-    tenure.acknowledge('id' in changes ? [changes] : changes);
+  checkpoint: async (some) => {
+    const changes = some === undefined ? given : 'id' in some ? [some] : some;
+    tenure.acknowledge(changes as readonly FeedChange[]);
     await tenure.settled();
   },
 });

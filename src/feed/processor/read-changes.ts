@@ -3,37 +3,44 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { spendingOf } from '../../cosmos/spending.ts';
-import type { Change } from '../reading/change.ts';
 import { type RangePosition, intersection } from '../reading/position.ts';
-import { type StartOption } from './processor-options.ts';
-import { startOf } from './change-feed-processor.ts';
+import type { Change, VersionChange } from './handed-change.ts';
+import type { StartOption, VersionsStartOption } from './processor-options.ts';
+import { startOf } from './start-of.ts';
 import { until } from '../../base/until.ts';
 import { openSource } from '../reading/open-source.ts';
 import { RangeGone, anchor } from '../reading/source.ts';
 
 export interface ReadChangesOptions {
-  /** Default `beginning`; in all versions and deletes, `now`. */
+  /** Default `beginning`. */
   readonly from?: StartOption;
-  readonly mode?: 'latest-version' | 'all-versions-and-deletes';
+  readonly mode?: 'latest-version' | undefined;
   /** Only these parts of the container. Default: all of it. */
   readonly ranges?: readonly FeedRange[];
   /** Most changes a page. Default 1,000. */
   readonly maxItems?: number;
-  /** True: goes on waiting for changes at the end of the feed. False, the default: ends there. */
+  /** True: waits for more changes at the end of the feed. False, the default: ends there. */
   readonly follow?: boolean;
-  /** Between two looks at the end of the feed, milliseconds. Default 5,000. */
+  /** Time between two reads at the end of the feed, milliseconds. Default 5,000. */
   readonly pollMs?: number;
   readonly epoch?: number;
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
 }
 
-export interface ChangesPage {
-  readonly changes: readonly Change[];
+export interface ReadVersionsOptions extends Omit<ReadChangesOptions, 'from' | 'mode'> {
+  readonly mode: 'all-versions-and-deletes';
+  /** Default `now`. */
+  readonly from?: VersionsStartOption;
+}
+
+/** `C` is `Change<T>`, or `VersionChange<T>` in all versions and deletes. */
+export interface ChangesPage<C = Change> {
+  readonly changes: readonly C[];
   readonly range: FeedRange;
   /** Request units. */
   readonly charge: number;
-  /** Where all ranges stand after this page: `from: { checkpoint }` goes on here. Store it once the page is handled. */
+  /** The positions of all ranges after this page: `from: { checkpoint }` resumes here. Store it once the page is handled. */
   readonly checkpoint: readonly RangePosition[];
 }
 
@@ -45,13 +52,21 @@ interface Cursor {
 
 /**
  * Reads a container's changes without leases: for one reader, a script or a copy. Ranges take turns, each in its order;
- * splits and merges are followed. It keeps nothing: the caller stores the page's checkpoint.
+ * it follows splits and merges. It stores nothing: the caller stores the page's checkpoint.
  * @throws UsageError `container-missing`, `continuation-invalid`, `continuation-foreign`
  */
+export function readChanges<T = Record<string, unknown>>(
+  container: Container,
+  options?: ReadChangesOptions,
+): AsyncGenerator<ChangesPage<Change<T>>, void, undefined>;
+export function readChanges<T = Record<string, unknown>>(
+  container: Container,
+  options: ReadVersionsOptions,
+): AsyncGenerator<ChangesPage<VersionChange<T>>, void, undefined>;
 export async function* readChanges(
   container: Container,
-  options: ReadChangesOptions = {},
-): AsyncGenerator<ChangesPage, void, undefined> {
+  options: ReadChangesOptions | ReadVersionsOptions = {},
+): AsyncGenerator<ChangesPage<unknown>, void, undefined> {
   const { epoch = 1, follow = false, pollMs = 5_000, maxItems = 1_000, clock = systemClock } = options;
   const signal = options.signal ?? new AbortController().signal;
   const mode = options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
@@ -77,7 +92,7 @@ export async function* readChanges(
         if (changes.length > 0) yield { changes, range: cursor.range, charge, checkpoint: checkpoint() };
       } catch (error) {
         if (!(error instanceof RangeGone)) throw error;
-        // Splits keep the numbering: the parts go on where the whole stood.
+        // A split keeps the numbering: the parts resume at the position of the whole.
         const parts = error.children
           .map((range) => intersection(range, cursor.range))
           .filter((range) => range !== undefined)

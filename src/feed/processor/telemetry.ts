@@ -1,17 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import {
-  type BatchObservableResult,
-  type Counter,
-  type Meter,
-  type MeterProvider,
-  type ObservableGauge,
-  SpanKind,
-  SpanStatusCode,
-  type Tracer,
-  type TracerProvider,
-  context,
-  metrics,
-  trace,
+import { createRequire } from 'node:module';
+import type * as OpenTelemetry from '@opentelemetry/api';
+import type {
+  BatchObservableResult,
+  Counter,
+  Meter,
+  MeterProvider,
+  ObservableGauge,
+  Tracer,
+  TracerProvider,
 } from '@opentelemetry/api';
 import type { Events } from '../../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
@@ -26,23 +23,32 @@ export interface LeaseLag {
 }
 
 export interface TelemetryOptions {
-  /** Default: the globally registered ones; without any, nothing is measured and nothing is spent. */
+  /** Default: the globally registered providers. Without any, nothing is measured. */
   readonly meterProvider?: MeterProvider;
   readonly tracerProvider?: TracerProvider;
-  /** Asked whenever metrics are collected; each lease costs one read of one document. Unknown lags aren't reported as numbers. */
+  /** Called whenever metrics are collected; each lease costs one read of one document. Unknown lags aren't reported. */
   readonly lags?: () => Promise<readonly LeaseLag[]>;
 }
 
 const NAME = 'millrace';
 
+type Api = typeof OpenTelemetry;
+/** Loaded here and not above: reading a feed needs nothing but the client. */
+const load = (): Api => createRequire(import.meta.url)('@opentelemetry/api') as Api;
+
 /**
- * Tells OpenTelemetry what is published on `node:diagnostics_channel`: metrics, and a span around each
- * handler, which those of a client that it calls are below. The returned function ends that.
+ * Passes what Millrace publishes on `node:diagnostics_channel` to OpenTelemetry: metrics, and a span around each handler.
+ * Spans of clients that the handler calls are its children. The returned function ends this.
  */
 export function startTelemetry(options: TelemetryOptions = {}): () => void {
-  const { meterProvider = metrics, tracerProvider = trace, lags } = options;
+  const api = load();
+  const { meterProvider = api.metrics, tracerProvider = api.trace, lags } = options;
   const meter = meterProvider.getMeter(NAME);
-  const ends = [tellEvents(meter), tellSpans(tracerProvider.getTracer(NAME)), ...(lags ? [tellLags(meter, lags)] : [])];
+  const ends = [
+    tellEvents(meter),
+    tellSpans(tracerProvider.getTracer(NAME), api),
+    ...(lags ? [tellLags(meter, lags)] : []),
+  ];
   return () => {
     for (const end of ends) end();
   };
@@ -52,7 +58,7 @@ function tellEvents(meter: Meter): () => void {
   const counter = (name: string, unit: string, description: string): Counter =>
     meter.createCounter(name, { unit, description });
   const handled = counter('millrace.changes.handled', '{change}', 'Changes whose handler succeeded');
-  const parked = counter('millrace.changes.parked', '{change}', 'Changes set aside as poison');
+  const parked = counter('millrace.changes.parked', '{change}', 'Changes that were parked');
   const misfitting = 'Documents that were stored though they are not of their sink’s type';
   const misfits = counter('millrace.documents.misfit', '{document}', misfitting);
   const pages = counter('millrace.feed.pages', '{page}', 'Pages read that held changes');
@@ -60,7 +66,7 @@ function tellEvents(meter: Meter): () => void {
   const failures = counter('millrace.failures', '{failure}', 'Failures that are tried again');
   const duration = meter.createHistogram('millrace.handler.duration', {
     unit: 's',
-    description: 'From handing changes on until they were handled',
+    description: 'Time of a handler call',
   });
   const owned = meter.createUpDownCounter('millrace.leases.owned', {
     unit: '{lease}',
@@ -95,12 +101,12 @@ function tellEvents(meter: Meter): () => void {
   };
 }
 
-const tellSpans = (tracer: Tracer): (() => void) =>
+const tellSpans = (tracer: Tracer, { SpanKind, SpanStatusCode, context, trace }: Api): (() => void) =>
   around(async ({ container, lease, changes }, work) => {
     const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes };
     const span = tracer.startSpan('millrace.page', { kind: SpanKind.CONSUMER, attributes });
     try {
-      // What the handler calls makes its spans below this one.
+      // Spans of what the handler calls become its children.
       await context.with(trace.setSpan(context.active(), span), work);
     } catch (error) {
       span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
@@ -127,6 +133,6 @@ function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () =>
   return () => meter.removeBatchObservableCallback(observe, [lag, age]);
 }
 
-/** Few values, as attributes must have. */
+/** One of few values, as metrics need. */
 const codeOf = (error: unknown): string =>
   error instanceof MillraceError ? error.code : error instanceof Error ? error.name : 'unknown';

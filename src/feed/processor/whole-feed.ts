@@ -3,8 +3,8 @@ import type { Lease, LeaseStore } from '../leases/lease.ts';
 import { gapsOf } from '../sharing/split.ts';
 
 /**
- * The leases beside `own`, of other hosts or free, where the whole feed has leases and none of those has a change left
- * behind its stored position; undefined otherwise (L11a).
+ * The leases beside `own`, of other hosts or free, if every range has a lease and none of these leases has a change left
+ * after its stored position; else undefined (PROC-L11a).
  */
 export async function readElsewhere(
   leases: LeaseStore,

@@ -1,22 +1,19 @@
 import type { Container } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { cosmosError } from '../../cosmos/errors.ts';
 
 /**
- * The account's address as its owners write it, without the region that the client puts into it: hosts in other regions,
- * and .NET's, name their leases after it.
- * @throws UsageError `multi-region-writes`: order, ETags and leases break there (A6)
+ * The account's address without the region that the client inserts. Lease names contain this address, on hosts in all
+ * regions and on .NET hosts.
+ * @throws UsageError `multi-region-writes`, which break order, ETags and leases (ASM-A6)
  */
 export async function accountEndpoint({ database: { client } }: Container): Promise<string> {
   const { resource } = await withRetry(() => client.getDatabaseAccount(), { reads: true });
   const written = await client.getWriteEndpoint();
   if (resource?.enableMultipleWritableLocations)
-    throw new UsageError(
+    throw cosmosError(
       'multi-region-writes',
-      `The account at ${written} has multi-region writes, which break order and leases.`,
-      {
-        mend: 'Use an account with one write region.',
-      },
+      `The account at ${written} has multi-region writes. Order, ETags and leases are not reliable there.`,
     );
   const url = new URL(written);
   const [account = '', ...domain] = url.hostname.split('.');

@@ -1,39 +1,37 @@
 import { isObject } from '../../base/json.ts';
-import { MillraceError } from '../../base/errors.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from './change.ts';
+import { feedError } from '../errors.ts';
 
-/** Types beginning with this are Millrace's own documents (contributions, tombstones …): never a source of anything. */
+/** Prefix of the types of Millrace's own documents (contributions, tombstones …), which are never a source. */
 export const OWN_TYPE = 'millrace.';
 
-/** What the mapper must know of a container whose feed is read. */
+/** A container whose feed is read. */
 export interface SourceContainer {
   readonly name: string;
   readonly keyPaths: readonly KeyPath[];
-  /** By discriminator; a document of another type is nobody's business. */
+  /** Rules by type. Documents of other types are ignored. */
   readonly types: ReadonlyMap<string, TypeRules>;
-  /** Absent: the latest versions. */
-  readonly feed?: 'latest' | 'all-versions';
-  /** What stored documents say of themselves beside their content; absent: nothing. */
+  /** Reads the marks that Millrace stores in documents. Absent: there are no marks. */
   readonly marks?: SourceMarks;
 }
 
 export interface SourceMarks {
-  /** It is there still, and counts as deleted. */
+  /** True: the document still exists, but counts as deleted. */
   isEmptied(raw: Record<string, unknown>): boolean;
-  /** It came back as it was, and nothing happened to it. `doc`: without system fields. */
+  /** True: the document came back from the archive and did not change since. `doc`: without system fields. */
   isRestored(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean;
 }
 
 export interface TypeRules {
   deleted?(document: Record<string, unknown>): boolean;
   upcast?(old: unknown): Record<string, unknown>;
-  /** Field that holds the type's name, or what tells a stored document of the type. Default: the field `type`. */
+  /** The field with the type's name, or a function that recognises documents of the type. Default: the field `type`. */
   readonly discriminator?: string | ((stored: Record<string, unknown>) => boolean);
 }
 
-/** The type of a stored document, by the rules of its container's types; undefined where none of them claims it. */
+/** The type of a stored document, by the rules of its container's types; undefined if no rule matches. */
 export function typeOf(types: SourceContainer['types'], stored: Record<string, unknown>): string | undefined {
   const { type } = stored;
   const named = typeof type === 'string' ? types.get(type) : undefined;
@@ -43,7 +41,7 @@ export function typeOf(types: SourceContainer['types'], stored: Record<string, u
   return undefined;
 }
 
-/** Whether a projection reads the type of a raw document: asked where `toChange`, which calls the user's code, comes later. */
+/** Whether a projection reads the type of a raw document. Does not call `upcast` and `deleted`, unlike `toChange`. */
 export const isWanted = (source: SourceContainer, raw: Record<string, unknown>): boolean =>
   wantedType(source, raw) !== undefined;
 
@@ -51,8 +49,8 @@ const wantedType = ({ types }: SourceContainer, raw: Record<string, unknown>): s
   typeof raw['type'] === 'string' && raw['type'].startsWith(OWN_TYPE) ? undefined : typeOf(types, raw);
 
 /**
- * A raw document, as the feed or the Functions trigger delivers it, as a Change; undefined where its type has no
- * projection. A throw of the user's `upcast` or `deleted` is the caller's to isolate: it is kept in `failed`.
+ * Makes a Change of a raw document from the feed or the Functions trigger; undefined if no projection reads its type.
+ * An error of the user's `upcast` or `deleted` goes to `failed`, for the caller to isolate.
  */
 export function toChange(source: SourceContainer, raw: unknown, epoch: number): Change | undefined {
   const document = documentOf(source, raw);
@@ -66,16 +64,16 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     type,
     ...entry,
     ...(source.marks?.isRestored(document, doc) ? { restored: true } : {}),
-    ...judged(source, rules, document, doc),
+    ...byRules(source, rules, document, doc),
   };
 }
 
 function documentOf({ name }: AnySource, raw: unknown): Record<string, unknown> {
   if (isObject(raw)) return raw;
-  throw new MillraceError('malformed-change', `The feed of ${name} delivered something that is no document`);
+  throw feedError('malformed-change', `The feed of ${name} delivered an entry that is not a document`);
 }
 
-/** What of a change doesn't depend on its type. */
+/** The fields of a change that don't depend on its type. */
 function entryOf(
   { name, keyPaths }: AnySource,
   raw: Record<string, unknown>,
@@ -84,12 +82,12 @@ function entryOf(
   const lsn = Number(raw['_lsn']);
   const { _etag: etag, id, _ts: at = 0 } = raw;
   if (!Number.isFinite(lsn) || typeof etag !== 'string' || typeof id !== 'string')
-    throw new MillraceError('malformed-change', `A change of ${name} lacks _lsn, _etag or id`);
+    throw feedError('malformed-change', `A change of ${name} lacks _lsn, _etag or id`);
   return { key: keyWithGaps(raw, keyPaths), id, version: { epoch, lsn, etag }, at: Number(at) * 1000 };
 }
 
-/** What the user's `upcast` and `deleted` make of a document. */
-function judged(
+/** Applies the user's `upcast` and `deleted` to a document. */
+function byRules(
   { marks }: SourceContainer,
   rules: TypeRules,
   raw: Record<string, unknown>,
@@ -103,17 +101,17 @@ function judged(
   }
 }
 
-/** A container that is read for its own sake: every document, whatever its type. */
+/** A container whose documents are all read, of any type. */
 export type AnySource = Pick<SourceContainer, 'name' | 'keyPaths'>;
 
-/** The same for a reader that has no types: `doc` is the document as the feed delivers it, system fields included. */
+/** The same for a reader without types. `doc` is the delivered document, with its system fields. */
 export function toAnyChange(source: AnySource, raw: unknown, epoch: number): Change {
   const doc = documentOf(source, raw);
   const type = typeof doc['type'] === 'string' ? doc['type'] : '';
   return { container: source.name, type, ...entryOf(source, doc, epoch), op: 'upsert', doc };
 }
 
-/** An entry of the all-versions-and-deletes feed: `{ current, previous, metadata }`; `map` reads what is current. */
+/** Reads an entry of the all-versions feed, `{ current, previous, metadata }`. `map` makes a Change of `current`. */
 export function toVersion(
   source: AnySource | SourceContainer,
   raw: unknown,
@@ -123,7 +121,7 @@ export function toVersion(
   const { name, keyPaths } = source;
   const metadata = isObject(raw) ? raw['metadata'] : undefined;
   if (!isObject(raw) || !isObject(metadata))
-    throw new MillraceError('malformed-change', `An entry of the all-versions feed of ${name} lacks its metadata`);
+    throw feedError('malformed-change', `An entry of the all-versions feed of ${name} lacks its metadata`);
   const { operationType, lsn, crts, id, partitionKey, timeToLiveExpired } = metadata;
   const previous = isObject(raw['previous']) ? raw['previous'] : undefined;
   const before = previous ? { before: previous } : {};
@@ -133,7 +131,7 @@ export function toVersion(
     return change && { ...change, ...before, operation: operationType === 'create' ? 'create' : 'replace' };
   }
   if (typeof id !== 'string' || !isObject(partitionKey))
-    throw new MillraceError('malformed-change', `A deletion of ${name} lacks its id or partition key`);
+    throw feedError('malformed-change', `A deletion of ${name} lacks its id or partition key`);
   return {
     container: name,
     type: deletedType(source, previous),
@@ -142,7 +140,7 @@ export function toVersion(
       keyPaths.map((path) => path.slice(-1)),
     ),
     id,
-    // A deletion leaves no etag; its lsn tells it from every other version of the document.
+    // A deletion has no etag. Its lsn distinguishes it from every other version of the document.
     version: { epoch, lsn: Number(lsn), etag: `deleted@${Number(lsn)}` },
     at: Number(crts ?? 0) * 1000,
     op: 'delete',
@@ -151,14 +149,14 @@ export function toVersion(
   };
 }
 
-/** A deletion without an image of what it was can only be told where the container has one type. */
+/** The type of a deletion without the deleted document is known only if the container has one type. */
 function deletedType(source: AnySource | SourceContainer, previous: Record<string, unknown> | undefined): string {
   if (!('types' in source)) return typeof previous?.['type'] === 'string' ? previous['type'] : '';
   const [only] = source.types.keys();
   return (previous ? typeOf(source.types, previous) : source.types.size === 1 ? only : undefined) ?? '';
 }
 
-/** A missing key value is legal in Cosmos DB; it is told by an empty object there and by null here. */
+/** Cosmos DB allows a missing key value. The wire shows it as an empty object, and this key as null. */
 const keyWithGaps = (raw: object, paths: readonly KeyPath[]): Key =>
   paths.map((path) => {
     const level = fullKey(raw, [path]);
@@ -167,20 +165,20 @@ const keyWithGaps = (raw: object, paths: readonly KeyPath[]): Key =>
 
 const NOT_THE_WRITERS = new Set([...SYSTEM_FIELDS, '_src', '_mr']);
 
-/** The document as its writer wrote it: without Cosmos DB's fields and ours. */
+/** The document as its writer wrote it, without the fields of Cosmos DB and of Millrace. */
 export function withoutSystemFields(raw: Record<string, unknown>): Record<string, unknown> {
   const doc: Record<string, unknown> = {};
-  // By a loop, as it runs for every change: a rest pattern takes three times as long.
+  // A loop, because it runs for every change: a rest pattern takes three times as long.
   for (const name in raw) {
     if (name[0] !== '_') doc[name] = raw[name];
-    // Assigned, a field called `__proto__` would be lost.
+    // An assignment would lose a field with the name `__proto__`.
     else if (!NOT_THE_WRITERS.has(name))
       Object.defineProperty(doc, name, { value: raw[name], enumerable: true, writable: true, configurable: true });
   }
   return doc;
 }
 
-/** A document read from the source (not from its feed), as its projections see it; null where it counts as deleted. */
+/** A document that was read from the source (not from its feed), as projections see it; null if it counts as deleted. */
 export function toDocument(source: SourceContainer, raw: Record<string, unknown>): Record<string, unknown> | null {
   const type = typeOf(source.types, raw);
   const rules = type === undefined ? undefined : source.types.get(type);

@@ -1,43 +1,40 @@
 import type { Container } from '@azure/cosmos';
-import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { ridOf } from '../../cosmos/rid.ts';
 import { confirmedEpoch, currentEpoch, raiseEpoch } from './epochs.ts';
 import type { SourceContainer } from './mapper.ts';
 import { CosmosChangeSource, type CosmosSourceOptions, type FeedMode } from './source.ts';
 
 export interface OpenSourceOptions extends Omit<CosmosSourceOptions, 'epoch' | 'latestEpoch' | 'onBehind'> {
-  /** The types that are read, by their rules. Default: every document, as it is stored. */
+  /** The types to read, with their rules. Default: every document, as it is stored. */
   readonly map?: SourceContainer;
-  /** The state container, which keeps the epoch: it is looked up, again when a tenure begins, and raised where the feed fell behind. */
+  /**
+   * The state container, which stores the epoch. It is read when the feed is opened and when a tenure begins, and raised
+   * when the feed is behind a position.
+   */
   readonly state?: Container;
-  /** Without `state`. Default 1. */
+  /** The epoch without `state`. Default 1. */
   readonly epoch?: number;
 }
 
-/** A container whose feed is read, as it was when it was opened. */
+/** A container whose feed is read, with the properties that it had when it was opened. */
 export interface OpenSource {
   readonly container: Container;
   readonly rid: string;
-  readonly databaseRid: string;
   readonly keyPaths: readonly KeyPath[];
   readonly mode: FeedMode;
   readonly source: CosmosChangeSource;
 }
 
 /**
- * The only way to a container's feed: whoever reads it asks the same first.
+ * Opens the feed of a container. Every reader uses it.
  * @throws UsageError `container-missing`
  */
 export async function openSource(container: Container, options: OpenSourceOptions = {}): Promise<OpenSource> {
   const { map, state, epoch = 1, mode = 'latest-version', ...others } = options;
-  const [{ resource }, databaseRid] = await Promise.all([
-    withRetry(() => container.read(), { reads: true }),
-    ridOf(container.database),
-  ]).catch((error: unknown) => {
-    throw orContainerMissing(error, container);
-  });
+  const read = withRetry(() => container.read(), { reads: true });
+  const { resource } = await read.catch(throwMissing(container));
   const rid = resource?._rid ?? '';
   const keyPaths = (resource?.partitionKey?.paths ?? []).map(splitPath);
   const of = [container.id, rid] as const;
@@ -52,5 +49,5 @@ export async function openSource(container: Container, options: OpenSourceOption
         }
       : { epoch }),
   });
-  return { container, rid, databaseRid, keyPaths, mode, source };
+  return { container, rid, keyPaths, mode, source };
 }

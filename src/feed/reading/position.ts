@@ -1,20 +1,20 @@
-import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** A range and how far it was read: a quoted lsn, good over splits and merges for any part of the range. */
+/** A range and the position up to which it was read: a quoted lsn. After splits and merges it is valid for any part. */
 export interface RangePosition {
   readonly range: FeedRange;
   readonly position: string;
 }
 
-/** A position is a quoted lsn; -1 before the beginning. */
+/** The lsn of a position; -1 for none. */
 export const lsnOf = (position: string | undefined): number =>
   position === undefined || position === '' ? -1 : Number(position.replaceAll('"', ''));
 
 export const positionAt = (lsn: number): string => `"${lsn}"`;
 
-/** Where a lease's range goes on by a checkpoint: at the lowest position of what covers it; undefined where a part is not covered. */
+/** Where to continue a range by a checkpoint: the lowest position of the parts. Undefined if they don't cover the range. */
 export function positionIn(range: FeedRange, saved: readonly RangePosition[]): string | undefined {
   let lowest: string | undefined;
   let missing: FeedRange[] = [range];
@@ -33,9 +33,9 @@ export function positionIn(range: FeedRange, saved: readonly RangePosition[]): s
 export function parseContinuation(token: string): { rid: string | undefined; positions: RangePosition[] } {
   try {
     const parsed: unknown = JSON.parse(token);
-    if (!isObject(parsed) || !Array.isArray(parsed['Continuation'])) throw new Error('it has no list "Continuation"');
+    if (!isObject(parsed) || !Array.isArray(parsed['Continuation'])) throw new Error('it has no array "Continuation"');
     const positions = parsed['Continuation'].map((entry: unknown): RangePosition => {
-      if (!isObject(entry)) throw new Error('an entry is no object');
+      if (!isObject(entry)) throw new Error('an entry is not an object');
       const { minInclusive: min, maxExclusive: max, continuationToken: position } = entry;
       if (typeof min !== 'string' || typeof max !== 'string') throw new Error('an entry has no range');
       if (typeof position !== 'string' || !/^"\d+"$/.test(position))
@@ -44,12 +44,12 @@ export function parseContinuation(token: string): { rid: string | undefined; pos
     });
     return { rid: typeof parsed['rid'] === 'string' ? parsed['rid'] : undefined, positions };
   } catch (error) {
-    throw new UsageError(
+    throw sharedError(
       'continuation-invalid',
-      `The continuation is no token of a change feed iterator: ${(error as Error).message}`,
+      `The continuation is not a token of a change feed iterator: ${(error as Error).message}`,
       {
         cause: error,
-        mend: 'Give the `continuationToken` of an iterator over the whole container, or a saved checkpoint.',
+        hint: 'Pass the `continuationToken` of an iterator over the whole container, or a saved checkpoint.',
       },
     );
   }
@@ -66,7 +66,7 @@ export function intersection(a: FeedRange, b: FeedRange): FeedRange | undefined 
   return min < max ? { min, max } : undefined;
 }
 
-/** What is left of a range without another: nothing, one part or two. */
+/** The parts of a range outside another one: none, one or two. */
 export const without = (range: FeedRange, hole: FeedRange): FeedRange[] =>
   overlaps(range, hole)
     ? [

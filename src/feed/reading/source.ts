@@ -9,29 +9,36 @@ import { withRetry } from '../../cosmos/retry.ts';
 import type { Change, Page } from './change.ts';
 import { type AnySource, type SourceContainer, toAnyChange, toChange, toVersion } from './mapper.ts';
 import { type RangePosition, lsnOf, positionAt, positionIn } from './position.ts';
+import { FEED_ERRORS, feedError } from '../errors.ts';
 
-/** Where a range's reading begins when its lease has no position yet; a range that a checkpoint lacks is read from the beginning. */
+/** Where to start a range whose lease has no position. A range that a checkpoint doesn't cover starts at the beginning. */
 export type Start = 'beginning' | 'now' | Date | readonly RangePosition[];
 
-/** `latest-version`: each document's newest version, no deletions. The other: every version and deletion, from now on (A7). */
+/**
+ * `latest-version`: the newest version of each document, without deletions. `all-versions`: every version and every
+ * deletion, from now on (ASM-A7).
+ */
 export type FeedMode = 'latest-version' | 'all-versions';
 
 /** Reads pages of one feed range. */
 export interface ChangeSource {
-  /** Called when a tenure begins, and after each failure: what may have changed of the whole container is looked up. */
+  /** Called when a tenure begins, and after each failure. Reads what may have changed for the whole container. */
   prepare?(signal: AbortSignal): Promise<void>;
   /**
-   * The page after `from` (a quoted LSN; empty: from the beginning), of `most` changes if it can be told. `next` is
-   * always set and can be resumed from.
+   * The page after `from` (a quoted LSN; empty: the beginning), with about `most` changes. `next` is always set, and is a
+   * valid `from`.
    * @throws RangeGone when the range is no longer one physical partition
-   * @throws MillraceError `feed-behind` when the feed has lost what lies before the position (a failover, a restore)
+   * @throws MillraceError `feed-behind` when the feed lost changes before the position (a failover, a restore)
    */
   read(range: FeedRange, from: string, signal: AbortSignal, most?: number): Promise<Page & { next: string }>;
-  /** Turns `now` or a time into a position, once; the caller stores it before it reads on (L4). */
+  /** Finds the position of `now` or of a time. The caller must store it before it reads on (PROC-L4). */
   resolve(range: FeedRange, start: 'now' | Date, signal: AbortSignal): Promise<string>;
 }
 
-/** A start as a position; empty: the beginning. `startedBefore`: what `now` means for a processor that had started before. */
+/**
+ * The position of a start; empty: the beginning. `startedBefore`: the first start of a processor that was started before;
+ * `now` then means that time.
+ */
 export async function anchor(
   source: ChangeSource,
   range: FeedRange,
@@ -44,32 +51,36 @@ export async function anchor(
   return positionIn(range, start) ?? '';
 }
 
-/** The range was split or merged: `children` are its parts as the service has them now. */
+/** The range was split or merged. `children`: its parts, as they are now. */
 export class RangeGone extends MillraceError<'range-gone'> {
   readonly children: readonly FeedRange[];
   constructor(range: FeedRange, children: readonly FeedRange[]) {
-    super('range-gone', `Feed range ${rangeId(range)} is now ${children.map(rangeId).join(', ')}`, { retryable: true });
+    const now = children.map(rangeId).join(', ');
+    super('range-gone', `Feed range ${rangeId(range)} was split or merged into ${now}`, FEED_ERRORS['range-gone']);
     this.children = children;
   }
 }
 
 export interface CosmosSourceOptions {
-  /** Most documents a page where the reader doesn't say; the service may give fewer. Default 1,000. */
+  /** The most documents of a page, if the reader passes no number. The service may return fewer. Default 1,000. */
   readonly pageSize?: number;
   /** Default `latest-version`. */
   readonly mode?: FeedMode;
-  /** Regions not to read from, beside the client's own preferences. */
+  /** Regions that are never read from, in addition to the client's own preferences. */
   readonly excludedRegions?: readonly string[];
   readonly epoch: number;
-  /** Looks the epoch up again: whoever moved the leases back has raised it since. `known`: the one in use. */
+  /** Reads the epoch again, which is raised before leases are moved back. `known`: the epoch in use. */
   readonly latestEpoch?: (known: number) => Promise<number>;
   readonly meter?: Meter;
-  /** Gives leave to read a page, where whoever reads doesn't ask for it himself. */
+  /** Waits for the budget before each page. For readers that don't wait themselves. */
   readonly budget?: ((range: FeedRange, signal: AbortSignal) => Promise<Grant>) | undefined;
   readonly clock?: Clock;
-  /** The feed was behind a position for so long that it can't be a lagging replica, milliseconds. Default 60,000. */
+  /** After this time behind a position, a lagging replica can't be the reason, milliseconds. Default 60,000. */
   readonly behindMs?: number;
-  /** Called before `feed-behind` is thrown, with the epoch this was first seen in: whoever keeps it raises it (L3). */
+  /**
+   * Called before `feed-behind` is thrown, with the epoch in which this was first seen, to raise the stored epoch
+   * (PROC-L3).
+   */
   readonly onBehind?: (epoch: number) => Promise<void>;
 }
 
@@ -84,7 +95,10 @@ interface Slot {
   readonly pull: ChangeFeedPullModelIterator<Record<string, unknown>>;
 }
 
-/** The change feed of a container by the SDK's pull iterators, one a range: a multi-range token can hold an empty entry and replay (SDK hazard). */
+/**
+ * Reads the change feed of a container with the SDK's pull iterators, one for each range. A token of several ranges can
+ * hold an empty entry, which would replay a range (SDK hazard).
+ */
 export class CosmosChangeSource implements ChangeSource {
   readonly #container: Container;
   readonly #rid: string;
@@ -92,13 +106,13 @@ export class CosmosChangeSource implements ChangeSource {
   readonly #options: CosmosSourceOptions;
   readonly #clock: Clock;
   readonly #iterators = new Map<string, Slot>();
-  /** Since when each range has been behind its position, monotonic, and in which epoch that began. */
+  /** For each range that is behind its position: since when, monotonic, and in which epoch. */
   readonly #behind = new Map<string, { since: number; epoch: number }>();
   #epoch: number;
 
   /**
-   * `rid` is the container's `_rid`: a token of a container that was dropped and made again must not be used. A `map`
-   * without types reads every document.
+   * `rid`: the container's `_rid`, because the tokens of a container that was deleted and created again are not valid. A
+   * `map` without types reads every document.
    */
   constructor(container: Container, rid: string, map: SourceContainer | AnySource, options: CosmosSourceOptions) {
     this.#container = container;
@@ -109,7 +123,7 @@ export class CosmosChangeSource implements ChangeSource {
     this.#epoch = options.epoch;
   }
 
-  /** A lease that was moved back is only ever read in the epoch that was raised before it was (L3d). */
+  /** The epoch is raised before a lease is moved back, and the lease must be read in the new epoch (PROC-L3c). */
   async prepare(): Promise<void> {
     const latest = await this.#options.latestEpoch?.(this.#epoch);
     this.#epoch = Math.max(this.#epoch, latest ?? 0);
@@ -132,7 +146,7 @@ export class CosmosChangeSource implements ChangeSource {
       throw error;
     });
     const { headers } = response;
-    // The response's own figure is cut to an integer; the header isn't.
+    // `requestCharge` is cut to an integer; the header is not.
     const charge = Number(headers['x-ms-request-charge'] ?? response.requestCharge);
     grant?.settle(charge);
     this.#assertSameContainer(headers);
@@ -156,7 +170,7 @@ export class CosmosChangeSource implements ChangeSource {
       reads: true,
       clock: this.#clock,
     });
-    // The SDK takes only instances of its own class; a range of ours gets its prototype.
+    // The SDK accepts only instances of its own class, so our range gets their prototype.
     const own: { minInclusive: string; maxExclusive: string } = Object.create(
       Object.getPrototypeOf(sample ?? {}) as object,
     );
@@ -168,18 +182,18 @@ export class CosmosChangeSource implements ChangeSource {
       this.#assertSameContainer(response.headers);
       const after = this.#positionIn(range, response.continuationToken);
       const first = response.result?.[0];
-      // From a time the first page already holds a change: the position is just before it, so that it is read again.
+      // With a time, this page may hold the first change. The position is just before it, so that it is read again.
       return first ? positionAt(Number(first['_lsn']) - 1) : after;
     } catch (error) {
-      // A container that was merged takes no time (A7): it is looked for from the beginning.
+      // A merged container accepts no time (ASM-A7), so the feed is searched from the beginning.
       if (start === 'now' || failureOf(error).status !== 400) throw error;
       return this.#search(range, start, signal);
     }
   }
 
-  /** Just before the first change since a time, by reading all before it. */
+  /** The position just before the first change since a time. Reads all changes before it. */
   async #search(range: FeedRange, since: Date, signal: AbortSignal): Promise<string> {
-    // `_ts` is told to the second.
+    // `_ts` counts whole seconds.
     const from = Math.floor(since.getTime() / 1_000);
     for (let position = ''; ;) {
       const pull = this.#pull(this.#continuation(range, position), 1_000);
@@ -193,7 +207,7 @@ export class CosmosChangeSource implements ChangeSource {
     }
   }
 
-  /** Takes the range's iterator, or makes one: whoever reads has it alone, and one whose read failed isn't used again. */
+  /** Takes the range's iterator, or makes one. Only one read uses an iterator, and after a failed read it is dropped. */
   #slot(range: FeedRange, from: string, most: number): Slot {
     const kept = this.#iterators.get(rangeId(range));
     this.#iterators.delete(rangeId(range));
@@ -220,8 +234,8 @@ export class CosmosChangeSource implements ChangeSource {
   }
 
   /**
-   * A partition whose newest lsn stays below the position has lost what was there, and gives those lsns to other changes:
-   * they would be skipped. Reading on is the operator's decision, so nothing more is read.
+   * If a partition's newest lsn stays below the position, the partition lost changes, and will use their lsns for new
+   * ones, which this reader would skip. Reading stops, because a person must decide how to continue.
    */
   async #assertNotBehind(range: FeedRange, from: string, session: string | undefined): Promise<void> {
     const newest = Number(/#(\d+)/.exec(session ?? '')?.[1] ?? Infinity);
@@ -231,25 +245,20 @@ export class CosmosChangeSource implements ChangeSource {
     this.#behind.set(id, seen);
     if (this.#clock.monotonic() - seen.since < (this.#options.behindMs ?? 60_000)) return;
     await this.#options.onBehind?.(seen.epoch);
-    throw new MillraceError(
+    throw feedError(
       'feed-behind',
-      `The feed of ${this.#map.name} ends at lsn ${newest} in range ${id}, before the position ${from}: a failover or a restore lost what was between`,
-      {
-        mend: 'Rewind the leases to a time before it happened, and restart the hosts: versions are counted in a new epoch.',
-      },
+      `The feed of ${this.#map.name} ends at lsn ${newest} in range ${id}, before the position ${from}: a failover or a restore lost the changes between them`,
     );
   }
 
-  /** A running iterator asks by name, so it would take its old position on to a container of the same name. */
+  /** An iterator uses the container's name, so it would use its old position in a new container of the same name. */
   #assertSameContainer(headers: Readonly<Record<string, unknown>>): void {
     const rid = headers['x-ms-content-path'];
     if (rid === undefined || rid === this.#rid) return;
-    throw new MillraceError('container-replaced', `Container ${this.#map.name} was deleted and made again`, {
-      mend: 'Restart the hosts: the new container is read from its start, under an epoch of its own.',
-    });
+    throw feedError('container-replaced', `Container ${this.#map.name} was deleted and created again`);
   }
 
-  /** The range's own entry of the SDK's token; an empty one would replay everything, so it is refused (L5). */
+  /** The range's entry in the SDK's token. An empty entry is refused, because it would replay everything (PROC-L5). */
   #positionIn(range: FeedRange, token: string): string {
     const parsed = JSON.parse(token) as Token;
     const entries = parsed.Continuation;
@@ -261,13 +270,9 @@ export class CosmosChangeSource implements ChangeSource {
       );
     }
     if (!only?.continuationToken) {
-      throw new MillraceError(
-        'position-missing',
-        `The feed of ${this.#map.name} returned no position for ${rangeId(range)}`,
-        {
-          retryable: true,
-        },
-      );
+      throw feedError('position-empty', `The feed of ${this.#map.name} returned no position for ${rangeId(range)}`, {
+        retryable: true,
+      });
     }
     return only.continuationToken;
   }

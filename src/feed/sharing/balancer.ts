@@ -3,25 +3,28 @@ import { DECISIONS, type Decision, type Need, type Sighting } from './decisions.
 
 export interface Balance {
   readonly host: string;
-  /** Leases that this host looks after now. */
+  /** Leases that this host manages now. */
   readonly supervised: ReadonlySet<string>;
-  /** Leases nobody wrote for longer than the expiration, as this host saw them (L11: by observation, not by clocks). */
+  /**
+   * Leases that no host wrote for longer than the expiration, while this host observed them (PROC-L11: no clocks are
+   * compared).
+   */
   readonly expired: ReadonlySet<string>;
-  /** Leases whose former owner may still act: they are taken from nobody until that is over. */
+  /** Leases whose former owner may still act. No host steals them until that is over. */
   readonly handedOver?: ReadonlySet<string>;
-  /** Of these, and of the free ones, those that nobody has taken since: whoever sees them takes them, whatever its share. */
+  /** Expired or free leases that no host has taken for long. Any host takes them, even above its share. */
   readonly left?: ReadonlySet<string>;
-  /** Leases that this host gave up as nothing came of having them: others go first. */
+  /** Leases that this host gave up because its work made no progress. Other hosts may take them first. */
   readonly standingBack?: ReadonlySet<string>;
-  /** True in the first balance of a host: what is in its name is its own. */
+  /** True in the first balance of a host: the leases in its name are its own. */
   readonly starting?: boolean;
-  /** A host's least and most leases, whatever its share; 0 or absent: no such limit. */
+  /** The fewest and the most leases of a host, whatever its share. 0 or absent: no such limit. */
   readonly least?: number | undefined;
   readonly most?: number | undefined;
 }
 
-/** What becomes of a lease, and why (L12). */
-export interface Verdict {
+/** What this host does about a lease, and why (PROC-L12). */
+export interface LeaseDecision {
   readonly lease: Lease;
   readonly decision: Decision;
   readonly sighting: Sighting;
@@ -29,31 +32,32 @@ export interface Verdict {
 }
 
 /**
- * What this host does about each lease, so that every host converges on ceil(leases ÷ hosts) (L7): all free and expired
- * ones up to its share at once, else one from the largest owner. The rule is that of .NET's EqualPartitionsBalancingStrategy.
+ * Decides about each lease, so that every host gets ceil(leases ÷ hosts) in the end (PROC-L7). The host takes all free and
+ * expired leases up to its share, else one lease from the owner with the most. .NET's EqualPartitionsBalancingStrategy
+ * has the same rule.
  */
-export function balance(leases: readonly Lease[], options: Balance): Verdict[] {
+export function balance(leases: readonly Lease[], options: Balance): LeaseDecision[] {
   const { host, supervised, expired, handedOver, standingBack, starting = false, least = 0, most = 0 } = options;
   const sightings = new Map(leases.map((lease) => [lease, sightingOf(lease, options)]));
-  const held = new Map<string, number>([[host, 0]]);
+  const counts = new Map<string, number>([[host, 0]]);
   for (const lease of leases) {
     if (lease.owner === null || (lease.owner !== host && expired.has(lease.id))) continue;
-    held.set(lease.owner, (held.get(lease.owner) ?? 0) + 1);
+    counts.set(lease.owner, (counts.get(lease.owner) ?? 0) + 1);
   }
-  const share = Math.max(least, Math.ceil(leases.length / held.size));
+  const share = Math.max(least, Math.ceil(leases.length / counts.size));
   const target = most > 0 ? Math.min(most, share) : share;
-  // What this host had before it was started counts as its own, whether it runs by now or not.
-  const mine = Math.max(held.get(host) ?? 0, supervised.size);
+  // Leases from before a restart count as this host's own, even if it doesn't manage them yet.
+  const mine = Math.max(counts.get(host) ?? 0, supervised.size);
   let mayTake = target - mine;
   let room = most > 0 ? most - mine : Infinity;
   let mayOwn = most > 0 ? most : Infinity;
-  const others = [...held].filter(([owner]) => owner !== host);
+  const others = [...counts].filter(([owner]) => owner !== host);
   const [largest, count] = others.reduce<[string, number]>((a, b) => (b[1] > a[1] ? b : a), ['', 0]);
-  // Nothing is stolen while something can be had for nothing.
+  // Nothing is stolen while there is a free or expired lease.
   let maySteal = leases.some((lease) => isIdle(sightings.get(lease)) && !standingBack?.has(lease.id))
     ? 0
     : Number(count > target - (mayTake > 1 ? 1 : 0));
-  // The last listed of the largest owner's goes first: it is the one that its owner took last.
+  // The lease that is listed last: its owner took it last.
   const victim = leases.findLast(
     (lease) =>
       lease.owner === largest &&
@@ -61,45 +65,45 @@ export function balance(leases: readonly Lease[], options: Balance): Verdict[] {
       !handedOver?.has(lease.id) &&
       !standingBack?.has(lease.id),
   );
-  return leases.map((lease): Verdict => {
+  return leases.map((lease): LeaseDecision => {
     const sighting = sightings.get(lease) ?? 'live';
     const own = sighting === 'lapsed' || (sighting === 'own' && starting);
     const need: Need = own && mayOwn > 0 ? 'starting' : mayTake > 0 ? 'more' : 'none';
     const decision = DECISIONS[sighting][need];
-    const verdict = (decided: Decision, why: string): Verdict => ({ lease, sighting, decision: decided, why });
-    if (decision !== 'keep' && standingBack?.has(lease.id)) return verdict('leave', STANDING_BACK);
-    if (sighting === 'left' && room <= 0) return verdict('leave', 'this host has as many as it may');
+    const decide = (decided: Decision, why: string): LeaseDecision => ({ lease, sighting, decision: decided, why });
+    if (decision !== 'keep' && standingBack?.has(lease.id)) return decide('leave', STANDING_BACK);
+    if (sighting === 'left' && room <= 0) return decide('leave', 'this host has the most leases that it may have');
     if (decision === 'take') {
       room -= 1;
       if (own) mayOwn -= 1;
       else mayTake -= 1;
-      return verdict('take', own ? 'it is in our name' : WHY[sighting]);
+      return decide('take', own ? 'it has the name of this host' : WHY[sighting]);
     }
     if (decision === 'steal') {
       if (lease !== victim || maySteal === 0)
-        return verdict(
+        return decide(
           'leave',
-          count > target ? 'one is stolen at a time' : `${lease.owner} has no more than its share`,
+          count > target ? 'this host steals one lease at a time' : `${lease.owner} has no more than its share`,
         );
       maySteal = 0;
-      return verdict('steal', `${largest} has ${count} leases, more than ${target}`);
+      return decide('steal', `${largest} has ${count} leases, more than ${target}`);
     }
-    if (decision === 'keep') return verdict('keep', WHY[sighting]);
-    return verdict('leave', sighting === 'own' ? WHY.own : `this host has its share, ${target}`);
+    if (decision === 'keep') return decide('keep', WHY[sighting]);
+    return decide('leave', sighting === 'own' ? WHY.own : `this host has its share, ${target}`);
   });
 }
 
 const WHY: Readonly<Record<Sighting, string>> = {
-  supervised: 'it is looked after here',
-  own: 'it was given up here, and is taken again once it has expired',
-  lapsed: 'it was given up here, and has expired since',
+  supervised: 'this host manages it',
+  own: 'this host gave it up, and takes it again once it has expired',
+  lapsed: 'this host gave it up, and it has expired since',
   free: 'it has no owner',
   expired: 'its owner has not written it for too long',
-  left: 'nobody took it',
+  left: 'no host took it',
   live: 'its owner writes it',
 };
 
-const STANDING_BACK = 'nothing came of having it here: it is left to others for a while';
+const STANDING_BACK = 'this host made no progress with it, and leaves it to other hosts for a while';
 
 const isIdle = (sighting: Sighting | undefined): boolean =>
   sighting === 'free' || sighting === 'expired' || sighting === 'left';

@@ -1,23 +1,23 @@
-/** A lease as a host sees it in a listing. */
+/** The state of a lease, as a host sees it in a list. */
 export type Sighting =
-  /** Ours, and supervised. */
+  /** This host manages it. */
   | 'supervised'
-  /** In our name, but not supervised: from before a restart, or given up by us a moment ago. */
+  /** It has this host's name, but isn't managed: from before a restart, or just given up. */
   | 'own'
-  /** The same, and long enough ago for it to have expired. */
+  /** The same, but expired. */
   | 'lapsed'
-  /** Without owner. */
+  /** It has no owner. */
   | 'free'
-  /** Somebody's who has not written it for longer than the expiration, as long as we have watched. */
+  /** Another host has it, but did not write it for longer than the expiration while this host observed it. */
   | 'expired'
-  /** One of these two for so long that nobody below its share can want it. */
+  /** Free or expired for so long that every host below its share could have taken it. */
   | 'left'
-  /** Somebody's who writes it. */
+  /** Another host has it and writes it. */
   | 'live';
 
-/** What this host is looking for. */
+/** What this host needs. */
 export type Need =
-  /** Its own back: nobody else uses its name. */
+  /** Its own leases back: no other host uses its name. */
   | 'starting'
   /** Below its share. */
   | 'more'
@@ -26,7 +26,7 @@ export type Need =
 
 export type Decision = 'keep' | 'take' | 'steal' | 'leave';
 
-/** What becomes of a lease in a balance; `steal` is granted to one lease at most, and only from a larger owner. */
+/** The decision for each lease in a balance. At most one lease is stolen, and only from an owner with more leases. */
 export const DECISIONS = {
   supervised: { starting: 'keep', more: 'keep', none: 'keep' },
   own: { starting: 'take', more: 'leave', none: 'leave' },

@@ -1,12 +1,12 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { emit } from '../../base/diagnostics.ts';
-import { MillraceError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
 import { processorStopped } from './processor-stopped.ts';
 import { type Lease, LeaseLost, LeaseStalled, type LeaseStore } from '../leases/lease.ts';
 import { RangeMemory } from '../tenure/range-memory.ts';
-import { LeaseSession } from '../tenure/lease-session.ts';
+import { LeaseTenure } from '../tenure/lease-tenure.ts';
 import { intersection, lsnOf } from '../reading/position.ts';
 import type { SharedHistory } from '../leases/shared-history.ts';
 import { type FeedMode, RangeGone, type Start, anchor } from '../reading/source.ts';
@@ -17,26 +17,27 @@ import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
 import { Halt } from '../tenure/handle.ts';
 import { LEAVING_MS, Supervisor, type SupervisorOptions, type SupervisorStatus } from '../tenure/supervisor.ts';
 import { until } from '../../base/until.ts';
+import { feedError } from '../errors.ts';
 
-/** Milliseconds; those that .NET and Functions have too have their defaults. */
+/** Milliseconds. The timings that .NET and Functions also have use their defaults. */
 export interface Timings {
-  /** How often leases are looked at while anything moves; at rest less often (sightings.ts). */
+  /** How often the leases are listed while they change; less often if they don't (sightings.ts). */
   readonly acquireMs: number;
-  /** A lease that nobody wrote for longer may be taken by others. */
+  /** Other hosts may take a lease that was not written for longer. */
   readonly expirationMs: number;
   readonly renewMs: number;
   /**
-   * Least time between two writes that store a checkpoint; a renewal, a stop, a split and an idle feed don't wait for it.
-   * Above 0, a crash repeats what was handled in so long, and not one page.
+   * The shortest time between two writes that store a checkpoint. A renewal, a stop, a split and an idle feed don't wait
+   * for it. Above 0, a crash repeats the changes of this time, not of one page.
    */
   readonly checkpointMs: number;
-  /** From the beginning of a read that found nothing new to that of the next. */
+  /** Time from the start of a read that found nothing new to the start of the next read. */
   readonly pollMs: number;
-  /** A read or a handler that takes longer gives its lease up. */
+  /** If a read or a handler takes longer, the host gives the lease up. */
   readonly stallMs: number;
-  /** So does a change that was handled and isn't acknowledged for longer, where that is done by hand. */
+  /** With manual acknowledgement: if a handled change stays unacknowledged for longer, the host gives the lease up. */
   readonly unacknowledgedMs: number;
-  /** The longest that stopping waits for handlers and for the lease container. */
+  /** The longest time that `stop` waits for handlers and for the lease container. */
   readonly stopMs: number;
 }
 
@@ -53,16 +54,16 @@ export const DEFAULT_TIMINGS: Timings = {
 
 export interface FeedHostOptions extends Pick<
   SupervisorOptions,
-  'container' | 'source' | 'handle' | 'start' | 'order' | 'budget'
+  'container' | 'source' | 'handle' | 'start' | 'order' | 'budget' | 'listener'
 > {
-  /** This host's name; a stable one goes on with its leases at once after a restart. */
+  /** This host's name. With a stable name it continues with its leases immediately after a restart. */
   readonly host: string;
   readonly leases: LeaseStore;
   /** Default `latest-version`. */
   readonly mode?: FeedMode;
-  /** Handlers at once on one range, with an `order`. Default 16. */
+  /** With an `order`: handler calls at the same time on one range. Default 16. */
   readonly concurrency?: number | undefined;
-  /** Most changes of a range that are read and not acknowledged, but for the last page. Default 10,000. */
+  /** The most changes of a range that are read and not acknowledged, without the last page. Default 10,000. */
   readonly mostUnacknowledged?: number | undefined;
   readonly manual?: boolean | undefined;
   readonly pageSize?: { readonly most: number; readonly targetMs: number } | undefined;
@@ -75,18 +76,18 @@ export interface FeedHostOptions extends Pick<
 export interface LeaseStatus extends SupervisorStatus {
   readonly id: string;
   readonly range: FeedRange;
-  /** What it has in common with other leases since a split: lags are counted by it. */
+  /** The history that it shares with other leases since a split. Lags use it. */
   readonly shared?: readonly SharedHistory[];
 }
 
 interface Running {
-  readonly session: LeaseSession;
+  readonly tenure: LeaseTenure;
   readonly supervisor: Supervisor;
   readonly split: AbortController;
   readonly done: Promise<void>;
 }
 
-/** One host's part of reading a container's change feed, which it shares with other hosts by leases. */
+/** Reads a container's change feed, which this host shares with other hosts by leases. */
 export class FeedHost {
   readonly #options: FeedHostOptions;
   readonly #timings: Timings;
@@ -102,11 +103,11 @@ export class FeedHost {
   #stopping: Promise<void> | undefined;
   #startedBefore: Date | undefined;
   #gaps: readonly FeedRange[] = [];
-  /** How many leases the last listing had. */
+  /** Number of leases in the last list. */
   #known = 0;
-  /** What the last look at the leases failed with. */
+  /** The error of the last balance. */
   #failure: unknown;
-  /** When the leases are to be listed again, monotonic. */
+  /** When to list the leases again, monotonic. */
   #nextListing = 0;
 
   constructor(options: FeedHostOptions) {
@@ -117,13 +118,13 @@ export class FeedHost {
     this.#halted.promise.catch(() => undefined);
   }
 
-  /** Rejects when a handler halted this host; else it stays open. */
+  /** Rejects when a handler halts this host. Never resolves. */
   get halted(): Promise<never> {
     return this.#halted.promise;
   }
 
   /**
-   * Prepares the leases and begins; rejects when the lease container can't be used. Asked again, it is the same start.
+   * Prepares the leases and starts. Rejects when the lease container can't be used. A second call returns the same promise.
    * @throws UsageError `processor-stopped`
    */
   start(): Promise<void> {
@@ -133,15 +134,16 @@ export class FeedHost {
 
   async #start(): Promise<void> {
     const { leases, mode, start } = this.#options;
-    // The leases are made at their positions: what is written from now on is delivered, whichever host takes them (L4).
+    // The leases are created with their positions, so that all later writes are delivered, whichever host takes the lease
+    // (PROC-L4).
     await leases.prepare(this.#stop.signal, start === 'beginning' ? undefined : (range) => this.#begin(range, start));
-    // Nothing can be asked of the all-versions feed but the present.
+    // The all-versions feed can only start from now.
     if (mode !== 'all-versions') this.#startedBefore = await leases.initializedAt?.();
     await this.#balance(true);
     void this.#keepBalancing();
   }
 
-  /** A range that is split at just this moment begins when its parts are first read, by the time. */
+  /** If the range is split at this moment, its parts get their positions at their first read, from the start time. */
   async #begin(range: FeedRange, start: Exclude<Start, 'beginning'>): Promise<string | undefined> {
     try {
       return (await anchor(this.#options.source, range, start, undefined, this.#stop.signal)) || undefined;
@@ -152,8 +154,8 @@ export class FeedHost {
   }
 
   /**
-   * Lets running handlers end, stores how far they got and offers the leases to the others. After `stopMs` it waits no
-   * longer: handlers are told by their signal, and what could not be offered expires.
+   * Lets running handlers end, stores their positions, and offers the leases to other hosts. After `stopMs` it waits no
+   * longer: it aborts the handlers' signals, and leases that it could not offer expire.
    */
   stop(): Promise<void> {
     return (this.#stopping ??= this.#end());
@@ -164,13 +166,13 @@ export class FeedHost {
     const over = new AbortController();
     const deadline = (async () => {
       await this.#clock.sleep(this.#timings.stopMs, over.signal);
-      for (const { session } of this.#running.values()) session.abandon('stopping took too long');
-      // Tenures that end by that say so before this host says that it has stopped.
+      for (const { tenure } of this.#running.values()) tenure.abandon('stopping took too long');
+      // One more turn, so that these tenures report their end before this host reports that it has stopped.
       await this.#clock.sleep(0, over.signal);
     })();
     deadline.catch(() => undefined);
     const quiet = (async () => {
-      // A lease container that fails is asked again and again for as long as a minute: not by who leaves.
+      // Requests to a failing lease container are retried for up to a minute. A stopping host doesn't wait for that.
       const begun = Promise.all([this.#starting?.catch(() => undefined), this.#balancing]);
       await Promise.race([begun, this.#clock.sleep(LEAVING_MS, over.signal)]);
       await Promise.all([...this.#running.values()].map(({ done }) => done));
@@ -180,11 +182,11 @@ export class FeedHost {
   }
 
   status(): { readonly leases: readonly LeaseStatus[]; readonly known: number; readonly failure: unknown } {
-    const leases = [...this.#running.values()].map(({ session, supervisor }) => ({
+    const leases = [...this.#running.values()].map(({ tenure, supervisor }) => ({
       ...supervisor.status,
-      id: session.lease.id,
-      range: session.lease.range,
-      ...(session.lease.shared && { shared: session.lease.shared }),
+      id: tenure.lease.id,
+      range: tenure.lease.range,
+      ...(tenure.lease.shared && { shared: tenure.lease.shared }),
     }));
     return { leases, known: this.#known, failure: this.#failure };
   }
@@ -192,17 +194,19 @@ export class FeedHost {
   async #keepBalancing(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      // Not further: a lease that is lost meanwhile brings the next listing forward.
+      // At most `acquireMs`, because a lost lease moves the next list to an earlier time.
       const left = Math.min(this.#timings.acquireMs, this.#nextListing - this.#clock.monotonic());
       if (left > 0) await this.#clock.sleep(Math.ceil(left), signal).catch(() => undefined);
       if (signal.aborted || this.#clock.monotonic() < this.#nextListing) continue;
       await this.#balance(false).catch((error: unknown) => {
-        if (!signal.aborted) emit('balancer:failed', { container: this.#options.container, error });
+        if (signal.aborted) return;
+        emit('balancer:failed', { container: this.#options.container, error });
+        this.#options.listener?.failed(error);
       });
     }
   }
 
-  /** One balance after the other. */
+  /** Runs one balance at a time. */
   #balance(starting: boolean): Promise<void> {
     const turn = this.#balancing.then(() =>
       this.#bounded('balancing', (signal) => this.#balanceOnce(starting, (call) => until(call, signal))),
@@ -214,12 +218,12 @@ export class FeedHost {
     return turn;
   }
 
-  /** Requests of the SDK end by themselves; those of another store may not. What hangs is left behind, and tried again. */
+  /** Requests of the SDK always end; those of another store may hang. A call that hangs is abandoned and tried again. */
   async #bounded<T>(what: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { stallMs } = this.#timings;
     const [over, late] = [new AbortController(), new AbortController()];
     void this.#clock.sleep(stallMs, over.signal).then(
-      () => late.abort(new MillraceError('lease-store-hangs', `${what} has taken more than ${stallMs / 1000} s`)),
+      () => late.abort(feedError('lease-store-hangs', `${what} has not ended within ${stallMs / 1000} s`)),
       () => undefined,
     );
     try {
@@ -245,47 +249,46 @@ export class FeedHost {
     const left = this.#sightings.left(listed, now);
     const standingBack = new Set([...this.#memories].filter(([, of]) => of.isLeftToOthers(now)).map(([id]) => id));
     const seen = { supervised, expired, left, handedOver, standingBack };
-    const verdicts = balance(listed, { host, ...seen, starting, least, most });
+    const decisions = balance(listed, { host, ...seen, starting, least, most });
     const gaps = gapsOf(listed);
-    const restless = gaps.length > 0 || verdicts.some(({ decision }) => decision === 'take' || decision === 'steal');
+    const restless = gaps.length > 0 || decisions.some(({ decision }) => decision === 'take' || decision === 'steal');
     this.#nextListing = this.#sightings.next(listed, supervised, now, restless);
-    for (const { lease, decision, sighting, why } of verdicts) {
+    for (const { lease, decision, sighting, why } of decisions) {
       if (this.#stop.signal.aborted) return;
-      this.#tell(lease, decision, sighting, why);
-      // Supervised or not: whoever made leases inside ours has begun to split it, and may be gone.
+      this.#report(lease, decision, sighting, why);
+      // Leases inside this one: another host has started to split it, and may be gone.
       if (decision === 'keep' && isHalfSplit(lease, listed)) this.#running.get(lease.id)?.split.abort();
       if (decision !== 'take' && decision !== 'steal') continue;
       const sentAt = this.#clock.monotonic();
       const taken = await within(leases.acquire(lease, decision === 'steal' ? 'owner' : 'nobody'));
       if (!taken) continue;
       const half = isHalfSplit(taken, listed);
-      // What may have another owner still is split when that is over, and before it is read: its parts are read already.
+      // With a former owner that may still act, the split waits until that is over, but comes before the first read: the
+      // parts may be read already.
       if (taken.takenFrom || !half) this.#run(taken, sentAt, half);
-      // The parts may be had by the next balance, which needn't wait for its time.
+      // The next balance can take the parts, so it starts immediately.
       else if (await within(this.#split(taken))) void this.#balance(false).catch(() => undefined);
     }
     const twin = listed.find((lease) => this.#isOfTwin(lease, supervised));
     await within(this.#fillGaps(gaps));
     if (twin)
-      throw new MillraceError('instance-twice', `Another process reads as ${host} too: it writes ${twin.id}`, {
-        mend: 'Give each process an instance of its own: of two with one name, the older is left without leases.',
-      });
+      throw feedError('instance-twice', `Another process has the instance name ${host} too: it writes ${twin.id}`);
   }
 
-  /** In our name, and written by somebody else who has our name. */
+  /** True: the lease has this host's name, but another process with the same name writes it. */
   #isOfTwin(lease: Lease, supervised: ReadonlySet<string>): boolean {
     if (lease.owner !== this.#options.host || supervised.has(lease.id)) return false;
     return this.#sightings.isWritten(lease) && this.#memories.get(lease.id)?.tenure !== lease.tenure;
   }
 
-  /** A listing may know it before this host's next write does. */
+  /** A list may show that another host took the lease, before this host's next write is refused. */
   #noteTaken(lease: Lease): void {
-    const session = this.#running.get(lease.id)?.session;
-    if (session && lease.takenFrom && lease.takenFrom.tenure === session.lease.tenure) session.noteTaken(lease);
+    const tenure = this.#running.get(lease.id)?.tenure;
+    if (tenure && lease.takenFrom && lease.takenFrom.tenure === tenure.lease.tenure) tenure.noteTaken(lease);
   }
 
-  /** Says what is decided of a lease when it is another than before (L12). */
-  #tell(lease: Lease, decision: Decision, sighting: Sighting, why: string): void {
+  /** Reports the decision about a lease if it has changed (PROC-L12). */
+  #report(lease: Lease, decision: Decision, sighting: Sighting, why: string): void {
     const now = `${sighting} ${decision}` as const;
     if (this.#decided.get(lease.id) === now) return;
     this.#decided.set(lease.id, now);
@@ -293,7 +296,10 @@ export class FeedHost {
     emit('balancer:decided', { container, host, lease: lease.id, decision, sighting, why });
   }
 
-  /** A lease that vanished would leave its range unread for ever (L6). One listing may be old: the same gap is seen twice. */
+  /**
+   * Creates vanished leases again; else their ranges would stay unread for ever (PROC-L6). One list may be old, so a gap
+   * counts only if two lists show it.
+   */
   async #fillGaps(gaps: readonly FeedRange[]): Promise<void> {
     const { container, leases } = this.#options;
     const before = this.#gaps;
@@ -314,7 +320,7 @@ export class FeedHost {
           if (await leases.create(slice, position, former, former?.shared))
             emit('lease:recreated', { container, range: slice, position });
         } catch (error) {
-          // What is there in its place can't be read; the other gaps are filled all the same.
+          // A document in its place can't be read. The other gaps are filled all the same.
           failures.push(error);
         }
       }
@@ -322,14 +328,14 @@ export class FeedHost {
   }
 
   #run(lease: Lease, acquiredAt: number, toSplit: boolean): void {
-    const { container, host, leases, order } = this.#options;
+    const { container, host, leases, order, listener } = this.#options;
     const { concurrency = 16, mostUnacknowledged = 10_000, manual = false } = this.#options;
     const clock = this.#clock;
-    const session = new LeaseSession(lease, acquiredAt, { ...this.#timings, container, store: leases, clock });
+    const tenure = new LeaseTenure(lease, acquiredAt, { ...this.#timings, container, store: leases, clock });
     const split = new AbortController();
     if (toSplit) split.abort();
     const supervisor = new Supervisor(
-      session,
+      tenure,
       {
         ...this.#options,
         ...this.#timings,
@@ -345,31 +351,36 @@ export class FeedHost {
       { stop: this.#stop.signal, split: split.signal },
     );
     emit('lease:acquired', { container, lease: lease.id, host });
-    const done = this.#supervise(session, supervisor).catch((error: unknown) =>
-      emit('feed:failed', { container, lease: lease.id, error }),
-    );
-    this.#running.set(lease.id, { session, supervisor, split, done });
+    listener?.acquired(lease);
+    const done = this.#supervise(tenure, supervisor).catch((error: unknown) => {
+      emit('feed:failed', { container, lease: lease.id, error });
+      listener?.failed(error, lease);
+    });
+    this.#running.set(lease.id, { tenure, supervisor, split, done });
     this.#memoryOf(lease).tenure = lease.tenure;
   }
 
-  async #supervise(session: LeaseSession, supervisor: Supervisor): Promise<void> {
+  async #supervise(tenure: LeaseTenure, supervisor: Supervisor): Promise<void> {
     const { container, host } = this.#options;
-    const { id } = session.lease;
+    const { id } = tenure.lease;
     let ending: Terminal = 'lost';
     try {
       ending = await supervisor.run();
-      const reason = { split: 'split', ended: 'stopped', lost: messageOf(session.signal.reason) }[ending];
-      await session.end(ending === 'ended');
+      const reason = { split: 'split', ended: 'stopped', lost: messageOf(tenure.signal.reason) }[ending];
+      await tenure.end(ending === 'ended');
       emit('lease:released', { container, lease: id, host, reason });
+      const { reason: cause }: { readonly reason: unknown } = tenure.signal;
+      if (cause instanceof LeaseStalled) this.#options.listener?.failed(cause, tenure.lease);
+      this.#options.listener?.released(tenure.lease, ending, reason);
       const { failure } = supervisor.status;
       if (failure instanceof Halt && !this.#stopping) {
         this.#halted.reject(failure);
         void this.stop();
       }
-      // What is ours of it is looked for at once; a stopping host leaves it to the others.
-      if (ending === 'split' && (await this.#split(session.lease))) await this.#balance(false);
+      // Take this host's share of the parts immediately. A stopping host leaves them to the others.
+      if (ending === 'split' && (await this.#split(tenure.lease))) await this.#balance(false);
     } finally {
-      this.#forget(session);
+      this.#forget(tenure);
     }
   }
 
@@ -379,24 +390,24 @@ export class FeedHost {
     return memory;
   }
 
-  /** The tenure is over; where it ended is remembered, for should the lease vanish. */
-  #forget({ lease, signal }: LeaseSession): void {
-    if (this.#running.get(lease.id)?.session.lease !== lease) return;
+  /** Ends a tenure here. Its last position is remembered, in case the lease vanishes. */
+  #forget({ lease, signal }: LeaseTenure): void {
+    if (this.#running.get(lease.id)?.tenure.lease !== lease) return;
     this.#running.delete(lease.id);
     const now = this.#clock.monotonic();
     this.#sightings.note(lease, now);
     const { expirationMs, acquireMs } = this.#timings;
     if (signal.reason instanceof LeaseStalled)
       this.#memoryOf(lease).stalled(lease.position, now, expirationMs, Math.max(expirationMs, 4 * acquireMs));
-    // Whoever has it now, or has deleted it, is looked for.
+    // List the leases soon, to see which host has it now, or whether it was deleted.
     this.#nextListing = -Infinity;
   }
 
-  /** Replaces a lease of ours by leases of its parts (true), or goes on with it where it turns out to be whole. */
+  /** Replaces a lease of this host by leases of its parts (true). If it is still whole, continues with it (false). */
   async #split(lease: Lease): Promise<boolean> {
     const { leases, source } = this.#options;
     const { signal } = this.#stop;
-    // A split is no less right where it isn't known how far the parts are.
+    // Without the newest lsn of the parts the split is still correct.
     const newestOf = (range: FeedRange): Promise<number | undefined> =>
       source.resolve(range, 'now', signal).then(lsnOf, () => undefined);
     const sentAt = this.#clock.monotonic();
@@ -404,7 +415,7 @@ export class FeedHost {
       try {
         return await splitLease(leases, lease, newestOf);
       } catch (error) {
-        // Whoever took it needn't wait.
+        // Answer, so that the new owner needn't wait.
         if (error instanceof LeaseLost) await leases.handOver(lease);
         throw error;
       }

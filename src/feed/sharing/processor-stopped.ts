@@ -1,6 +1,5 @@
-import { UsageError } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
+import { feedError } from '../errors.ts';
 
 export const processorStopped = (what: string): UsageError =>
-  new UsageError('processor-stopped', `A processor that was stopped ${what}`, {
-    mend: 'Make a new one: it goes on with the leases of its name.',
-  });
+  feedError('processor-stopped', `A processor that was stopped ${what}`);

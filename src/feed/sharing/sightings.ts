@@ -7,14 +7,14 @@ export interface Pace {
   readonly expirationMs: number;
 }
 
-/** What a host knows of the leases by its listings: since when each is unchanged, and so when to look again. */
+/** What a host has seen in its lists of the leases: since when each is unchanged, and when to list them again. */
 export class Sightings {
   readonly #pace: Pace;
-  /** Since when this host has seen each lease unchanged: expiry by observation, whatever the clocks say (L11). */
+  /** Since when this host has seen each lease unchanged. Expiry depends on this, not on clocks (PROC-L11). */
   readonly #seen = new Map<string, { readonly lease: Lease; readonly since: number }>();
-  /** By lease, the tenure that it was taken from, and since when this host has known it. */
+  /** The tenure that each lease was taken from, and since when this host has known that. */
   readonly #taken = new Map<string, { readonly from: string; readonly since: number }>();
-  /** By lease, at how many listings in a row one tenure had written it. */
+  /** For each lease: in how many lists in a row its tenure had written it. */
   readonly #writes = new Map<string, number>();
   #owners: ReadonlyMap<string, string | null> = new Map();
 
@@ -22,19 +22,19 @@ export class Sightings {
     this.#pace = pace;
   }
 
-  /** Every lease as it was last seen, those that are gone too. */
+  /** Every lease as it was last seen, deleted ones too. */
   get leases(): Lease[] {
     return [...this.#seen.values()].map(({ lease }) => lease);
   }
 
-  /** A listing came, `now` monotonic: which leases were not written for longer than the expiration while this host watched. */
+  /** Notes a list of the leases; `now` is monotonic. Returns the leases that were not written for longer than the expiration. */
   observe(listed: readonly Lease[], now: number): Set<string> {
     const expired = new Set<string>();
     for (const lease of listed) {
       this.aloneAt(lease, now);
       const before = this.#seen.get(lease.id);
-      const goesOn = before?.lease.owner === lease.owner && before.lease.tenure === lease.tenure;
-      if (!goesOn) this.#writes.set(lease.id, 0);
+      const isSame = before?.lease.owner === lease.owner && before.lease.tenure === lease.tenure;
+      if (!isSame) this.#writes.set(lease.id, 0);
       else if (before.lease.etag !== lease.etag) this.#writes.set(lease.id, (this.#writes.get(lease.id) ?? 0) + 1);
       if (before?.lease.etag !== lease.etag) this.#seen.set(lease.id, { lease, since: now });
       else if (now - before.since > this.#pace.expirationMs) expired.add(lease.id);
@@ -42,7 +42,7 @@ export class Sightings {
     return expired;
   }
 
-  /** Those that anybody could have had by now: free or expired, and since then at least two listings of each host. */
+  /** Leases that any host could have taken: free or expired, and each host has listed them at least twice since. */
   left(listed: readonly Lease[], now: number): Set<string> {
     const { acquireMs, expirationMs } = this.#pace;
     const since = now - expirationMs - 2 * acquireMs;
@@ -50,8 +50,8 @@ export class Sightings {
   }
 
   /**
-   * When whoever a lease was taken from can't act any longer (L1c): its last write came before the lease was taken from it,
-   * and so before this host could see that, `now` at the latest.
+   * From when the former owner of a lease can't act any more (PROC-L1c). Its last write was before the lease was taken, so
+   * before this host could see that: `now` at the latest.
    */
   aloneAt({ id, takenFrom }: Lease, now: number): number {
     if (!takenFrom) {
@@ -63,20 +63,20 @@ export class Sightings {
     return known.since + this.#pace.expirationMs;
   }
 
-  /** Whether the tenure that has a lease lives: it wrote it at least twice between listings. */
+  /** Whether the tenure that has a lease is live: it has written the lease at least twice between lists. */
   isWritten({ id }: Lease): boolean {
     return (this.#writes.get(id) ?? 0) > 1;
   }
 
-  /** This host's own last word of a lease. */
+  /** Notes the state in which this host has left a lease. */
   note(lease: Lease, now: number): void {
     this.#seen.set(lease.id, { lease, since: now });
   }
 
   /**
-   * When the leases have to be listed again (L7c): after an acquire interval while anything moves or is to be had, after a
-   * renewal's where all is as it was, after an expiration where every lease is looked after here, as this host's own
-   * writes tell what happens to those; and at the latest when one of another host can have expired.
+   * When to list the leases again (PROC-L7c): after the acquire interval if leases move or can be taken; after the renewal
+   * interval if nothing changed; after the expiration if this host has all leases, because its own writes show what happens
+   * to those. At the latest when a lease of another host can expire.
    */
   next(listed: readonly Lease[], supervised: ReadonlySet<string>, now: number, restless: boolean): number {
     const { acquireMs, renewMs, expirationMs } = this.#pace;

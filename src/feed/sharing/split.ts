@@ -4,18 +4,17 @@ import { contains, intersection, lsnOf, without } from '../reading/position.ts';
 import { type SharedHistory, sharedAfter, sharedBySplit } from '../leases/shared-history.ts';
 
 /**
- * Replaces a lease by leases of the physical partitions its range consists of now (R10, L5). The parent is written
- * first and before each child, which proves that it is still ours, and deleted last; its children take over the
- * acknowledged position. Only leases *inside* the parent count as cover, so a split that somebody left half done is
- * finished by whoever comes next.
+ * Replaces a lease by leases of the physical partitions that its range has now (PROC-L5). The parent is written first, and
+ * before each child, which proves that this host still has it; it is deleted last. The children get its acknowledged
+ * position. Only leases *inside* the parent count as existing children, so the next host finishes an unfinished split.
  *
- * Resolves with the lease where it is still one partition, or a part of one (after a merge): it goes on as it is.
+ * Resolves with the lease if it is still one partition, or a part of one (after a merge). Then it stays as it is.
  * @throws LeaseLost when another host has the parent
  */
 export async function splitLease(
   store: LeaseStore,
   lease: Lease,
-  /** The newest lsn of a range, or undefined where that can't be told. */
+  /** The newest lsn of a range; undefined if it is unknown. */
   newestOf: (range: FeedRange) => Promise<number | undefined>,
 ): Promise<Lease | undefined> {
   let parent = await store.renew(lease);
@@ -27,7 +26,8 @@ export async function splitLease(
   const uncovered = inside.reduce<FeedRange[]>((left, { range }) => left.flatMap((one) => without(one, range)), slices);
   const shared = uncovered.length > 0 ? await sharedAmong(slices, parent, newestOf) : undefined;
   for (const slice of uncovered) {
-    // Written and not read: a read may be old, and would end again and again a split that is this host's (A3).
+    // A write, not a read: a read may be old, and would stop the split again and again although this host has the lease
+    // (ASM-A3).
     parent = await store.renew(parent);
     await store.create(slice, parent.position, parent, shared);
   }
@@ -36,8 +36,8 @@ export async function splitLease(
 }
 
 /**
- * What the parts of a lease have in common (L5c). How far the whole was when it was split nothing tells: at most as far as
- * the part with the fewest writes since is now. Where that can't be told, what was unread counts in each part.
+ * The history that the parts of a lease share (PROC-L5c). The lsn at the split is not known; it is at most the newest lsn
+ * of the part with the fewest writes since. If that is unknown too, the unread changes count in each part.
  */
 async function sharedAmong(
   slices: readonly FeedRange[],
@@ -49,14 +49,14 @@ async function sharedAmong(
   return sharedAfter(newest.length > 0 ? sharedBySplit(shared, common, slices.length) : shared, position);
 }
 
-/** True where a lease's range holds others that stand for it: its split was begun and not finished, or it was made twice. */
+/** True: other leases replace this one. Its split was not finished, or the lease was created twice. */
 export const isHalfSplit = (lease: Lease, listed: readonly Lease[]): boolean =>
   listed.some((other) => replaces(other, lease));
 
 /**
- * A narrower lease inside another is part of its split. Of two leases for one range the one with the smaller id stays, so
- * that no two hosts each remove the other's; and the larger is removed only once it has read what the smaller one has
- * yet to read, or more: what lies between is then read again, and nothing is skipped (L6).
+ * A narrower lease inside another belongs to its split. Of two leases for one range the one with the smaller id stays, so
+ * that two hosts never remove each other's lease. The other one is removed only when its position is not behind: the
+ * changes between are read again, and none is skipped (PROC-L6).
  */
 function replaces(other: Lease, lease: Lease): boolean {
   if (other.id === lease.id || !contains(lease.range, other.range)) return false;
@@ -64,13 +64,13 @@ function replaces(other: Lease, lease: Lease): boolean {
   return other.id < lease.id && lsnOf(other.position) <= lsnOf(lease.position);
 }
 
-/** What none of the leases covers. */
+/** The ranges that no lease covers. */
 export const gapsOf = (leases: readonly Lease[], whole: FeedRange = FULL_RANGE): FeedRange[] =>
   leases.reduce<FeedRange[]>((left, { range }) => left.flatMap((one) => without(one, range)), [whole]);
 
 /**
- * Where a range whose lease vanished is read on: where the narrowest lease around it stood when it was last seen, as
- * what was wider is of an earlier time. Undefined where none was ever seen: it begins as a new range does.
+ * The lease that a range whose lease vanished continues from: the narrowest lease around it, as it was last seen, because
+ * a wider one is older. Undefined if none was ever seen: the range then starts like a new one.
  */
 export function lastSeen(range: FeedRange, seen: Iterable<Lease>): Lease | undefined {
   let best: Lease | undefined;

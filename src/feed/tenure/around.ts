@@ -1,16 +1,16 @@
-/** What is about to be handled. */
+/** The changes that a call of the handler is about. */
 export interface Handling {
   readonly container: string;
   readonly lease: string;
   readonly changes: number;
 }
 
-/** Calls `work` once, within whatever it puts around it, and resolves or rejects as that does. */
+/** Wraps a call of the handler. It must call `work` once, and settle as `work` does. */
 export type Around = (about: Handling, work: () => Promise<void>) => Promise<void>;
 
 const arounds = new Set<Around>();
 
-/** Puts something around every handler of this process from now on: what the handler calls is then inside it. The returned function ends that. */
+/** Wraps all later handler calls of this process, for example in a span of a trace. The returned function ends that. */
 export function around(one: Around): () => void {
   arounds.add(one);
   return () => void arounds.delete(one);

@@ -1,11 +1,11 @@
 /**
- * Says whether its holder may still act. Sinks call `assert` before each write: it throws once the lease is known to be
- * lost or the page is older than the write bound (R0). Kind `host` can't be fenced by us (Functions), so every
- * projection has to survive a zombie.
+ * Decides whether its holder may still act. Sinks call `assert` before each write. It throws once the lease is known to be
+ * lost, or the page is older than the write bound (PROC-L13). Kind `host`: the lease belongs to the Functions host, so
+ * every projection must survive writes of a host that lost it.
  */
 export interface Fence {
   readonly kind: 'lease' | 'host';
-  /** Whose changes these are: until another tenure comes, what this process wrote last of them is the last word. */
+  /** The tenure of the changes. Until another tenure begins, no other host writes for their range. */
   readonly tenure: object;
   readonly signal: AbortSignal;
   assert(): void;

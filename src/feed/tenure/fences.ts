@@ -1,11 +1,11 @@
 import { WRITE_BOUND_MS } from '../../base/bounds.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { Fence } from './fence.ts';
-import { PageTooOld } from './lease-session.ts';
+import { PageTooOld } from './lease-tenure.ts';
 
 /**
- * For work that no lease covers and whose every write is decided on what was just read, so that two hosts at it are
- * harmless: it may take as long as it takes. What shares a signal is one tenure. `or` may throw as well.
+ * A fence without time limit, for work without a lease. Each write must depend on a read just before it, so that two hosts
+ * can do the work at the same time. All fences of one signal are one tenure. `or` may throw as well.
  */
 export const untilStopped = (signal: AbortSignal, or: () => void = () => undefined): Fence => ({
   kind: 'host',
@@ -18,8 +18,8 @@ export const untilStopped = (signal: AbortSignal, or: () => void = () => undefin
 });
 
 /**
- * For what is written on account of something read at `readAt`, monotonic: it begins no write later than R0 allows. Each is
- * a tenure of its own, as all batches of a Functions host may share its signal.
+ * A fence for writes that depend on a read at `readAt`, monotonic: it allows no write later than PROC-L13 does. Each fence
+ * is a tenure of its own, because all batches of a Functions host may share one signal.
  */
 export const whileFresh = (
   readAt: number,

@@ -3,47 +3,46 @@ import type { Grant } from '../../cosmos/budget.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Change, Page } from '../reading/change.ts';
 import type { Fence } from './fence.ts';
+import { FEED_ERRORS } from '../errors.ts';
 
 /**
- * Handles changes of one range: a whole page, or with an `order` those of one order value. Resolves when every change is
- * durable or parked (or, acknowledging by hand, when all are taken on); rejects where they are to be read again. A fence
- * says until when it may act. @throws Halt to stop the host
+ * Handles changes of one range: a whole page, or with an `order` the changes of one order value. Resolves when every change
+ * is applied or parked (with manual acknowledgement: when all are accepted). Rejects if they must be read again. It may act
+ * as long as `fence` allows.
+ * @throws Halt to stop the host
  */
 export type Handle = (page: Page, fence: Fence, tenure: Tenure) => Promise<void>;
 
-/** A budget's leave to read a page of a range. */
+/** Waits until the budget allows to read a page of a range. */
 export type TakeForReading = (range: FeedRange, signal: AbortSignal) => Promise<Grant>;
 
-/** What a handler may ask of the tenure that its changes came in. */
+/** The tenure in which the handler's changes were delivered: the part of it that a handler may use. */
 export interface Tenure {
   /** The lease's token. */
   readonly token: string;
-  /** These are durable or parked (L2); a tenure that is over takes no notice. */
+  /** The changes are applied or parked (PROC-L2). Has no effect after the tenure. */
   acknowledge(changes: readonly Change[]): void;
   /**
-   * Part of this call's work is durable: `stallMs` counts from now (L8). To be called only where a repetition of the call
-   * has less to do by it. Acknowledging says the same.
+   * Part of this call's work is durable: `stallMs` counts from now again (PROC-L8). Call it only if a repetition of the
+   * call would have less to do. `acknowledge` does the same.
    */
   progress(): void;
-  /** Resolves when the low watermark is stored as it is now. @throws LeaseLost */
+  /** Resolves when the present low watermark is stored. @throws LeaseLost */
   settled(): Promise<void>;
-  /** Resolves when a write has confirmed that the lease is this tenure's. @throws LeaseLost */
+  /** Resolves when a write has confirmed that this tenure has the lease. @throws LeaseLost */
   confirm(): Promise<void>;
 }
 
-/** A handler took longer than `handlerTimeoutMs`; the reason of its signal. */
+/** A handler took longer than `handlerTimeoutMs`. Also the reason of its aborted signal. */
 export class HandlerTimeout extends MillraceError<'handler-timeout'> {
   constructor(ms: number) {
-    super('handler-timeout', `The handler took longer than ${ms} ms`, {
-      retryable: true,
-      mend: 'Raise handlerTimeoutMs, or lower maxItems, so that a page takes less time.',
-    });
+    super('handler-timeout', `The handler took longer than ${ms} ms`, FEED_ERRORS['handler-timeout']);
   }
 }
 
-/** A handler's last word: whatever reads on would only fail again. The host stops as if it had been asked to. */
+/** A handler throws it to stop the host, because every later read would fail again. */
 export class Halt extends MillraceError<'handler-halted'> {
   constructor(why: string, cause: unknown) {
-    super('handler-halted', why, { cause, mend: 'Mend the handler, or park such changes, and start the host again.' });
+    super('handler-halted', why, { ...FEED_ERRORS['handler-halted'], cause });
   }
 }

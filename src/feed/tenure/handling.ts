@@ -3,62 +3,62 @@ import { LeaseStalled } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
 import { within } from './around.ts';
 import { type Handle, HandlerTimeout } from './handle.ts';
-import { type LeaseSession, PageTooOld } from './lease-session.ts';
+import { type LeaseTenure, PageTooOld } from './lease-tenure.ts';
 import type { TenureOptions } from './reader.ts';
 import type { Window, WindowOptions } from './window.ts';
 
 export interface HandlingOptions extends TenureOptions {
   readonly handle: Handle;
-  /** True: only what the handler acknowledges counts, whenever it does. */
+  /** True: only changes that the handler acknowledges count, at any time. */
   readonly manual: boolean;
-  /** A change that is handled and not acknowledged for longer gives the lease up. */
+  /** The host gives the lease up if a handled change stays unacknowledged for longer. */
   readonly unacknowledgedMs: number;
 }
 
 type Acknowledge = (changes: readonly Change[]) => void;
 
 /**
- * Gives the batches of a tenure's windows to the handler: begins none unless the lease is surely this tenure's (L1), gives
- * the lease up where nothing comes of them (L8), and learns how many changes make a page.
+ * Calls the handler for the page parts of a tenure's windows. It starts a call only if the tenure surely has the lease
+ * (PROC-L1), gives the lease up if the calls make no progress (PROC-L8), and adapts the page size.
  */
 export class Handling {
-  readonly #session: LeaseSession;
+  readonly #tenure: LeaseTenure;
   readonly #options: HandlingOptions;
   readonly #ages = new Set<{ done(): void }>();
   readonly #timings = new WeakMap<Page, { since: number; handled: number }>();
 
   #reached: number | undefined;
 
-  constructor(session: LeaseSession, options: HandlingOptions) {
-    this.#session = session;
+  constructor(tenure: LeaseTenure, options: HandlingOptions) {
+    this.#tenure = tenure;
     this.#options = options;
   }
 
-  /** Resolves when the batch is handled; rejects when it is to be read again. */
+  /** Resolves when the page part is handled; rejects if it must be read again. */
   readonly handle: WindowOptions['handle'] = async ({ changes, page }, acknowledge) => {
     const { container, handle, manual, clock, stallMs } = this.#options;
-    // Asked just before the handler begins: each of several that compute takes its time.
-    for (let renewal; (renewal = this.#session.fresh());) await renewal;
-    this.#session.assertMayBegin();
+    // Checked just before the call: an earlier handler may have computed for long.
+    for (let renewal; (renewal = this.#tenure.fresh());) await renewal;
+    this.#tenure.assertMayBegin();
     const since = clock.monotonic();
     const startedAt = clock.now();
     const acknowledged = manual ? this.#aged(changes, acknowledge) : acknowledge;
-    const { id: lease, token } = this.#session.lease;
+    const { id: lease, token } = this.#tenure.lease;
     const about = { container, lease, changes: changes.length };
-    const watch = this.#session.watch('a handler', stallMs);
+    const watch = this.#tenure.watch('a handler', stallMs);
     const ended = (failure: { error?: unknown }): void =>
       emit('handler:ended', { ...about, startedAt, durationMs: clock.monotonic() - since, ...failure });
     try {
       await within(about, () =>
-        handle({ ...page, changes }, this.#session.fence(page), {
+        handle({ ...page, changes }, this.#tenure.fence(page), {
           token,
           acknowledge: (some) => {
             watch.progress();
             acknowledged(some);
           },
           progress: () => watch.progress(),
-          settled: () => this.#session.settled(),
-          confirm: () => this.#session.confirm(),
+          settled: () => this.#tenure.settled(),
+          confirm: () => this.#tenure.confirm(),
         }),
       );
       ended({});
@@ -73,31 +73,34 @@ export class Handling {
     if (newest > 0) this.#reached = newest;
   };
 
-  /** When the newest change was written that was handled, milliseconds since 1970. */
+  /** When the newest handled change was written, milliseconds since 1970. */
   get reached(): number | undefined {
     return this.#reached;
   }
 
-  /** What was handed on and isn't acknowledged comes again, here or elsewhere: says why, and asks for less where it took too long. */
+  /**
+   * Delivered changes that are not acknowledged will be delivered again, here or by another host. Reports why, and makes
+   * the pages smaller if the page took too long.
+   */
   rejected(error: unknown, { unacknowledged: changes, position }: Window): void {
     const { container, memory } = this.#options;
     if (changes === 0) return;
     const deliveries = memory.deliveriesOf(position);
-    emit('feed:rejected', { container, lease: this.#session.lease.id, position, changes, deliveries, error });
+    emit('feed:rejected', { container, lease: this.#tenure.lease.id, position, changes, deliveries, error });
     const tooLong = [LeaseStalled, PageTooOld, HandlerTimeout].some((each) => error instanceof each);
     if (tooLong) memory.pageSize.rejected(changes);
   }
 
-  /** Waits for no more acknowledgements of what was handed on until now. */
+  /** Stops waiting for acknowledgements of the changes delivered so far. */
   forget(): void {
     for (const age of this.#ages) age.done();
     this.#ages.clear();
   }
 
-  /** Acknowledging by hand: the lease is given up where some of the changes stay unacknowledged for too long. */
+  /** For manual acknowledgement: gives the lease up if a change stays unacknowledged for too long. */
   #aged(changes: readonly Change[], acknowledge: Acknowledge): Acknowledge {
     const left = new Set(changes);
-    const age = this.#session.watch('acknowledging a change', this.#options.unacknowledgedMs);
+    const age = this.#tenure.watch('acknowledging a change', this.#options.unacknowledgedMs);
     this.#ages.add(age);
     return (some) => {
       for (const change of some) left.delete(change);
@@ -106,7 +109,7 @@ export class Handling {
     };
   }
 
-  /** A page took as long as it was from the first handler's start to the last one's end. */
+  /** The time of a page counts from the start of its first handler call to the end of its last one. */
   #measure(page: Page, handled: number, since: number): void {
     const timing = this.#timings.get(page) ?? { since, handled: 0 };
     this.#timings.set(page, timing);

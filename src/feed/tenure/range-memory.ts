@@ -1,15 +1,15 @@
 import { lsnOf } from '../reading/position.ts';
 import { PageSize, type PageSizeOptions } from '../reading/page-size.ts';
 
-/** The longest that a host stands back: so many times what it does the first time. */
+/** The longest time for which a host leaves a lease to other hosts, as a multiple of the first such time. */
 const MOST_TIMES = 16;
 
-/** What a host remembers of a range from one tenure to the next. */
+/** What a host remembers about a range from one tenure to the next. */
 export class RangeMemory {
   readonly pageSize: PageSize;
-  /** This host's last. */
+  /** This host's last tenure. */
   tenure: string | undefined;
-  /** By the position that a page was read from, how often this host handed it on. */
+  /** How often this host has delivered a page, by the position that it was read from. */
   readonly #deliveries = new Map<string, number>();
   #stalls = 0;
   #stalledAt: string | undefined;
@@ -19,7 +19,7 @@ export class RangeMemory {
     this.pageSize = new PageSize(pageSize);
   }
 
-  /** A page that was read from here is handed on. */
+  /** Notes that a page is delivered that was read from this position. */
   delivers(from: string): void {
     this.#deliveries.set(from, (this.#deliveries.get(from) ?? 0) + 1);
   }
@@ -28,14 +28,14 @@ export class RangeMemory {
     return this.#deliveries.get(from) ?? 0;
   }
 
-  /** What comes before is acknowledged. */
+  /** Notes that all changes before this position are acknowledged. */
   advanced(to: string): void {
     for (const from of this.#deliveries.keys()) if (lsnOf(from) < lsnOf(to)) this.#deliveries.delete(from);
   }
 
   /**
-   * The lease was given up at this position, as nothing came of having it. It is left to others for `ms`, twice as long
-   * each time that nothing was acknowledged in between.
+   * Notes that this host gave the lease up at this position, without progress. It leaves the lease to other hosts for `ms`
+   * after the expiration; each time without an acknowledgement in between doubles that time.
    */
   stalled(position: string | undefined, now: number, expirationMs: number, ms: number): void {
     this.#stalls = position === this.#stalledAt ? this.#stalls + 1 : 1;

@@ -4,63 +4,63 @@ import { until } from '../../base/until.ts';
 import type { Page } from '../reading/change.ts';
 import { type ChangeSource, type Start, anchor } from '../reading/source.ts';
 import type { TakeForReading } from './handle.ts';
-import type { LeaseSession } from './lease-session.ts';
+import type { LeaseTenure } from './lease-tenure.ts';
 import type { RangeMemory } from './range-memory.ts';
 
-/** What all that works for a tenure is told. */
+/** Options of every class that works for a tenure. */
 export interface TenureOptions {
   /** The monitored container's name, for messages. */
   readonly container: string;
   readonly memory: RangeMemory;
-  /** A read or a handler that takes longer gives the lease up (L8). */
+  /** The host gives the lease up if a read or a handler takes longer (PROC-L8). */
   readonly stallMs: number;
   readonly clock: Clock;
 }
 
 export interface ReaderOptions extends TenureOptions {
   readonly source: ChangeSource;
-  /** Where a range without a position begins. */
+  /** Where to start a range without a position. */
   readonly start: Start;
-  /** When this processor was first started anywhere, where it was before this start: a start from now means then. */
+  /** When this processor was first started on any host, if that was before this start. `now` then means that time. */
   readonly startedBefore?: Date | undefined;
   /** Waits until a page of a range may be read. */
   readonly budget?: TakeForReading | undefined;
 }
 
-/** Reads a lease's range for one tenure. It keeps no position: whoever asks says after which, and rejects by its signal. */
+/** Reads a lease's range for one tenure. It stores no position: the caller passes it. */
 export class Reader {
-  readonly #session: LeaseSession;
+  readonly #tenure: LeaseTenure;
   readonly #options: ReaderOptions;
   #lastReadAt = 0;
 
-  constructor(session: LeaseSession, options: ReaderOptions) {
-    this.#session = session;
+  constructor(tenure: LeaseTenure, options: ReaderOptions) {
+    this.#tenure = tenure;
     this.#options = options;
   }
 
-  /** When the last read was begun, monotonic. */
+  /** When the last read was started, monotonic. */
   get lastReadAt(): number {
     return this.#lastReadAt;
   }
 
-  /** To be called before the first read, and after each failure (L3c). */
+  /** Call it before the first read, and after each failure (PROC-L3c). */
   async prepare(signal: AbortSignal): Promise<void> {
     const prepared = this.#options.source.prepare?.(signal);
     if (prepared) await this.#watched('preparing to read', until(prepared, signal));
   }
 
-  /** Where a range without a position begins; empty: at its beginning. */
+  /** The start position of a range without a position; empty: the beginning. */
   async begin(signal: AbortSignal): Promise<string> {
     const { source, start, startedBefore } = this.#options;
     if (start === 'beginning') return '';
-    const resolved = anchor(source, this.#session.lease.range, start, startedBefore, signal);
+    const resolved = anchor(source, this.#tenure.lease.range, start, startedBefore, signal);
     return this.#watched('finding the start', until(resolved, signal));
   }
 
-  /** The page after a position, once the budget allows; undefined where there is nothing new. */
+  /** The page after a position, once the budget allows; undefined if there is nothing new. */
   async read(from: string, signal: AbortSignal): Promise<(Page & { readonly next: string }) | undefined> {
     const { container, source, budget, clock, memory } = this.#options;
-    const { id: lease, range } = this.#session.lease;
+    const { id: lease, range } = this.#tenure.lease;
     const grant = await budget?.(range, signal);
     this.#lastReadAt = clock.monotonic();
     let charge = 0;
@@ -77,7 +77,7 @@ export class Reader {
   }
 
   async #watched<T>(what: string, work: Promise<T>): Promise<T> {
-    const watch = this.#session.watch(what, this.#options.stallMs);
+    const watch = this.#tenure.watch(what, this.#options.stallMs);
     try {
       return await work;
     } finally {

@@ -1,44 +1,44 @@
-import { MillraceError } from '../../base/errors.ts';
+import { feedError } from '../errors.ts';
 
 /**
- * What a supervisor, which looks after one lease for one tenure, is doing. Handlers run beside all of these but the first
- * and the last three: see window.ts.
+ * The states of a supervisor, which manages one lease for one tenure. Handlers may run in all of them except the first and
+ * the last three: see window.ts.
  */
 export type State =
-  /** Its lease was taken from an owner who may still act: waits until that one has answered, or can't act any longer. */
+  /** The lease was taken from an owner that may still act: waits for its answer, or for the end of its renewal. */
   | 'awaiting'
-  /** Turns the start (now, a time, a checkpoint) into a stored position, where the lease has none. */
+  /** Stores the position of the start (now, a time, a checkpoint), if the lease has none. */
   | 'anchoring'
-  /** Waits for the page after the last one it read. */
+  /** Reads the next page. */
   | 'reading'
-  /** Has a page that the window has no room for yet. */
+  /** The supervisor has a page, and waits until the window has room for it. */
   | 'offering'
-  /** Found nothing new, and waits for the poll delay. */
+  /** The last read found nothing new: waits for the poll delay. */
   | 'idle'
-  /** The service asked for patience: waits, and keeps the lease and whatever is being handled. */
+  /** The service throttled a read: waits, and keeps the lease and the running handlers. */
   | 'throttled'
-  /** A read or a handler failed: waits for running handlers, drops what was read, and begins at the low watermark. */
+  /** A read or a handler failed: waits for running handlers, drops the pages, and starts again at the low watermark. */
   | 'retrying'
   /** The range is no longer one partition: lets handlers end and stores the low watermark before the lease is split. */
   | 'settling'
-  /** Was asked to stop: the same, before the lease is offered to others. */
+  /** The host stops: lets handlers end and stores the low watermark before the lease is offered to other hosts. */
   | 'draining'
-  /** Its lease was taken by another host, which waits: lets handlers end, and answers with the low watermark. */
+  /** Another host took the lease and waits: lets handlers end, and answers with the low watermark. */
   | 'yielding'
-  /** Its lease is to be replaced by leases of its parts. */
+  /** Ended: the lease must be replaced by leases of its parts. */
   | 'split'
-  /** Its lease is to be offered to others. */
+  /** Ended: the lease must be offered to other hosts. */
   | 'ended'
-  /** Its lease is somebody else's, or was given up: nothing more is started or written. */
+  /** Ended: another host has the lease, or this host gave it up. Nothing more is started or written. */
   | 'lost';
 
 export type Event =
-  /** Whoever had the lease before acts no more. */
+  /** The former owner no longer acts. */
   | 'alone'
   /** There is a position to read from. */
   | 'anchored'
   | 'page'
-  /** The window took the page. */
+  /** The window accepted the page. */
   | 'taken'
   /** The feed has nothing after the position. */
   | 'nothing'
@@ -47,22 +47,22 @@ export type Event =
   | 'throttled'
   /** A read, a handler or a lease write failed, and may succeed later. */
   | 'failed'
-  /** 410, or narrower leases were found inside this one. */
+  /** The range was split or merged, or there are narrower leases inside this one. */
   | 'gone'
-  /** The handler's failure policy says: stop. */
+  /** The handler's failure policy stops the host. */
   | 'halted'
   /** This host was asked to stop. */
   | 'stop'
   /** Another host took the lease, and waits for an answer. */
   | 'taken-away'
-  /** Nothing is being handled, and what was acknowledged is stored. */
+  /** No handler runs, and the acknowledged position is stored. */
   | 'settled'
   | 'lost';
 
 export type Terminal = 'split' | 'ended' | 'lost';
 type Next = State | 'impossible';
 
-/** What may happen in any state in which the feed is read. */
+/** Events that may happen in every state in which the feed is read. */
 const READING = {
   throttled: 'throttled',
   failed: 'retrying',
@@ -90,9 +90,9 @@ const NEVER = {
   lost: 'impossible',
 } as const satisfies Record<Event, Next>;
 
-/** Every event in every state; the supervisor moves by this table alone. */
+/** The next state for every state and event. The supervisor changes its state only by this table. */
 export const TRANSITIONS = {
-  // What is to be split is split by its one owner.
+  // `gone` has no effect here: only the sole owner of a lease splits it.
   awaiting: {
     ...NEVER,
     ...READING,
@@ -108,7 +108,7 @@ export const TRANSITIONS = {
   idle: { ...NEVER, ...READING, due: 'reading' },
   throttled: { ...NEVER, ...READING, due: 'anchoring' },
   retrying: { ...NEVER, ...READING, due: 'anchoring' },
-  // A handler that fails now has acknowledged nothing, and the stored position says so: it is done again by whoever goes on.
+  // A handler that fails here has acknowledged nothing, and the stored position is before its changes: they come again.
   settling: { ...NEVER, ...READING, failed: 'settling', gone: 'settling', halted: 'settling', settled: 'split' },
   draining: { ...NEVER, ...READING, failed: 'draining', gone: 'draining', stop: 'draining', settled: 'ended' },
   yielding: {
@@ -126,11 +126,11 @@ export const TRANSITIONS = {
   lost: NEVER,
 } as const satisfies Record<State, Record<Event, Next>>;
 
-/** @throws MillraceError `impossible-transition`: a fault of this code, never of the service's */
+/** @throws MillraceError `impossible-transition`: a defect of this code, never of the service */
 export function nextState(state: State, event: Event): State {
   const next: Next = TRANSITIONS[state][event];
   if (next === 'impossible')
-    throw new MillraceError('impossible-transition', `A lease's supervisor can't have '${event}' while ${state}`);
+    throw feedError('impossible-transition', `The supervisor of a lease got the event '${event}' in state '${state}'`);
   return next;
 }
 

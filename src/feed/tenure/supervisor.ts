@@ -8,58 +8,60 @@ import { RangeGone } from '../reading/source.ts';
 import { Checkpointing } from './checkpointing.ts';
 import { Halt } from './handle.ts';
 import { Handling, type HandlingOptions } from './handling.ts';
-import type { LeaseSession } from './lease-session.ts';
+import type { LeaseTenure } from './lease-tenure.ts';
+import type { TenureListener } from './listener.ts';
 import { Reader, type ReaderOptions } from './reader.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { Window } from './window.ts';
 
 export interface SupervisorOptions extends ReaderOptions, HandlingOptions {
-  /** Changes of equal value one after the other, others in parallel; absent: page after page. */
+  /** Changes with the same value are handled one after the other, others in parallel. Absent: page after page. */
   readonly order?: ((change: Change) => string) | undefined;
-  /** Most handlers at once on one range, with an `order`. */
+  /** With an `order`: the most handler calls at the same time on one range. */
   readonly concurrency: number;
-  /** Most changes read and not acknowledged, but for the last page. */
+  /** The most changes that are read and not acknowledged, without the last page. */
   readonly mostUnacknowledged: number;
   readonly pollMs: number;
-  /** By when, monotonic, whoever the lease was taken from can't act any more (L1c). */
+  /** From this time, monotonic, the former owner of the lease can't act (PROC-L1c). */
   readonly aloneAt: number;
-  /** The next page waits until the last one's checkpoint is stored, so that a crash repeats one page at most. */
+  /** True: the next page waits until the last page's checkpoint is stored, so that a crash repeats one page at most. */
   readonly storedFirst: boolean;
+  readonly listener?: TenureListener | undefined;
 }
 
 export interface SupervisorStatus {
   readonly state: State;
   /** The low watermark: everything up to it is acknowledged. */
   readonly position: string | undefined;
-  /** Since when the feed has had nothing new and everything read is acknowledged, monotonic; undefined while there is work. */
+  /** Since when all changes are acknowledged and the feed has no new ones, monotonic; undefined while there is work. */
   readonly idleSince: number | undefined;
-  /** When the last read that found nothing new was begun, monotonic. */
+  /** When the last read that found nothing new was started, monotonic. */
   readonly checkedAt: number | undefined;
   /** The last failure, until a page succeeds. */
   readonly failure: unknown;
-  /** How often this host has handed on what comes after `position`; more than 1: it was rejected before. */
+  /** How often this host has delivered the changes after `position`. More than 1: they were rejected before. */
   readonly deliveries: number;
-  /** When the newest change was written that was handled in this tenure, milliseconds since 1970; undefined before the first. */
+  /** When the newest change handled in this tenure was written, milliseconds since 1970; undefined before the first. */
   readonly reached: number | undefined;
 }
 
-/** Asked from outside; either may come in any state. */
+/** Requests of the host. Each may come in any state. */
 export interface Orders {
   readonly stop: AbortSignal;
-  /** The lease is to be replaced by its parts. */
+  /** The lease must be replaced by leases of its parts. */
   readonly split: AbortSignal;
 }
 
 const LONGEST_BACKOFF_MS = 30_000;
-/** The longest that a host which stops waits for the lease container, once nothing is handled any more. */
+/** How long a stopping host waits for the lease container after the last handler has ended. */
 export const LEAVING_MS = 5_000;
 
 /**
- * Looks after one lease for one tenure: has its range read, handed on through a window and checkpointed, and moves between
- * the states of states.ts by its table alone. Each state has one action, whose outcome is an event.
+ * Manages one lease for one tenure: reads its range, delivers the changes through a window, and stores checkpoints. It
+ * changes its state only by the table of states.ts. Each state has one action, which results in an event.
  */
 export class Supervisor {
-  readonly #session: LeaseSession;
+  readonly #tenure: LeaseTenure;
   readonly #options: SupervisorOptions;
   readonly #orders: Orders;
   readonly #reader: Reader;
@@ -68,7 +70,7 @@ export class Supervisor {
   #state: State;
   #window: Window;
   #interrupts: AbortSignal;
-  /** The position after the last page that the window took. */
+  /** The position after the last page that the window accepted. */
   #read: string;
   #page: (Page & { readonly next: string }) | undefined;
   #idleSince: number | undefined;
@@ -77,15 +79,15 @@ export class Supervisor {
   #failures = 0;
   #backoffMs = 0;
 
-  constructor(session: LeaseSession, options: SupervisorOptions, orders: Orders) {
-    this.#session = session;
+  constructor(tenure: LeaseTenure, options: SupervisorOptions, orders: Orders) {
+    this.#tenure = tenure;
     this.#options = options;
     this.#orders = orders;
-    this.#reader = new Reader(session, options);
-    this.#handling = new Handling(session, options);
-    this.#checkpointing = new Checkpointing(session, options.memory, () => this.#succeeded());
-    this.#state = session.lease.takenFrom ? 'awaiting' : 'anchoring';
-    this.#read = session.lease.position ?? '';
+    this.#reader = new Reader(tenure, options);
+    this.#handling = new Handling(tenure, options);
+    this.#checkpointing = new Checkpointing(tenure, options.memory, () => this.#succeeded());
+    this.#state = tenure.lease.takenFrom ? 'awaiting' : 'anchoring';
+    this.#read = tenure.lease.position ?? '';
     this.#window = this.#openWindow();
     this.#interrupts = this.#signals();
   }
@@ -109,11 +111,11 @@ export class Supervisor {
       const from = this.#state;
       if (isTerminal(from)) return from;
       const event = await this.#act(from);
-      if (event === 'lost') this.#handling.rejected(this.#session.signal.reason, this.#window);
+      if (event === 'lost') this.#handling.rejected(this.#tenure.signal.reason, this.#window);
       const to = nextState(from, event);
       this.#state = to;
       const { container } = this.#options;
-      if (to !== from) emit('lease:state', { container, lease: this.#session.lease.id, from, event, to });
+      if (to !== from) emit('lease:state', { container, lease: this.#tenure.lease.id, from, event, to });
     }
   }
 
@@ -129,10 +131,10 @@ export class Supervisor {
     awaiting: async () => {
       const { clock, aloneAt, container } = this.#options;
       const since = clock.monotonic();
-      const { signal, takenAway } = this.#session;
-      const from = this.#session.lease.takenFrom?.owner ?? '';
-      const answered = await this.#session.alone(aloneAt, AbortSignal.any([signal, takenAway, this.#orders.stop]));
-      const { id, position } = this.#session.lease;
+      const { signal, takenAway } = this.#tenure;
+      const from = this.#tenure.lease.takenFrom?.owner ?? '';
+      const answered = await this.#tenure.alone(aloneAt, AbortSignal.any([signal, takenAway, this.#orders.stop]));
+      const { id, position } = this.#tenure.lease;
       emit('lease:handover', { container, lease: id, from, answered, waitedMs: clock.monotonic() - since });
       this.#reopen(position ?? '');
       return 'alone';
@@ -157,7 +159,7 @@ export class Supervisor {
 
     offering: async () => {
       await until(this.#window.room(), this.#interrupts);
-      if (this.#options.storedFirst) await until(this.#session.settled(), this.#interrupts);
+      if (this.#options.storedFirst) await until(this.#tenure.settled(), this.#interrupts);
       const page = this.#page;
       this.#page = undefined;
       if (page) {
@@ -170,10 +172,10 @@ export class Supervisor {
 
     idle: async () => {
       const { clock, pollMs } = this.#options;
-      // From when the last read was begun, not from when what it found was handled: a change waits for one delay at most.
+      // Counts from the start of the last read, not from the end of the handlers: a change waits for one delay at most.
       const untilDue = (): number => Math.max(0, this.#reader.lastReadAt + pollMs - clock.monotonic());
       if (!this.#window.isEmpty) {
-        // Idle is only who has nothing in hand; what comes meanwhile is read all the same.
+        // The range is idle only when all changes are acknowledged. Until then new changes are read all the same.
         const over = new AbortController();
         const signal = AbortSignal.any([this.#interrupts, over.signal]);
         const slept = clock.sleep(untilDue(), signal);
@@ -181,8 +183,8 @@ export class Supervisor {
         await until(Promise.race([slept, this.#window.empty()]), this.#interrupts).finally(() => over.abort());
         if (!this.#window.isEmpty) return 'due';
       }
-      // Nothing comes that could take the checkpoint along. A lost lease shows by the session's signal.
-      this.#session.settled().catch(() => undefined);
+      // No other write will store the checkpoint. The tenure's signal shows if the lease is lost.
+      this.#tenure.settled().catch(() => undefined);
       this.#succeeded();
       this.#idleSince ??= clock.monotonic();
       this.#checkedAt = this.#reader.lastReadAt;
@@ -196,8 +198,8 @@ export class Supervisor {
     },
 
     retrying: async () => {
-      // The window's failure is what may have brought us here: it interrupts no more.
-      const { signal, takenAway } = this.#session;
+      // Without the window's own signal: its failure may be the reason for this state.
+      const { signal, takenAway } = this.#tenure;
       this.#interrupts = AbortSignal.any([signal, takenAway, this.#orders.stop, this.#orders.split]);
       await until(this.#window.close(), this.#interrupts);
       this.#handling.rejected(this.#window.failed.reason ?? this.#failure, this.#window);
@@ -217,15 +219,15 @@ export class Supervisor {
     },
 
     yielding: async () => {
-      await until(this.#window.close(), this.#session.signal);
-      await this.#session.answer();
+      await until(this.#window.close(), this.#tenure.signal);
+      await this.#tenure.answer();
       return 'settled';
     },
   };
 
   #eventOf(error: unknown, state: State): Event {
     const { stop, split } = this.#orders;
-    const { signal, takenAway } = this.#session;
+    const { signal, takenAway } = this.#tenure;
     if (signal.aborted) return 'lost';
     if (takenAway.aborted && state !== 'yielding') return 'taken-away';
     if (error instanceof LeaseLost) return 'lost';
@@ -252,7 +254,8 @@ export class Supervisor {
 
   #note(error: unknown): void {
     this.#failure = error;
-    emit('feed:failed', { container: this.#options.container, lease: this.#session.lease.id, error });
+    this.#options.listener?.failed(error, this.#tenure.lease);
+    emit('feed:failed', { container: this.#options.container, lease: this.#tenure.lease.id, error });
   }
 
   #succeeded(): void {
@@ -261,7 +264,7 @@ export class Supervisor {
   }
 
   #signals(): AbortSignal {
-    const { signal, takenAway } = this.#session;
+    const { signal, takenAway } = this.#tenure;
     return AbortSignal.any([signal, takenAway, this.#orders.stop, this.#orders.split, this.#window.failed]);
   }
 

@@ -1,8 +1,8 @@
 import type { Change, Page } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
 
-/** Changes of one order value (or a whole page), handed to the handler together. */
-export interface Batch {
+/** The changes for one call of the handler: a whole page, or its changes of one order value. */
+export interface PagePart {
   readonly changes: readonly Change[];
   readonly page: Page;
 }
@@ -10,41 +10,41 @@ export interface Batch {
 export interface WindowOptions {
   /** The position that the first page was read from. */
   readonly from: string;
-  /** Changes of equal value are handled one after the other, in the order of the feed; undefined: a page is one batch. */
+  /** Changes with the same value are handled one after the other, in feed order. Undefined: a page has one part. */
   readonly orderOf: ((change: Change) => string) | undefined;
-  /** Most batches that are handled at once. */
+  /** The most parts that are handled at the same time. */
   readonly concurrency: number;
-  /** Where so many changes are read and not acknowledged, no other page is taken. */
+  /** With this many unacknowledged changes the window accepts no other page. */
   readonly most: number;
-  /** Whether a batch is acknowledged when its handler resolves, beside what it acknowledged itself. */
+  /** True: when the handler resolves, all changes of the part are acknowledged. */
   readonly automatic: boolean;
-  /** Resolves when the batch is handled; rejects when it is to be read again. */
-  readonly handle: (batch: Batch, acknowledge: (changes: readonly Change[]) => void) => Promise<void>;
-  /** The low watermark moved, with `pageEnd` past the end of a page. */
+  /** Resolves when the part is handled; rejects if it must be read again. */
+  readonly handle: (part: PagePart, acknowledge: (changes: readonly Change[]) => void) => Promise<void>;
+  /** The low watermark moved. `pageEnd`: it passed the end of a page. */
   readonly onAdvance: (position: string, pageEnd: boolean) => void;
 }
 
 /**
- * What was read of one range and is not acknowledged yet (L10): gives batches to the handler, those of one order value
- * in order and others in parallel, and knows the low watermark, up to which everything is acknowledged (L2).
+ * The unacknowledged changes of one range (PROC-L10). Passes page parts to the handler: those of one order value one after
+ * the other, the others in parallel. Keeps the low watermark, up to which all changes are acknowledged (PROC-L2).
  */
 export class Window {
   readonly #options: WindowOptions;
   readonly #failed = new AbortController();
-  /** By lsn, how many of its changes wait to be acknowledged. */
+  /** The number of unacknowledged changes, by lsn. */
   readonly #open = new Map<number, number>();
-  /** The keys of `#open` in ascending order, and some that are closed: what is lowest is asked after each batch. */
+  /** The keys of `#open` in ascending order, with some that are done: the lowest one is needed after each part. */
   readonly #lsns: number[] = [];
   readonly #unacknowledged = new Set<Change>();
   readonly #pageEnds: string[] = [];
-  /** The last batch of each order value; the next of it begins when that one has ended. */
+  /** The last part of each order value. The next part of that value starts when it has ended. */
   readonly #lanes = new Map<string, Promise<void>>();
-  /** Batches that wait for one of the `concurrency` places. */
+  /** Parts that wait for one of the `concurrency` places. */
   readonly #ready: (() => void)[] = [];
   readonly #watching = new Set<() => void>();
   #running = 0;
-  /** Batches that run or wait to. */
-  #batches = 0;
+  /** Parts that run or wait. */
+  #parts = 0;
   #closed = false;
   #read: string;
   #position: string;
@@ -55,38 +55,38 @@ export class Window {
     this.#position = options.from;
   }
 
-  /** Up to here everything is acknowledged. */
+  /** The low watermark. */
   get position(): string {
     return this.#position;
   }
 
-  /** Aborted with the reason when a batch failed; then nothing more is begun. */
+  /** Aborted with the reason when a part failed. Then no other part is started. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }
 
-  /** Resolves when another page may be offered: whole pages are read one ahead of the handler, not two. */
+  /** Resolves when another page may be offered. Whole pages are read one ahead of the handler, not two. */
   room(): Promise<void> {
     const { orderOf, most } = this.#options;
-    return this.#until(() => this.#unacknowledged.size < most && (orderOf !== undefined || this.#batches === 0));
+    return this.#until(() => this.#unacknowledged.size < most && (orderOf !== undefined || this.#parts === 0));
   }
 
-  /** Whether everything offered is acknowledged. */
+  /** True: all offered changes are acknowledged. */
   get isEmpty(): boolean {
-    return this.#unacknowledged.size === 0 && this.#batches === 0;
+    return this.#unacknowledged.size === 0 && this.#parts === 0;
   }
 
-  /** How many changes of what was offered are not. */
+  /** The number of offered changes that are not acknowledged. */
   get unacknowledged(): number {
     return this.#unacknowledged.size;
   }
 
-  /** Resolves when it is. */
+  /** Resolves when the window is empty. */
   empty(): Promise<void> {
     return this.#until(() => this.isEmpty);
   }
 
-  /** Begins nothing more, and resolves when what runs has ended. */
+  /** Starts no more parts, and resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const begin of this.#ready.splice(0)) begin();
@@ -99,39 +99,39 @@ export class Window {
     const acknowledged = lsnOf(this.#position);
     for (const change of page.changes) {
       const { lsn } = change.version;
-      // The feed may deliver again what is acknowledged already; the watermark stays.
+      // The feed may deliver acknowledged changes again. The watermark stays.
       if (lsn <= acknowledged) continue;
       const before = this.#open.get(lsn) ?? 0;
       if (before === 0) this.#lsns.push(lsn);
       this.#open.set(lsn, before + 1);
       this.#unacknowledged.add(change);
     }
-    // One look where the feed is in order, as it is.
+    // Cheap, because the feed is in order already.
     this.#lsns.sort((a, b) => a - b);
-    for (const [value, changes] of this.#batchesOf(page)) this.#enqueue(value, { changes, page });
+    for (const [value, changes] of this.#partsOf(page)) this.#enqueue(value, { changes, page });
     if (this.#open.size === 0) this.#advance();
   }
 
-  #batchesOf({ changes }: Page): Iterable<readonly [string, readonly Change[]]> {
+  #partsOf({ changes }: Page): Iterable<readonly [string, readonly Change[]]> {
     const { orderOf } = this.#options;
     if (changes.length === 0) return [];
     return orderOf ? Map.groupBy(changes, orderOf) : [['', changes]];
   }
 
-  #enqueue(value: string, batch: Batch): void {
-    this.#batches += 1;
-    const lane = this.#runAfter(this.#lanes.get(value), batch);
+  #enqueue(value: string, part: PagePart): void {
+    this.#parts += 1;
+    const lane = this.#runAfter(this.#lanes.get(value), part);
     this.#lanes.set(value, lane);
     void lane.finally(() => this.#lanes.get(value) === lane && this.#lanes.delete(value));
   }
 
-  async #runAfter(before: Promise<void> | undefined, batch: Batch): Promise<void> {
+  async #runAfter(before: Promise<void> | undefined, part: PagePart): Promise<void> {
     await before;
-    await this.#run(batch);
+    await this.#run(part);
   }
 
   /** Never rejects. */
-  async #run(batch: Batch): Promise<void> {
+  async #run(part: PagePart): Promise<void> {
     const { handle, automatic, concurrency } = this.#options;
     if (!this.#closed && this.#running >= concurrency) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -141,8 +141,8 @@ export class Window {
     if (!this.#closed) {
       this.#running += 1;
       try {
-        await handle(batch, (changes) => this.#acknowledge(changes));
-        if (automatic) this.#acknowledge(batch.changes);
+        await handle(part, (changes) => this.#acknowledge(changes));
+        if (automatic) this.#acknowledge(part.changes);
       } catch (error) {
         this.#closed = true;
         this.#failed.abort(error);
@@ -150,7 +150,7 @@ export class Window {
       this.#running -= 1;
       this.#ready.shift()?.();
     }
-    this.#batches -= 1;
+    this.#parts -= 1;
     this.#changed();
   }
 
@@ -166,7 +166,7 @@ export class Window {
     this.#changed();
   }
 
-  /** Just before the lowest lsn that isn't wholly acknowledged, else the end of what was read. */
+  /** Moves the watermark to just before the lowest lsn with unacknowledged changes, else to the end of the last page. */
   #advance(): void {
     const closed = this.#lsns.findIndex((lsn) => this.#open.has(lsn));
     this.#lsns.splice(0, closed === -1 ? this.#lsns.length : closed);

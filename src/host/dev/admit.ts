@@ -8,7 +8,7 @@ export const MAX_DOCUMENT = 2 * 1024 * 1024;
 const MAX_ID = 1_023;
 const MAX_KEY = 2_048;
 
-/** A step that may be written, with its full key and its size in bytes. */
+/** A step that passed the check, with its full key and its size in bytes. */
 export interface Admitted {
   readonly step: Step;
   readonly key: Key;
@@ -16,10 +16,10 @@ export interface Admitted {
   readonly bytes: number;
 }
 
-/** Checks a document at the edge, by the rules Cosmos DB itself would refuse it by; text: why it is refused. */
+/** Checks a document before it is sent, by Cosmos DB's own rules. Returns a text, the reason, if Cosmos DB would refuse it. */
 export function admit(step: Step, containers: ReadonlyMap<string, readonly KeyPath[]>): Admitted | string {
   const paths = containers.get(step.container);
-  if (!paths) return `there is no container ${step.container} in the model`;
+  if (!paths) return `the model has no container ${step.container}`;
   if ('delete' in step) {
     const { key, id } = step.delete;
     if (key.length !== paths.length)
@@ -34,15 +34,15 @@ export function admit(step: Step, containers: ReadonlyMap<string, readonly KeyPa
   const tooLong = keyed.key.find((value) => typeof value === 'string' && Buffer.byteLength(value) > MAX_KEY);
   if (tooLong !== undefined) return `a partition key value is over ${MAX_KEY} bytes`;
   const bytes = Buffer.byteLength(JSON.stringify(upsert));
-  if (bytes > MAX_DOCUMENT)
-    return `it has ${bytes.toLocaleString('en-US')} bytes, over the 2 MB that a document may have`;
+  if (bytes > MAX_DOCUMENT) return `it has ${bytes.toLocaleString('en-US')} bytes; a document may have 2 MB`;
   return { step, key: keyed.key, id: upsert.id, bytes };
 }
 
 function refusedId(id: unknown): string | undefined {
-  if (typeof id !== 'string') return 'its id is no string';
+  if (typeof id !== 'string') return 'its id is not a string';
   if (id === '') return 'its id is empty';
   if (Buffer.byteLength(id) > MAX_ID) return `its id is over ${MAX_ID} bytes`;
-  if (/[/\\#?]/.test(id)) return `its id ${JSON.stringify(id.slice(0, 60))} has one of / \\ # ?, which are not allowed`;
+  if (/[/\\#?]/.test(id))
+    return `its id ${JSON.stringify(id.slice(0, 60))} contains / \\ # or ?, which are not allowed`;
   return undefined;
 }

@@ -11,12 +11,12 @@ import { jobHandlers } from '../run/jobs.ts';
 import { openJobs } from '../../runtime/open-jobs.ts';
 
 export interface DevJobsOptions {
-  /** Where jobs outlive the run; in memory without it. */
+  /** Where jobs are stored, so that they outlive the run. Without it they are in memory. */
   readonly folder: string | undefined;
-  /** What the jobs work on: this run's servers. */
+  /** The servers of this run, on which the jobs work. */
   readonly workspace: Workspace;
   readonly screen: Pick<Screen, 'line'>;
-  /** What they may be. */
+  /** The operations that jobs may run. */
   readonly registry: () => Registry;
 }
 
@@ -27,8 +27,8 @@ export interface DevJobs extends AsyncDisposable {
 }
 
 /**
- * A datastore for jobs, PostgreSQL in WebAssembly, and a worker. Neither starts before somebody connects, or before there
- * are jobs of an earlier run: until then it is a port and nothing else.
+ * A datastore for jobs, PostgreSQL in WebAssembly, and a worker. Both start at the first connection, or immediately if the
+ * folder has jobs of an earlier run. Until then only a port is open.
  */
 export async function startDevJobs({ folder, workspace, screen, registry }: DevJobsOptions): Promise<DevJobs> {
   let starting: ReturnType<typeof start> | undefined;
@@ -37,7 +37,7 @@ export async function startDevJobs({ folder, workspace, screen, registry }: DevJ
     const jobs = await openJobs(store.url, (await workspace.pipeline()).pipeline);
     const working: Working = jobs.work(jobHandlers(registry(), { ...workspace, jobs: async () => jobs }), {
       concurrency: 2,
-      onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; it will be tried again`),
+      onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; Millrace will try again`),
       onFinished: ({ id, name, failure }) =>
         screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`),
     });

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { SweepResult } from '../../archive/types.ts';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import type { SourceRef } from '../../definition/specs.ts';
 import { planStorage } from '../../operations/archive/open.ts';
@@ -17,7 +17,7 @@ import { plural } from '../../operations/table.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { loadPipeline } from '../../runtime/load-pipeline.ts';
 import { type ProjectionProgress, progressTable } from '../run/progress.ts';
-import { runSession } from '../run/session.ts';
+import { runPipeline } from '../run/run-pipeline.ts';
 import { untilAborted } from '../run/until-aborted.ts';
 import { embeddedInput } from './embedded.ts';
 import { type Input, fileInput, workloadInput } from './input.ts';
@@ -26,22 +26,23 @@ import { type PublishedCheck, checkPublished, formatPublished, isRight } from '.
 import type { Registry } from '../../operations/registry.ts';
 import { type Stage, openStage } from './stage.ts';
 import { withSweep } from './sweeps.ts';
+import { hostError } from '../errors.ts';
 
 const SWEEP_MS = 60_000;
 
 const input = z.object({
-  example: z.string().optional().describe('run one of the examples instead of your pipeline'),
+  example: z.string().optional().describe('run this example instead of your pipeline'),
   input: z
     .string()
     .optional()
     .describe('load this file, one JSON document a line, instead of the pipeline’s own workload'),
-  into: z.string().optional().describe('where the documents of --input go, as Container/type'),
-  rate: z.number().positive().optional().describe('most documents loaded a second'),
+  into: z.string().optional().describe('container and type of the documents of --input, as Container/type'),
+  rate: z.number().positive().optional().describe('load at most this many documents a second (default: no limit)'),
   once: z
     .boolean()
     .default(false)
-    .describe('end when everything is loaded and derived, work it all out anew and compare; exit 1 on a difference'),
-  port: z.int().min(0).max(65_535).default(0).describe('port of the embedded server on 127.0.0.1; 0: any free one'),
+    .describe('load and derive everything, then recompute it, compare and end; exit code 1 on a difference'),
+  port: z.int().min(0).max(65_535).default(0).describe('port of the embedded server on 127.0.0.1; 0: any free port'),
   account: z.boolean().default(false).describe('use the account of the settings instead of the embedded server'),
   ...embeddedInput,
 });
@@ -51,7 +52,7 @@ export interface DevSummary {
   readonly pipeline: string;
   readonly loaded: Loaded | null;
   readonly projections: readonly ProjectionProgress[];
-  /** What left for the archive at last; null without an archive. */
+  /** What the sweeps moved to the archive; null without an archive. */
   readonly archive: readonly SweepResult[] | null;
   /** Only with --once. */
   readonly verification: Verification | null;
@@ -60,7 +61,7 @@ export interface DevSummary {
   readonly seconds: number;
 }
 
-/** `registry`: what a run's background jobs may be. */
+/** `registry`: the operations that a run's background jobs may run. */
 export const dev = (registry: () => Registry) =>
   defineOperation({
     verb: 'dev',
@@ -82,7 +83,7 @@ export const dev = (registry: () => Registry) =>
       const source = await inputOf(options, loaded);
       await using stage = await openStage(options, context, loaded, registry);
       return {
-        // Whatever went wrong because the server was gone: that it is gone is what there is to know.
+        // If the server has ended, its end is the error to report, not the failures that followed from it.
         ...(await play(options, context, loaded, source, stage).finally(() => stage.ended?.throwIfAborted())),
         seconds: Math.round((performance.now() - started) / 100) / 10,
       };
@@ -139,7 +140,7 @@ async function play(
       .join('; ');
   };
   const lag = options.account ? {} : { readLagMs: options.replicaLag ?? 0 };
-  const projections = await runSession(
+  const projections = await runPipeline(
     {
       settings,
       services,
@@ -149,12 +150,12 @@ async function play(
       ...lag,
       signal,
       screen,
-      head: () => [screen.live ? `${state}; ${options.once ? 'ends when all is derived' : 'Ctrl-C stops it'}.` : state],
+      head: () => [screen.live ? `${state}; ${options.once ? 'ends when all is derived' : 'Ctrl-C stops'}.` : state],
     },
     async (app) => {
       await loading();
       if (loaded.pipeline.archives.length > 0) {
-        // Nothing may leave before all that is derived from it is.
+        // A document may go to the archive only after everything is derived from it.
         await app.drained(signal);
         await sweeping();
       }
@@ -175,7 +176,7 @@ async function play(
   };
 }
 
-/** Until Ctrl-C; with a sweep now and then, which may fail and is tried again. */
+/** Waits for Ctrl-C. With an archive it sweeps every `SWEEP_MS`; a sweep that failed is repeated. */
 async function resting(
   sweeping: (() => Promise<void>) | undefined,
   { screen }: Context,
@@ -186,7 +187,7 @@ async function resting(
     await delay(SWEEP_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
     await sweeping().catch((error: unknown) => {
-      if (!signal.aborted) screen.line(`archive: ${messageOf(error)}; it will be tried again`);
+      if (!signal.aborted) screen.line(`archive: ${messageOf(error)}; Millrace will try again`);
     });
   }
 }
@@ -199,19 +200,16 @@ async function inputOf(
   { folder, model }: LoadedPipeline,
 ): Promise<Input | undefined> {
   if (file === undefined) {
-    if (into !== undefined)
-      throw new UsageError('input-missing', '--into says where documents go, but there is no --input', {
-        mend: 'Give --input FILE.jsonl too.',
-      });
+    if (into !== undefined) throw hostError('input-missing', '--into is given without --input');
     return workloadInput(folder, seed);
   }
   const [container = '', type = '', ...rest] = (into ?? '').split('/');
   if (container === '' || type === '' || rest.length > 0) {
-    throw new UsageError(
+    throw hostError(
       'into-missing',
       into === undefined ? '--input needs --into' : `--into ${into} is not of the form Container/type`,
       {
-        mend: 'Say which container and type the documents have, for example --into Orders/order.',
+        hint: 'Say which container and type the documents have, for example --into Orders/order.',
       },
     );
   }
@@ -222,25 +220,22 @@ async function inputOf(
 function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['model']): void {
   const found = model.containers.find(({ name }) => name === container);
   if (!found) {
-    throw new UsageError(
+    throw hostError(
       'into-unknown',
       `There is no container ${container} in ${model.file}${suggestion(
         container,
         model.containers.map(({ name }) => name),
       )}`,
-      {
-        mend: 'Give --into one of the model’s containers and types.',
-      },
     );
   }
   const types = found.types.map(({ name }) => name);
   if (types.includes(type)) return;
-  throw new UsageError('into-unknown', `Container ${container} has no type ${type}${suggestion(type, types)}`, {
-    mend: `It has: ${types.join(', ')}.`,
+  throw hostError('into-unknown', `Container ${container} has no type ${type}${suggestion(type, types)}`, {
+    hint: `Name one of its types: ${types.join(', ')}.`,
   });
 }
 
-/** Beside the sources in a checkout, beside what was built of them where installed. */
+/** The folder of examples: beside `src` in a checkout, beside the built files in an installed package. */
 const EXAMPLES = fileURLToPath(new URL('../../../examples/', import.meta.url));
 
 function exampleFolder(name: string): string {
@@ -250,8 +245,8 @@ function exampleFolder(name: string): string {
         .map((entry) => entry.name)
     : [];
   if (known.includes(name)) return `${EXAMPLES}${name}`;
-  throw new UsageError('example-unknown', `There is no example ${name}${suggestion(name, known)}`, {
-    mend: `There is: ${known.join(', ')}.`,
+  throw hostError('example-unknown', `There is no example ${name}${suggestion(name, known)}`, {
+    hint: `Name one of: ${known.join(', ')}.`,
   });
 }
 

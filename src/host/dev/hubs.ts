@@ -5,7 +5,7 @@ import { untilStopped } from '../../feed/tenure/fences.ts';
 import { EventHubSink } from '../../sinks/event-hub.ts';
 import type { HubClients } from '../../sinks/hub-clients.ts';
 
-/** Starts a stand-in with the event hubs that a pipeline publishes to and ingests from; undefined where it has none. */
+/** Starts a stand-in with the event hubs of a pipeline: of its publishes and its ingests. Undefined if it has none. */
 export async function startHubs(
   { publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>,
   folder: string | undefined,
@@ -14,22 +14,24 @@ export async function startHubs(
   for (const { from, consumerGroup } of ingests) groups.set(from, [...(groups.get(from) ?? []), consumerGroup]);
   if (groups.size === 0) return undefined;
   const hubs = Object.fromEntries([...groups].map(([name, consumerGroups]) => [name, { consumerGroups }]));
-  // Imported here and not above: the stand-in reaches no deployment.
+  // A dynamic import, because a deployment doesn't contain the stand-in.
   const { startEventHubs } = await import('../../emulator/eventhubs/index.ts');
   return startEventHubs({ hubs, ...(folder === undefined ? {} : { data: folder }) });
 }
 
-/** What a message of an event hub may have, less room for what goes around a body (quotas: publication size). */
+/** Bytes that a body may have: the limit of a message, less room for its other parts (quotas: publication size). */
 const MAX_EVENT = 1_000_000;
 
-/** Checks an event at the edge; text: why it is refused. */
+/** Checks an event before it is sent. Returns a text, the reason, if the hub would refuse it. */
 export function admitEvent({ hub, send }: EventStep, known: ReadonlySet<string>): string | undefined {
-  if (!known.has(hub)) return `there is no event hub ${hub} in the pipeline`;
+  if (!known.has(hub)) return `the pipeline has no event hub ${hub}`;
   const bytes = Buffer.byteLength(JSON.stringify(send.body) ?? '');
-  return bytes > MAX_EVENT ? `its body has ${bytes.toLocaleString('en-US')} bytes, over what a hub takes` : undefined;
+  return bytes > MAX_EVENT
+    ? `its body has ${bytes.toLocaleString('en-US')} bytes, more than an event hub accepts`
+    : undefined;
 }
 
-/** Sends events to their hubs, each key in order; resolves when the hubs have them. */
+/** Sends events to their hubs, in order within each key. Resolves when the hubs have stored them. */
 export async function sendEvents(steps: readonly EventStep[], hubs: HubClients, signal: AbortSignal): Promise<void> {
   const fence = untilStopped(signal);
   for (const [hub, own] of Map.groupBy(steps, (step) => step.hub)) {

@@ -3,32 +3,33 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { parseDate } from '../../definition/date.ts';
 import type { SourceRef } from '../../definition/specs.ts';
 import type { EventStep, Load, Step } from '../../definition/workload.ts';
+import { hostError } from '../errors.ts';
 
 /** One piece of input. `at` counts from 1: the line of a file, the step of a workload. */
 export interface InputItem {
   readonly at: number;
-  /** What it came from, to be kept where it is rejected. */
+  /** The original text, for the rejects file. */
   readonly text: () => string;
-  /** The step it is, or why it is none. */
+  /** The step, or as a text the reason why the item is not a valid one. */
   readonly step: Step | EventStep | string;
 }
 
 export interface Input {
   /** For people: `flights`, `orders.jsonl`. */
   readonly name: string;
-  /** Tells this input from others, so that a marker of one is never taken for another's. */
+  /** Differs between inputs, so that the marker of one is never used for another. */
   readonly identity: Readonly<Record<string, unknown>>;
-  /** When the archive's rules look at what was loaded, milliseconds; absent: at the time it is. */
+  /** The time, in milliseconds, at which the archive's rules are evaluated; absent: the current time. */
   readonly now?: number;
   items(): AsyncIterable<InputItem>;
 }
 
-/** The steps that a pipeline's `input.ts` or `workload.ts` yields; undefined where its folder has neither. */
+/** The steps that a pipeline's `input.ts` or `workload.ts` yields; undefined if its folder has neither. */
 export async function workloadInput(folder: string, seed: number): Promise<Input | undefined> {
   for (const name of ['input', 'workload']) {
     for (const extension of ['ts', 'js']) {
@@ -49,13 +50,11 @@ export async function workloadInput(folder: string, seed: number): Promise<Input
   return undefined;
 }
 
-/** Lines of JSON for one document type; `type` is stamped on a document without one. */
+/** Lines of JSON for one document type. A document without `type` gets it. */
 export async function fileInput(file: string, into: SourceRef): Promise<Input> {
   const path = resolve(file);
   if (!(await exists(path))) {
-    throw new UsageError('input-missing', `There is no file ${file}`, {
-      mend: 'Give --input the path of a file with one JSON document a line.',
-    });
+    throw hostError('input-missing', `There is no file ${file}`);
   }
   return {
     name: file,
@@ -64,7 +63,7 @@ export async function fileInput(file: string, into: SourceRef): Promise<Input> {
       let at = 0;
       for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
         at += 1;
-        // Blank lines, and the byte order mark that editors on Windows write, are nobody's mistake.
+        // Editors write blank lines, and on Windows a byte order mark: neither is an error.
         const line = at === 1 ? text.replace(/^\uFEFF/, '') : text;
         if (line.trim() !== '') yield { at, text: () => line, step: parseLine(line, into) };
       }
@@ -77,14 +76,14 @@ function parseLine(text: string, { container, type }: SourceRef): Step | string 
   try {
     document = JSON.parse(text);
   } catch (error) {
-    return `no JSON: ${messageOf(error)}`;
+    return `it is not valid JSON: ${messageOf(error)}`;
   }
-  if (!isObject(document)) return 'a JSON value that is no object';
+  if (!isObject(document)) return 'it is a JSON value, but not an object';
   if (document['type'] !== undefined && document['type'] !== type) {
-    return `its type is ${JSON.stringify(document['type'])}, wanted is "${type}"`;
+    return `its type is ${JSON.stringify(document['type'])}, not "${type}"`;
   }
   const { id } = document;
-  if (typeof id !== 'string') return id === undefined ? 'it has no id' : 'its id is no string';
+  if (typeof id !== 'string') return id === undefined ? 'it has no id' : 'its id is not a string';
   return { container, upsert: { ...document, id, type } };
 }
 
@@ -93,22 +92,20 @@ async function loadModule(file: string): Promise<{ load: Load; now: number | und
   try {
     module = (await import(pathToFileURL(file).href)) as { load?: unknown; now?: unknown };
   } catch (error) {
-    throw new UsageError('input-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
+    throw hostError('input-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
       cause: error,
-      mend: isMissingPackage(error)
-        ? 'Install the package it needs (`npm install` in a checkout brings those of the examples).'
-        : 'Run it with Node alone to see where it fails.',
+      hint: isMissingPackage(error)
+        ? 'Install the package that it imports. In a checkout, `npm install` installs those of the examples.'
+        : 'Run the file with `node` to see where it fails.',
     });
   }
   if (typeof module.load !== 'function') {
-    throw new UsageError('input-unloadable', `${file} exports no function \`load\``, {
-      mend: 'Export `async function* load({ seed })` that yields steps.',
-    });
+    throw hostError('input-unloadable', `${file} exports no function \`load\``);
   }
   const now = module.now === undefined ? undefined : parseDate(module.now);
   if (module.now !== undefined && now === undefined) {
-    throw new UsageError('input-unloadable', `${file} exports a \`now\` that is no date`, {
-      mend: "Write it as `export const now = '2026-06-03T00:00:00Z'`, or leave it out.",
+    throw hostError('input-unloadable', `${file} exports a \`now\` that is not a date`, {
+      hint: "Write `export const now = '2026-06-03T00:00:00Z'`, or leave it out.",
     });
   }
   return { load: module.load as Load, now };

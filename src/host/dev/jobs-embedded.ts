@@ -1,22 +1,22 @@
-import { UsageError } from '../../base/errors.ts';
 import { SCHEMA } from '../../jobs/backend.ts';
+import { hostError } from '../errors.ts';
 
-/** PostgreSQL in WebAssembly, behind a socket of this machine. */
+/** PostgreSQL in WebAssembly, on a socket of this machine. */
 export interface EmbeddedJobs extends AsyncDisposable {
-  /** For JOBS_URL, of other processes too, as long as this one lives. */
+  /** The value for JOBS_URL. Other processes can use it too, as long as this one lives. */
   readonly url: string;
 }
 
 const CONNECTIONS = 100;
 
 /**
- * Starts a datastore for jobs with npm packages alone, for development and tests; in memory without a folder.
+ * Starts a datastore for jobs from npm packages, for development and tests. Without a folder it is in memory.
  * @throws UsageError `pglite-missing`
  */
 export async function startEmbeddedJobs({ folder }: { folder?: string } = {}): Promise<EmbeddedJobs> {
   const { PGlite, PGLiteSocketServer } = await load();
   const database = await PGlite.create(folder === undefined ? {} : { dataDir: folder });
-  // All connections share one session, and it ignores what a client asks for when it connects.
+  // All connections share one PostgreSQL session, which ignores the options of a client's connection.
   await database.exec(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}; SET search_path TO ${SCHEMA}`);
   const server = new PGLiteSocketServer({ db: database, port: 0, host: '127.0.0.1', maxConnections: CONNECTIONS });
   await server.start();
@@ -29,7 +29,7 @@ export async function startEmbeddedJobs({ folder }: { folder?: string } = {}): P
   };
 }
 
-/** Imported here and not above: it reaches no deployment. */
+/** A dynamic import, because a deployment doesn't contain these packages. */
 async function load() {
   try {
     const [{ PGlite }, { PGLiteSocketServer }] = await Promise.all([
@@ -38,9 +38,8 @@ async function load() {
     ]);
     return { PGlite, PGLiteSocketServer };
   } catch (cause) {
-    throw new UsageError('pglite-missing', 'The embedded datastore for jobs is not installed', {
+    throw hostError('pglite-missing', 'The embedded datastore for jobs is not installed', {
       cause,
-      mend: 'Install it with `npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`, or set JOBS_URL.',
     });
   }
 }

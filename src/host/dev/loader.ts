@@ -1,11 +1,10 @@
 import { type Container, type Database, type OperationInput, BulkOperationType } from '@azure/cosmos';
 import pMap from 'p-map';
-import { MillraceError } from '../../base/errors.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf, kindOfStatus } from '../../cosmos/failure.ts';
 import type { KeyPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/session.ts';
+import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/document-access.ts';
 import type { EventStep } from '../../definition/workload.ts';
 import type { HubClients } from '../../sinks/hub-clients.ts';
 import { type Admitted, admit } from './admit.ts';
@@ -13,18 +12,19 @@ import { admitEvent, sendEvents } from './hubs.ts';
 import type { Input } from './input.ts';
 import { Marker, type Progress } from './marker.ts';
 import { type Reject, RejectsFile } from './rejects.ts';
+import { hostError } from '../errors.ts';
 
 export interface LoaderOptions {
   readonly database: Database;
   readonly state: Container;
   /** Key paths by container of the model. */
   readonly containers: ReadonlyMap<string, readonly KeyPath[]>;
-  /** Event hubs that events may be sent to; without them, an event is rejected. */
+  /** The event hubs of the pipeline; without them, the loader rejects an event. */
   readonly eventHubs?: { readonly names: ReadonlySet<string>; readonly clients: HubClients };
   readonly input: Input;
-  /** Where the rejects file goes. */
+  /** The folder of the rejects file. */
   readonly directory: string;
-  /** Most steps a second; absent: as fast as it goes. */
+  /** At most this many steps a second; absent: without a limit. */
   readonly rate?: number;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
@@ -33,9 +33,9 @@ export interface LoaderOptions {
 }
 
 export interface Loaded extends Progress {
-  /** Items that an earlier run had loaded already. */
+  /** How many items an earlier run had loaded. */
   readonly skipped: number;
-  /** Set where something was rejected. */
+  /** Set if the loader rejected an item. */
   readonly rejectsFile?: string;
 }
 
@@ -45,8 +45,9 @@ const PARALLEL = 8;
 const OPERATION_BYTES = 200;
 
 /**
- * Loads an input chunk by chunk, in order: what one chunk holds is durable before the marker passes it and the next is
- * begun. So a run that was killed writes at most one chunk again, whole, and every document ends as it should.
+ * Loads an input chunk by chunk, in order. The marker moves past a chunk only after the whole chunk is durable, and the
+ * next chunk starts after that. So the run after a kill writes at most one chunk again, whole, and every document ends
+ * with its last content.
  */
 export async function load(options: LoaderOptions): Promise<Loaded> {
   const { input, signal, state, directory } = options;
@@ -130,7 +131,7 @@ class Chunk {
   }
 }
 
-/** Different keys side by side, the steps of one key in their order. */
+/** Writes different keys in parallel, and the steps of one key in their order. */
 async function write({ database, signal }: LoaderOptions, steps: readonly Admitted[]): Promise<void> {
   const lanes = Map.groupBy(steps, ({ step, key }) => JSON.stringify([step.container, key]));
   await pMap(
@@ -142,7 +143,7 @@ async function write({ database, signal }: LoaderOptions, steps: readonly Admitt
   );
 }
 
-/** Deletes stand alone: a batch with the deletion of what isn't there would fail as a whole. */
+/** A delete is sent alone: a batch that deletes a missing document would fail as a whole. */
 function batches(lane: readonly Admitted[]): Admitted[][] {
   const result: Admitted[][] = [];
   let current: Admitted[] = [];
@@ -165,7 +166,10 @@ function batches(lane: readonly Admitted[]): Admitted[][] {
   return result;
 }
 
-/** Every write here may be sent twice: an upsert of the same content, a deletion of what is gone. So none needs a look. */
+/**
+ * Every write here may be sent twice, an upsert of the same content or a delete: so an ambiguous outcome needs no read
+ * before the retry.
+ */
 async function commit(database: Database, steps: readonly Admitted[], signal: AbortSignal): Promise<void> {
   const [first] = steps;
   if (!first) return;
@@ -201,16 +205,13 @@ async function upsertTogether(
   const failed = result.findIndex(({ statusCode }) => statusCode >= 400 && statusCode !== 424);
   const status = result[failed]?.statusCode;
   if (status === undefined) return;
-  // Thrown as the SDK throws a single request's answer, so that it is retried by the same rules.
+  // The form of error that the SDK throws for a single request, so that `withRetry` handles it by the same rules.
   if (['throttled', 'ambiguous'].includes(kindOfStatus(status)))
-    throw Object.assign(new Error(`The batch was answered ${status}`), { code: status });
-  throw new MillraceError(
-    'load-refused',
-    `Cosmos DB refused ${container.id}/${steps[failed]?.id} with status ${status}`,
-  );
+    throw Object.assign(new Error(`The server answered the batch with ${status}`), { code: status });
+  throw hostError('load-refused', `Cosmos DB refused ${container.id}/${steps[failed]?.id} with status ${status}`);
 }
 
-/** Holds the loader to a number of steps a second. */
+/** Limits the loader to a number of steps a second. */
 class Pace {
   readonly #rate: number | undefined;
   readonly #clock: Clock;

@@ -1,11 +1,13 @@
 import type { Container } from '@azure/cosmos';
 import { digest } from '../../base/json.ts';
+import { formatOf } from '../../base/format.ts';
+import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Input } from './input.ts';
 
-/** How far an input was loaded. */
+/** How far an input is loaded. */
 export interface Progress {
-  /** Number of the last item that is durable (or in the rejects file): the next run goes on after it. */
+  /** Number of the last item that is durable or in the rejects file: the next run resumes after it. */
   readonly at: number;
   readonly loaded: number;
   readonly rejected: number;
@@ -13,7 +15,7 @@ export interface Progress {
 
 const NOTHING: Progress = { at: 0, loaded: 0, rejected: 0 };
 
-/** Remembers in the state container how far an input was loaded, so that a restart loads nothing again. */
+/** Stores in the state container how far an input is loaded, so that a restart loads nothing again. */
 export class Marker {
   readonly #state: Container;
   readonly #key: string;
@@ -26,16 +28,21 @@ export class Marker {
   }
 
   async read(): Promise<Progress> {
-    const { resource } = await withRetry(() => this.#state.item(this.#key, this.#key).read<Progress>(), {
-      reads: true,
-    });
-    return resource ? { at: resource.at, loaded: resource.loaded, rejected: resource.rejected } : NOTHING;
+    const stored = await readItem<Progress>(this.#state.item(this.#key, this.#key));
+    return stored ? { at: stored.at, loaded: stored.loaded, rejected: stored.rejected } : NOTHING;
   }
 
-  /** Only after everything up to `progress.at` is durable. */
+  /** Call it only after everything up to `progress.at` is durable. */
   async write(progress: Progress): Promise<void> {
-    const document = { id: this.#key, pk: this.#key, type: 'millrace.input', name: this.#name, ...progress };
-    // One process loads, and the same again is harmless: an unknown outcome is simply written once more.
+    const document = {
+      id: this.#key,
+      pk: this.#key,
+      type: 'millrace.input',
+      ...formatOf('input'),
+      name: this.#name,
+      ...progress,
+    };
+    // Only one process loads, and the same write twice is harmless: an ambiguous outcome is retried without a read.
     await withRetry(() => this.#state.items.upsert(document), { reads: true });
   }
 }

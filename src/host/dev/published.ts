@@ -6,22 +6,23 @@ import type { PublishedEvent } from '../../emulator/index.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { plural, table } from '../../operations/table.ts';
 
-/** What a hub holds, held against the documents it was published from. */
+/** The events of a hub, compared with the documents that they were published from. */
 export interface PublishedCheck {
   readonly projection: string;
   readonly hub: string;
   readonly events: number;
-  /** Of them, under an id that another had before. */
+  /** How many of them have the id of an earlier event. */
   readonly repeated: number;
   /** Documents that must have an event. */
   readonly documents: number;
-  /** Documents whose last event isn't what they are. */
+  /** Documents whose last event doesn't show their current content. */
   readonly missing: number;
-  /** Events that are older than one of their document before them. */
+  /** Events that come after a newer event of the same document. */
   readonly disordered: number;
 }
 
-interface Said {
+/** The fields of an event that the check needs. */
+interface Envelope {
   readonly id: string;
   readonly subject: string;
   readonly sequence: string;
@@ -29,8 +30,8 @@ interface Said {
 }
 
 /**
- * Compares what was published with the documents that are there now: the last event of each must say what it says, and
- * none may be older than one before it. Sources must be at rest.
+ * Compares the published events with the current documents: the last event of each document must show its current
+ * content, and no event may come after a newer one of its document. Nothing may write to the sources meanwhile.
  */
 export async function checkPublished(
   { publishes, sources }: Pick<Pipeline, 'publishes' | 'sources'>,
@@ -57,28 +58,28 @@ export async function checkPublished(
   return checks;
 }
 
-/** The events of a hub in the order of each partition; `last`: what the last one of each document says. */
+/** Reads the events of a hub in the order of each partition. `last`: the data of each document's last event. */
 function read(events: readonly PublishedEvent[]) {
-  const newest = new Map<string, Said>();
+  const newest = new Map<string, Envelope>();
   const ids = new Set<string>();
   let repeated = 0;
   let disordered = 0;
   for (const event of events) {
-    const said = saidBy(event);
-    if (ids.has(said.id)) {
+    const envelope = envelopeOf(event);
+    if (ids.has(envelope.id)) {
       repeated += 1;
       continue;
     }
-    ids.add(said.id);
-    const before = newest.get(said.subject);
-    if (before && before.sequence > said.sequence) disordered += 1;
-    else newest.set(said.subject, said);
+    ids.add(envelope.id);
+    const before = newest.get(envelope.subject);
+    if (before && before.sequence > envelope.sequence) disordered += 1;
+    else newest.set(envelope.subject, envelope);
   }
   const last = new Set([...newest.values()].map(({ data }) => canonical(data)));
   return { events: events.length, repeated, disordered, last };
 }
 
-function saidBy({ body, properties }: PublishedEvent): Said {
+function envelopeOf({ body, properties }: PublishedEvent): Envelope {
   const envelope = isObject(body) && body['specversion'] === '1.0' ? body : { ...properties, data: body };
   return {
     id: String(envelope['id']),
@@ -93,7 +94,7 @@ const dataOf = (spec: PublishSpec, doc: Doc): unknown => {
   return spec.images ? { after: shaped } : shaped;
 };
 
-/** A document that is only kept longer is no news, so its last event may have the `ttl` before. */
+/** A change of `ttl` alone publishes no event, so the last event may have the earlier `ttl`. */
 function withoutTtl(data: unknown): unknown {
   if (!isObject(data)) return data;
   const { ttl: _, before: _before, ...rest } = data;
@@ -118,7 +119,7 @@ export const formatPublished = (checks: readonly PublishedCheck[]): string =>
       ? `The last event of each of ${plural(
           checks.reduce((sum, { documents }) => sum + documents, 0),
           'document',
-        )} says what it is.`
+        )} shows its current content.`
       : 'Events are missing or out of order.',
   ].join('\n');
 

@@ -1,16 +1,17 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
+import { hostError } from '../errors.ts';
 
 export interface Reject {
   /** Line of the file, or number of the step, from 1. */
   readonly line: number;
   readonly why: string;
-  /** What stood there. */
+  /** The rejected text. */
   readonly text: string;
 }
 
-/** What could not be loaded, one JSON object a line, so that nothing is lost and all of it can be mended and loaded again. */
+/** The file of the rejected items, one JSON object a line, so that nothing is lost and you can correct and load them. */
 export class RejectsFile {
   readonly path: string;
 
@@ -18,7 +19,7 @@ export class RejectsFile {
     this.path = join(directory, `${basename(inputName)}.rejects.jsonl`);
   }
 
-  /** Keeps the rejects up to `line` of a run that is resumed: those after it come again. */
+  /** When a run resumes, keeps the rejects up to `line`: the loader reads the later ones again. */
   async resumeAfter(line: number): Promise<void> {
     const before = line === 0 ? '' : await readFile(this.path, 'utf8').catch(() => '');
     const kept = before.split('\n').filter((entry) => entry !== '' && lineOf(entry) <= line);
@@ -35,9 +36,8 @@ export class RejectsFile {
     try {
       await write();
     } catch (error) {
-      throw new UsageError('rejects-unwritable', `The rejects can't be written to ${this.path}: ${messageOf(error)}`, {
+      throw hostError('rejects-unwritable', `The rejects can't be written to ${this.path}: ${messageOf(error)}`, {
         cause: error,
-        mend: 'Run it in a folder you may write to, or give one by --data.',
       });
     }
   }
@@ -47,7 +47,7 @@ const lineOf = (entry: string): number => {
   try {
     return (JSON.parse(entry) as Reject).line;
   } catch {
-    // Cut off by a kill: written again from its chunk.
+    // A kill cut the line off; the loader writes it again with its chunk.
     return Infinity;
   }
 };

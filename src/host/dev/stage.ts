@@ -17,17 +17,17 @@ export interface StageInput extends EmbeddedInput {
   readonly once: boolean;
 }
 
-/** What a development run works on. */
+/** The settings and services of a development run. */
 export interface Stage extends AsyncDisposable {
   readonly settings: Settings;
   readonly services: Services;
-  /** Aborted if one of the embedded servers ends by itself. */
+  /** Aborted if one of the embedded servers ends unexpectedly. */
   readonly ended?: AbortSignal;
-  /** What an event hub of the stand-in holds; absent where there is none. */
+  /** The events that an event hub of the stand-in holds; absent without a stand-in. */
   readonly eventsOf?: (hub: string) => PublishedEvent[];
 }
 
-/** The accounts that a development run works on: the embedded servers, or those of the settings where asked for. */
+/** Opens the accounts of a development run: the embedded servers, or with `account` those of the settings. */
 export async function openStage(
   options: StageInput,
   { workspace, screen }: Context,
@@ -45,7 +45,7 @@ export async function openStage(
   const { data } = options;
   const server = await startBeside(options.port, options);
   const folderOf = (name: string): string | undefined => (data === undefined ? undefined : join(data, name));
-  // An archive lies in blobs, and so does how far an ingest is.
+  // Archives and the checkpoints of ingests are blobs.
   const wantsBlobs = pipeline.archives.length + pipeline.ingests.length > 0;
   const storage = wantsBlobs
     ? await startAzurite({ folder: folderOf('blob') }).catch((error: unknown) => abandon(error, server))

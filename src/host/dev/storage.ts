@@ -5,12 +5,14 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
+import { hostError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** Azurite, the storage account of this machine, in a process of its own. */
+/** Azurite, an emulated storage account, in a process of its own. */
 export interface Azurite {
   readonly connectionString: string;
-  /** Aborted, with the reason, if it ends without being asked to. */
+  /** Aborted, with the reason, if Azurite ends before `close` is called. */
   readonly ended: AbortSignal;
   /** Writes what is in memory to the folder, and ends. */
   close(): Promise<void>;
@@ -21,15 +23,15 @@ const LISTENS = /listens on http:\/\/[\d.]+:(\d+)/;
 const PID_FILE = 'azurite.pid';
 const PREDECESSOR_MS = 15_000;
 
-// Whatever ends the parent, SIGKILL included, closes the channel to it, and then Azurite stops as for SIGTERM: it saves
-// its lists, of which a kill would lose the last seconds. It must not die of having nobody left to talk to.
+// When the parent ends, even by SIGKILL, its channel closes, and Azurite then stops as at a SIGTERM: it saves its lists,
+// of which a kill would lose the last seconds. It must not fail because its output streams are closed.
 const PRELOAD = `data:text/javascript,${encodeURIComponent(`
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 `)}`;
 
 /**
- * Starts Azurite's blob service on a free port of this machine; in memory without a folder.
+ * Starts Azurite's blob service on a free port of this machine. Without a folder it is in memory.
  * @throws UsageError `azurite-missing`, `data-folder-unusable`, `data-folder-in-use`
  */
 export async function startAzurite({ folder }: { folder?: string | undefined } = {}): Promise<Azurite> {
@@ -43,7 +45,7 @@ export async function startAzurite({ folder }: { folder?: string | undefined } =
     {
       execArgv: ['--import', PRELOAD],
       env: { ...process.env, AZURITE_ACCOUNTS: `${ACCOUNT}:${key}` },
-      // A process group of its own: Ctrl-C reaches the parent alone, which may still have something to store.
+      // A process group of its own: Ctrl-C then reaches only the parent, which may still have something to store.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     },
@@ -56,7 +58,7 @@ export async function startAzurite({ folder }: { folder?: string | undefined } =
   const exit = once(child, 'exit');
   child.once('exit', (code) => {
     if (folder !== undefined) rmSync(join(folder, PID_FILE), { force: true });
-    if (!asked) ending.abort(new MillraceError('azurite-failed', `Azurite ended by itself (${String(code)})`));
+    if (!asked) ending.abort(hostError('azurite-failed', `Azurite ended unexpectedly (exit code ${String(code)})`));
   });
   return {
     connectionString: [
@@ -74,26 +76,24 @@ export async function startAzurite({ folder }: { folder?: string | undefined } =
   };
 }
 
-/** Azurite is large and for development alone, so it is the user's to install. */
+/** Azurite is large and only for development, so the user installs it. */
 function azuriteMain(): string {
   try {
     return createRequire(import.meta.url).resolve('azurite/dist/src/blob/main.js');
   } catch (cause) {
-    throw new UsageError('azurite-missing', 'The pipeline has an archive, and the storage for it is not installed', {
-      cause,
-      mend: 'Install it with `npm install --save-dev azurite@3.37.0`, or use a real account: --account with STORAGE set.',
-    });
+    const message = 'The pipeline needs Blob Storage for its archives and ingests, and Azurite is not installed';
+    throw hostError('azurite-missing', message, { cause });
   }
 }
 
-/** Waits for the Azurite of a run that was killed, which may still be saving: two on one folder would lose blobs. */
+/** Waits until the Azurite of a killed run has ended, because it may still be saving: two on one folder would lose blobs. */
 async function claim(folder: string): Promise<void> {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (cause) {
-    throw new UsageError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
+    throw sharedError('data-folder-unusable', `The folder ${folder} can't be used: ${messageOf(cause)}`, {
       cause,
-      mend: 'Give --data a folder you may write to.',
+      hint: 'Give --data a folder that you may write to.',
     });
   }
   const file = join(folder, PID_FILE);
@@ -101,8 +101,8 @@ async function claim(folder: string): Promise<void> {
     const pid = readPid(file);
     if (pid === undefined || !isRunning(pid)) return;
   }
-  throw new UsageError('data-folder-in-use', `Another process (${readPid(file) ?? '?'}) keeps blobs in ${folder}`, {
-    mend: `End it, or give --data another folder. If that process is something else, delete ${file}.`,
+  throw hostError('data-folder-in-use', `Another process (${readPid(file) ?? '?'}) keeps blobs in ${folder}`, {
+    hint: `End that process, or give --data another folder. If it is not Azurite, delete ${file}.`,
   });
 }
 
@@ -124,20 +124,20 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** The port it found, once it serves. */
+/** Waits until Azurite serves, and returns its port. */
 async function listening(child: ChildProcess): Promise<number> {
-  let said = '';
+  let output = '';
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const hear = (text: unknown): void => {
-    said += String(text);
-    const port = LISTENS.exec(said)?.[1];
+    output += String(text);
+    const port = LISTENS.exec(output)?.[1];
     if (port !== undefined) resolve(Number(port));
   };
   child.stdout?.on('data', hear);
   child.stderr?.on('data', hear);
   child.once('error', reject);
   child.once('exit', () =>
-    reject(new MillraceError('azurite-failed', `Azurite did not start: ${said.trim() || 'it said nothing'}`)),
+    reject(hostError('azurite-failed', `Azurite did not start: ${output.trim() || 'it wrote no message'}`)),
   );
   try {
     return await promise;

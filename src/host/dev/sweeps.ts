@@ -1,6 +1,6 @@
 import type { SweepResult } from '../../archive/types.ts';
 
-/** What a run's sweeps came to: what they moved adds up, and what is left is as the last of them found it. */
+/** The total of a run's sweeps. Moved documents and bytes are added up; the other figures are those of the last sweep. */
 export const withSweep = (before: readonly SweepResult[], last: readonly SweepResult[]): SweepResult[] =>
   last.map((of) => {
     const earlier = before.find(({ projection }) => projection === of.projection);

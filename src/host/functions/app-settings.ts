@@ -1,9 +1,10 @@
-import { UsageError } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** A binding as the library hands it to the host: its options, with `%NAME%` for a setting's value. */
+/** A binding as the library passes it to the Functions host: its options, with `%NAME%` for the value of a setting. */
 export type Binding = Readonly<Record<string, unknown>>;
 
-/** What each kind of binding's connection is called when it goes by identity. */
+/** Suffixes of a connection's settings if it uses an identity, by type of binding. */
 const IDENTITY: Readonly<Record<string, readonly string[]>> = {
   cosmosdbtrigger: ['accountEndpoint'],
   eventhubtrigger: ['fullyQualifiedNamespace'],
@@ -11,13 +12,13 @@ const IDENTITY: Readonly<Record<string, readonly string[]>> = {
 };
 const CONNECTIONS = ['connection', 'leaseConnection'] as const;
 
-/** A setting that a binding names: itself, or with one of the suffixes by which the host signs in with an identity. */
+/** A setting that a binding names: `name` itself, or one of `or`, by which the Functions host signs in with an identity. */
 export interface NamedSetting {
   readonly name: string;
   readonly or: readonly string[];
 }
 
-/** Every setting that a binding names, each once. */
+/** Every setting that bindings name, each once. */
 export function settingsOf(bindings: readonly Binding[]): NamedSetting[] {
   const found = new Map<string, NamedSetting>();
   for (const binding of bindings) {
@@ -34,7 +35,7 @@ export function settingsOf(bindings: readonly Binding[]): NamedSetting[] {
   return [...found.values()];
 }
 
-/** One error for all settings that bindings name and the environment lacks; undefined where it lacks none. */
+/** One error for all settings that bindings name and the environment lacks; undefined if none is missing. */
 export function missingSettings(
   bindings: readonly Binding[],
   environment: Readonly<Record<string, string | undefined>> = process.env,
@@ -43,7 +44,7 @@ export function missingSettings(
   if (missing.length === 0) return undefined;
   const names = missing.map(({ name, or }) => [name, ...or].join(' or '));
   const what = names.length === 1 ? `The setting ${names[0]} is missing` : `Settings are missing: ${names.join('; ')}`;
-  return new UsageError('setting-missing', `${what}; the triggers name ${names.length === 1 ? 'it' : 'them'}`, {
-    mend: 'On this machine they belong into "Values" of local.settings.json (see local.settings.example.json), in Azure into the app settings, where infra/ puts them.',
+  return sharedError('setting-missing', `${what}; the triggers name ${names.length === 1 ? 'it' : 'them'}`, {
+    hint: 'Put them into "Values" of local.settings.json (see local.settings.example.json), or in Azure into the app settings; infra/ does this.',
   });
 }

@@ -14,13 +14,13 @@ import { compareDeployed } from '../http/readiness.ts';
 import { feedContainers, refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
 import { type Consume, triggerConsumer } from '../../runtime/trigger-host.ts';
 
-/** While something is held, what is deployed is looked at again this often. */
+/** While a projection is held, the app compares it with its deployment again after this time. */
 const RECHECK_MS = 30_000;
 
 /**
- * Registers what the pipeline needs of a function app: a Cosmos DB trigger for each container whose feed it reads, an
- * Event Hubs trigger for each ingest, the timers, and HTTP for health and operations. The account is asked at the first
- * batch, and nothing throws at import: the host would then index no function and not say why.
+ * Registers the functions that the pipeline needs: a Cosmos DB trigger for each container whose feed it reads, an Event
+ * Hubs trigger for each ingest, the timers, and HTTP for health and operations. The first request to the account comes
+ * with the first batch, and nothing throws at import: the Functions host would then index no function and not say why.
  */
 export async function registerFunctions(workspace: Workspace): Promise<void> {
   const drain = new Drain();
@@ -66,12 +66,12 @@ async function openConsumer(
 
 interface Triggers {
   readonly triggers: readonly FeedTrigger[];
-  /** Absent where it couldn't be loaded. */
+  /** Absent if it couldn't be loaded. */
   readonly pipeline?: Pipeline;
   readonly error?: Error;
 }
 
-/** A trigger for each container of the pipeline's sources; none, and the reason on standard error, where it can't be loaded. */
+/** A trigger for each source container. If the pipeline can't be loaded: no triggers, and the reason on standard error. */
 async function triggersOf(workspace: Workspace): Promise<Triggers> {
   try {
     const { pipeline } = await workspace.pipeline();

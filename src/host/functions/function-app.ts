@@ -6,14 +6,14 @@ import { pipelineFolder } from '../../runtime/pipeline-folder.ts';
 import { openWorkspace } from '../../runtime/open-workspace.ts';
 
 export interface FunctionAppOptions {
-  /** The folder that `functions/` lies in, from the file that calls: `new URL('../', import.meta.url)`. */
+  /** The folder that contains `functions/`. In a file of `functions/`: `new URL('../', import.meta.url)`. */
   readonly root: URL;
 }
 
 /**
  * Registers a whole function app: triggers, timers, health and operations of the pipeline that package.json names
- * ("millrace": { "pipeline": "…" }, else `pipeline/`), or MILLRACE_PIPELINE. Below a build folder the pipeline is the
- * one that was built beside it. Never throws: what is wrong is logged, and `…/api/millrace/health` says it.
+ * ("millrace": { "pipeline": "…" }, else `pipeline/`), or MILLRACE_PIPELINE. In a build folder it takes the built
+ * pipeline beside it. Never throws: errors are logged, and `…/api/millrace/health` reports them.
  */
 export async function functionApp({ root }: FunctionAppOptions): Promise<void> {
   const directory = fileURLToPath(root);
@@ -22,9 +22,9 @@ export async function functionApp({ root }: FunctionAppOptions): Promise<void> {
   await registerFunctions(openWorkspace({ directory: home, ...(pipeline === undefined ? {} : { pipeline }) }));
 }
 
-/** Undefined: the workspace finds it, or says why not when it is asked. */
+/** Undefined: the workspace looks for the pipeline, and reports it if there is none. */
 function builtPipeline(home: string, directory: string): string | undefined {
-  // No part of the build.
+  // This folder is named by the user and not part of the build.
   if (process.env['MILLRACE_PIPELINE']) return undefined;
   try {
     return join(directory, relative(home, pipelineFolder(home)));

@@ -7,7 +7,7 @@ import { type HealthOptions, health } from '../http/health.ts';
 import { serveOperation } from '../http/operations.ts';
 import type { Role } from '../http/roles.ts';
 
-/** Below the host's route prefix (`api`): /api/millrace/…, so that an app has room for functions of its own. */
+/** The path below the host's route prefix (`api`): /api/millrace/…, so that an app can have other functions. */
 export const BASE = 'millrace';
 
 const ROUTES = [
@@ -16,7 +16,7 @@ const ROUTES = [
   { name: 'millrace-operate', role: 'operator', method: 'POST' },
 ] as const satisfies readonly { name: string; role: Role; method: 'GET' | 'POST' }[];
 
-/** Registers health, which anybody may ask, and the operations, each function behind keys of its own. */
+/** Registers health, which needs no key, and the operations; each function has its own keys. */
 export function registerHttp(workspace: Workspace, drain: Drain, checked: HealthOptions): void {
   const probe = health(checked);
   app.http('millrace-health', {

@@ -12,20 +12,21 @@ import { sinkContainer } from '../../engine/runners.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type RawEvent, takeEvents } from '../../ingest/take.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
-import { CosmosSession } from '../../sinks/cosmos-session.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import type { Drain } from './drain.ts';
+import { hostError } from '../errors.ts';
 
-/** What the host is told of an ingest's trigger. */
+/** The binding of an ingest's trigger. */
 export const ingestOptions = ({ from, consumerGroup }: IngestSpec) => ({
   connection: 'EVENTHUBS',
   eventHubName: from,
   consumerGroup,
   cardinality: 'many' as const,
-  // As bytes: the host's JSON library would rewrite dates, and give up a batch for one event that is no JSON.
+  // As bytes: the host's JSON library would rewrite dates, and drop a whole batch for one event that is not JSON.
   dataType: 'binary',
 });
 
-/** Registers an Event Hubs trigger for each ingest. Positions are the host's, in its own storage account. */
+/** Registers an Event Hubs trigger for each ingest. The Functions host stores the positions, in its storage account. */
 export function registerIngests(ingests: readonly IngestSpec[], workspace: Workspace, drain: Drain): void {
   let opening: Promise<ViewControl> | undefined;
   const control = (): Promise<ViewControl> => {
@@ -36,7 +37,7 @@ export function registerIngests(ingests: readonly IngestSpec[], workspace: Works
   for (const spec of ingests) {
     app.eventHub(`ingest-${spec.name}`, {
       ...ingestOptions(spec),
-      // Never gives up: the host would move its checkpoint past the batch.
+      // Retries without limit: after the last retry the host would move its checkpoint past the batch.
       retry: {
         strategy: 'exponentialBackoff',
         maxRetryCount: -1,
@@ -53,11 +54,11 @@ export function registerIngests(ingests: readonly IngestSpec[], workspace: Works
               await control(),
               signal,
             );
-            context.debug(`${spec.name}: ${created} created, ${duplicates} there already, ${parked} parked`);
+            context.debug(`${spec.name}: ${created} created, ${duplicates} existed already, ${parked} parked`);
           } catch (error) {
-            // The host shows a message alone, and would show it without the mend.
-            if (error instanceof MillraceError && error.mend !== undefined)
-              context.error(`${error.message}. ${error.mend}`);
+            // The host logs only the message of an error, without the hint.
+            if (error instanceof MillraceError && error.hint !== undefined)
+              context.error(`${error.message}. ${error.hint}`);
             throw error;
           }
         }),
@@ -80,8 +81,8 @@ async function take(
   const [{ model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const fence = untilStopped(signal);
   await control.admitEvents(spec.name, fence);
-  const session = new CosmosSession(database, fence, new Meter(), spendingOf(database, 'live'));
-  const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, session);
+  const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));
+  const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, access);
   const id = projectionId(spec);
   await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true, fence });
   for (const { change, error } of taken.refusals)
@@ -89,7 +90,7 @@ async function take(
   return { ...taken, parked: taken.refusals.length };
 }
 
-/** The host hands bodies over as one list, and what else it knows of them as one list a property. */
+/** The host delivers the bodies as one list, and each of the other properties as a list of its own. */
 export function eventsOf(
   bodies: unknown,
   { triggerMetadata = {} }: Pick<InvocationContext, 'triggerMetadata'>,
@@ -107,11 +108,9 @@ export function eventsOf(
     'propertiesArray',
   ].map(column);
   if (sequences?.length !== list.length) {
-    // Told apart by nothing, events without an id of their own would be taken for one.
+    // Without sequence numbers, events without an id of their own would all count as the same event.
     const why = `The host delivered ${list.length} events with ${sequences?.length ?? 0} sequence numbers`;
-    throw new MillraceError('event-metadata-missing', why, {
-      mend: 'Use version 5 or later of the Event Hubs extension.',
-    });
+    throw hostError('event-metadata-missing', why);
   }
   const place = triggerMetadata['partitionContext'];
   const partition = text(isObject(place) ? place['partitionId'] : undefined);
@@ -130,5 +129,5 @@ export function eventsOf(
   });
 }
 
-/** Offsets come as numbers from one version of the extension, as text from another. */
+/** Some versions of the extension deliver offsets as numbers, others as text. */
 const text = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? `${value}` : '');

@@ -1,12 +1,12 @@
-import { UsageError } from '../../base/errors.ts';
 import type { Registry } from '../../operations/registry.ts';
+import { hostError } from '../errors.ts';
 
-/** All operations. Loaded by the first timer or request: a cold start by a trigger would pay for them. */
+/** All operations. The first timer or request loads them, so that the cold start of a trigger doesn't wait for them. */
 export const lateRegistry = async (): Promise<Registry> => (await import('../registry.ts')).registry;
 
 /**
- * Loads what a trigger does without and a timer or a request needs, so that readiness can tell whether it is there and
- * this Node can parse it.
+ * Loads the code that timers and requests need and triggers don't, so that readiness can report whether it is deployed
+ * and this Node.js can parse it.
  * @throws UsageError `code-unloadable`
  */
 export async function loadLate(): Promise<void> {
@@ -14,11 +14,11 @@ export async function loadLate(): Promise<void> {
     await Promise.all([lateRegistry(), import('../../jobs/jobs.ts'), import('@azure/storage-blob')]);
   } catch (cause) {
     const name = cause instanceof Error ? cause.name : 'an unknown error';
-    // Anybody may ask for health, and the message may hold a path of the machine.
+    // Health needs no key, so the message goes to the log only: it may hold a path of the machine.
     console.error(cause);
-    throw new UsageError('code-unloadable', `Timers and HTTP operations can't be loaded by Node.js: ${name}`, {
+    throw hostError('code-unloadable', `Node.js can't load the timers and HTTP operations: ${name}`, {
       cause,
-      mend: `Deploy a whole build on a supported Node.js (this is ${process.version}); the log has the file and the reason.`,
+      hint: `Deploy a complete build on a supported Node.js (this is ${process.version}). The log has the file and the reason.`,
     });
   }
 }

@@ -1,8 +1,8 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 
 /**
- * A value made when it is first asked for. Making it anew: after a failure at once, and where it doesn't `stand` for
- * good, at the first call `afterMs` later. A call waits for whoever makes it already.
+ * A value that is made at the first call. After a failure the next call makes it again. A value that doesn't `stand` is
+ * made again at the first call after `afterMs`. Calls at the same time share one `make`.
  */
 export function renewed<T>(
   make: () => Promise<T>,

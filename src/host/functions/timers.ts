@@ -6,6 +6,7 @@ import type { Drain } from './drain.ts';
 import { lateRegistry } from './late.ts';
 import { record } from '../http/audit.ts';
 import { logScreen } from '../http/log-screen.ts';
+import { hostError } from '../errors.ts';
 
 /** An operation on a schedule. */
 export interface TimerPlan {
@@ -13,17 +14,17 @@ export interface TimerPlan {
   readonly name: string;
   /** NCRONTAB: second, minute, hour, day, month, day of the week; UTC. */
   readonly schedule: string;
-  /** A registered operation, with the input it gets. */
+  /** The name of a registered operation. */
   readonly operation: string;
   readonly input: Readonly<Record<string, unknown>>;
-  /** Whether this app has any use for it. */
+  /** Whether an app with this pipeline needs the timer. */
   readonly needed: (pipeline: Pipeline) => boolean;
 }
 
 /**
- * What a function app does by the clock. Each line is an operation run as if it had been typed; what it came to is one
- * line of JSON in the log, which the alerts of infra/modules/alerts.bicep look for: one that finds something
- * (`ok: false`), or that no longer comes.
+ * The operations that a function app runs on a schedule, as the command line would. Each run writes one line of JSON to
+ * the log. The alerts of infra/modules/alerts.bicep look for lines that report a finding (`ok: false`) and for missing
+ * lines.
  */
 export const TIMERS: readonly TimerPlan[] = [
   {
@@ -34,7 +35,7 @@ export const TIMERS: readonly TimerPlan[] = [
     needed: () => true,
   },
   {
-    // Also: nobody reads a feed any more, a lease is stuck.
+    // Also finds a feed that no host reads, and a stuck lease.
     name: 'leases-check',
     schedule: '20 */5 * * * *',
     operation: 'leases check',
@@ -59,13 +60,13 @@ export const TIMERS: readonly TimerPlan[] = [
     name: 'jobs',
     schedule: '30 * * * * *',
     operation: 'jobs work',
-    // No worker outlives its call, and the next call comes a minute later.
+    // The worker must end with its call; the next call comes a minute later.
     input: { within: 50 },
     needed: () => Boolean(process.env['JOBS_URL']),
   },
 ];
 
-/** Registers those that the pipeline needs. */
+/** Registers the timers that the pipeline needs. */
 export function registerTimers(pipeline: Pipeline, workspace: Workspace, drain: Drain): void {
   for (const { name, schedule, operation: wanted, input, needed } of TIMERS) {
     if (!needed(pipeline)) continue;
@@ -78,13 +79,13 @@ export function registerTimers(pipeline: Pipeline, workspace: Workspace, drain: 
           record('timer', { operation: wanted, actor, ms: Math.round(performance.now() - began), ...of });
         try {
           const registry = await lateRegistry();
-          const outcome = await drain.run((signal) => {
+          const { ok, value } = await drain.run((signal) => {
             const found = registry.get(wanted);
-            if (!found) throw new Error(`This build has no operation called ${wanted}`);
+            if (!found) throw hostError('operation-unknown', `This build has no operation ${wanted}`);
             return found.run(input, { workspace, actor, signal, screen: logScreen(context) });
           });
-          if (outcome.ok) context.log(ended({ ok: true, value: outcome.value }));
-          else context.error(ended({ ok: false, value: outcome.value }));
+          if (ok) context.log(ended({ ok: true, value }));
+          else context.error(ended({ ok: false, value }));
         } catch (error) {
           context.error(ended({ ok: false, error: messageOf(error) }));
           throw error;

@@ -3,20 +3,20 @@ import { MillraceError } from '../../base/errors.ts';
 import type { Batch } from '../../runtime/trigger-host.ts';
 import type { Drain } from './drain.ts';
 
-/** Most documents a batch; bounds what is done twice after a crash. */
+/** Most documents a batch. It limits the work that is repeated after a crash. */
 const MAX_ITEMS = 500;
 
 export interface FeedTrigger {
   /** The container whose feed it reads. */
   readonly container: string;
-  /** What the ids of its leases begin with. */
+  /** The prefix of its lease ids. */
   readonly prefix: string;
 }
 
-/** Letters, digits, `-` and `_`, as the host wants it. */
+/** Only letters, digits, `-` and `_`, as the Functions host requires. */
 export const functionName = (container: string): string => `feed-${container.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`;
 
-/** What the host is told of a trigger. */
+/** The binding of a trigger. */
 export const triggerOptions = ({ container, prefix }: FeedTrigger) => ({
   connection: 'COSMOS',
   databaseName: '%COSMOS_DATABASE%',
@@ -24,9 +24,9 @@ export const triggerOptions = ({ container, prefix }: FeedTrigger) => ({
   leaseConnection: 'LEASES',
   leaseDatabaseName: '%LEASES_DATABASE%',
   leaseContainerName: '%LEASES_CONTAINER%',
-  // Pinned: another prefix means new leases, which would read everything from the beginning.
+  // Fixed: another prefix means new leases, which would read every feed from the beginning.
   leaseContainerPrefix: prefix,
-  // An identity may not create containers; infra/ does, or `millrace model apply`.
+  // The app's identity can't create containers; infra/ or `millrace model apply` does.
   createLeaseContainerIfNotExists: false,
   startFromBeginning: true,
   maxItemsPerInvocation: MAX_ITEMS,
@@ -41,7 +41,7 @@ export function registerTrigger(
   const { container } = trigger;
   app.cosmosDB(functionName(container), {
     ...triggerOptions(trigger),
-    // Never gives up: the host would move its lease past the batch.
+    // Retries without limit: after the last retry the host would move its lease past the batch.
     retry: {
       strategy: 'exponentialBackoff',
       maxRetryCount: -1,
@@ -55,9 +55,9 @@ export function registerTrigger(
           const { applied, parked } = await consume({ container, documents, again, signal });
           context.debug(`${container}: ${documents.length} documents, ${applied} changes applied, ${parked} parked`);
         } catch (error) {
-          // The host shows a message alone, and would show it without the mend.
-          if (error instanceof MillraceError && error.mend !== undefined)
-            context.error(`${error.message}. ${error.mend}`);
+          // The host logs only the message of an error, without the hint.
+          if (error instanceof MillraceError && error.hint !== undefined)
+            context.error(`${error.message}. ${error.hint}`);
           throw error;
         }
       }),

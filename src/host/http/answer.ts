@@ -1,7 +1,7 @@
 import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
 import { BadRequest } from './input.ts';
 
-/** An answer of ours: JSON, never stored by anything in between. */
+/** An HTTP answer of Millrace: JSON, which no cache may store. */
 export interface Answer {
   readonly status: number;
   readonly jsonBody: unknown;
@@ -14,12 +14,12 @@ export const answer = (status: number, jsonBody: unknown, headers: Readonly<Reco
   headers: { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers },
 });
 
-/** A refusal or failure as an answer: what happened and how to mend it, without a stack or a cause. */
+/** An error as an answer: its code, message and hint, without a stack or a cause. */
 export function failed(error: unknown): Answer {
   if (!(error instanceof MillraceError))
     return answer(500, { error: { code: 'unexpected', message: messageOf(error) } });
-  const { code, message, mend } = error;
-  return answer(statusOf(error), { error: { code, message, ...(mend === undefined ? {} : { mend }) } });
+  const { code, message, hint } = error;
+  return answer(statusOf(error), { error: { code, message, ...(hint === undefined ? {} : { hint }) } });
 }
 
 function statusOf(error: MillraceError): number {
@@ -27,7 +27,7 @@ function statusOf(error: MillraceError): number {
   if (error.retryable || error.code === 'shutting-down') return 503;
   if (!(error instanceof UsageError)) return 500;
   if (error.code.endsWith('-unknown')) return 404;
-  // The app is set up wrongly; the caller can't mend that by asking otherwise.
+  // The app is configured wrongly; the caller can't correct that in the request.
   if (/^(setting|account|pipeline|model|container|lease-container|storage|source|database)-/.test(error.code))
     return 503;
   return error.code === 'not-confirmed' || error.code.endsWith('-running') || error.code.endsWith('-exists')

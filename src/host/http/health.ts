@@ -1,38 +1,37 @@
 import type { Workspace } from '../../runtime/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
+import { FormatUnreadable } from '../../base/format.ts';
 import { type Binding, missingSettings } from '../functions/app-settings.ts';
 import { type Comparison, type Difference, compareDeployed, problemOf } from './readiness.ts';
+import { assertControlReadable } from '../../runtime/stored-formats.ts';
 import { loadLate } from '../functions/late.ts';
 import { type Answer, answer } from './answer.ts';
+import { HOST_ERRORS } from '../errors.ts';
 
-/** How long an answer stands: anybody may ask. */
+/** How long an answer is reused: health needs no key, so requests must cost little. */
 const FRESH_MS = 5_000;
 
 export interface HealthOptions {
   readonly workspace: Workspace;
-  /** What the app's triggers were registered with: the settings they name must be there. */
+  /** The bindings of the app's triggers: the settings that they name must exist. */
   readonly bindings: readonly Binding[];
-  /** Why the app has no triggers, where it couldn't load its pipeline. */
+  /** The reason why the pipeline couldn't be loaded; then the app has no triggers. */
   readonly unloadable?: Error;
-  /** Throws where the leases say that the pipeline was renamed. */
+  /** Throws if the leases show that the pipeline was renamed. */
   readonly checkLeases: () => Promise<void>;
 }
 
 /**
- * Answers `GET …/health/live` (the process answers) and `GET …/health/ready` (200, or 503 with what is wrong). Without a
- * key, so it names containers, projections and settings and never shows a value.
+ * Answers `GET …/health/live` (the process answers) and `GET …/health/ready` (200, or 503 with the problems). It needs no
+ * key, so it names containers, projections and settings, and never shows a value.
  */
 export function health(options: HealthOptions): (probe: string | undefined) => Promise<Answer> {
   let last: { readonly at: number; readonly answer: Promise<Answer> } | undefined;
   return async (probe = 'ready') => {
     if (probe === 'live') return answer(200, { live: true });
     if (probe !== 'ready') {
-      const error = {
-        code: 'probe-unknown',
-        message: `There is no probe ${JSON.stringify(probe)}`,
-        mend: 'There is: live, ready.',
-      };
-      return answer(404, { error });
+      const message = `There is no probe ${JSON.stringify(probe)}`;
+      return answer(404, { error: { code: 'probe-unknown', message, hint: HOST_ERRORS['probe-unknown'].hint } });
     }
     if (!last || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), answer: ready(options) };
     return last.answer;
@@ -46,16 +45,17 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
     if (missing) throw missing;
     await loadLate();
     const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+    await assertControlReadable(services, AbortSignal.timeout(FRESH_MS * 2));
     const compared = await compareDeployed(loaded, services);
-    // Where the lease container is missing, the comparison has said so.
+    // If the lease container is missing, the comparison has already reported it.
     if (compared.held.size === 0) await checkLeases();
     return report(compared);
   } catch (error) {
-    // What isn't ours may hold an address or more.
+    // The message of an unknown error may hold an address or a secret.
     const problem =
-      error instanceof UsageError
+      error instanceof UsageError || error instanceof FormatUnreadable
         ? problemOf(error)
-        : { code: 'unavailable', message: 'The account does not answer as it should; the log says more.' };
+        : { code: 'unavailable', message: 'The account does not answer as expected; the log has the reason.' };
     return answer(503, { ready: false, problems: [problem], held: [], differences: [] });
   }
 }
@@ -74,10 +74,10 @@ const problemWith = ({ container, projection, what }: Difference) =>
     ? {
         code: 'container-differs',
         message: `${container}: ${what}`,
-        mend: 'See `millrace model apply --dry-run`, or deploy infra/ again.',
+        hint: HOST_ERRORS['container-differs'].hint,
       }
     : {
         code: 'projection-incompatible',
         message: `${container}: ${what}`,
-        mend: 'Take the change back, or declare another version and build it by `millrace projections rebuild`.',
+        hint: 'Undo the change, or declare another version and build it with `millrace projections rebuild`.',
       };

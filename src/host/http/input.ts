@@ -3,22 +3,27 @@ import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { near } from '../../base/near.ts';
 import { type Operation, operationName } from '../../operations/operation.ts';
+import type { ErrorCatalogue } from '../../base/error-catalogue.ts';
+import { HOST_ERRORS, type HostErrorCode } from '../errors.ts';
 
-/** Bytes of a body; an operation's input is some names and numbers. */
+/** Most bytes of a body; an operation's input is some names and numbers. */
 export const MAX_BODY = 64 * 1024;
 
-/** What a request asks beside the operation's own input. */
+/** The operation's input, and the flags of the request. */
 export interface Asked {
   readonly input: Readonly<Record<string, unknown>>;
   readonly dryRun: boolean;
   readonly yes: boolean;
 }
 
-/** A refusal with its HTTP status. */
-export class BadRequest extends UsageError {
+type RequestErrorCode = HostErrorCode | 'input-invalid' | 'not-confirmed';
+
+/** A refused request, with its HTTP status. `hint`: only where the catalogue has none for the code or says too little. */
+export class BadRequest extends UsageError<RequestErrorCode> {
   readonly status: number;
-  constructor(status: number, code: string, message: string, mend: string) {
-    super(code, message, { mend });
+  constructor(status: number, code: RequestErrorCode, message: string, hint?: string) {
+    const known: ErrorCatalogue = HOST_ERRORS;
+    super(code, message, { ...known[code], ...(hint !== undefined && { hint }) });
     this.status = status;
   }
 }
@@ -31,14 +36,14 @@ export function bodyInput(operation: Operation, bytes: Uint8Array, type: string 
   if (bytes.length > MAX_BODY) throw tooLarge(bytes.length);
   if (bytes.length === 0) return asked(operation, {});
   if (type !== null && !/^application\/([\w.-]+\+)?json\b/i.test(type))
-    throw new BadRequest(415, 'body-type', `A body of type ${type} is not understood`, 'Send application/json.');
+    throw new BadRequest(415, 'body-type', `The body has the type ${type}, not application/json`);
   let body: unknown;
   try {
     body = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new BadRequest(400, 'body-malformed', 'The body is no JSON', 'Send one JSON object, in UTF-8.');
+    throw new BadRequest(400, 'body-malformed', 'The body is not JSON');
   }
-  if (!isObject(body)) throw new BadRequest(400, 'body-malformed', 'The body is no JSON object', 'Send { … }.');
+  if (!isObject(body)) throw new BadRequest(400, 'body-malformed', 'The body is JSON, but not an object');
   return asked(operation, body);
 }
 
@@ -47,11 +52,10 @@ export const tooLarge = (bytes: number): BadRequest =>
     413,
     'body-too-large',
     `The body has ${bytes.toLocaleString('en-US')} bytes, more than ${MAX_BODY.toLocaleString('en-US')}`,
-    'Give the input alone; data is loaded into containers, not posted here.',
   );
 
 /**
- * The query of a GET, its texts turned into what the operation's schema has there.
+ * The query of a GET, with its texts converted to the types of the operation's schema.
  * @throws BadRequest 400
  */
 export function queryInput(operation: Operation, query: URLSearchParams): Asked {
@@ -64,16 +68,16 @@ export function queryInput(operation: Operation, query: URLSearchParams): Asked 
 }
 
 /**
- * Where nothing is taken from the query: a `dryRun` that was given there would be passed over, and done for good.
+ * Refuses a query where it would be ignored: with an ignored `dryRun` the operation would change something.
  * @throws BadRequest 400
  */
-export function refuseQuery(what: string, query: URLSearchParams, mend: string): void {
+export function refuseQuery(what: string, query: URLSearchParams, hint: string): void {
   const [first] = parametersOf(query);
   if (first)
-    throw new BadRequest(400, 'query-unknown', `${what} takes nothing from the query, and there is ${first[0]}`, mend);
+    throw new BadRequest(400, 'query-unknown', `${what} takes no query parameter, and the query has ${first[0]}`, hint);
 }
 
-/** The host takes its key so, which is no input. */
+/** Without the key of the Functions host, which is not input. */
 const parametersOf = (query: URLSearchParams): [string, string][] =>
   [...query].filter(([field]) => field !== 'code' && field !== 'clientId');
 
@@ -82,9 +86,9 @@ function asked(operation: Operation, { dryRun = false, yes = false, ...input }: 
   const unknown = Object.keys(input).find((field) => !known.includes(field));
   if (unknown !== undefined) {
     const best = near(unknown, [...known, 'dryRun', 'yes']);
-    const hint = best === undefined ? '' : `: did you mean ${best}?`;
-    const mend = known.length === 0 ? 'It takes none.' : `It takes: ${known.join(', ')}.`;
-    throw new BadRequest(400, 'field-unknown', `${operationName(operation)} has no field ${unknown}${hint}`, mend);
+    const meant = best === undefined ? '' : `: did you mean ${best}?`;
+    const hint = known.length === 0 ? 'Remove it: the operation has no fields.' : `Name one of: ${known.join(', ')}.`;
+    throw new BadRequest(400, 'field-unknown', `${operationName(operation)} has no field ${unknown}${meant}`, hint);
   }
   return { input, dryRun: flag('dryRun', dryRun), yes: flag('yes', yes) };
 }
@@ -92,12 +96,12 @@ function asked(operation: Operation, { dryRun = false, yes = false, ...input }: 
 function flag(name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
   if (value === 'true' || value === 'false') return value === 'true';
-  throw new BadRequest(400, 'input-invalid', `${name} is neither true nor false`, 'Give one of the two.');
+  throw new BadRequest(400, 'input-invalid', `${name} is neither true nor false`, 'Send true or false.');
 }
 
 function coerce(text: string, type: string | undefined): unknown {
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
-  // What is no number stays text, so that the schema's message names the field.
+  // A value that is not a number stays text, so that the schema's message names the field.
   if (type === 'number' || type === 'integer')
     return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text);
   return text;

@@ -3,7 +3,7 @@ import { near } from '../../base/near.ts';
 import { type Operation, operationName } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 
-/** Nouns of what can be asked of a running app; the others build, start or command something on the machine they are typed at. */
+/** Nouns of the operations that make sense in a running app; the others work on the machine of the person who types them. */
 const NOUNS = new Set([
   'archive',
   'audit',
@@ -16,16 +16,16 @@ const NOUNS = new Set([
   'shards',
 ]);
 const BARE = new Set(['status', 'doctor', 'plan']);
-/** They hold whoever runs them for as long as they live. */
+/** Operations that don't end, and would block the request. */
 const NEVER = new Set(['jobs work']);
 const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$/i;
 
-/** Settings of the machine it runs on, which a caller has no business with; the operation goes without. */
+/** Fields that name settings of the machine. Over HTTP an operation doesn't have them. */
 const NAMES_SETTINGS = /(^env|Env)$/;
 
 /**
- * Operations that go over HTTP: of these nouns, touching no file of the machine they run on, and without fields that
- * name settings of that machine.
+ * The operations that HTTP offers: those of these nouns that touch no file of the machine, without their fields that name
+ * settings of the machine.
  */
 export const offered = (registry: Registry): Operation[] =>
   registry
@@ -43,7 +43,7 @@ function withoutSettings(operation: Operation): Operation {
   return asked.length === fields.length ? operation : { ...operation, input: z.object(Object.fromEntries(asked)) };
 }
 
-/** The operation at `noun/verb`, or the name nearest to it. */
+/** The operation at `noun/verb`, or the most similar name. */
 export function find(
   operations: readonly Operation[],
   path: readonly string[],

@@ -10,7 +10,7 @@ import { logScreen } from './log-screen.ts';
 import { find, offered } from './offered.ts';
 import { type Role, admit } from './roles.ts';
 
-/** Azure's load balancer gives up after 230 seconds; the caller shall hear of it from us. */
+/** Azure's load balancer ends a request after 230 seconds; Millrace answers before that. */
 const MOST_MS = 220_000;
 
 export interface OperationsOptions {
@@ -19,8 +19,8 @@ export interface OperationsOptions {
 }
 
 /**
- * Runs registered operations for callers over HTTP. `reader` answers GET with what only reads, input in the query;
- * `operator` takes POST with anything, input as a JSON body.
+ * Runs registered operations for callers over HTTP. `reader` takes GET, for operations that only read, with the input in
+ * the query. `operator` takes POST, for every operation, with the input as a JSON body.
  */
 export async function serveOperation(
   role: Role,
@@ -32,42 +32,41 @@ export async function serveOperation(
   const began = performance.now();
   let actor = 'nobody';
   let name = '';
-  let outcome: Answer;
+  let answered: Answer;
   try {
     const admission = admit(request.headers, role);
     if (!('actor' in admission)) {
       const { status, ...error } = admission;
-      outcome = answer(status, { error });
+      answered = answer(status, { error });
     } else {
       actor = admission.actor;
       const operations = offered(await registry());
       const path = [request.params['noun'], request.params['verb']].filter((part) => part !== undefined && part !== '');
       name = path.join(' ');
-      if (path.length === 0)
-        refuseQuery('The list of operations', request.query, 'Leave it out, or name an operation.');
-      outcome =
+      if (path.length === 0) refuseQuery('The list of operations', request.query, 'Remove it, or name an operation.');
+      answered =
         path.length === 0
           ? answer(200, { operations: operations.map(describe) })
           : await perform(choose(operations, path as string[], role), request, { workspace, actor, signal, context });
     }
   } catch (error) {
-    outcome = failed(error);
+    answered = failed(error);
   }
-  const { status } = outcome;
+  const { status } = answered;
   context.log(record('http', { role, actor, operation: name, status, ms: Math.round(performance.now() - began) }));
-  return outcome;
+  return answered;
 }
 
 function choose(operations: readonly Operation[], path: readonly string[], role: Role): Operation {
   const found = find(operations, path);
   if (!('operation' in found)) {
-    const hint = found.near === undefined ? '' : `: did you mean ${found.near}?`;
-    const mend = 'GET the base path for a list of what there is.';
-    throw new BadRequest(404, 'operation-unknown', `There is no operation ${path.join(' ')}${hint}`, mend);
+    const near = found.near === undefined ? '' : `: did you mean ${found.near}?`;
+    const hint = 'GET the base path to list the operations.';
+    throw new BadRequest(404, 'operation-unknown', `There is no operation ${path.join(' ')}${near}`, hint);
   }
   if (role === 'reader' && found.operation.effect !== 'reads') {
     const message = `${operationName(found.operation)} changes something`;
-    throw new BadRequest(405, 'method-wrong', message, 'POST it, with the operator’s key.');
+    throw new BadRequest(405, 'method-wrong', message);
   }
   return found.operation;
 }
@@ -83,15 +82,14 @@ async function perform(
   const signal = AbortSignal.any([given.signal, AbortSignal.timeout(MOST_MS)]);
   const run = { workspace, actor, signal, screen: logScreen(context) };
   if (dryRun) {
-    if (!operation.plan)
-      throw new BadRequest(400, 'plan-missing', `${name} has no dry run`, 'Leave dryRun out: it only reads.');
+    if (!operation.plan) throw new BadRequest(400, 'plan-missing', `${name} has no dry run`);
     return answer(200, { operation: name, plan: await operation.plan(input, run) });
   }
   if (operation.effect === 'destroys' && !yes) {
-    const mend = operation.plan
-      ? 'Look with "dryRun": true first, then send "yes": true.'
+    const hint = operation.plan
+      ? 'Send "dryRun": true to see what it would do, then "yes": true.'
       : 'Send "yes": true to do it.';
-    throw new BadRequest(409, 'not-confirmed', `${name} can't be undone`, mend);
+    throw new BadRequest(409, 'not-confirmed', `${name} can't be undone`, hint);
   }
   if (operation.effect !== 'reads' && request.headers.get('prefer')?.includes('respond-async')) {
     const job = await (
@@ -107,7 +105,7 @@ const dedupeKey = (name: string, input: unknown): string => `${name} ${JSON.stri
 
 async function askedBy(operation: Operation, request: HttpRequest): Promise<Asked> {
   if (request.method === 'GET') return queryInput(operation, request.query);
-  refuseQuery(`A POST of ${operationName(operation)}`, request.query, 'Put it into the body: one JSON object.');
+  refuseQuery(`A POST of ${operationName(operation)}`, request.query, 'Send it in the body, as one JSON object.');
   const announced = Number(request.headers.get('content-length') ?? 0);
   if (announced > MAX_BODY) throw tooLarge(announced);
   return bodyInput(operation, new Uint8Array(await request.arrayBuffer()), request.headers.get('content-type'));

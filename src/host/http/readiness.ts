@@ -7,29 +7,32 @@ import { Fingerprints } from '../../engine/fingerprints.ts';
 import { type ContainerDefinition, diffContainer } from '../../model/apply.ts';
 import { wantedContainers } from '../../operations/model/apply.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { containersThere } from '../../runtime/containers-there.ts';
+import { existingContainers } from '../../runtime/existing-containers.ts';
 
-/** A container that isn't as the pipeline needs it, or a projection that isn't what its container was written by. */
+/**
+ * A container that differs from what the pipeline needs, or a projection whose declaration differs from the one that
+ * wrote its container.
+ */
 export interface Difference {
   readonly container: string;
-  /** The one that was declared otherwise under its version; absent where the container is what differs. */
+  /** The projection whose declaration changed under the same version; absent if the container differs. */
   readonly projection?: string;
   readonly what: string;
-  /** True: a projection on it would do nothing, or something wrong, and is held. False: worth knowing. */
+  /** True: a projection on it would do nothing, or something wrong, and is held. False: for information. */
   readonly holds: boolean;
 }
 
 export interface Comparison {
   readonly differences: readonly Difference[];
-  /** Projections that get no changes applied until it is mended, and why: by `name@version`. */
+  /** The held projections, which apply no changes until the difference is fixed: the reason by `name@version`. */
   readonly held: ReadonlyMap<string, string>;
 }
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
 /**
- * Compares what is deployed with what the pipeline needs: containers, their keys, expiry and indexes; and what each
- * projection is declared as with what it was when it wrote what is there.
+ * Compares the deployment with the pipeline's needs: containers, their keys, expiry and indexes. Compares also the
+ * declaration of each projection with the one that wrote its data.
  */
 export async function compareDeployed(loaded: Loaded, services: Services): Promise<Comparison> {
   const [differences, redeclared] = await Promise.all([
@@ -41,7 +44,7 @@ export async function compareDeployed(loaded: Loaded, services: Services): Promi
     ({ container }) => container,
   );
   const held = new Map<string, string>();
-  // What Millrace keeps beside them serves every projection.
+  // Every projection needs Millrace's own containers.
   const ours = [services.leases.id, services.state.id].flatMap((id) => bad.get(id) ?? []);
   for (const spec of feedReaders(loaded.pipeline)) {
     const id = projectionId(spec);
@@ -58,7 +61,7 @@ export async function compareDeployed(loaded: Loaded, services: Services): Promi
   return { differences: [...differences, ...redeclared], held };
 }
 
-/** Versions that stayed the same while their declaration changed: what is deployed is another build's. */
+/** Projections whose declaration changed under the same version: another build wrote the data. */
 async function redeclaredUnder(loaded: Loaded, { state }: Services): Promise<Difference[]> {
   const fingerprints = new Fingerprints(state, loaded);
   const { projections, embeds } = loaded.pipeline;
@@ -67,7 +70,7 @@ async function redeclaredUnder(loaded: Loaded, { state }: Services): Promise<Dif
       const changed = await fingerprints.changes(spec);
       if (changed.length === 0) return [];
       const projection = projectionId(spec);
-      const what = `${projection} is declared otherwise than what it has written: ${changed.join('; ')}`;
+      const what = `${projection} no longer matches the data this version has written: ${changed.join('; ')}`;
       return [{ container: spec.into.container, projection, what, holds: true }];
     }),
   );
@@ -79,7 +82,7 @@ async function containersThatDiffer({ pipeline, model }: Loaded, services: Servi
   const wanted = wantedContainers({ pipeline, model }, services);
   const databases = [...new Set(wanted.map(({ database }) => database))];
   const there = new Map(
-    await Promise.all(databases.map(async (database) => [database, await containersThere(database)] as const)),
+    await Promise.all(databases.map(async (database) => [database, await existingContainers(database)] as const)),
   );
   return wanted.flatMap(({ database, definition }) =>
     differencesOf(
@@ -115,7 +118,7 @@ function differencesOf(
       what === 'indexingPolicy'
         ? 'has another indexing policy'
         : `${what} is ${JSON.stringify(from) ?? 'not set'}, not ${JSON.stringify(to) ?? 'unset'}`,
-    // Keys are in every request. Without expiry tombstones stay for ever, and a missing index refuses our own queries.
+    // Keys are in every request. Without expiry tombstones stay forever, and without its indexes Millrace's queries fail.
     holds:
       what === 'partitionKey' ||
       what === 'uniqueKeyPolicy' ||
@@ -134,8 +137,8 @@ function isIndexed({ indexingPolicy }: ContainerDefinition, needed: ReadonlySet<
   return included.has('/*') || [...needed].every((path) => included.has(path));
 }
 
-/** An error of ours as it is reported: what happened, and how to mend it. */
-export const problemOf = (error: unknown): { code: string; message: string; mend?: string } =>
+/** An error as health reports it: code, message and hint. */
+export const problemOf = (error: unknown): { code: string; message: string; hint?: string } =>
   error instanceof MillraceError
-    ? { code: error.code, message: error.message, ...(error.mend === undefined ? {} : { mend: error.mend }) }
+    ? { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }
     : { code: 'unexpected', message: messageOf(error) };

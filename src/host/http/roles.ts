@@ -1,17 +1,30 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { HOST_ERRORS, type HostErrorCode } from '../errors.ts';
 
-/** A reader asks, an operator changes. */
+/** A reader may only read, an operator may also change. */
 export type Role = 'reader' | 'operator';
 
 /** Values of the app roles that the Entra application declares. */
 const APP_ROLES = { reader: ['Millrace.Reader', 'Millrace.Operator'], operator: ['Millrace.Operator'] } as const;
 const HEADER = 'x-ms-client-principal';
 
-/** Who asks, or why that isn't enough. */
-export type Admission =
-  | { readonly actor: string }
-  | { readonly status: 401 | 403 | 503; readonly code: string; readonly message: string; readonly mend: string };
+/** The caller, or why the caller may not do this. */
+export type Admission = { readonly actor: string } | Denial;
+
+interface Denial {
+  readonly status: 401 | 403 | 503;
+  readonly code: HostErrorCode;
+  readonly message: string;
+  readonly hint: string;
+}
+
+const denial = (status: Denial['status'], code: HostErrorCode, message: string): Denial => ({
+  status,
+  code,
+  message,
+  hint: HOST_ERRORS[code].hint,
+});
 
 const principal = z.object({
   role_typ: z.string().default('roles'),
@@ -25,10 +38,10 @@ interface Environment {
 }
 
 /**
- * Whether a request may do what `role` may. The host has asked for the key already: the functions for reading and for
- * operating have keys of their own. With MILLRACE_AUTH=entra the caller must be signed in too, by App Service
- * authentication, which puts the header there and takes it off what comes from outside; without it the header could be
- * anybody's, so it isn't believed.
+ * Whether a request may do what `role` may. The Functions host has checked the key: the functions for reading and for
+ * operating have different keys. With MILLRACE_AUTH=entra the caller must also be signed in by App Service
+ * authentication, which sets the header and removes it from outside requests. Without it any caller could set the header,
+ * so it isn't trusted.
  * @throws UsageError `setting-invalid`
  */
 export function admit(
@@ -38,38 +51,22 @@ export function admit(
 ): Admission {
   if (auth === '' || auth === 'key') return { actor: `key:${role}` };
   if (auth !== 'entra') {
-    throw new UsageError(
+    throw sharedError(
       'setting-invalid',
       `The setting MILLRACE_AUTH: ${JSON.stringify(auth)} is neither key nor entra`,
       {
-        mend: 'Set MILLRACE_AUTH to `entra` to ask for a role beside the key, or leave it out.',
+        hint: 'Set MILLRACE_AUTH to `entra` to require a role beside the key, or leave it out.',
       },
     );
   }
   if (enabled.toLowerCase() !== 'true') {
-    return {
-      status: 503,
-      code: 'authentication-off',
-      message: 'MILLRACE_AUTH asks for a signed-in caller, and App Service authentication is off',
-      mend: 'Deploy infra/ with the parameter entraClientId, which switches it on.',
-    };
+    const message = 'MILLRACE_AUTH requires a signed-in caller, and App Service authentication is off';
+    return denial(503, 'authentication-off', message);
   }
   const caller = read(headers.get(HEADER));
-  if (!caller) {
-    return {
-      status: 401,
-      code: 'unauthenticated',
-      message: 'Nobody is signed in',
-      mend: 'Send a bearer token for this application beside the key.',
-    };
-  }
+  if (!caller) return denial(401, 'unauthenticated', 'The caller is not signed in');
   if (APP_ROLES[role].some((wanted) => caller.roles.includes(wanted))) return { actor: caller.name };
-  return {
-    status: 403,
-    code: 'role-missing',
-    message: `${caller.name} lacks the app role ${APP_ROLES[role].join(' or ')}`,
-    mend: 'Assign it in Microsoft Entra ID: Enterprise applications → this application → Users and groups.',
-  };
+  return denial(403, 'role-missing', `${caller.name} lacks the app role ${APP_ROLES[role].join(' or ')}`);
 }
 
 function read(header: string | null): { name: string; roles: string[] } | undefined {

@@ -5,8 +5,9 @@ import { packageRoot } from '../../base/package.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { PARTS } from './files.ts';
+import { hostError } from '../errors.ts';
 
-/** What npm takes for a package's name, without a scope. */
+/** A package name that npm accepts, without a scope. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 
 export const init = defineOperation({
@@ -16,8 +17,11 @@ export const init = defineOperation({
   effect: 'changes',
   argument: 'directory',
   input: z.object({
-    directory: z.string().min(1).describe('folder to write it into; its name is the project’s'),
-    package: z.string().optional().describe('what the project depends on as millrace (default: this version)'),
+    directory: z.string().min(1).describe('folder for the project; its name becomes the project’s name'),
+    package: z
+      .string()
+      .optional()
+      .describe('version of the dependency `millrace` in package.json (default: this version)'),
   }),
   plan: async ({ directory }, { workspace }) => {
     const target = placeFor(resolve(workspace.directory, directory));
@@ -35,16 +39,15 @@ export const init = defineOperation({
       rename(target, name, spec ?? `^${ownVersion()}`);
     } catch (cause) {
       if (cause instanceof UsageError) throw cause;
-      throw new UsageError('init-unwritable', `${target} can't be written: ${messageOf(cause)}`, {
+      throw hostError('init-unwritable', `${target} can't be written: ${messageOf(cause)}`, {
         cause,
-        mend: 'Check the rights on the folder, and the space left.',
       });
     }
     return { directory: target, name };
   },
   format: ({ directory, name }) => {
     const there = relative('.', directory) || '.';
-    return `${name} is written. Go on with:\n  cd ${there}\n  npm install\n  npm run dev\n  npm test`;
+    return `${name} is written. Next:\n  cd ${there}\n  npm install\n  npm run dev\n  npm test`;
   },
 });
 
@@ -52,17 +55,13 @@ export const init = defineOperation({
 function placeFor(target: string): string {
   const name = basename(target);
   if (!NAME.test(name)) {
-    throw new UsageError('init-name', `${JSON.stringify(name)} can't be the name of a project`, {
-      mend: 'Use a-z, 0-9, dashes and dots, as npm wants it.',
-    });
+    throw hostError('init-name', `${JSON.stringify(name)} can't be the name of a project`);
   }
   if (!existsSync(target)) return target;
-  // A new repository may be there already; everything else would be mixed up with ours.
+  // The folder may hold a new repository. Other files would be mixed with the project's.
   const occupied = !statSync(target).isDirectory() || readdirSync(target).some((file) => file !== '.git');
   if (!occupied) return target;
-  throw new UsageError('init-occupied', `There is something in ${target} already`, {
-    mend: 'Name a folder that is empty or not there yet.',
-  });
+  throw hostError('init-occupied', `${target} exists and is not an empty folder`);
 }
 
 function rename(target: string, name: string, spec: string): void {
@@ -83,7 +82,7 @@ function rename(target: string, name: string, spec: string): void {
     ['name: millrace\n', `name: ${name}\n`],
     ['  template: millrace\n', '  template: millrace-init\n'],
   ]);
-  // The database is called as the pipeline.
+  // The database has the pipeline's name.
   replace('local.settings.example.json', [['"storefront"', '"shop"']]);
 }
 

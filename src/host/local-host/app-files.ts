@@ -4,8 +4,9 @@ import { pathToFileURL } from 'node:url';
 import type { EventPosition } from '@azure/event-hubs';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { FunctionMetadata, FunctionsCore } from './core.ts';
+import { hostError } from '../errors.ts';
 
 /** Defaults of the extension from version 6 on ("Azure Event Hubs bindings for Azure Functions", host.json). */
 const hubsOfHost = z.looseObject({
@@ -28,20 +29,20 @@ const hostJson = z.looseObject({
 });
 const localSettings = z.looseObject({
   IsEncrypted: z.boolean().optional(),
-  Values: z.record(z.string(), z.string(), { error: 'must be an object of texts' }).default({}),
+  Values: z.record(z.string(), z.string(), { error: 'must be an object whose values are strings' }).default({}),
   Host: z.looseObject({ LocalHttpPort: z.int().min(0).max(65_535).optional() }).optional(),
 });
 const packageJson = z.looseObject({ main: z.string().optional() });
 
-/** What host.json says of Event Hubs triggers. */
+/** The settings of host.json for Event Hubs triggers. */
 export interface HubHostSettings {
   readonly maxEventBatchSize: number;
-  /** Where a partition without a position begins. */
+  /** Where the reader of a partition without a position begins. */
   readonly start: EventPosition;
 }
 
 export interface AppFiles {
-  /** What comes before every route; `api` where host.json names none. */
+  /** The first part of every route; `api` if host.json names none. */
   readonly routePrefix: string;
   readonly values: Readonly<Record<string, string>>;
   readonly port: number | undefined;
@@ -49,21 +50,17 @@ export interface AppFiles {
 }
 
 /**
- * The files that make a folder a function app.
+ * Reads the files that make a folder a function app.
  * @throws UsageError `app-missing`, `app-file-unreadable`, `settings-encrypted`
  */
 export function readAppFiles(root: string): AppFiles {
   const host = read(root, 'host.json', hostJson);
   if (!host) {
-    throw new UsageError('app-missing', `There is no host.json in ${root}, so it is no function app`, {
-      mend: 'Go to the folder of one; `millrace init` writes one.',
-    });
+    throw hostError('app-missing', `${root} is not the folder of a function app: it has no host.json`);
   }
   const settings = read(root, 'local.settings.json', localSettings);
   if (settings?.IsEncrypted) {
-    throw new UsageError('settings-encrypted', 'local.settings.json is encrypted', {
-      mend: 'Decrypt it with `func settings decrypt`.',
-    });
+    throw hostError('settings-encrypted', 'local.settings.json is encrypted');
   }
   return {
     routePrefix: host.extensions.http?.routePrefix ?? 'api',
@@ -79,42 +76,37 @@ function startOf({ extensions }: z.infer<typeof hostJson>): EventPosition {
   if (type === 'fromEnd') return { offset: '@latest' };
   const enqueuedOn = new Date(enqueuedTimeUtc);
   if (!Number.isNaN(enqueuedOn.getTime())) return { enqueuedOn };
-  const why = `host.json can't be read: extensions.eventHubs.initialOffsetOptions.enqueuedTimeUtc is no time: ${JSON.stringify(enqueuedTimeUtc)}`;
-  throw new UsageError('app-file-unreadable', why, { mend: 'Write one such as 2026-11-01T00:00:00Z.' });
+  const why = `host.json can't be read: extensions.eventHubs.initialOffsetOptions.enqueuedTimeUtc is not a time: ${JSON.stringify(enqueuedTimeUtc)}`;
+  throw hostError('app-file-unreadable', why, { hint: 'Write a time such as 2026-11-01T00:00:00Z.' });
 }
 
 /**
- * Imports what "main" of package.json names, as the worker does, and returns what was registered.
+ * Imports the files that "main" of package.json names, like the Functions worker, and returns the registered functions.
  * @throws UsageError `app-missing`, `app-file-unreadable`, `app-unbuilt`, `app-broken`, `app-empty`
  */
 export async function indexApp(core: FunctionsCore, root: string): Promise<readonly FunctionMetadata[]> {
   const main = read(root, 'package.json', packageJson)?.main;
   if (main === undefined) {
-    throw new UsageError('app-missing', `package.json of ${root} has no "main", which names the app's files`, {
-      mend: 'Write "main": "dist/functions/*.js".',
+    throw hostError('app-missing', `package.json of ${root} has no "main" to name the app's files`, {
+      hint: 'Write "main": "dist/functions/*.js".',
     });
   }
   const files = globSync(main, { cwd: root });
   if (files.length === 0) {
-    // The host would find no function and say nothing.
-    throw new UsageError('app-unbuilt', `"main" of package.json matches no file: ${main}`, {
-      mend: 'Build it first, by `npm run build`.',
-    });
+    // The Functions host would find no function and report nothing.
+    throw hostError('app-unbuilt', `"main" of package.json matches no file: ${main}`);
   }
   for (const file of files.toSorted()) {
     try {
       await import(pathToFileURL(join(root, file)).href);
     } catch (error) {
-      throw new UsageError('app-broken', `${file} can't be loaded: ${messageOf(error)}`, {
+      throw hostError('app-broken', `${file} can't be loaded: ${messageOf(error)}`, {
         cause: error,
-        mend: 'In Azure the app would have no functions, without a word. Nothing may throw at import.',
       });
     }
   }
   if (core.functions.length > 0) return core.functions;
-  throw new UsageError('app-empty', `${files.join(', ')} registered no function`, {
-    mend: 'Call functionApp() of millrace/functions, or app.http() and its like of @azure/functions.',
-  });
+  throw hostError('app-empty', `${files.join(', ')} registered no function`);
 }
 
 function read<T>(root: string, name: string, schema: z.ZodType<T>): T | undefined {
@@ -128,8 +120,8 @@ function read<T>(root: string, name: string, schema: z.ZodType<T>): T | undefine
   const issue = parsed.error?.issues[0];
   const why = error
     ? `${printParseErrorCode(error.error)} at character ${error.offset}`
-    : `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`;
-  throw new UsageError('app-file-unreadable', `${name} can't be read: ${why}`, {
-    mend: name === 'local.settings.json' ? 'See local.settings.example.json for its form.' : `Mend ${file}.`,
+    : `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}`;
+  throw hostError('app-file-unreadable', `${name} can't be read: ${why}`, {
+    hint: name === 'local.settings.json' ? 'See local.settings.example.json for its form.' : `Correct ${file}.`,
   });
 }

@@ -1,15 +1,15 @@
 import { registerHooks } from 'node:module';
-import { MillraceError } from '../../base/errors.ts';
 import type { Binding } from '../functions/app-settings.ts';
+import { hostError } from '../errors.ts';
 
-/** A function as it was registered: its bindings as they go to the host. */
+/** A registered function, with its bindings in the form that the Functions host gets. */
 export interface FunctionMetadata {
   readonly name: string;
   readonly bindings: Readonly<Record<string, Binding>>;
   readonly retryOptions?: RetryOptions;
 }
 
-/** Durations as the library hands them on: whole seconds, as text. */
+/** Durations in the library's form: whole seconds, as text. */
 export interface RetryOptions {
   readonly retryStrategy?: 'fixedDelay' | 'exponentialBackoff';
   readonly maxRetryCount?: number;
@@ -18,7 +18,7 @@ export interface RetryOptions {
   readonly maximumInterval?: { readonly seconds?: number };
 }
 
-/** A value on its way between host and worker, as RpcTypedData has it. */
+/** A value between the Functions host and its worker, in the form of RpcTypedData. */
 export interface TypedData {
   readonly string?: string;
   readonly json?: string;
@@ -49,30 +49,30 @@ interface ProgrammingModel {
 }
 
 export interface Invocation {
-  /** What the trigger's binding delivers. */
+  /** The data that the trigger's binding delivers. */
   readonly data: TypedData;
-  /** What else the host knows of it, by name. */
+  /** The metadata that the host adds, by name. */
   readonly triggerMetadata?: Readonly<Record<string, TypedData>>;
   readonly retryCount?: number | undefined;
   readonly maxRetryCount?: number | undefined;
   readonly log?: (level: string, text: string) => void;
 }
 
-/** What `@azure/functions` finds in the worker as its built-in module `@azure/functions-core`. */
+/** The functions that an app registers. `module` is what `@azure/functions` imports as `@azure/functions-core`. */
 export class FunctionsCore {
   readonly #functions = new Map<string, { readonly metadata: FunctionMetadata; readonly handler: unknown }>();
   readonly #hooks = new Map<string, ((context: unknown) => unknown)[]>();
   #model: ProgrammingModel | undefined;
   #invocations = 0;
 
-  /** The module itself. */
+  /** The module `@azure/functions-core`, which only the Functions worker provides. */
   readonly module = {
     setProgrammingModel: (model: ProgrammingModel): void => {
       this.#model = model;
     },
     registerFunction: (metadata: FunctionMetadata, handler: unknown): void => {
       if (this.#functions.has(metadata.name))
-        throw new MillraceError('function-twice', `Two functions are called ${metadata.name}`);
+        throw hostError('function-twice', `Two functions have the name ${metadata.name}`);
       this.#functions.set(metadata.name, { metadata, handler });
     },
     registerHook: (name: string, callback: (context: unknown) => unknown): { dispose(): void } => {
@@ -86,13 +86,13 @@ export class FunctionsCore {
     return [...this.#functions.values()].map(({ metadata }) => metadata);
   }
 
-  /** Forgets what was registered, so that another app can be indexed. */
+  /** Forgets the registered functions, so that another app can be indexed. */
   clear(): void {
     this.#functions.clear();
     this.#hooks.clear();
   }
 
-  /** Runs a function as the worker does, through the library's own model. Rejects when the handler does. */
+  /** Runs a function through the library's own model, like the Functions worker. Rejects when the handler rejects. */
   async invoke(
     name: string,
     { data, triggerMetadata, retryCount, maxRetryCount = -1, log }: Invocation,
@@ -100,7 +100,7 @@ export class FunctionsCore {
     const found = this.#functions.get(name);
     const [binding] = Object.entries(found?.metadata.bindings ?? {}).find(([, of]) => of['direction'] === 'in') ?? [];
     if (!found || !this.#model || binding === undefined)
-      throw new MillraceError('function-unknown', `There is no function ${name}`);
+      throw hostError('function-unknown', `There is no function ${name}`);
     const model = this.#model.getInvocationModel({
       invocationId: `local-${++this.#invocations}`,
       metadata: found.metadata,
@@ -117,7 +117,7 @@ export class FunctionsCore {
     return response.returnValue ?? undefined;
   }
 
-  /** Lets the app end as the worker does when the host scales in or restarts. */
+  /** Calls the app's `appTerminate` hooks, like the Functions worker when the host scales in or restarts. */
   async terminate(): Promise<void> {
     for (const hook of this.#hooks.get('appTerminate') ?? []) await hook({});
   }
@@ -127,7 +127,7 @@ const MODULE = '@azure/functions-core';
 const URL_OF_IT = 'millrace:functions-core';
 const KEY = Symbol.for('millrace.functions-core');
 
-/** Makes the module there for everything this thread imports from now on. One core a thread. */
+/** Provides the module `@azure/functions-core` for all later imports of this thread. One core a thread. */
 export function installCore(): FunctionsCore {
   const holder = globalThis as { [KEY]?: FunctionsCore };
   if (holder[KEY]) return holder[KEY];

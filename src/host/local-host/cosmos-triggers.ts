@@ -3,6 +3,7 @@ import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
 import { type AccountSettings, loadSettings } from '../../base/settings.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { ridOf } from '../../cosmos/rid.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { FeedHost } from '../../feed/sharing/feed-host.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
@@ -12,8 +13,9 @@ import type { FunctionMetadata, RetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';
 import { refuseShared } from './refuse-shared.ts';
 import { type RetryingOptions, retrying } from './retrying.ts';
+import { hostError } from '../errors.ts';
 
-/** A Cosmos DB trigger with its settings put in. */
+/** A Cosmos DB trigger, with the values of its settings. */
 export interface CosmosTrigger {
   readonly name: string;
   readonly account: AccountSettings;
@@ -34,7 +36,7 @@ export const cosmosTrigger = ({ bindings }: FunctionMetadata) =>
   Object.values(bindings).find(({ type }) => String(type).toLowerCase() === 'cosmosdbtrigger');
 
 /**
- * The triggers of an app, ready to be run.
+ * The Cosmos DB triggers of an app, ready to run.
  * @throws UsageError `setting-missing`, `setting-invalid`, `binding-outdated`, `binding-unsupported`, `lease-prefix-twice`
  */
 export function cosmosTriggers(
@@ -52,10 +54,9 @@ export function cosmosTriggers(
       return JSON.stringify([account.endpoint, database, container, ...leases]);
     },
     (one, { name, container, leaseContainer, prefix }) =>
-      new UsageError(
+      hostError(
         'lease-prefix-twice',
-        `${one.name} and ${name} read ${container} with the same leases (${leaseContainer}, prefix ${JSON.stringify(prefix)}): each would get half of the changes`,
-        { mend: 'Give each a leaseContainerPrefix of its own.' },
+        `${one.name} and ${name} read ${container} with the same leases (${leaseContainer}, prefix ${JSON.stringify(prefix)}): each would get only a part of the changes`,
       ),
   );
   return triggers;
@@ -68,18 +69,13 @@ function read(
 ): CosmosTrigger {
   const old = ['collectionName', 'connectionStringSetting', 'leaseCollectionName'].find((field) => field in binding);
   if (old !== undefined) {
-    throw new UsageError('binding-outdated', `Function ${name} uses ${old}, which the extension no longer knows`, {
-      mend: 'Use connection, containerName and leaseContainerName (extension 4.x).',
-    });
+    throw hostError('binding-outdated', `Function ${name} uses ${old}, which version 4 of the extension does not know`);
   }
   const mode = binding['changeFeedMode'];
   if (mode !== undefined && mode !== 'LatestVersion') {
-    throw new UsageError(
+    throw hostError(
       'binding-unsupported',
-      `Function ${name} has changeFeedMode ${JSON.stringify(mode)}, and this host reads latest versions`,
-      {
-        mend: 'Run it by Core Tools (`func start`).',
-      },
+      `Function ${name} has changeFeedMode ${JSON.stringify(mode)}; this host reads only latest versions`,
     );
   }
   const text = (field: string, fallback = ''): string => {
@@ -111,7 +107,7 @@ function read(
   };
 }
 
-/** A connection's settings under its own name, read by the rules of COSMOS. */
+/** Reads the settings of a connection. Their names begin with its name, and the rules of the setting COSMOS apply. */
 function accountOf(connection: string, environment: NodeJS.ProcessEnv): AccountSettings {
   const processEnv = {
     COSMOS: environment[connection],
@@ -123,12 +119,12 @@ function accountOf(connection: string, environment: NodeJS.ProcessEnv): AccountS
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const named = (words: string): string => words.replaceAll(/\bCOSMOS\b/g, connection);
-    throw new UsageError(error.code, named(error.message), error.mend === undefined ? {} : { mend: named(error.mend) });
+    throw UsageError.from({ code: error.code, message: named(error.message), hint: named(error.hint ?? '') });
   }
 }
 
 export interface CosmosTriggersOptions extends RetryingOptions {
-  /** Delivers a batch; rejects when the function does. */
+  /** Delivers a batch; rejects when the function rejects. */
   readonly deliver: (name: string, documents: readonly unknown[], retryCount: number) => Promise<void>;
 }
 
@@ -138,8 +134,8 @@ export interface RunningTrigger extends AsyncDisposable {
 }
 
 /**
- * Reads a container's feed for a trigger by our own processor, under leases of the form and the names that the host
- * would use, so that both can take turns.
+ * Reads a container's feed for a trigger with Millrace's processor. The leases have the form and the names of the
+ * Functions host's leases, so that either host can resume where the other stopped.
  * @throws UsageError `account-…`, `container-missing`, `lease-container-…`
  */
 export async function runCosmosTrigger(
@@ -149,7 +145,7 @@ export async function runCosmosTrigger(
   const { account, database, container: name, leaseAccount } = trigger;
   const client = await openAccount(account);
   const monitored = client.database(database).container(name);
-  const { rid, databaseRid, source } = await openSource(monitored, { pageSize: trigger.maxItems });
+  const { rid, source } = await openSource(monitored, { pageSize: trigger.maxItems });
   const leaseClient = leaseAccount.endpoint === account.endpoint ? client : await openAccount(leaseAccount);
   const leases = leaseClient.database(trigger.leaseDatabase).container(trigger.leaseContainer);
   if (trigger.createLeases) await createLeases(leases);
@@ -161,7 +157,7 @@ export async function runCosmosTrigger(
       monitored,
       leases,
       host: `local-${hostname()}`,
-      prefix: leasePrefix(trigger.prefix, account.endpoint, databaseRid, rid),
+      prefix: leasePrefix(trigger.prefix, account.endpoint, await ridOf(monitored.database), rid),
     }),
     start: trigger.start,
     timings: { pollMs: trigger.pollMs },

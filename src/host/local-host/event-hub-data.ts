@@ -1,17 +1,18 @@
 import type { ReceivedEventData } from '@azure/event-hubs';
-import { MillraceError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { Invocation, TypedData } from './core.ts';
 import { rewriteDates } from './host-json.ts';
+import { ingestError } from '../../ingest/errors.ts';
 
-/** What the binding of an Event Hubs trigger says of how its events come. */
+/** How the binding of an Event Hubs trigger wants its events. */
 export interface EventShape {
-  /** `many`: a batch an invocation; else one event. */
+  /** `many`: a batch for each invocation; `one`: one event. */
   readonly cardinality: 'one' | 'many';
-  /** `binary`: as bytes; `string`: as text; `json`, where a binding says nothing: parsed by the host. */
+  /** `binary`: bytes; `string`: text; `json`, the default of a binding: the host parses the body. */
   readonly dataType: 'binary' | 'string' | 'json';
 }
 
-/** An event as a trigger reads it. */
+/** The parts of a received event that a trigger uses. */
 export interface TriggerEvent extends Pick<
   ReceivedEventData,
   'body' | 'properties' | 'systemProperties' | 'sequenceNumber' | 'offset' | 'enqueuedTimeUtc'
@@ -19,7 +20,7 @@ export interface TriggerEvent extends Pick<
   readonly partitionKey?: string | null;
 }
 
-/** The place that the events of an invocation come from. */
+/** The source of the events of an invocation. */
 export interface TriggerPlace {
   readonly hub: string;
   readonly consumerGroup: string;
@@ -27,9 +28,9 @@ export interface TriggerPlace {
 }
 
 /**
- * Events as the host hands them to the worker: the bodies as the binding wants them, what else it knows of them beside
- * them, as one list a property where the binding takes many.
- * @throws MillraceError `event-not-json` where the host would fail to bind one: it gives up the batch then
+ * Events in the form that the Functions host passes to its worker: the bodies as the binding wants them, and the other
+ * properties as metadata. With cardinality `many` each property is a list.
+ * @throws MillraceError `event-not-json` if the host would fail to bind an event; it then drops the batch
  */
 export function invocationOf(
   events: readonly TriggerEvent[],
@@ -72,14 +73,14 @@ function parsed(body: Buffer): unknown {
   try {
     return rewriteDates(JSON.parse(body.toString('utf8')));
   } catch (cause) {
-    const mend = "Bind it with dataType: 'binary', and parse each event in the function.";
-    throw new MillraceError('event-not-json', `An event is no JSON, as the host binds it: ${messageOf(cause)}`, {
+    const hint = "Bind it with dataType: 'binary', and parse each event in the function.";
+    throw ingestError('event-not-json', `An event is not JSON, and the host parses events: ${messageOf(cause)}`, {
       cause,
-      mend,
+      hint,
     });
   }
 }
 
-/** As producers send them; what came as an AMQP value has no bytes of its own. */
+/** The bytes that a producer sent; a body that came as an AMQP value has none, so it is written as JSON. */
 const bytesOf = (body: unknown): Buffer =>
   body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body ?? null), 'utf8');

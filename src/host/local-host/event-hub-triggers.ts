@@ -11,11 +11,13 @@ import { type EventShape, invocationOf } from './event-hub-data.ts';
 import { resolveNames } from './names.ts';
 import { refuseShared } from './refuse-shared.ts';
 import { type RetryingOptions, retrying } from './retrying.ts';
+import { hostError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** An Event Hubs trigger with its settings put in. */
+/** An Event Hubs trigger, with the values of its settings. */
 export interface EventHubTrigger extends EventShape {
   readonly name: string;
-  /** The setting that its namespace comes from. */
+  /** The setting that names its namespace. */
   readonly connection: string;
   readonly settings: Pick<Settings, 'eventHubs' | 'storage'>;
   readonly hub: string;
@@ -23,7 +25,7 @@ export interface EventHubTrigger extends EventShape {
   readonly retry: RetryOptions | undefined;
 }
 
-/** Where the host keeps how far it is, so that it and this one can take turns. */
+/** The container of the Functions host's checkpoints, so that either host can resume where the other stopped. */
 const POSITIONS = 'azure-webjobs-eventhub';
 const STORAGE = 'AzureWebJobsStorage';
 
@@ -31,7 +33,7 @@ export const eventHubTrigger = ({ bindings }: FunctionMetadata) =>
   Object.values(bindings).find(({ type }) => String(type).toLowerCase() === 'eventhubtrigger');
 
 /**
- * The Event Hubs triggers of an app, ready to be run.
+ * The Event Hubs triggers of an app, ready to run.
  * @throws UsageError `setting-missing`, `setting-invalid`, `consumer-group-twice`
  */
 export function eventHubTriggers(
@@ -47,10 +49,9 @@ export function eventHubTriggers(
     ({ settings, hub, consumerGroup }) =>
       JSON.stringify([settings.eventHubs?.account, hub, consumerGroup]).toLowerCase(),
     (one, { name, hub, consumerGroup }) =>
-      new UsageError(
+      hostError(
         'consumer-group-twice',
         `${one.name} and ${name} read ${hub} in consumer group ${consumerGroup}: each would get the events of half the partitions`,
-        { mend: 'Give each a consumer group of its own.' },
       ),
   );
   return triggers;
@@ -79,11 +80,11 @@ function read(
   };
 }
 
-/** A connection's settings, and those of the host's storage, under their own names, read by the rules of EVENTHUBS and STORAGE. */
+/** Reads the settings of the connection and of the host's storage by the rules of EVENTHUBS and STORAGE. */
 function settingsOf(connection: string, environment: NodeJS.ProcessEnv): EventHubTrigger['settings'] {
   const account = environment[`${STORAGE}__accountName`];
   const processEnv = {
-    // The host takes a connection string that names a hub; the binding has named it already.
+    // The Functions host accepts a connection string that names a hub, but the binding's name decides.
     EVENTHUBS: environment[connection]?.replace(/;?\s*EntityPath=[^;]*/i, ''),
     EVENTHUBS__fullyQualifiedNamespace: environment[`${connection}__fullyQualifiedNamespace`],
     STORAGE: environment[STORAGE],
@@ -95,14 +96,14 @@ function settingsOf(connection: string, environment: NodeJS.ProcessEnv): EventHu
   };
   const { eventHubs: namespace, storage } = named(connection, () => loadSettings({ processEnv }));
   if (!storage) {
-    throw new UsageError('setting-missing', `The setting ${STORAGE} is missing; the host keeps there how far it is`, {
-      mend: 'Put it into "Values" of local.settings.json: UseDevelopmentStorage=true, with Azurite running.',
+    throw sharedError('setting-missing', `The setting ${STORAGE} is missing; the host stores its checkpoints there`, {
+      hint: 'Put it into "Values" of local.settings.json, for example UseDevelopmentStorage=true with Azurite running.',
     });
   }
   return { ...(namespace && { eventHubs: namespace }), storage };
 }
 
-/** Says of errors the names that the app's settings have. */
+/** Runs `run`, and makes its errors name the app's settings instead of EVENTHUBS and STORAGE. */
 function named<T>(connection: string, run: () => T): T {
   try {
     return run();
@@ -115,19 +116,19 @@ function renamed(error: unknown, connection: string): unknown {
   if (!(error instanceof UsageError)) return error;
   const words = (text: string): string =>
     text.replaceAll(/\bEVENTHUBS(?=\b|_)/g, connection).replaceAll(/\bSTORAGE(?=\b|_)/g, STORAGE);
-  const { code, message, mend, cause } = error;
-  return new UsageError(code, words(message), { cause, ...(mend === undefined ? {} : { mend: words(mend) }) });
+  const { code, message, hint = '', cause } = error;
+  return UsageError.from({ code, message: words(message), hint: words(hint) }, { cause });
 }
 
 export interface EventHubTriggersOptions extends RetryingOptions {
   readonly host: HubHostSettings;
-  /** Runs a function; rejects when it does. `count`: how many events it is given. */
+  /** Runs a function; rejects when it rejects. `count`: how many events it gets. */
   readonly deliver: (name: string, invocation: Invocation, count: number) => Promise<void>;
 }
 
 /**
- * Reads a hub for a trigger by the reader of our own ingests, with positions in the form and the place that the host
- * would use, so that both can take turns.
+ * Reads a hub for a trigger with the reader of Millrace's ingests. The checkpoints have the form and the place of the
+ * Functions host's, so that either host can resume where the other stopped.
  * @throws UsageError `event-hub-missing`, `event-hub-denied`, `event-hubs-unreachable`, `checkpoints-unavailable`
  */
 export async function runEventHubTrigger(
@@ -145,10 +146,9 @@ export async function runEventHubTrigger(
     start: options.host.start,
     handle: handlerOf(trigger, options),
     failed: (error, partition) => {
-      const told = hubFailure(error, `${hub} (consumer group ${consumerGroup})`) ?? error;
-      options.say(
-        `${name}, partition ${partition || 'of none'}: ${told instanceof Error ? told.message : String(told)}`,
-      );
+      const known = hubFailure(error, `${hub} (consumer group ${consumerGroup})`) ?? error;
+      const where = partition === '' ? name : `${name}, partition ${partition}`;
+      options.say(`${where}: ${known instanceof Error ? known.message : String(known)}`);
     },
   });
   try {

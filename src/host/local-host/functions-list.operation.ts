@@ -11,10 +11,10 @@ import type { WorkerAnswer } from './worker.ts';
 export const functionsList = defineOperation({
   noun: 'functions',
   verb: 'list',
-  summary: 'Index the function app of this folder as the worker does, and say what is in it',
+  summary: 'List the functions of the app in this folder, as the Functions worker indexes them',
   examples: ['millrace functions list', 'millrace functions list --json'],
   effect: 'reads',
-  input: z.object({ app: z.string().default('.').describe('folder of the app, with host.json') }),
+  input: z.object({ app: z.string().default('.').describe('folder of the app, where host.json is') }),
   run: async ({ app }, { workspace, screen }) => {
     const root = resolve(workspace.directory, app);
     const { values } = readAppFiles(root);
@@ -26,8 +26,7 @@ export const functionsList = defineOperation({
         return { name, type: String(trigger?.['type']), binding: trigger ?? {} };
       });
     }
-    const { code, message, mend } = 'refused' in answer ? answer.refused : { code: '', message: '', mend: undefined };
-    throw new UsageError(code, message, mend === undefined ? {} : { mend });
+    throw UsageError.from('refused' in answer ? answer.refused : { code: '', message: '' });
   },
   format: (functions) =>
     `${table(

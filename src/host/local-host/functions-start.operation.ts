@@ -12,7 +12,7 @@ const DEFAULT_PORT = 7071;
 export const functionsStart = defineOperation({
   noun: 'functions',
   verb: 'start',
-  summary: 'Run the function app of this folder without Core Tools: its triggers, timers and HTTP functions',
+  summary: 'Run the function app in this folder without Core Tools: its triggers, timers and HTTP functions',
   examples: [
     'millrace functions start',
     'millrace functions start --port 7072',
@@ -20,13 +20,13 @@ export const functionsStart = defineOperation({
   ],
   effect: 'changes',
   input: z.object({
-    app: z.string().default('.').describe('folder of the app, with host.json'),
+    app: z.string().default('.').describe('folder of the app, where host.json is'),
     port: z
       .int()
       .min(0)
       .max(65_535)
       .optional()
-      .describe('of the HTTP functions, on 127.0.0.1; 0: any free one (default: LocalHttpPort, else 7071)'),
+      .describe('port of the HTTP functions, on 127.0.0.1; 0: any free port (default: LocalHttpPort, else 7071)'),
   }),
   run: async ({ app, port }, { workspace, signal, screen }) => {
     const root = resolve(workspace.directory, app);
@@ -34,35 +34,35 @@ export const functionsStart = defineOperation({
     for (;;) {
       const files = readAppFiles(root);
       const input = { root, port: port ?? files.port ?? DEFAULT_PORT };
-      // What the process has set already wins over the file, as with Core Tools.
+      // The variables of this process override the file, as with Core Tools.
       const child = startWorker(input, { ...files.values, ...process.env }, screen);
       using change = changeOf(root, signal);
       const answer = await Promise.race([child.answer, change.aborted]);
       if (answer === undefined) {
-        // An account that doesn't answer may keep it from being up for minutes.
+        // The app may still be starting: an account that doesn't answer can delay it for minutes.
         child.answer.catch(() => undefined);
         await child.stop();
         return { app: root, starts };
       }
       if ('refused' in answer) {
-        const { code, message, mend } = answer.refused;
-        if (starts === 0) throw new UsageError(code, message, mend === undefined ? {} : { mend });
-        screen.line(`error: ${message}${mend === undefined ? '' : `\n  ${mend}`}`);
+        const { message, hint } = answer.refused;
+        if (starts === 0) throw UsageError.from(answer.refused);
+        screen.line(`error: ${message}${hint === undefined ? '' : `\n  ${hint}`}`);
       } else if ('ready' in answer) for (const line of answer.ready.lines) screen.line(line);
       starts += 1;
       const why = await Promise.race([change.seen, child.ended.then(() => undefined)]);
       if (why === undefined && !signal.aborted && 'ready' in answer)
-        screen.line('The app has ended by itself, as its worker would; it is started again when a file changes.');
+        screen.line('The app’s process has ended. It starts again when a file changes.');
       const changed = why ?? (await change.seen);
       await child.stop();
       if (signal.aborted) return { app: root, starts };
-      screen.line(`${changed} has changed; the app starts again.`);
+      screen.line(`${changed} has changed; the app restarts.`);
     }
   },
   format: ({ starts }) => `Stopped, after ${plural(starts, 'start')}.`,
 });
 
-/** Resolves with the file that changed, or with nothing much at Ctrl-C. */
+/** `seen` resolves with the file that changed, or with '' at Ctrl-C; `aborted` resolves at Ctrl-C only. */
 function changeOf(
   root: string,
   signal: AbortSignal,
@@ -76,7 +76,7 @@ function changeOf(
   };
   if (signal.aborted) end();
   signal.addEventListener('abort', end);
-  // Keeps this process alive while the app is down and waits for a change.
+  // Keeps this process alive while the app is down and this process waits for a change.
   const alive = setInterval(() => {}, 2 ** 30);
   return {
     seen,

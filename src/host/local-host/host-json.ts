@@ -1,8 +1,8 @@
 const ISO = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,7})?(Z|[+-]\d\d:\d\d)?$/;
 
 /**
- * A document's dates as the Functions host hands them on: Newtonsoft.Json reads them and writes them in its own way.
- * Zeros at the end of a fraction go, offsets become those of the machine (UTC).
+ * Writes the dates of a document as the Functions host does, whose Newtonsoft.Json parses and formats them: without zeros
+ * at the end of a fraction, and with offsets converted to the machine's (UTC).
  */
 export function rewriteDates(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(rewriteDates);

@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { FunctionsCore, TypedData } from './core.ts';
 import { type Keys, sameKey } from './keys.ts';
 import { type Route, match } from './routes.ts';
+import { hostError } from '../errors.ts';
 
-/** As the host bounds it where FUNCTIONS_REQUEST_BODY_SIZE_LIMIT says nothing else ("Azure Functions HTTP trigger", limits), bytes. */
+/** Bytes; the default of FUNCTIONS_REQUEST_BODY_SIZE_LIMIT ("Azure Functions HTTP trigger", limits). */
 const MAX_REQUEST = 104_857_600;
-/** Headers that only the platform may set; from outside they are taken off. */
+/** Headers that only the platform may set; they are removed from requests. */
 const PLATFORM = /^x-ms-client-principal/i;
 
 export interface HttpServer extends AsyncDisposable {
@@ -26,7 +27,7 @@ export interface HttpServerOptions {
 }
 
 /**
- * Serves an app's HTTP functions on this machine alone, keys asked for as in Azure.
+ * Serves an app's HTTP functions, to this machine only. It requires the same keys as Azure.
  * @throws UsageError `port-taken`
  */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
@@ -38,9 +39,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
   server.listen(options.port, '127.0.0.1');
   await once(server, 'listening').catch((cause: unknown) => {
-    throw new UsageError('port-taken', `Port ${options.port} can't be used: ${messageOf(cause)}`, {
+    throw hostError('port-taken', `Port ${options.port} can't be used: ${messageOf(cause)}`, {
       cause,
-      mend: 'End what uses it, or give --port another (0: any free one).',
     });
   });
   return {
@@ -98,7 +98,7 @@ function bytesOf({ bytes, string, json }: TypedData): Uint8Array | string {
   return bytes ?? string ?? json ?? '';
 }
 
-/** Undefined: it is too large. */
+/** Undefined: the body is too large. */
 async function read(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;

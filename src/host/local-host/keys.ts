@@ -5,13 +5,13 @@ import { z } from 'zod';
 
 const stored = z.object({ master: z.string(), functions: z.record(z.string(), z.string()) });
 
-/** The keys of an app on this machine: one of its own for each function that asks for one, and the master key. */
+/** The keys of an app on this machine: one for each function that requires a key, and the master key. */
 export interface Keys {
   readonly master: string;
   of(name: string): string;
 }
 
-/** Reads the keys, and makes those that are missing; they stay the same from start to start. */
+/** Reads the keys from the file, and creates and stores those that are missing. */
 export function openKeys(file: string, functions: readonly string[]): Keys {
   const known = readStored(file);
   const keys = { master: known?.master ?? make(), functions: { ...known?.functions } };
@@ -30,7 +30,7 @@ function readStored(file: string): z.output<typeof stored> | undefined {
   try {
     return stored.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    // Not there yet, or not ours any more: new ones are made.
+    // The file doesn't exist or is damaged: the caller creates new keys.
     return undefined;
   }
 }

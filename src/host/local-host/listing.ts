@@ -4,7 +4,7 @@ import type { Route } from './routes.ts';
 
 const RUN_HERE = new Set(['cosmosdbtrigger', 'eventhubtrigger', 'timertrigger', 'httptrigger']);
 
-/** The functions of an app as Core Tools list them: addresses first, then triggers; and the keys. */
+/** The functions of an app in the form of Core Tools: addresses, then triggers, then the keys. */
 export function listing(
   functions: readonly FunctionMetadata[],
   routes: readonly Route[],
@@ -16,7 +16,7 @@ export function listing(
   const triggers = functions.flatMap(({ name, bindings }) => {
     const type = String(Object.values(bindings).find(({ direction }) => direction === 'in')?.['type']);
     if (type.toLowerCase() === 'httptrigger') return [];
-    return `\t${name}: ${type}${RUN_HERE.has(type.toLowerCase()) ? '' : ' (not run here)'}`;
+    return `\t${name}: ${type}${RUN_HERE.has(type.toLowerCase()) ? '' : ' (not run by this host)'}`;
   });
   const guarded = routes.filter(({ authLevel }) => authLevel === 'function');
   const secrets = guarded.map(({ name }) => `\t${name}: ${keys.of(name)}`);
@@ -25,6 +25,6 @@ export function listing(
     'Functions:',
     '',
     ...[...addresses, ...triggers].flatMap((line) => [line, '']),
-    ...(secrets.length > 0 ? ['Keys, as x-functions-key or ?code=:', '', ...secrets, ''] : []),
+    ...(secrets.length > 0 ? ['Keys, for the header x-functions-key or ?code=:', '', ...secrets, ''] : []),
   ];
 }

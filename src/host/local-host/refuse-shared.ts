@@ -1,6 +1,6 @@
 import type { UsageError } from '../../base/errors.ts';
 
-/** Throws what `refusal` says of the first two that have one key: what belongs to one function would be halved among them. */
+/** Throws `refusal` of the first two triggers with the same key: they would divide the changes or events between them. */
 export function refuseShared<T>(
   triggers: readonly T[],
   keyOf: (trigger: T) => string,

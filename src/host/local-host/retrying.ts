@@ -2,10 +2,11 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { RetryOptions } from './core.ts';
 
-export interface Batch {
+export interface Delivery {
+  /** The function's name. */
   readonly name: string;
   readonly retry: RetryOptions | undefined;
-  /** What it holds, for what is said of it: `12 documents`. */
+  /** The delivered batch, for messages: `12 documents`. */
   readonly what: string;
 }
 
@@ -17,11 +18,11 @@ export interface RetryingOptions {
 }
 
 /**
- * Runs a function on a batch as the host does: tried again by the function's policy, and where that gives up, or there is
- * none, passed by. Rejects when the host ends.
+ * Runs a function on a batch like the Functions host: retries by the function's retry policy. After the last retry, or
+ * without a policy, the batch is lost. Rejects when the host ends.
  */
 export async function retrying(
-  { name, retry, what }: Batch,
+  { name, retry, what }: Delivery,
   { say, signal, clock = systemClock }: RetryingOptions,
   once: (retryCount: number) => Promise<void>,
 ): Promise<void> {
@@ -34,12 +35,12 @@ export async function retrying(
     } catch (error) {
       if (signal.aborted) throw error;
       if (most >= 0 && attempt >= most) {
-        const why = retry ? '' : ': it has no retry policy';
+        const why = retry ? '' : ': the function has no retry policy';
         say(`${name}: ${messageOf(error)}; ${what} LOST, as in Azure${why}`);
         return;
       }
       const pause = pauseOf(retry, attempt);
-      say(`${name}: ${messageOf(error)}; tried again in ${pause / 1000} s`);
+      say(`${name}: ${messageOf(error)}; retry in ${pause / 1000} s`);
       await clock.sleep(pause, signal);
     }
   }

@@ -2,7 +2,7 @@ import type { FunctionMetadata } from './core.ts';
 
 export interface Route {
   readonly name: string;
-  /** Below the host, without a slash at either end: `api/millrace/{noun?}/{verb?}`. */
+  /** The path, without a slash at either end: `api/millrace/{noun?}/{verb?}`. */
   readonly template: string;
   /** Upper case; empty: any. */
   readonly methods: readonly string[];
@@ -30,8 +30,8 @@ export function routesOf(functions: readonly FunctionMetadata[], prefix: string)
 }
 
 /**
- * The function for a request; `methods` where only the method is wrong. Literal segments go before parameters, as in the
- * host.
+ * Finds the function for a request. If none fits: the `methods` that fit the path. A literal segment goes before a
+ * parameter, as in the Functions host.
  */
 export function match(
   routes: readonly Route[],

@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MillraceError } from '../../base/errors.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { WorkerAnswer, WorkerInput } from './worker.ts';
+import { hostError } from '../errors.ts';
 
 /** An app in a process of its own. */
 export interface RunningWorker {
@@ -16,7 +16,7 @@ export interface RunningWorker {
 export function startWorker(input: WorkerInput, env: NodeJS.ProcessEnv, screen: Screen): RunningWorker {
   const extension = extname(import.meta.url);
   const file = fileURLToPath(new URL(`./worker${extension}`, import.meta.url));
-  // In a checkout `import … from 'millrace'` means these sources.
+  // In a checkout `import … from 'millrace'` then imports these sources.
   const execArgv = extension === '.ts' ? ['--conditions=millrace-source'] : [];
   const child = fork(file, [JSON.stringify(input)], {
     cwd: input.root,
@@ -39,14 +39,14 @@ export function startWorker(input: WorkerInput, env: NodeJS.ProcessEnv, screen: 
 async function answerOf(child: ChildProcess, ended: Promise<unknown>): Promise<WorkerAnswer> {
   const first = once(child, 'message').then(([message]) => message as WorkerAnswer);
   const died = ended.then(() => {
-    throw new MillraceError('worker-ended', 'The app’s process ended before the app was up');
+    throw hostError('worker-ended', 'The app’s process ended before the app had started');
   });
-  // The other of the two stays open, or ends later: neither is anybody's failure then.
+  // If the message comes first, the process ends later, and that is no failure.
   died.catch(() => undefined);
   return Promise.race([first, died]);
 }
 
-/** Line by line, so that the lines of two streams don't mix. */
+/** Passes a stream on line by line, so that the lines of two streams don't mix. */
 function passOn(stream: NodeJS.ReadableStream | null, screen: Screen): void {
   let rest = '';
   stream?.setEncoding('utf8').on('data', (text: string) => {

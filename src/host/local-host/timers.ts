@@ -1,10 +1,11 @@
 import { Cron } from 'croner';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { FunctionMetadata } from './core.ts';
 import { resolveNames } from './names.ts';
+import { hostError } from '../errors.ts';
 
 export interface Timers extends Disposable {
-  /** Runs one now, whatever its schedule; false: there is none of that name. */
+  /** Runs a timer's function now; false: there is no timer of that name. */
   fire(name: string): boolean;
   readonly names: readonly string[];
 }
@@ -13,7 +14,7 @@ export const timerTrigger = ({ bindings }: FunctionMetadata) =>
   Object.values(bindings).find(({ type }) => String(type).toLowerCase() === 'timertrigger');
 
 /**
- * Runs timer functions by their NCRONTAB schedules, in UTC, never one twice at once.
+ * Runs timer functions by their NCRONTAB schedules, in UTC. Two runs of one timer never overlap.
  * @throws UsageError `schedule-invalid`
  */
 export function startTimers(
@@ -28,19 +29,18 @@ export function startTimers(
     const { name } = of;
     const schedule = resolveNames(String(trigger['schedule']), environment, name);
     try {
-      // `protect`: a call that is still running lets the next one pass by.
+      // `protect`: while a run lasts, the next one is skipped.
       jobs.set(
         name,
         new Cron(schedule, { timezone: 'Etc/UTC', protect: true, name: `millrace ${name}` }, () => run(name, false)),
       );
     } catch (cause) {
       for (const job of jobs.values()) job.stop();
-      throw new UsageError(
+      throw hostError(
         'schedule-invalid',
-        `The schedule of ${name}, ${JSON.stringify(schedule)}: ${messageOf(cause)}`,
+        `The schedule of ${name} is ${JSON.stringify(schedule)}: ${messageOf(cause)}`,
         {
           cause,
-          mend: 'Write six fields: second, minute, hour, day, month, day of the week; such as 0 */5 * * * *.',
         },
       );
     }

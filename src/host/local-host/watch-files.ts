@@ -2,10 +2,10 @@ import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
 const NOT_THE_APP = new Set(['node_modules', '.git', '.millrace', 'test', 'infra', 'docs', 'bench', 'coverage']);
-/** A build writes many files; the app is started once it has been quiet for this long, milliseconds. */
+/** Milliseconds without a change before the app restarts, because a build writes many files. */
 const QUIET_MS = 300;
 
-/** Calls back when files of an app have changed, and have stopped changing. */
+/** Calls `changed` when files of an app have changed, once the changes have stopped. */
 export function watchFiles(root: string, changed: (file: string) => void): Disposable {
   let timer: NodeJS.Timeout | undefined;
   const note = (file: string | null): void => {
@@ -22,7 +22,7 @@ export function watchFiles(root: string, changed: (file: string) => void): Dispo
       watch(join(root, name), { recursive: true }, (_, file) => note(file === null ? name : join(name, file))),
     ),
   ];
-  // A folder that is deleted while it is watched.
+  // A watched folder can be deleted.
   for (const watcher of watchers) watcher.on('error', () => note(null));
   return {
     [Symbol.dispose]: () => {

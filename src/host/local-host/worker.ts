@@ -1,4 +1,4 @@
-// The process that an app runs in: started anew at every change, as the host restarts its worker.
+// The process in which an app runs. `functions start` starts it again after every change of a file.
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MillraceError, messageOf } from '../../base/errors.ts';
@@ -13,16 +13,17 @@ import { openKeys } from './keys.ts';
 import { listing } from './listing.ts';
 import { routesOf } from './routes.ts';
 import { type Timers, startTimers } from './timers.ts';
+import { hostError } from '../errors.ts';
 
-/** What the one who starts it gives, as JSON, in the only argument. */
+/** The input of the process: JSON in its only argument. */
 export interface WorkerInput {
   readonly root: string;
   readonly port: number;
-  /** Index the app, say what is in it, and end. */
+  /** Index the app, send the functions, and end. */
   readonly list?: boolean;
 }
 
-/** What it says, once. */
+/** The only message that the process sends. */
 export type WorkerAnswer =
   | { readonly listed: readonly FunctionMetadata[] }
   | {
@@ -32,26 +33,27 @@ export type WorkerAnswer =
         readonly lines: readonly string[];
       };
     }
-  | { readonly refused: { readonly code: string; readonly message: string; readonly mend: string | undefined } };
+  | { readonly refused: { readonly code: string; readonly message: string; readonly hint: string | undefined } };
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const ending = new AbortController();
 
-/** Whatever was started, to be ended in reverse. */
+/** Ends everything that was started; called in reverse order. */
 const open: (() => Promise<void>)[] = [];
 async function close(): Promise<void> {
   ending.abort(new DOMException('The local host stops', 'AbortError'));
   for (const end of open.splice(0).toReversed()) await end();
 }
 
-/** What the host leaves a worker that it ends; with an account that is gone, giving leases back would take minutes. */
+/** The time that the Functions host gives a worker to end. Releasing leases takes minutes if the account doesn't answer. */
 const END_MS = 10_000;
 
-// Asked to stop, or the one who could ask is gone. The signals of a terminal reach the whole group, and aren't for us.
+// The process stops at a message of its parent, or when the parent ends. A terminal sends Ctrl-C to the whole process
+// group, so this process ignores signals: the parent decides.
 let stopping: Promise<void> | undefined;
 const stop = (): void => {
   const late = delay(END_MS).then(() =>
-    say(`What was in hand did not end within ${END_MS / 1_000} s; its leases expire, and it is taken up again there.`),
+    say(`The running work did not end within ${END_MS / 1_000} s. Its leases expire, and then the work is repeated.`),
   );
   stopping ??= Promise.race([close(), late])
     .catch((error: unknown) => say(messageOf(error)))
@@ -65,9 +67,9 @@ process.send?.(
   await start(JSON.parse(process.argv[2] ?? '{}') as WorkerInput).catch(
     async (error: unknown): Promise<WorkerAnswer> => {
       await close();
-      const refusal = error instanceof MillraceError ? error : new MillraceError('unexpected', messageOf(error));
-      const { code, message, mend } = refusal;
-      return { refused: { code, message, mend } };
+      const known = error instanceof MillraceError ? error : hostError('unexpected', messageOf(error));
+      const { code, message, hint } = known;
+      return { refused: { code, message, hint } };
     },
   ),
 );
@@ -98,7 +100,7 @@ async function start(input: WorkerInput): Promise<WorkerAnswer> {
     fire: (name) => timers.fire(name),
   });
   open.push(async () => server[Symbol.asyncDispose]());
-  // They end side by side: one that can't reach its account must not take the time of the others.
+  // The triggers end in parallel: one that can't reach its account must not delay the others.
   const running: AsyncDisposable[] = [];
   open.push(async () => void (await Promise.all(running.map((trigger) => trigger[Symbol.asyncDispose]()))));
   for (const trigger of triggers) {
@@ -124,7 +126,7 @@ async function start(input: WorkerInput): Promise<WorkerAnswer> {
   };
 }
 
-/** One JSON array, dates rewritten: what a function gets of the host, and what it doesn't get of our processor. */
+/** Delivers documents like the Functions host: one JSON array, with rewritten dates. */
 async function deliver(
   core: FunctionsCore,
   name: string,
@@ -154,7 +156,7 @@ async function runTimer(core: FunctionsCore, name: string, IsPastDue: boolean): 
 }
 
 function logOf(name: string): (level: string, text: string) => void {
-  // As host.json has it for us by default: what is below information isn't shown.
+  // The default log level of host.json: nothing below `information`.
   return (level, text) => {
     if (level !== 'trace' && level !== 'debug') say(`${name}: ${level === 'information' ? '' : `${level}: `}${text}`);
   };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MillraceError, UsageError, messageOf } from '../../base/errors.ts';
+import { UsageError, messageOf } from '../../base/errors.ts';
 import type { Handlers, JobKinds } from '../../jobs/job-kinds.ts';
 import type { JobRow, Jobs, WorkOptions } from '../../jobs/jobs.ts';
 import type { Redriven } from '../../engine/redrive-letter.ts';
@@ -10,15 +10,17 @@ import type { Screen } from '../../operations/screen.ts';
 import { plural } from '../../operations/table.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { untilAborted } from './until-aborted.ts';
+import { hostError } from '../errors.ts';
+import { projectionsError } from '../../projections/errors.ts';
 
-/** What each kind of job comes to: an operation is run as if it had been typed. */
+/** Runs each kind of job. A job of an operation runs it as the command line would. */
 export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<JobKinds> {
   return {
     operation: async ({ name, input, actor }, { signal, progress }) => {
       const operation = registry.get(name);
       if (!operation) {
-        throw new UsageError('operation-unknown', `This build has no operation called ${name}`, {
-          mend: 'Deploy the workers and whoever enqueues from the same build.',
+        throw hostError('operation-unknown', `This build has no operation ${name}`, {
+          hint: 'Deploy the worker and the sender of the job from the same build.',
         });
       }
       const screen: Screen = {
@@ -36,13 +38,18 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
       const again = await redrive({ settings, services, loaded, only: projection, id, signal }).catch(settledByOthers);
       const refused = again.find(({ outcome }) => outcome === 'refused');
       if (refused)
-        throw new MillraceError('reaction-failed', refused.message ?? 'It was refused again', { retryable: true });
+        throw projectionsError('reaction-failed', refused.message ?? 'The reaction was refused again', {
+          retryable: true,
+        });
       return again;
     },
   };
 }
 
-/** Its letter is gone: a newer version was applied, somebody redrove it or gave it up; or so is what it was of. */
+/**
+ * The dead letter no longer exists, because a newer version of the document was applied, or somebody redrove or discarded
+ * the letter; or the projection no longer exists.
+ */
 function settledByOthers(error: unknown): readonly Redriven[] {
   if (error instanceof UsageError && ['dead-letter-unknown', 'projection-unknown'].includes(error.code)) return [];
   throw error;
@@ -53,12 +60,12 @@ export const jobsWork = (registry: () => Registry) =>
     noun: 'jobs',
     verb: 'work',
     summary:
-      'Work on background jobs: rebuilds, replays, redrives, reactions to be tried again, whatever was left to the workers',
+      'Run background jobs: rebuilds, replays, redrives, retries of reactions and all other work that was enqueued',
     examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
     effect: 'changes',
     input: z.object({
-      concurrency: z.int().min(1).max(64).default(2).describe('jobs at once'),
-      within: z.number().positive().optional().describe('end when nothing waits, or after this many seconds'),
+      concurrency: z.int().min(1).max(64).default(2).describe('how many jobs run at the same time'),
+      within: z.number().positive().optional().describe('end when no job waits, or after this many seconds'),
     }),
     plan: async (_, { workspace }) => ({ steps: (await waiting(await workspace.jobs())).map(sayJob), ru: 0 }),
     run: async ({ concurrency, within }, { workspace, signal, screen }) => {
@@ -66,7 +73,7 @@ export const jobsWork = (registry: () => Registry) =>
       let done = 0;
       const options: WorkOptions = {
         concurrency,
-        onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; it will be tried again`),
+        onTrouble: (error) => screen.line(`jobs: ${messageOf(error)}; Millrace will try again`),
         onFinished: ({ id, name, failure }) => {
           done += 1;
           screen.line(failure === null ? `job ${id} (${name}) is done` : `job ${id} (${name}) failed: ${failure}`);

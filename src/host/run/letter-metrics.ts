@@ -3,19 +3,19 @@ import type { Container } from '@azure/cosmos';
 import { countLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
 
 export interface LetterMetricsOptions {
-  /** Projections to tell of, by `name@version`, also while they have no letter. */
+  /** Projections to report, by `name@version`, also while they have no dead letter. */
   readonly projections: readonly string[];
-  /** Default: the globally registered one; without any, nothing is asked. */
+  /** Default: the globally registered one. Without one the state container is not read. */
   readonly meterProvider?: MeterProvider;
-  /** Milliseconds since 1970; default the time it is. */
+  /** Milliseconds since 1970; default: the current time. */
   readonly now?: () => number;
 }
 
 /**
- * Tells OpenTelemetry how much is parked, for alerts on count and age: `millrace.dead_letters` and
- * `millrace.dead_letters.age` (seconds since the oldest was parked; 0 without any). All of the pipeline's, whichever host
- * parked them: take the maximum over hosts. Asked once a collection; what can't be read isn't told. The returned function
- * ends it.
+ * Reports the dead letters to OpenTelemetry, for alerts on count and age: `millrace.dead_letters` and
+ * `millrace.dead_letters.age` (seconds since the oldest was parked; 0 without any). Every host reports all dead letters
+ * of the pipeline: take the maximum over hosts. They are counted once a collection; if the read fails, nothing is
+ * reported. The returned function ends it.
  */
 export function startLetterMetrics(
   state: Container,
@@ -24,11 +24,11 @@ export function startLetterMetrics(
   const meter = meterProvider.getMeter('millrace');
   const count = meter.createObservableGauge('millrace.dead_letters', {
     unit: '{change}',
-    description: 'Changes that are parked',
+    description: 'Parked changes',
   });
   const age = meter.createObservableGauge('millrace.dead_letters.age', {
     unit: 's',
-    description: 'How long the oldest parked change has been so',
+    description: 'Time since the oldest parked change was parked',
   });
   const observe = async (result: {
     observe: (gauge: ObservableGauge, value: number, attributes: { projection: string }) => void;

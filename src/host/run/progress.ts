@@ -8,21 +8,21 @@ export interface ProjectionProgress {
   readonly changes: number;
   readonly writes: number;
   readonly requests: number;
-  /** Request units, of reading and writing what the projection derives. */
+  /** Request units for reading and writing the projection's documents. */
   readonly charge: number;
   readonly ruPerChange: number;
   readonly parked: number;
   readonly throttled: number;
   /**
-   * Seconds between now and the newest change that this host handled, by the feed of its sources that is furthest behind;
-   * 0 where they were read to their end just now. null: it isn't known, or it reads no feed now (`follows`).
+   * Seconds between now and the newest change that this host handled, in the source feed that is furthest behind; 0 if
+   * all feeds were just read to their end. null: it isn't known, or the projection reads no feed now (`follows`).
    */
   readonly lag: number | null;
-  /** False: an ingest, or a version that isn't current. */
+  /** Whether the projection reads a feed now. False for an ingest and for a version that isn't current. */
   readonly follows: boolean;
 }
 
-/** A read may take as long before what the last one said is taken for old. */
+/** How long a read may take before the result of the read before it counts as old. */
 const READ_MS = 15_000;
 
 export function progressOf(
@@ -48,18 +48,18 @@ export function progressOf(
   });
 }
 
-/** Of each lease of this host, seconds; a single unknown one where it has none. */
+/** The lag of each lease of this host, in seconds; one unknown lag if the host has no lease. */
 function lagsOf({ leases, pollMs }: SourceStatus, now: number, monotonic: number): (number | null)[] {
   if (leases.length === 0) return [null];
   return leases.map(({ failure, idleSince, checkedAt, reached }) => {
     if (failure !== undefined) return null;
-    // What was so when it was last asked says nothing of a server that hasn't answered since.
+    // An old answer says nothing about a server that has not answered since.
     if (idleSince !== undefined) return monotonic - (checkedAt ?? -Infinity) > 2 * pollMs + READ_MS ? null : 0;
     return reached === undefined ? null : Math.max(0, Math.round((now - reached) / 1000));
   });
 }
 
-/** null where one of them isn't known, or there is none. */
+/** null if one of them isn't known, or there is none. */
 function highest(lags: readonly (number | null)[]): number | null {
   let most: number | null = null;
   for (const lag of lags) {

@@ -3,8 +3,9 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
 import { progressTable } from './progress.ts';
+import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
-import { runSession } from './session.ts';
+import { runPipeline } from './run-pipeline.ts';
 import { untilAborted } from './until-aborted.ts';
 
 export const run = defineOperation({
@@ -17,22 +18,25 @@ export const run = defineOperation({
       .string()
       .regex(/^[^/\\#?]{1,200}$/, 'must have 1 to 200 characters, none of / \\ # ?')
       .optional()
-      .describe('this host’s name in the leases; a stable one goes on at once after a restart (default: made up)'),
-    once: z.boolean().default(false).describe('end when everything that is there was read, by this host or by others'),
+      .describe(
+        'this host’s name in the leases; with a fixed name it resumes immediately after a restart (default: random)',
+      ),
+    once: z.boolean().default(false).describe('end when this and the other hosts have read all changes to the end'),
     pollDelay: z.int().min(1).default(5_000).describe('milliseconds between reads of a feed that has nothing new'),
     leaseExpiration: z
       .int()
       .min(1_000)
       .default(60_000)
-      .describe('milliseconds after which a lease that nobody renews may be taken'),
+      .describe('milliseconds after which another host may take a lease that is not renewed'),
   }),
   run: async ({ host, once, pollDelay, leaseExpiration }, { workspace, signal, screen }) => {
     const loaded = await workspace.pipeline();
     const settings = workspace.settings();
     const services = await workspace.services();
+    await untilControlReadable(services, { signal, say: (line) => screen.line(line) });
     await refuseRenamedPrefix(loaded.pipeline, services, settings);
     const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
-    const projections = await runSession(
+    const projections = await runPipeline(
       {
         settings,
         services,
@@ -46,7 +50,7 @@ export const run = defineOperation({
         },
         signal,
         screen,
-        head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops it.`] : []),
+        head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops.`] : []),
       },
       async (app) => {
         if (once) await app.drained(signal);

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
+import { packageRoot } from '../../base/package.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type HostStatus, STATUS_KEY, STATUS_TTL } from '../../operations/host-status.ts';
 import type { Services } from '../../runtime/workspace.ts';
@@ -14,11 +17,15 @@ export interface StatusWriterOptions {
 }
 
 const EVERY_MS = 30_000;
+const ownVersion = (): string => {
+  const text = readFileSync(new URL('package.json', packageRoot), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+};
 
 /**
- * Writes now and then what this host is doing, for `millrace status` elsewhere: one upsert, about 10 RU, each half minute.
- * A write that fails is left out: nothing depends on it. The returned function ends that, and takes
- * it back: what stays for a day is the last word of a host that died.
+ * Writes the status of this host, for `millrace status` on other machines: one upsert each half minute, about 10 RU. A
+ * failed write is ignored, because nothing depends on it. The returned function ends the writing and deletes the
+ * document: only the last status of a host that died stays, for a day.
  */
 export function startStatusWriter({
   services,
@@ -28,11 +35,14 @@ export function startStatusWriter({
 }: StatusWriterOptions): () => Promise<void> {
   const ended = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
+  const version = ownVersion();
   const write = async (): Promise<void> => {
     const document = {
       ...statusOf(app, host, startedAt, clock.now()),
+      version,
       pk: STATUS_KEY,
       type: 'millrace.status',
+      ...formatOf('status'),
       ttl: STATUS_TTL,
     };
     await withRetry(() => services.state.items.upsert(document), { reads: false, withinMs: EVERY_MS / 2 }).catch(
@@ -68,12 +78,12 @@ function statusOf(app: Pick<App, 'stats' | 'sources'>, host: string, startedAt: 
     })),
     sources: app.sources().map(({ container, leases, known }) => {
       const failed = leases.find(({ failure }) => failure !== undefined);
-      return { container, leases: leases.length, known, ...(failed && { failure: sayFailure(failed.failure) }) };
+      return { container, leases: leases.length, known, ...(failed && { failure: failureText(failed.failure) }) };
     }),
   };
 }
 
-const sayFailure = (error: unknown): string =>
-  error instanceof MillraceError && error.mend !== undefined
-    ? `${messageOf(error)}. ${error.mend}`
+const failureText = (error: unknown): string =>
+  error instanceof MillraceError && error.hint !== undefined
+    ? `${messageOf(error)}. ${error.hint}`
     : (messageOf(error).split('\n')[0] ?? '');

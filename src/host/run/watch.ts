@@ -1,31 +1,43 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Events } from '../../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
+import { FormatUnreadable } from '../../base/format.ts';
 import { LeaseStalled } from '../../feed/leases/lease.ts';
+import { waitingFor } from '../../runtime/stored-formats.ts';
 
 const QUIET_MS = 5_000;
+/** What only an upgrade ends. */
+const UNREADABLE_QUIET_MS = 60_000;
 
-/** Says what goes wrong while a pipeline runs, each thing once in a while; the returned function ends that. */
+/** Reports the problems of a running pipeline, each at most once in `QUIET_MS`. The returned function ends it. */
 export function watchTroubles(say: (line: string) => void): () => void {
   const last = new Map<string, number>();
-  const once = (line: string, example?: string): void => {
+  const once = (line: string, example?: string, quietMs = QUIET_MS): void => {
     const now = performance.now();
-    if (now - (last.get(line) ?? -Infinity) < QUIET_MS) return;
+    if (now - (last.get(line) ?? -Infinity) < quietMs) return;
     last.set(line, now);
     say(example === undefined ? line : `${line} (${example})`);
   };
+  /** True: already reported, once for all feeds. */
+  const waits = (error: unknown): boolean => {
+    if (!(error instanceof FormatUnreadable)) return false;
+    once(waitingFor(error), undefined, UNREADABLE_QUIET_MS);
+    return true;
+  };
   const failed = (event: unknown): void => {
     const { container, error } = event as Events['feed:failed'];
-    once(`feed of ${container}: ${messageOf(error)}; it will be tried again`);
+    if (waits(error)) return;
+    once(`feed of ${container}: ${messageOf(error)}; Millrace will try again`);
   };
   const rejected = (event: unknown): void => {
     const { container, position, changes, deliveries, error } = event as Events['feed:rejected'];
+    if (waits(error)) return;
     const stalled = error instanceof LeaseStalled;
-    // A failure is said as such; here that it is one and the same place, less often the longer it lasts.
+    // Each failure is reported as a failure. This line reports the repetition, at the 2nd, 4th, 8th … delivery.
     if (!stalled && (deliveries === 1 || (deliveries & (deliveries - 1)) !== 0)) return;
     const times = deliveries === 1 ? 'once' : `${deliveries} times`;
     const what = `${changes} changes after ${position || 'the beginning'}`;
-    once(`feed of ${container}: ${what} were handed on here ${times}, and come again: ${messageOf(error)}`);
+    once(`feed of ${container}: ${what} were delivered ${times}, and will be delivered again: ${messageOf(error)}`);
   };
   const parked = (event: unknown): void => {
     const { projection, container, id, error } = event as Events['engine:parked'];
@@ -33,20 +45,22 @@ export function watchTroubles(say: (line: string) => void): () => void {
   };
   const balancer = (event: unknown): void => {
     const { container, error } = event as Events['balancer:failed'];
-    once(`leases of ${container}: ${messageOf(error)}; it will be tried again`);
+    if (waits(error)) return;
+    once(`leases of ${container}: ${messageOf(error)}; Millrace will try again`);
   };
   const refused = (event: unknown): void => {
     const { error } = event as Events['projection:refused'];
-    const mend = error instanceof MillraceError && error.mend !== undefined ? `. ${error.mend}` : '';
-    once(`refused: ${messageOf(error)}${mend}`);
+    const hint = error instanceof MillraceError && error.hint !== undefined ? `. ${error.hint}` : '';
+    once(`refused: ${messageOf(error)}${hint}`);
   };
   const misfit = (event: unknown): void => {
     const { projection, container, id, path, why } = event as Events['projection:misfit'];
-    once(`stored against its type, by ${projection}: ${path} ${why}`, `e.g. of ${container}/${id}`);
+    once(`${projection} stored a value that its type does not allow: ${path} ${why}`, `e.g. in ${container}/${id}`);
   };
   const stuck = (event: unknown): void => {
     const { error } = event as Events['engine:resume-failed'];
-    once(`fan-outs: ${messageOf(error)}; they will be gone on with`);
+    if (waits(error)) return;
+    once(`deferred fan-out failed: ${messageOf(error)}; Millrace will resume it`);
   };
   const channels = [
     ['millrace:projection:refused', refused],

@@ -1,4 +1,4 @@
-// Where a document states no projections: what looks as if something had to be derived.
+// For a document without projections: finds texts and fields that suggest a copy.
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { DocumentType, ModelFinding } from '../model.ts';
 
@@ -6,9 +6,9 @@ const DERIVED =
   /materiali[sz]ed|populated (by|from)|snapshot of|denormali[sz]ed|read model|projection of|\bderived\b|物化|派生|反规范化/i;
 /** Fields that many types have without one being a copy of another. */
 const COMMON = /^(id|type|ttl|_.*|.*Id|.*At|version|status|schemaVersion|deleted)$/;
-const COPIES = 'Write the section "Change Feed Projections", or say that it is a snapshot.';
+const COPIES = 'Write the section "Change Feed Projections". Or write that it is a snapshot.';
 
-/** One finding a pair of types and a place that tells of a copy; none of them is a fault. */
+/** One finding for each pair of types with common fields, and for each text about a copy; none of them is an error. */
 export function candidates({ containers, prose }: Pick<Design, 'containers' | 'prose'>): ModelFinding[] {
   const types = containers.flatMap((detail) => detail.container.types.map((type) => ({ detail, type })));
   const found = types.flatMap((one, at) =>
@@ -20,8 +20,8 @@ export function candidates({ containers, prose }: Pick<Design, 'containers' | 'p
     }),
   );
   for (const { container, prose: own } of containers) {
-    const told = own.find(({ text, label }) => DERIVED.test(text) && !/denormali[sz]ation/i.test(label ?? ''));
-    if (told) found.push(finding(`${container.name} is described as derived: "${short(told.text)}"`, told.at));
+    const derived = own.find(({ text, label }) => DERIVED.test(text) && !/denormali[sz]ation/i.test(label ?? ''));
+    if (derived) found.push(finding(`${container.name} is described as derived: "${short(derived.text)}"`, derived.at));
   }
   for (const { label, text, at } of prose) {
     if (/denormali[sz]|反规范化/i.test(label ?? '')) found.push(finding(`Denormalization: "${short(text)}"`, at));
@@ -36,7 +36,7 @@ interface Typed {
 
 const named = ({ detail, type }: Typed): string => `${detail.container.name} (${type.name})`;
 
-/** Fields of two containers' types that aren't their keys; `customerName` beside a customer's `name` is one. */
+/** Common fields of types of two containers, without their keys. `customerName` matches a customer's `name`. */
 function shared(one: Typed, other: Typed): string[] {
   if (one.detail === other.detail) return [];
   const keys = new Set(
@@ -57,8 +57,8 @@ function shared(one: Typed, other: Typed): string[] {
 const finding = (what: string, at: ModelFinding['at']): ModelFinding => ({
   code: 'projection-candidate',
   severity: 'information',
-  message: `No projections are stated, and perhaps one keeps this: ${what}`,
-  mend: COPIES,
+  message: `The document has no projections, but this may need one: ${what}`,
+  hint: COPIES,
   at,
 });
 

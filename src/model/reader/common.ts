@@ -1,5 +1,5 @@
-// What both documents have: prose, checks, waivers, SQL, a shard map.
-import { UsageError } from '../../base/errors.ts';
+// The parts that both documents have: prose, checks, waivers, SQL, a shard map.
+import type { UsageError } from '../../base/errors.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import type { ShardMapping, Text } from '../documents.ts';
 import { tooDeepAt } from './depth.ts';
@@ -7,8 +7,9 @@ import { type Section, lineOf, outline, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { hasColumns, column, plainText, tablesOf } from './tables.ts';
 import { waiversOf } from './waivers.ts';
+import { modelError } from '../errors.ts';
 
-/** @throws UsageError `document-too-intricate`; `document-too-deep` for Markdown or JSON nested so deep that no tree is made of it */
+/** @throws UsageError `document-too-intricate`; `document-too-deep` for Markdown or JSON that is nested too deeply to parse */
 export function outlineOf(text: string, file: string): Section {
   const line = tooDeepAt(text);
   if (line !== undefined) throw tooDeep(`${file}, line ${line}, can't be read: it is nested too deep`);
@@ -20,8 +21,7 @@ export function outlineOf(text: string, file: string): Section {
   }
 }
 
-const tooDeep = (message: string, cause?: unknown): UsageError =>
-  new UsageError('document-too-deep', message, { cause, mend: 'A modelling document needs three levels.' });
+const tooDeep = (message: string, cause?: unknown): UsageError => modelError('document-too-deep', message, { cause });
 
 export const titleOf = (root: Section): string => root.sections.find((section) => section.depth === 1)?.title ?? '';
 
@@ -43,7 +43,7 @@ export function commonOf(root: Section, text: string, file: string) {
   };
 }
 
-/** `Key | Shard location`, and the steps of a planned change. */
+/** Tables `Key | Shard location`, and the steps of a planned change. */
 function shardsOf(root: Section, text: string, file: string): { shards: ShardMapping[]; shardPlan: Text[] } {
   const shards: ShardMapping[] = [];
   const shardPlan: Text[] = [];
@@ -69,7 +69,7 @@ function shardsOf(root: Section, text: string, file: string): { shards: ShardMap
   return { shards, shardPlan };
 }
 
-/** Sections of the second level that nothing here reads. */
+/** Sections of the second level that the reader doesn't read. */
 export const skippedSections = (root: Section, known: (title: string) => boolean, file: string): ModelFinding[] =>
   root.sections
     .flatMap((section) => (section.depth === 1 ? section.sections : [section]))
@@ -77,6 +77,6 @@ export const skippedSections = (root: Section, known: (title: string) => boolean
     .map(({ title, line }) => ({
       code: 'section-skipped',
       severity: 'information',
-      message: `The section "${title}" isn't read`,
+      message: `Millrace doesn't read the section "${title}"`,
       at: { file, line },
     }));

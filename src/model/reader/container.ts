@@ -1,4 +1,4 @@
-// One container from its section. What is said of it elsewhere (indexing) comes in before `finish`.
+// Reads one container from its section. Facts from other sections (indexing) are added before `finish`.
 import { isObject } from '../../base/json.ts';
 import type { Container, ContainerFact, DocumentType, Place } from '../model.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
@@ -9,7 +9,7 @@ import type { LabelName } from './labels.ts';
 import { type Section, within } from './outline.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
-/** Facts that read their fences themselves. */
+/** Facts whose fences `IndexingDraft` reads. */
 const INDEXING = new Set<LabelName | undefined>([
   'indexingPolicy',
   'includedPaths',
@@ -53,12 +53,12 @@ export class ContainerDraft {
         const content = contentOf(fence, findings);
         if (content) this.#content(content);
       }
-      // After the examples, whose lines are the better places for the types they show.
+      // After the examples: their lines are better places for the types.
       for (const fact of facts) this.fact(fact);
     }
   }
 
-  /** Whether the section holds any part of a design; otherwise it is an overview, or the design is elsewhere. */
+  /** Whether the section has any part of a design. If not, it is an overview, or the design is in another document. */
   get designed(): boolean {
     return this.#designed;
   }
@@ -107,7 +107,12 @@ export class ContainerDraft {
       case 'ignored':
         return;
       case undefined:
-        this.#findings.add('information', 'label-not-read', fact.line, `${this.name}: "${fact.label}" isn't read`);
+        this.#findings.add(
+          'information',
+          'label-not-read',
+          fact.line,
+          `${this.name}: Millrace doesn't read the label "${fact.label}"`,
+        );
     }
   }
 
@@ -120,7 +125,7 @@ export class ContainerDraft {
         'error',
         'partition-key-missing',
         this.line,
-        `Container ${this.name} states no partition key`,
+        `Container ${this.name} has no partition key`,
         'Add "- **Partition Key**: `/field` - why".',
       );
     }
@@ -129,8 +134,8 @@ export class ContainerDraft {
         'error',
         'partition-key-levels',
         this.line,
-        `Container ${this.name} has ${this.#key.length} key levels`,
-        'A hierarchical key has at most three.',
+        `Container ${this.name} has ${this.#key.length} key levels; the maximum is three`,
+        'Use at most three levels.',
       );
     }
     const types: DocumentType[] = [...this.#types].map(([name, { examples, at }]) => ({ name, examples, at }));
@@ -141,7 +146,7 @@ export class ContainerDraft {
           'type-without-example',
           at.line,
           `${this.name}: type ${name} has no example`,
-          'Add one to the JSON.',
+          'Add an example to the JSON.',
         );
     }
     return {
@@ -155,7 +160,7 @@ export class ContainerDraft {
     };
   }
 
-  /** Reads the fences that hang on a label and says how many it took. */
+  /** Reads the fences of a label, and returns how many of them it understood. */
   #contents(fact: Fact): number {
     const contents = fact.fences.flatMap((fence) => contentOf(fence, this.#findings) ?? []);
     for (const content of contents) this.#content(content);
@@ -169,7 +174,7 @@ export class ContainerDraft {
     else this.indexing.content(content, this.#findings);
   }
 
-  /** A container definition as the SDK or an ARM template writes it. */
+  /** A container definition in the form of the SDK or an ARM template. */
   #definition(value: Record<string, unknown>, line: number): void {
     const key = isObject(value['partitionKey']) ? value['partitionKey'] : value;
     if (Array.isArray(key['paths'])) this.#setKey(key['paths'].map(String), line);
@@ -190,20 +195,14 @@ export class ContainerDraft {
         'error',
         'example',
         line,
-        `${this.name}: an example is a ${value === null ? 'null' : typeof value}`,
-        'Examples are JSON objects.',
+        `${this.name}: an example is ${value === null ? 'null' : `a ${typeof value}`}, not a JSON object`,
+        'Write examples as JSON objects.',
       );
       return;
     }
     const { id, type } = value;
     if (typeof id !== 'string' || id === '') {
-      this.#findings.add(
-        'warning',
-        'example-id',
-        line,
-        `${this.name}: an example has no id`,
-        'Give it an id, a string.',
-      );
+      this.#findings.add('warning', 'example-id', line, `${this.name}: an example has no id`, 'Add an id, a string.');
     }
     const named = typeof type === 'string' && type !== '';
     this.lines.set(value, line);
@@ -222,7 +221,7 @@ export class ContainerDraft {
     const before = this.#places.partitionKey;
     if (before && this.#key.join() !== key.join()) {
       const message = `${this.name} has the key ${this.#key.join(', ')} in line ${before.line} and ${key.join(', ')} here`;
-      this.#findings.add('error', 'partition-key-twice', line, message, 'State it once.');
+      this.#findings.add('error', 'partition-key-twice', line, message, 'State the key once.');
     }
     this.#key = key;
     this.#places.partitionKey = this.#findings.at(line);
@@ -233,13 +232,13 @@ export class ContainerDraft {
     this.#places[name] = this.#findings.at(line);
   }
 
-  #lost(fact: Fact, mend: string): void {
+  #lost(fact: Fact, hint: string): void {
     this.#findings.add(
       'warning',
       'value',
       fact.line,
-      `${this.name}: ${fact.label} "${fact.text}" isn't understood`,
-      mend,
+      `${this.name}: Millrace doesn't understand ${fact.label} "${fact.text}"`,
+      hint,
     );
   }
 }

@@ -1,9 +1,9 @@
-// Nesting that no modelling document has: a Markdown or JSON parser would take minutes over it, or all of the stack.
+// Finds nesting that no modelling document needs: a Markdown or JSON parser would need minutes, or overflow the stack.
 
-/** Lists and quotes within each other; columns of indent that many of them take. */
+/** The deepest nesting of lists and quotes. `INDENT`: the columns that such a nesting needs. */
 const DEEPEST = 50;
 const INDENT = 200;
-/** Lists and objects within each other in a fenced example. */
+/** The deepest nesting of arrays and objects in a fenced example. */
 const DEEPEST_JSON = 200;
 
 const MARKER = /[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))/y;
@@ -23,7 +23,7 @@ export function tooDeepAt(text: string): number | undefined {
         if (depth > DEEPEST_JSON) return index + 1;
       }
     }
-    // A fence may be no fence to the parser, so its lines are looked at as well.
+    // The parser may see no fence here, so lines inside a fence are checked too.
     if (INDENTED.test(line) || markers(line) > DEEPEST) return index + 1;
   }
   return undefined;

@@ -1,4 +1,4 @@
-// Reads the whole of `cosmosdb_data_model.md`: the Model, and around it what the rules need.
+// Reads the whole `cosmosdb_data_model.md`: the Model, and the further facts for the rules.
 import type { Design, Mapping, ProjectionRow } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
 import { candidates } from './candidates.ts';
@@ -12,11 +12,11 @@ import { sectionNameOf, sectionsNamed } from './sections.ts';
 import { parsed, readDocument } from './source.ts';
 import { tablesOf } from './tables.ts';
 
-/** Throws what `readDocument` and `parseModel` throw. `known` are the ids that "all patterns" means. */
+/** Throws the errors of `readDocument` and `parseModel`. `known`: the pattern ids for "all patterns". */
 export const readDesign = async (path: string, known: readonly string[] = []): Promise<Design> =>
   parseDesign(await readDocument(path), path, known);
 
-/** Throws what `parseModel` throws. */
+/** Throws the errors of `parseModel`. */
 export const parseDesign = (document: string, file: string, known: readonly string[] = []): Design =>
   parsed(document, file, () => designOf(document, file, known));
 
@@ -93,7 +93,7 @@ function rowsOf(
             findings.push({
               code: 'pattern-id',
               severity: 'information',
-              message: 'A row of the mapping names no pattern and is passed over',
+              message: 'A row of the mapping names no pattern, so Millrace ignores it',
               at: row.at,
             });
         }
@@ -105,7 +105,7 @@ function rowsOf(
         findings.push({
           code: 'table-skipped',
           severity: 'information',
-          message: `A table with the columns ${table.headers.join(', ')} isn't read`,
+          message: `Millrace doesn't read the table with the columns ${table.headers.join(', ')}`,
           at: { file, line: table.line },
         });
       }

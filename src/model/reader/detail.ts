@@ -1,4 +1,4 @@
-// What a container's bullets say beyond the Model: sizes, cardinality, patterns served, hot keys, index paths as written.
+// Facts of a container's bullets that the Model lacks: sizes, cardinality, served patterns, hot keys, index paths as written.
 import type { ContainerDetail, Design, ProjectionRow, Prose, StatedIndex } from '../documents.ts';
 import type { Container, Place } from '../model.ts';
 import { patternIds } from './pattern-ids.ts';
@@ -75,7 +75,7 @@ export function detailOf(
   };
 }
 
-/** `220 values`, `10 million values`, `~50K users`: a count that stands before a word for keys; "unique id" is none. */
+/** `220 values`, `10 million values`, `~50K users`: a number before a word for keys. "unique id" has no number. */
 function cardinalityOf(text: string): number | undefined {
   for (const quantity of quantities(text)) {
     const after = text.slice(quantity.end, quantity.end + 40);

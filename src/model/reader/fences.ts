@@ -1,4 +1,4 @@
-// What a JSON fence of a container is, told by its content: examples, an indexing policy, composites, a key definition.
+// The kind of a container's JSON fence, by its content: examples, an indexing policy, composites, or a key definition.
 import { isObject } from '../../base/json.ts';
 import type { Fence } from './labelled-facts.ts';
 import type { Findings } from './findings.ts';
@@ -22,14 +22,19 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
       'error',
       'json',
       json.line,
-      `The JSON isn't readable here: ${json.error}`,
-      'Mend the JSON; comments and trailing commas are taken.',
+      `The JSON can't be read here: ${json.error}`,
+      'Correct the JSON. Comments and trailing commas are allowed.',
     );
     return undefined;
   }
   const { line } = fence;
   if (json.forgiven.length > 0)
-    findings.add('information', 'json-forgiven', line, `Read though it isn't strict JSON: ${json.forgiven.join(', ')}`);
+    findings.add(
+      'information',
+      'json-forgiven',
+      line,
+      `The JSON was read, but it isn't strict JSON: it has ${json.forgiven.join(', ')}`,
+    );
   const [only] = json.elements;
   if (!json.list && only && isObject(only.value) && !('id' in only.value)) {
     if (POLICY.some((name) => name in Object(only.value))) return { kind: 'policy', value: only.value, line };

@@ -1,6 +1,6 @@
 import type { ModelFinding, Place } from '../model.ts';
 
-/** Collects what the reader has to say; every finding has its line. */
+/** Collects the reader's findings; each has its line. */
 export class Findings {
   readonly list: ModelFinding[] = [];
   readonly #file: string;
@@ -13,7 +13,7 @@ export class Findings {
     return { file: this.#file, line };
   }
 
-  add(severity: ModelFinding['severity'], code: string, line: number, message: string, mend?: string): void {
-    this.list.push({ code, severity, message, ...(mend !== undefined && { mend }), at: this.at(line) });
+  add(severity: ModelFinding['severity'], code: string, line: number, message: string, hint?: string): void {
+    this.list.push({ code, severity, message, ...(hint !== undefined && { hint }), at: this.at(line) });
   }
 }

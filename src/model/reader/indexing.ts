@@ -8,7 +8,7 @@ import { composites, indexPaths, statedPaths } from './values.ts';
 
 type Composites = NonNullable<IndexingPolicy['compositeIndexes']>;
 
-/** Gathers one container's indexing, wherever the document speaks of it; a later whole policy replaces what it names. */
+/** Collects one container's indexing from all places of the document; a later policy replaces the modes that it names. */
 export class IndexingDraft {
   at: Place | undefined;
   #mode: IndexingPolicy['indexingMode'];
@@ -16,7 +16,7 @@ export class IndexingDraft {
   #included: string[] = [];
   #excluded: string[] = [];
   #composites: Composites = [];
-  /** As written: what follows is completed where the document leaves something open. */
+  /** The paths as written; the policy also has the paths that the document leaves out. */
   readonly stated: { -readonly [K in keyof StatedIndex]: StatedIndex[K][number][] } = {
     included: [],
     excluded: [],
@@ -39,19 +39,19 @@ export class IndexingDraft {
     if (content.kind === 'policy') this.#policy(content.value, content.line, findings);
   }
 
-  /** The policy as Cosmos DB takes it; undefined where the document says nothing, which means the service's default. */
+  /** The policy in the form of Cosmos DB; undefined if the document states none: then the service's default applies. */
   policy(line: number, findings: Findings): IndexingPolicy | undefined {
     if (!this.at) return undefined;
     if (this.#mode === 'none') return { indexingMode: 'none', automatic: false };
     const root = [...this.#included, ...this.#excluded].includes('/*');
-    // Cosmos DB wants the root path in one of the lists: what the document leaves open follows from what it states.
+    // Cosmos DB requires the root path in one of the lists. If the document names it in none, the other paths decide.
     if (!root) {
       if (this.#included.length > 0) {
         findings.add(
           'information',
           'index-rest-excluded',
           this.at.line ?? line,
-          'Paths are included and /* is in neither list: the rest is taken as excluded',
+          'The policy includes paths, but names /* in neither list: Millrace excludes all other paths',
         );
         this.#excluded.push('/*');
       } else this.#included.push('/*');
@@ -69,8 +69,7 @@ export class IndexingDraft {
     const stated = value['indexingMode'] ?? 'consistent';
     const mode = typeof stated === 'string' ? stated.toLowerCase() : typeof stated;
     if (mode === 'none' || mode === 'consistent') this.#mode = mode;
-    else
-      findings.add('error', 'indexing-mode', line, `indexingMode ${mode} doesn't exist`, 'Write consistent or none.');
+    else findings.add('error', 'indexing-mode', line, `There is no indexingMode ${mode}`, 'Write consistent or none.');
     if (typeof value['automatic'] === 'boolean') this.#automatic = value['automatic'];
     const at = findings.at(line);
     this.#included.push(...pathsOf(value['includedPaths']));
@@ -131,6 +130,6 @@ const notUnderstood = (label: string, line: number, findings: Findings): void =>
     'warning',
     'value',
     line,
-    `${label}: the value isn't understood`,
-    'Write paths in backticks, composites as JSON.',
+    `Millrace doesn't understand the value of ${label}`,
+    'Write paths in backticks, and composite indexes as JSON.',
   );

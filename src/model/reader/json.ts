@@ -1,4 +1,4 @@
-// JSON as people write it into Markdown: comments, trailing commas, `...`, a list without its brackets.
+// Reads JSON as it is written in Markdown: with comments, trailing commas, `...`, or a list without its brackets.
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import type { Fence } from './labelled-facts.ts';
 
@@ -11,11 +11,11 @@ export interface TolerantJson {
   /** The elements of the list, or the one value, each with its line. */
   readonly elements: readonly Element[];
   readonly list: boolean;
-  /** What strict JSON would have refused. */
+  /** Parts that aren't strict JSON. */
   readonly forgiven: readonly string[];
 }
 
-/** What can't be forgiven, with its line. */
+/** An error that the reader can't tolerate, with its line. */
 export interface BrokenJson {
   readonly error: string;
   readonly line: number;
@@ -23,7 +23,7 @@ export interface BrokenJson {
 
 export function readJson(fence: Fence): TolerantJson | BrokenJson {
   const forgiven: string[] = [];
-  // Replaced by as much blank: offsets, and with them lines, stay.
+  // Replaced by blanks of the same length, so that offsets and lines stay the same.
   const text = fence.text.replaceAll(/(?<=^|[[{,\s])(?:\.{3}|…)[ \t]*,?(?=\s|[\]}]|$)/g, (dots) => {
     forgiven.push('an ellipsis');
     return ' '.repeat(dots.length);

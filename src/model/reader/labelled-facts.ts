@@ -1,4 +1,4 @@
-// A container's labelled facts: `- **Partition Key**: …` with whatever hangs on it, in any of the forms that occur.
+// A container's labelled facts: `- **Partition Key**: …` with its nested values, in all forms that occur.
 import type { Code, ListItem, Paragraph, RootContent, Table } from 'mdast';
 import { type LabelName, labelName } from './labels.ts';
 import { lineOf, partsOf, sourceOf } from './outline.ts';
@@ -17,18 +17,18 @@ export interface Fact {
   /** Source text after the label: backticks kept, bold removed, continuation lines joined. */
   readonly text: string;
   readonly line: number;
-  /** Nested or following values, one an item. */
+  /** Nested or following values, one for each item. */
   readonly items: { readonly text: string; readonly line: number }[];
   readonly fences: Fence[];
 }
 
 export interface LabelledFacts {
   readonly facts: Fact[];
-  /** Fences that hang on no label: the examples. */
+  /** Fences without a label: the examples. */
   readonly loose: Fence[];
 }
 
-/** `source` is the whole document: values are cut from it, so that backticks survive. */
+/** `source` is the whole document: values are cut from it, because the parser's text has no backticks. */
 export function labelledFacts(blocks: readonly RootContent[], source: string): LabelledFacts {
   const reader = new FactReader(source);
   for (const block of blocks) reader.block(block, undefined);
@@ -39,7 +39,7 @@ class FactReader implements LabelledFacts {
   readonly facts: Fact[] = [];
   readonly loose: Fence[] = [];
   readonly #source: string;
-  /** A label without a value yet: the list or fence right after it is its value. */
+  /** A label without a value: the list or fence directly after it is its value. */
   #open: Fact | undefined;
 
   constructor(source: string) {
@@ -72,7 +72,7 @@ class FactReader implements LabelledFacts {
       return;
     }
     let fact: Fact | undefined;
-    // More than one: a bold-labelled line right under a list is, to Markdown, still the last item's.
+    // An item can have several facts: in Markdown, a bold-labelled line directly under a list belongs to its last item.
     for (const line of this.#lines(first)) {
       const read = this.#fact(line, owner);
       if (!read) (fact ?? owner)?.items.push({ text: plain(line.text), line: line.line });
@@ -92,7 +92,7 @@ class FactReader implements LabelledFacts {
     (owner?.fences ?? this.loose).push({ text: node.value, line: lineOf(node) + 1 });
   }
 
-  /** Under an owner a label must be one that is known, so that `Level 1: /storeId` stays a value. */
+  /** Under an owner only known labels count, so that `Level 1: /storeId` is a value. */
   #fact({ text, line }: { text: string; line: number }, owner?: Fact): Fact | undefined {
     const match =
       /^\*\*(?<bold>[^*]+?)\s*[::]?\s*\*\*\s*[::]?\s*(?<value>[^]*)$|^(?<plain>[^:`*|]{2,40}?)\s*[::]\s*(?<rest>[^]*)$/u.exec(
@@ -108,7 +108,7 @@ class FactReader implements LabelledFacts {
     return fact;
   }
 
-  /** A paragraph of several bold-labelled lines is as many facts. */
+  /** In a paragraph, each bold-labelled line is a separate fact. */
   #lines(node: Paragraph): { text: string; line: number }[] {
     return partsOf(node, this.#source, /\n(?=\s*\*\*)/);
   }

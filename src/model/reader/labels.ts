@@ -1,6 +1,6 @@
-// What the bullets of a container are called: the template's words, the drift seen in real ones, and Chinese.
+// The labels of a container's bullets: the template's words, variants from real documents, and Chinese.
 
-/** Words alone, in lower case: numbering, emoji, punctuation and markup fall away. */
+/** Only the words, in lower case, without numbering, emoji, punctuation and markup. */
 export const normalised = (text: string): string =>
   text
     .toLowerCase()
@@ -8,7 +8,7 @@ export const normalised = (text: string): string =>
     .replaceAll(/^(\s*\d+\s)+/g, '')
     .trim();
 
-/** Bullets of a container, by their whole label. `ignored` ones are known but say nothing that is read yet. */
+/** Bullets of a container, by their whole label. `ignored`: labels that are known, but not read. */
 const LABELS = {
   partitionKey: [
     'partition key',
@@ -49,7 +49,7 @@ const LABELS = {
 } as const satisfies Record<string, readonly string[]>;
 export type LabelName = keyof typeof LABELS;
 
-/** The name in a table that has a synonym which fits. */
+/** The name in a table with a matching synonym. */
 export const nameIn = <K extends string>(
   table: Record<K, readonly string[]>,
   matches: (synonym: string) => boolean,

@@ -37,7 +37,7 @@ export function mappingRow(row: Row, names: readonly string[], known: readonly s
   };
 }
 
-/** RU of one execution: a cost column, else the last figure of the notes that is neither a rate nor a sum over many. */
+/** RU of one execution: a cost column, or the last figure of the notes that is neither a rate nor part of a sum. */
 function statedRu(row: Row, notes: string, operations: string): number | undefined {
   const cost = column(row, ['ru', 'ru cost', 'rus', 'estimated ru', 'request units', 'cost']);
   for (const text of [cost, notes, operations]) {
@@ -74,7 +74,7 @@ function operationsOf(text: string, all: string): Operation[] {
   return crosses.test(all) && !denied.test(all) ? [...found, 'cross-partition'] : found;
 }
 
-/** Words that begin a part of the cell and are no container. */
+/** Words that can begin a part of the cell, but aren't containers. */
 const NO_CONTAINER =
   /^(composite|index|indexes|indices|default|via|after|blob|blobs|point|primary|secondary|all|none|any|both|the|cache|archive|change|n|with|using|partition|key|by|then|or|and|no|in|on|from|range|included|selective|automatic|索引|复合)$/i;
 
@@ -89,7 +89,7 @@ function containersOf(text: string, names: readonly string[]): { containers: str
       names.find((name) => name.toLowerCase() === word.toLowerCase()) ??
       names.find((name) => part.toLowerCase().includes(name.toLowerCase()) && !/^blob/i.test(part));
     if (known !== undefined) containers.push(known);
-    // A part after the first may be a remark: it names a container only where it is quoted or capitalised.
+    // A part after the first may be a remark: it names a container only if it is in backticks or capitalised.
     else if (
       !NO_CONTAINER.test(word) &&
       (index === 0 || part.trimStart().startsWith('`') || /^[A-Z]/.test(word)) &&

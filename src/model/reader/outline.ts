@@ -9,7 +9,7 @@ export interface Section {
   readonly title: string;
   /** First backticked part of the heading. */
   readonly code?: string;
-  /** The whole heading is struck through: what it holds was taken back. */
+  /** The whole heading is struck through: the section is ignored. */
   readonly struck: boolean;
   readonly line: number;
   /** Blocks before the first subsection. */
@@ -17,7 +17,7 @@ export interface Section {
   readonly sections: Section[];
 }
 
-/** A section of depth 0 that holds what stands before the first heading, and all the others. */
+/** A root section of depth 0. It has the blocks before the first heading, and all other sections. */
 export function outline(text: string, file: string): Section {
   const root: Section = { depth: 0, title: '', struck: false, line: 1, blocks: [], sections: [] };
   const open = [root];
@@ -48,11 +48,11 @@ function heading(node: Heading): Section {
   };
 }
 
-/** A node's source: the parser's own text would lose backticks. Empty for one that isn't there. */
+/** A node's source text, because the parser's text has no backticks. Empty for undefined. */
 export const sourceOf = (node: Nodes | undefined, source: string): string =>
   source.slice(node?.position?.start.offset ?? 0, node?.position?.end.offset ?? 0);
 
-/** The parts of a paragraph, each with the line that it begins in. */
+/** The parts of a paragraph, each with its first line. */
 export function partsOf(node: Paragraph, source: string, separator: RegExp): { text: string; line: number }[] {
   let line = lineOf(node);
   return sourceOf(node, source)

@@ -8,11 +8,11 @@ const RANGE = new RegExp(
 );
 const ALL = /^\W{0,3}(all(\s+\d+)?(\s+(the\s+)?(access\s+)?patterns)?|所有模式|全部)\b/i;
 
-/** The canonical number of one id: what follows the prefix, without leading zeros. */
+/** The canonical number of one id: without prefix and leading zeros. */
 export const patternId = (text: string): string | undefined =>
   AT_START.exec(text.replaceAll(/[*`]/g, ''))?.[1]?.toLowerCase();
 
-/** The ids of a list, in order; words between them are passed over. `known` is what "all" means. */
+/** The ids of a list, in order; other words are ignored. `known`: the ids for "all". */
 export function patternIds(text: string, known: readonly string[] = []): string[] {
   const found: string[] = [];
   for (const part of text.replaceAll(/[*`]/g, '').split(/\s*(?:,|;|、|，|\band\b|&|\+|<br\s*\/?>)\s*/i)) {

@@ -1,4 +1,4 @@
-// The section this project adds, as a table, as headings with bullets, or as a `Derived From` bullet of a container.
+// Reads the document's projections: rows of a table, headings with bullets, or a `Derived From` bullet of a container.
 import type { ProjectionRow, Prose, Reference } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { patternIds } from './pattern-ids.ts';
@@ -105,7 +105,7 @@ function build(cell: (name: Cell) => string | undefined, at: Place): ProjectionR
   };
 }
 
-/** `[storeId, day]`, `storeId, sku; id = id`, `Orders.customerId = id`, `storeId/yyyy/mm`: the sink's fields that are named. */
+/** `[storeId, day]`, `storeId, sku; id = id`, `Orders.customerId = id`, `storeId/yyyy/mm`: the names of the sink's fields. */
 function keysOf(text: string): string[] {
   const [levels = ''] = text.replaceAll(/[`[\]]/g, '').split(';');
   return levels

@@ -1,4 +1,4 @@
-// A document's text in pieces, each with its line, its heading and its bold label: what rules about wording read.
+// Splits a document's text into pieces with line, heading and bold label, for the rules that search texts.
 import type { List, ListItem, Paragraph, RootContent } from 'mdast';
 import type { Check, Prose, SectionHeading, Text } from '../documents.ts';
 import { sectionNameOf } from './sections.ts';
@@ -62,7 +62,7 @@ class ProseReader implements Pieces {
     for (const item of list.children) this.#item(item);
   }
 
-  /** An item's nested values belong to its text too, so that a label holds all that hangs on it. */
+  /** The text of an item includes its nested values, so that a label has all of them. */
   #item(item: ListItem): void {
     const [first, ...rest] = item.children;
     if (first?.type !== 'paragraph') {
@@ -104,7 +104,7 @@ class ProseReader implements Pieces {
     });
   }
 
-  /** Bold-labelled lines of one paragraph are pieces of their own. */
+  /** Each bold-labelled line of a paragraph is a separate piece. */
   #lines(node: Paragraph): { text: string; line: number }[] {
     return partsOf(node, this.#source, /\r\n?|\n(?=\s*\*\*)/);
   }

@@ -3,7 +3,7 @@ import type { Rate } from '../documents.ts';
 
 export interface Quantity {
   readonly low: number;
-  /** Equal to `low` where no range is given. */
+  /** Equal to `low` if the text has no range. */
   readonly high: number;
   /** In lower case: `kb`, `ru/s`, `%`; empty: none. */
   readonly unit: string;
@@ -32,7 +32,7 @@ const SCALES: Readonly<Record<string, number>> = {
   亿: 1e8,
 };
 
-/** All numbers of a text in order, ids and dates included: callers look at units and at the words before them. */
+/** All numbers of a text in order, including ids and dates: callers check units and the words before them. */
 export function quantities(source: string): Quantity[] {
   const text = source.replaceAll(/[*`]/g, ' ');
   const found: Quantity[] = [];
@@ -70,7 +70,7 @@ function unitOf(word: string): string {
 
 const BYTES: Readonly<Record<string, number>> = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 };
 
-/** Bytes of a quantity that is a size. Decimal, as the service counts for its RU model. */
+/** Bytes of a quantity that is a size. Decimal units, as in the service's RU model. */
 export const bytesOf = ({ high, unit }: Quantity): number | undefined => {
   const scale = BYTES[unit];
   return scale === undefined ? undefined : high * scale;
@@ -90,7 +90,7 @@ export function sizeOf(text: string): { average: number; max: number } | undefin
   return { average: labelled(/\b(avg|average|typical)/i) ?? ((first.low + first.high) / 2) * scale, max };
 }
 
-/** The words right before and after, up to the next separator. */
+/** The words directly before and after, up to the next separator. */
 const around = (text: string, index: number, end: number): string =>
   `${/[^,;.(/]*$/.exec(text.slice(0, index))?.[0] ?? ''} ${/^[^,;.)/]*/.exec(text.slice(end))?.[0] ?? ''}`;
 
@@ -123,12 +123,12 @@ export function duration(text: string): number | undefined {
 const PLACEHOLDER = /\[[^\]]*\]|\b(tbd|tbc|unknown|todo|n\/a|待定|未知)\b|\?\?/i;
 
 /**
- * `500 RPS`, `50/20`, `1 / <0.1`, `Peak: 0.05 RPS per practice<br>Avg: 0.01`, a peak alone. Undefined where no number is
- * given, or a placeholder stands for it.
+ * `500 RPS`, `50/20`, `1 / <0.1`, `Peak: 0.05 RPS per practice<br>Avg: 0.01`, or only a peak. Undefined if the text has no
+ * number, or has a placeholder.
  */
 export function rate(text: string): Rate | undefined {
   if (PLACEHOLDER.test(text)) return undefined;
-  // A slash between two numbers parts them; that of `/s` belongs to the unit.
+  // A slash between two numbers separates them; the slash of `/s` belongs to the unit.
   const parted = text.replaceAll(/(?<=[\d.kKM%]|RPS)\s*\/\s*(?=[<>~≈≤]|\d|avg|average|\.)/gi, ' ; ');
   const numbers = quantities(parted);
   if (numbers.length === 0) return undefined;
@@ -148,7 +148,7 @@ export function rate(text: string): Rate | undefined {
   };
 }
 
-/** `24 hours`-like words aside: the number that stands with one of these words, as `max 1,103`. */
+/** The number after one of the given words, such as `max 1,103`. */
 export function numberAt(text: string, word: RegExp): number | undefined {
   for (const { index, high, comparator } of quantities(text)) {
     if (comparator !== '>' && word.test(/[^,;.(]*$/.exec(text.slice(0, index))?.[0] ?? '')) return high;

@@ -1,4 +1,3 @@
-import { UsageError } from '../../base/errors.ts';
 import type { StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
@@ -10,17 +9,18 @@ import { normalised } from './labels.ts';
 import { type Section, within } from './outline.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
+import { modelError } from '../errors.ts';
 
-/** Reads `cosmosdb_data_model.md`. Throws what `readDocument` and `parseModel` throw. */
+/** Reads `cosmosdb_data_model.md`. Throws the errors of `readDocument` and `parseModel`. */
 export const readModel = async (path: string): Promise<Model> => parseModel(await readDocument(path), path);
 
 /**
- * The text of a data-model document as a Model; `file` is only named in places. What it couldn't read is in `findings`.
- * Throws UsageError `not-a-model-document` where none of the sections occurs, `model-without-containers`, and
+ * The text of a data-model document as a Model; `file` is the name in places and messages. `findings` has the parts that
+ * couldn't be read. Throws UsageError `not-a-model-document` if no known section occurs, `model-without-containers`,
  * `document-too-deep`, `document-too-intricate` or `document-too-slow`.
  */
 export const parseModel = (document: string, file: string): Model =>
-  // The Markdown parser drops a byte order mark but counts offsets without it: values would be cut one off.
+  // The Markdown parser removes a byte order mark and counts offsets without it, so values would be cut at a wrong offset.
   parsed(document, file, () => readDrafts(document.replace(/^\uFEFF/, ''), file).model);
 
 export interface ReadModel {
@@ -32,25 +32,20 @@ export interface ReadModel {
   readonly lines: ReadonlyMap<object, number>;
 }
 
-/** The Model with the tree it was read from. Throws what `parseModel` throws. */
+/** The Model with its tree of sections. Throws the errors of `parseModel`. */
 export function readDrafts(text: string, file: string): ReadModel {
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
   if (!all.some((section) => sectionName(section.title))) {
-    throw new UsageError(
+    throw modelError(
       'not-a-model-document',
-      `${file} is not a document of this kind: none of its headings is one of a data model`,
-      {
-        mend: 'Give the cosmosdb_data_model.md, with a section "## Container Designs".',
-      },
+      `${file} is not a data-model document: it has none of the expected headings`,
     );
   }
   const findings = new Findings(file);
   const drafts = containers(all, text, findings);
   if (drafts.length === 0) {
-    throw new UsageError('model-without-containers', `${file} designs no container`, {
-      mend: 'Add under "## Container Designs" a "### Name Container" with JSON examples and "- **Partition Key**: `/field`".',
-    });
+    throw modelError('model-without-containers', `${file} designs no container`);
   }
   indexingElsewhere(all, drafts, text, findings);
   const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
@@ -69,7 +64,7 @@ export function readDrafts(text: string, file: string): ReadModel {
   };
 }
 
-/** Sections under "Container Designs", and any other that calls itself a container, as far as they hold a design. */
+/** Sections under "Container Designs" with a design; without that heading, all sections with "container" in their title. */
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
   const stray = all.filter(
@@ -91,18 +86,18 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
           'design-elsewhere',
           section.line,
           `The design of ${draft.name} isn't in this document`,
-          'Write its key and examples here.',
+          'Write its partition key and examples here.',
         );
       }
     } else if (before) {
-      const message = `Container ${draft.name} is designed here and in line ${before.line}; this one is left out`;
-      findings.add('error', 'container-twice', section.line, message, 'Join the two sections.');
+      const message = `Container ${draft.name} is designed here and in line ${before.line}; Millrace ignores this design`;
+      findings.add('error', 'container-twice', section.line, message, 'Combine the two sections.');
     } else drafts.push(draft);
   }
   return drafts;
 }
 
-/** Indexing beside the containers: its owner is whom the heading or a `Container` bullet names, else the nearest above. */
+/** Indexing in other sections. A `Container` bullet or the heading names its container; if not, it is the nearest above. */
 function indexingElsewhere(
   all: readonly Section[],
   drafts: readonly ContainerDraft[],
@@ -131,7 +126,7 @@ function indexingElsewhere(
         'warning',
         'indexing-owner',
         section.line,
-        `Whose indexing "${section.title}" is can't be told`,
+        `The section "${section.title}" doesn't name the container of its indexing`,
         `Name the container in the heading: ### ${drafts[0]?.name ?? 'Name'} Container.`,
       );
       continue;
@@ -141,7 +136,7 @@ function indexingElsewhere(
   }
 }
 
-/** Only under the same section: what stands under `## Indexing Strategy` is nobody's by its place alone, unless there is one container. */
+/** Only for sections under the container designs, or if there is one container: `## Indexing Strategy` is near to none. */
 function nearest(
   section: Section,
   all: readonly Section[],

@@ -1,4 +1,3 @@
-import { UsageError } from '../../base/errors.ts';
 import type { Decision, Pair, Pattern, Relationship, Requirements, Text } from '../documents.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import { commonOf, outlineOf, skippedSections } from './common.ts';
@@ -8,15 +7,16 @@ import { bytesOf, numberAt, quantities, rate } from './quantity.ts';
 import { requirementsSection, sectionNameOf } from './sections.ts';
 import { parsed, readDocument } from './source.ts';
 import { type Row, column, hasColumns, tablesOf } from './tables.ts';
+import { modelError } from '../errors.ts';
 
-/** Reads `cosmosdb_requirements.md`. Throws what `readDocument` and `parseRequirements` throw. */
+/** Reads `cosmosdb_requirements.md`. Throws the errors of `readDocument` and `parseRequirements`. */
 export const readRequirements = async (path: string): Promise<Requirements> =>
   parseRequirements(await readDocument(path), path);
 
 const ID = ['pattern', 'id', '模式', '编号', '序号'];
 const RATE = ['rps', 'rate', 'requests', 'qps', 'throughput', 'frequency', '每秒请求数'];
 
-/** Throws UsageError `not-a-requirements-document` where none of its sections occurs. */
+/** Throws UsageError `not-a-requirements-document` if no known section occurs. */
 export const parseRequirements = (document: string, file: string): Requirements =>
   parsed(document, file, () => requirementsOf(document, file));
 
@@ -25,10 +25,9 @@ function requirementsOf(document: string, file: string): Requirements {
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
   if (!all.some((section) => requirementsSection(section.title))) {
-    throw new UsageError(
+    throw modelError(
       'not-a-requirements-document',
-      `${file} is not a document of this kind: none of its headings is one of modelling requirements`,
-      { mend: 'Give the cosmosdb_requirements.md, with a section "## Access Patterns Analysis".' },
+      `${file} is not a requirements document: it has none of the expected headings`,
     );
   }
   const common = commonOf(root, text, file);
@@ -42,7 +41,7 @@ function requirementsOf(document: string, file: string): Requirements {
       } else if (hasColumns(table, ['parent', '父'], ['child', '子'])) {
         for (const row of table.rows) if (!row.struck) pairs.push(consolidation(row));
       } else if (!hasColumns(table, ['key', 'key range'], ['shard', 'shard location'])) {
-        const message = `A table with the columns ${table.headers.join(', ')} isn't read`;
+        const message = `Millrace doesn't read the table with the columns ${table.headers.join(', ')}`;
         findings.push({ code: 'table-skipped', severity: 'information', message, at: { file, line: table.line } });
       }
     }
@@ -63,12 +62,12 @@ function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
   const id = patternId(printed);
   if (id === undefined) {
     if (Object.values(row.cells).some((cell) => cell !== '' && !/^\W*$/.test(cell))) {
-      const message = `A row of the pattern table has no pattern number but "${printed}"`;
+      const message = `A row of the pattern table has "${printed}" instead of a pattern number`;
       findings.push({
         code: 'pattern-id',
         severity: 'warning',
         message,
-        mend: 'Number it: 7, #7 or AP-7.',
+        hint: 'Write a number: 7, #7 or AP-7.',
         at: row.at,
       });
     }
@@ -130,7 +129,7 @@ function decisionOf(text: string): Decision | undefined {
 
 const percent = (text: string): number | undefined => quantities(text).find(({ unit }) => unit === '%')?.high;
 
-/** A product `200 lines × 0.2 KB`, or the largest size that is stated. */
+/** A product `200 lines × 0.2 KB`, or the largest stated size. */
 function maxBytes(text: string): number | undefined {
   const product = /([\d.,]+k?)\s*[^×x*;,]{0,24}[×x*]\s*~?([\d.,]+)\s*(KB|MB|B)\b/i.exec(text);
   if (product) {
@@ -184,7 +183,7 @@ const LABELS = {
   identifying: /^identifying relationship$/i,
 } as const;
 
-/** `### [A + B] Container Item Analysis` with its bullets, as one pair each. */
+/** Each section `### [A + B] Container Item Analysis` is one pair. */
 function analyses(
   prose: readonly (Text & { label?: string; heading: string; section: string | undefined })[],
   all: readonly Section[],
@@ -218,9 +217,9 @@ function analyses(
       const at = piece(name)?.at;
       if (at) places[name] = at;
     }
-    const child1 = piece('childIndependent');
-    if (child1) places.identifying = child1.at;
-    const answer = (text: string | undefined): boolean | undefined =>
+    const childIndependence = piece('childIndependent');
+    if (childIndependence) places.identifying = childIndependence.at;
+    const yesOrNo = (text: string | undefined): boolean | undefined =>
       text === undefined
         ? undefined
         : /\bno\b|否|cannot|can't/i.test(text)
@@ -228,8 +227,8 @@ function analyses(
           : /\byes\b|是/i.test(text)
             ? true
             : undefined;
-    const independent = answer(child1?.text);
-    const known = answer(piece('parentKnown')?.text);
+    const independent = yesOrNo(childIndependence?.text);
+    const known = yesOrNo(piece('parentKnown')?.text);
     const current = piece('current')?.text;
     return {
       parent,
@@ -245,7 +244,7 @@ function analyses(
       ...(size !== undefined && { maxBytes: size }),
       decisionText,
       justification,
-      ...(child1 && {
+      ...(childIndependence && {
         identifying: {
           ...(independent !== undefined && { childIndependent: independent }),
           ...(known !== undefined && { parentKnown: known }),

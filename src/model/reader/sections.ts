@@ -1,4 +1,4 @@
-// Sections of both documents by the words of their headings: the template's, those of real ones, and Chinese.
+// Recognises sections by the words of their headings: the template's, variants from real documents, and Chinese.
 import { nameIn, normalised } from './labels.ts';
 import { type Section, within } from './outline.ts';
 
@@ -25,7 +25,7 @@ const DATA_MODEL = {
 } as const satisfies Record<string, readonly string[]>;
 type SectionName = keyof typeof DATA_MODEL;
 
-/** Those of the requirements. */
+/** Sections of the requirements. */
 const REQUIREMENTS = {
   overview: ['application overview', 'app overview', '应用概述', '应用程序概述', '应用概览'],
   patterns: ['access patterns analysis', 'access pattern analysis', 'access patterns', '访问模式分析', '访问模式'],
@@ -51,16 +51,16 @@ function sectionIn<K extends string>(table: Record<K, readonly string[]>, title:
   return nameIn(table, (synonym) => words.includes(/[a-z]/.test(synonym) ? ` ${synonym} ` : synonym));
 }
 
-/** Sections that make a document one of a data model. */
+/** Sections that only a data-model document has. */
 export const sectionName = (title: string): SectionName | undefined => sectionIn<SectionName>(DATA_MODEL, title);
 
-/** Sections that make a document one of requirements. */
+/** Sections of a requirements document. */
 export const requirementsSection = (title: string): string | undefined => sectionIn(REQUIREMENTS, title);
 
-/** The name of a section in either document; of those that only one has, the data model's win. */
+/** The name of a section in either document; if both have a match, the data model's wins. */
 export const sectionNameOf = (title: string): string | undefined =>
   sectionIn(SHARED, title) ?? sectionName(title) ?? requirementsSection(title);
 
-/** The tree's sections of one name, in order. */
+/** All sections with this name, in order. */
 export const sectionsNamed = (root: Section, name: string): Section[] =>
   [...within(root)].filter((section) => section.depth > 0 && sectionNameOf(section.title) === name);

@@ -1,9 +1,10 @@
-// From bytes to text: what can't be a document of ours is refused here with a word about why.
+// Reads the bytes of a document as text, and refuses files that can't be a modelling document.
 import { readFile, stat } from 'node:fs/promises';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { inTime } from '../../base/in-time.ts';
+import { modelError } from '../errors.ts';
 
-/** Bytes. Real pairs have 20 to 300 KB; a Markdown parser takes seconds for one megabyte of lists. */
+/** Bytes. Real pairs have 20 to 300 KB; a Markdown parser needs seconds for one megabyte of lists. */
 export const LARGEST = 1_000_000;
 
 /** @throws UsageError `model-unreadable`, `document-too-large`, `document-encoding`, `document-empty` */
@@ -16,39 +17,37 @@ export async function readDocument(path: string): Promise<string> {
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
     const directory = cause instanceof Error && 'code' in cause && cause.code === 'EISDIR';
-    throw new UsageError(
+    throw modelError(
       'model-unreadable',
       `The document ${path} can't be read: ${directory ? 'it is a directory' : messageOf(cause)}`,
-      { cause, mend: 'Give a folder with cosmosdb_data_model.md, and cosmosdb_requirements.md beside it.' },
+      { cause },
     );
   }
   return decode(bytes, path);
 }
 
 /**
- * Milliseconds, at least and for each character. A document of nothing but lists takes a fifth of it for a character;
- * lists and quotes by the thousand, and numbers by the thousand in one cell, take time with the square of their number.
+ * Milliseconds: at least, and for each character. A document that is only lists needs a fifth of this for a character.
+ * With thousands of lists or quotes, or of numbers in one cell, the time grows with the square of their number.
  */
 const LONGEST = { least: 15_000, each: 0.03 };
 
-/** What `parse` makes of a document's text. @throws UsageError `document-too-slow` */
+/** The result of `parse`. @throws UsageError `document-too-slow` if it takes too long for a text of this length */
 export function parsed<T>(text: string, file: string, parse: () => T): T {
   const ms = Math.round(LONGEST.least + LONGEST.each * text.length);
   return inTime(ms, parse, (cause) => {
-    const why = `${file} can't be read: it isn't understood after ${Math.round(ms / 1_000)} s`;
-    const mend = 'Something in it is there by the thousand: lists or quotes of their own, or numbers in one cell.';
-    return new UsageError('document-too-slow', why, { cause, mend });
+    const why = `${file} can't be read: reading it took more than ${Math.round(ms / 1_000)} s`;
+    return modelError('document-too-slow', why, { cause });
   });
 }
 
 const tooLarge = (path: string, size: number): UsageError =>
-  new UsageError(
+  modelError(
     'document-too-large',
     `${path} has ${(size / 1e6).toFixed(1)} MB; a modelling document has ${LARGEST / 1e6} MB at most`,
-    { mend: 'Name the document itself; data and logs belong elsewhere.' },
   );
 
-/** Text of a document's bytes, without its byte order mark. Throws what `readDocument` throws. */
+/** Text of a document's bytes, without its byte order mark. Throws the errors of `readDocument`. */
 export function decode(bytes: Uint8Array, path: string): string {
   if (bytes.length > LARGEST) throw tooLarge(path, bytes.length);
   const wide = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
@@ -61,15 +60,14 @@ export function decode(bytes: Uint8Array, path: string): string {
   } catch {
     throw encoding(path, `line ${firstInvalidLine(bytes)} isn't UTF-8`);
   }
-  if (text.trim() === '')
-    throw new UsageError('document-empty', `${path} is empty`, { mend: 'Write the document first.' });
+  if (text.trim() === '') throw modelError('document-empty', `${path} is empty`);
   return text;
 }
 
 const encoding = (path: string, why: string): UsageError =>
-  new UsageError('document-encoding', `${path} can't be read as text: ${why}`, { mend: 'Save it as UTF-8.' });
+  modelError('document-encoding', `${path} can't be read as text: ${why}`);
 
-/** Lines end in bytes that occur in no other character of UTF-8, so each can be tried alone. */
+/** The byte of a line end occurs in no other UTF-8 character, so each line can be decoded separately. */
 function firstInvalidLine(bytes: Uint8Array): number {
   const strict = new TextDecoder('utf-8', { fatal: true });
   for (let line = 1, from = 0; from <= bytes.length; line++) {

@@ -1,4 +1,4 @@
-// Where the rows of a section's tables begin and end in the text, for changing them and nothing else.
+// Finds where the rows of a section's tables begin and end in the text, so that only they are changed.
 import { outline } from './outline.ts';
 import { sectionsNamed } from './sections.ts';
 import { isProjections } from './projections.ts';
@@ -10,7 +10,7 @@ export interface TableSpan {
   readonly rows: readonly { readonly line: number; readonly start: number; readonly end: number }[];
 }
 
-/** The tables of projections in the sections of that name. */
+/** The tables of projections in the sections with this name. */
 export function tableSpans(text: string, file: string, section: string): TableSpan[] {
   return sectionsNamed(outline(text, file), section).flatMap(({ blocks }) =>
     blocks.flatMap((node) => {

@@ -1,9 +1,9 @@
-// The little of Cosmos DB's SQL that a mapping row shows: which fields a query filters by, and in which order.
+// Reads from a query of the mapping which fields it filters by, and its order.
 import type { Query } from '../documents.ts';
 
 const FIELD = String.raw`\b[a-z]\w{0,2}\.((?:[A-Za-z_]\w*)(?:\.[A-Za-z_]\w*)*)|\b[a-z]\w{0,2}\["([^"]+)"\]`;
 
-/** `text` is the query alone. Undefined where it is none. */
+/** `text` is only the query. Undefined if it isn't a query. */
 export function queryOf(text: string): Query | undefined {
   if (!/^\s*select\b/i.test(text)) return undefined;
   const [head = '', tail = ''] = text.split(/\border\s+by\b/i);
@@ -14,7 +14,7 @@ export function queryOf(text: string): Query | undefined {
   );
   return {
     text,
-    // An equality on one side of an OR pins nothing.
+    // With OR, an equality doesn't hold for all results.
     equal: /\bor\b/i.test(where.replaceAll(/\([^()]*\)/g, '')) ? [] : [...new Set(equal)],
     filters: [...new Set(fields(where))],
     order: orderText.split(',').flatMap((part) =>

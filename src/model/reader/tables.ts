@@ -1,4 +1,4 @@
-// Tables by their headers, never by position; unknown columns are kept.
+// Reads tables by their headers, never by position; unknown columns are kept.
 import type { RootContent, TableCell, TableRow } from 'mdast';
 import type { Place } from '../model.ts';
 import { normalised } from './labels.ts';
@@ -45,14 +45,14 @@ function readRow(row: TableRow, headers: readonly string[], source: string, file
   return { cells, struck, at: { file, line: lineOf(row) } };
 }
 
-/** A cell's source without its bars; the parser's own text would lose backticks. */
+/** A cell's source without its bars, because the parser's text has no backticks. */
 export function cut(cell: TableCell, source: string): string {
   const [first] = cell.children;
   const last = cell.children.at(-1);
   return source.slice(first?.position?.start.offset ?? 0, last?.position?.end.offset ?? 0);
 }
 
-/** The cell whose header is, or else contains, one of the names; `names` in the order of preference. */
+/** The cell whose header equals one of the names, or contains one; `names` are in the order of preference. */
 export function column({ cells }: Row, names: readonly string[]): string | undefined {
   const entries = Object.entries(cells).map(([header, text]) => [normalised(header), text] as const);
   for (const matches of [(header: string, name: string) => header === name, contains]) {

@@ -1,4 +1,4 @@
-// Grammars of the values that stand behind the labels. Each returns undefined for what it doesn't understand.
+// Grammars of the values after the labels. Each returns undefined for a value that it doesn't understand.
 import { isObject } from '../../base/json.ts';
 import type { Container } from '../model.ts';
 
@@ -7,7 +7,7 @@ const INDEX_PATH = /(?<![\w/])\/(?:[\w\-\p{L}"]+|\*|\?|\[\])?(?:\/(?:[\w\-\p{L}"
 const FIELD = /^[\p{L}_][\w\p{L}]*(?:[./][\p{L}_][\w\p{L}]*)*$/u;
 
 const codes = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
-/** The value without its reason: up to a dash that stands alone, a bracket, a semicolon or the end of the sentence. */
+/** The value without its reason: up to a dash between blanks, a bracket, a semicolon or the end of the sentence. */
 const head = (text: string): string => text.split(/\s[-–—]+\s|\s\(|;\s|\.\s/)[0] ?? '';
 
 /** `/storeId`, `storeId - why`, `` `storeId`, `customerId` ``, `/a + /b`, `Hierarchical: [/a, /b]`; levels may be items. */
@@ -34,7 +34,7 @@ function keyPaths(value: string): string[] | undefined {
 
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800, mo: 2_592_000, y: 31_536_000 };
 
-/** Seconds, -1 for "on, but only what says so expires", null for off. A month is 30 days, a year 365. */
+/** Seconds; -1 if only items with a `ttl` expire; null for off. A month has 30 days, a year 365. */
 export function ttl(text: string): number | null | undefined {
   const value = text.replaceAll(/[`*]|\b_|_\b/g, '');
   if (/^(none|off|disabled|no\b|not (set|used|enabled)|n\/?a\b)/i.test(value)) return null;
@@ -52,7 +52,7 @@ export function ttl(text: string): number | null | undefined {
 const unitOf = (word: string): string => (/^mo/i.test(word) ? 'mo' : word.charAt(0).toLowerCase());
 const number = (text = ''): number => Number(text.replaceAll(/[,_ ]/g, ''));
 
-/** RU/s: `Autoscale 1,000–10,000 RU/s`, `autoscale, max 4000`, `400 RU/s manual`. Null: serverless, which has none. */
+/** RU/s: `Autoscale 1,000–10,000 RU/s`, `autoscale, max 4000`, `400 RU/s manual`. Null for serverless. */
 export function throughput(text: string): Container['throughput'] | null {
   if (/serverless/i.test(text)) return null;
   const kind = /auto-?scal/i.test(text) ? 'autoscale' : 'manual';
@@ -70,7 +70,7 @@ export function throughput(text: string): Container['throughput'] | null {
   return undefined;
 }
 
-/** `/email`; `/storeId, /sku` is one constraint of two paths; `;` or items part several. Empty: none. */
+/** `/email`; `/storeId, /sku` is one constraint of two paths; `;` or items separate several. Empty: no constraint. */
 export function uniqueKeys(text: string, items: readonly string[]): Container['uniqueKeys'] {
   const stated = text === '' ? items : [...text.split(';'), ...items];
   if (/^(none|no\b|n\/?a\b|not )/i.test(text)) return [];
@@ -81,14 +81,14 @@ export function uniqueKeys(text: string, items: readonly string[]): Container['u
   return keys.length > 0 ? keys : undefined;
 }
 
-/** Index paths as written: the backticked ones, else whatever begins with a slash. */
+/** Index paths as written: those in backticks, or if there are none, all words that begin with a slash. */
 export function statedPaths(text: string): string[] {
   const quoted = codes(text).join(' ');
   const found = (quoted === '' ? text : quoted).match(INDEX_PATH) ?? [];
   return [...new Set(found.filter((path) => path !== '/'))];
 }
 
-/** The same as Cosmos DB takes them: `/name` means the scalar, `/name/?`. */
+/** The same in the form of Cosmos DB: `/name` means the scalar, `/name/?`. */
 export const indexPaths = (text: string): string[] => [
   ...new Set(statedPaths(text).map((path) => (/[*?]$/.test(path) || path.includes('_etag') ? path : `${path}/?`))),
 ];

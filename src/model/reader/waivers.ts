@@ -1,4 +1,4 @@
-// `<!-- millrace-ignore B10 until 2027-01: admin only -->`, wherever the Markdown parser sees an HTML comment.
+// Reads waivers: `<!-- millrace-ignore B10 until 2027-01: admin only -->`, in all places where Markdown has HTML comments.
 import type { Nodes } from 'mdast';
 import type { Waiver } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
@@ -7,11 +7,11 @@ import { type Section, lineOf, within } from './outline.ts';
 const COMMENT = /<!--\s*millrace-ignore\b([^]*?)-->/g;
 const FORM =
   /^\s+(?<rules>[A-Z]\d{1,2}(?:\s*,\s*[A-Z]\d{1,2})*)\s*(?:until\s+(?<until>[\d-]+))?\s*(?::\s*(?<reason>[^]*?))?\s*$/i;
-const MEND = 'Write <!-- millrace-ignore B10 until 2027-01: why -->.';
+const FORM_HINT = 'Write <!-- millrace-ignore B10 until 2027-01: why -->.';
 
 /**
- * A waiver inside a table row or a list item holds for that; elsewhere in the section it stands in, with what is below;
- * above the first heading of the second level, in the whole document.
+ * A waiver in a table row or a list item applies to that row or item. Above the first heading of the second level, it
+ * applies to the whole document. In other places it applies to its section, with all sections below.
  */
 export function waiversOf(
   root: Section,
@@ -33,8 +33,8 @@ export function waiversOf(
           findings.push({
             code: 'waiver-malformed',
             severity: 'warning',
-            message: 'A waiver that names no rule',
-            mend: MEND,
+            message: 'This waiver names no rule, so it waives nothing',
+            hint: FORM_HINT,
             at,
           });
           continue;
@@ -43,7 +43,7 @@ export function waiversOf(
         const reason = groups['reason'] ?? '';
         if (until === undefined || reason === '') {
           const message = `The waiver of ${groups['rules']} has no ${until === undefined ? 'date' : 'reason'}, so it waives nothing`;
-          findings.push({ code: 'waiver-malformed', severity: 'warning', message, mend: MEND, at });
+          findings.push({ code: 'waiver-malformed', severity: 'warning', message, hint: FORM_HINT, at });
           continue;
         }
         for (const rule of (groups['rules'] ?? '').split(/\s*,\s*/))
@@ -54,7 +54,7 @@ export function waiversOf(
   return { waivers, findings };
 }
 
-/** `2027-01` holds to the end of that month, `2027-01-15` to the end of that day. */
+/** `2027-01` ends with that month, `2027-01-15` with that day. */
 function expiry(text: string | undefined): number | undefined {
   const [, year, month, day] = /^(\d{4})-(\d\d)(?:-(\d\d))?$/.exec(text ?? '') ?? [];
   if (year === undefined || month === undefined || Number(month) < 1 || Number(month) > 12) return undefined;
@@ -66,7 +66,7 @@ function expiry(text: string | undefined): number | undefined {
 interface Comment {
   readonly text: string;
   readonly line: number;
-  /** Lines of the row or item it stands in. */
+  /** Lines of the row or item that contains it. */
   readonly own: { readonly from: number; readonly to: number } | undefined;
 }
 

@@ -5,7 +5,6 @@ import { quantities } from '../reader/quantity.ts';
 import { sum } from './facts.ts';
 import { type Rule, DESIGN, MAPPING, PATTERNS, SOURCES, missing, n, noDesign, quoted, say } from './rule.ts';
 
-/** Read or written, with the writes of both documents' words. */
 const isWrite = ({ type }: Pattern): boolean => type === 'write';
 const peaks = (patterns: readonly Pattern[]): number => sum(patterns.map(({ rate }) => rate?.peak ?? 0));
 
@@ -15,8 +14,8 @@ export const AGREEMENT: readonly Rule[] = [
     title: 'Every access pattern states its RPS',
     severity: 'error',
     source: SOURCES.seed,
-    why: 'Throughput, hot keys and cost are all sums over rates; a pattern without one is left out of each of them. It fails where the cell is empty, a placeholder such as `TBD` or `[…]`, or holds no number, and warns where the average is above the peak.',
-    mend: 'Write peak and average, `50/20`, or one figure, `500 RPS`; estimate it with the owner of the feature.',
+    why: 'Throughput, hot keys and costs are sums of rates, and every sum leaves out a pattern without a rate. The rule fails if the cell is empty, has no number, or has a placeholder such as `TBD` or `[…]`. It warns if the average is above the peak.',
+    hint: 'Write peak and average as `50/20`, or one figure as `500 RPS`. Ask the owner of the feature for an estimate.',
     needs: [PATTERNS],
     *check({ patterns }) {
       for (const pattern of patterns) {
@@ -33,18 +32,18 @@ export const AGREEMENT: readonly Rule[] = [
           message: `Pattern ${say(pattern)} has no RPS`,
           at: pattern.at,
           evidence: pattern.rateText === '' ? 'the cell is empty' : `the cell says "${quoted(pattern.rateText)}"`,
-          mend: 'Give peak and average; `50/20` or `500 RPS` are both read.',
+          hint: 'Write peak and average as `50/20`, or one figure as `500 RPS`.',
         };
       }
     },
   },
   {
     id: 'A2',
-    title: 'Pattern ids are unique, each is mapped, and each reference exists',
+    title: 'Pattern ids are unique, every pattern is mapped, and every reference names a pattern',
     severity: 'error',
     source: `${SOURCES.seed}; its upstream template`,
-    why: 'A pattern that no row of the mapping serves was forgotten, and a reference to a pattern that isn’t there points at nothing. It fails for an id given twice, one without a mapping row, and one that is only referred to.',
-    mend: 'Number patterns once, in the requirements; give each a row under "Access Pattern Mapping".',
+    why: 'A pattern without a row in the mapping was probably forgotten. The rule fails if two patterns have the same id, if a pattern has no row in the mapping, and if a reference names a pattern that doesn’t exist.',
+    hint: 'Number every pattern once, in the requirements. Add a row for it under "Access Pattern Mapping".',
     needs: [PATTERNS],
     *check(facts) {
       const { design, patterns } = facts;
@@ -52,7 +51,7 @@ export const AGREEMENT: readonly Rule[] = [
       for (const pattern of patterns) {
         const before = seen.get(pattern.id);
         if (before)
-          yield { message: `Pattern ${pattern.printed} is given twice, in line ${before.at.line} too`, at: pattern.at };
+          yield { message: `Pattern ${pattern.printed} occurs twice: also in line ${before.at.line}`, at: pattern.at };
         else seen.set(pattern.id, pattern);
       }
       if (!design) {
@@ -65,7 +64,7 @@ export const AGREEMENT: readonly Rule[] = [
           yield {
             message: `Pattern ${say(pattern)} has no row in the mapping of ${quoted(design.file.split('/').at(-1) ?? '')}`,
             at: pattern.at,
-            mend: 'Give it a row with its container and operation. A blank line ends a table.',
+            hint: 'Add a row with its container and operation. A blank line ends a table.',
           };
         }
       }
@@ -79,7 +78,7 @@ export const AGREEMENT: readonly Rule[] = [
           if (!seen.has(id)) yield { message: `Pattern ${id} is used in ${where}, but no pattern ${id} exists`, at };
         }
       }
-      // Both say who serves whom, so they must say the same.
+      // The mapping and the containers' lists state the same fact, so they must agree.
       for (const { container, serves } of facts.containers) {
         if (!serves) continue;
         const rows = design.mapping.filter(({ containers }) => containers.includes(container.name));
@@ -87,7 +86,7 @@ export const AGREEMENT: readonly Rule[] = [
         if (lacking.length > 0) {
           yield {
             severity: 'warning',
-            message: `${container.name} doesn't list pattern ${lacking.join(', ')}, which the mapping gives it`,
+            message: `${container.name} doesn't list pattern ${lacking.join(', ')}, but the mapping serves it from this container`,
             at: serves.at,
           };
         }
@@ -96,11 +95,11 @@ export const AGREEMENT: readonly Rule[] = [
   },
   {
     id: 'A3',
-    title: 'Mapping rows name containers that are designed',
+    title: 'Every row of the mapping names a designed container',
     severity: 'error',
     source: 'the modelling prompt’s upstream template',
-    why: 'A row whose container isn’t designed can’t be built. Names are compared without case and backticks.',
-    mend: 'Correct the name, or design the container.',
+    why: 'A pattern can’t be built on a container without a design. The rule ignores case and backticks in names.',
+    hint: 'Correct the name, or design the container.',
     needs: [DESIGN],
     *check(facts) {
       if (facts.mapping.length === 0) {
@@ -112,7 +111,7 @@ export const AGREEMENT: readonly Rule[] = [
           yield {
             message: `Row ${row.printed} uses container ${name}, which has no design`,
             at: row.at,
-            mend: facts.suggest(name),
+            hint: facts.suggest(name),
           };
         if (row.containers.length + row.unknown.length === 0 && row.operations.length > 0)
           yield { message: `Row ${row.printed} names no container`, at: row.at };
@@ -127,18 +126,18 @@ export const AGREEMENT: readonly Rule[] = [
             severity: 'warning',
             message: `The heading names container ${head}, which has no design`,
             at,
-            mend: `Did you mean ${best}?`,
+            hint: `Did you mean ${best}?`,
           };
       }
     },
   },
   {
     id: 'A4',
-    title: 'What is read is written, and what is written is read',
+    title: 'Every container is both written and read',
     severity: 'warning',
     source: `${SOURCES.seed}; its upstream template`,
-    why: 'A container that is only read stays empty, and one that is only written is for nobody: mostly a pattern was forgotten. Projections count: a sink is written by its projection, a source is read by it.',
-    mend: 'Add the missing pattern, or take the container away.',
+    why: 'A container that is only read stays empty, and a container that is only written has no use. Usually a pattern was forgotten. Projections count too: a projection writes its sink and reads its sources.',
+    hint: 'Add the missing pattern, or remove the container.',
     needs: [DESIGN, MAPPING],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -154,38 +153,38 @@ export const AGREEMENT: readonly Rule[] = [
         if (writes.length > 0 && reads.length === 0 && !read)
           yield { message: `${detail.container.name} is written (${printed(writes)}) but nothing reads it`, at };
         if (own.length === 0 && !read && !detail.derived)
-          yield { message: `${detail.container.name} is used by no pattern and no projection`, at };
+          yield { message: `No pattern and no projection uses ${detail.container.name}`, at };
       }
     },
   },
   {
     id: 'A5',
-    title: 'No text of the template is left',
+    title: 'The documents contain no text of the template',
     severity: 'error',
     source: 'the modelling prompt’s upstream template',
-    why: 'A placeholder in brackets is a decision nobody took.',
-    mend: 'Replace it, or delete the line.',
+    why: 'A placeholder in brackets is a decision that is still open.',
+    hint: 'Replace the placeholder, or delete the line.',
     *check({ prose }) {
       const template =
         /\[(?:X|Y|N)\]|\[(?:e\.g\.|explain|list|describe|reasoning|what|why|how|expected|specific|containername|entity ?\d|field|pattern #|parent|child|overlap|analysis of|attribute|cost vs|per-operation|policy|regions|automatic|independent|single document|session|critical business|multi-property|paths excluded|properties|show how|todo|fill)(?!\w)[^\]]*\]/i;
       for (const { text, at } of prose) {
         const found = template.exec(text.replaceAll(/`[^`]*`/g, ''));
-        if (found) yield { message: `Still template text: ${quoted(found[0])}`, at };
+        if (found) yield { message: `This is text of the template: ${quoted(found[0])}`, at };
       }
     },
   },
   {
     id: 'A6',
-    title: 'Percentages and cardinalities agree with themselves',
+    title: 'Percentages and cardinalities don’t contradict each other',
     severity: 'warning',
     source: `${SOURCES.seed}, whose own example adds up to 120 %`,
-    why: 'Queries that need one, the other or both are all queries, so the three parts make 100 %, and "both" is the correlation. It fails where the parts are outside 95 to 105 % or the two figures differ by more than 2, and for an average number of children above the largest.',
-    mend: 'Count the patterns again, weighted by RPS.',
+    why: 'Every query needs one entity, the other, or both. So the three parts add up to 100 %, and "both" equals the correlation. The rule fails if the sum is outside 95 to 105 %, or if "both" and the correlation differ by more than 2. It also fails if the average number of children is above the largest.',
+    hint: 'Count the patterns again, and weight them by RPS.',
     *check({ requirements }) {
       for (const { parent, child, average, max, at } of requirements?.relationships ?? []) {
         if (average !== undefined && max !== undefined && average > max)
           yield {
-            message: `${parent} → ${child}: the average is above the largest`,
+            message: `${parent} → ${child}: the average number is above the largest`,
             at,
             evidence: `${n(average)} > ${n(max)}`,
           };
@@ -207,7 +206,7 @@ export const AGREEMENT: readonly Rule[] = [
           };
         if (correlation !== undefined && Math.abs(correlation - both) > 2)
           yield {
-            message: `${parent} + ${child}: correlation is ${n(correlation)} %, but both together are ${n(both)} %`,
+            message: `${parent} + ${child}: the correlation is ${n(correlation)} %, but the share of "both" is ${n(both)} %`,
             at: place,
           };
       }
@@ -218,8 +217,8 @@ export const AGREEMENT: readonly Rule[] = [
     title: 'The scale agrees with the pattern table',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'The total in "Scale" and the sum of the table come from the same people; 20 % apart means that a pattern is missing or a figure is wrong.',
-    mend: 'Correct the one that is wrong.',
+    why: 'The total in "Scale" must match the sum of the pattern table. If they differ by more than 20 %, a pattern is missing or a figure is wrong.',
+    hint: 'Correct the wrong figure, or add the missing pattern.',
     *check({ scale, patterns }) {
       if (!scale) {
         yield missing('Scale in the application overview');
@@ -260,8 +259,8 @@ export const AGREEMENT: readonly Rule[] = [
     title: 'Data sizes agree across the documents',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'Partitions, and with them the cost of every cross-partition query, follow from the size. It fails where the total in the requirements and the containers’ sizes differ more than twice. Where an archive takes data out, the containers may hold less.',
-    mend: 'State the size of each container as `- **Size**: 12 GB`, and the total under Scale.',
+    why: 'The number of partitions follows from the size, and with it the cost of every cross-partition query. The rule fails if one of these is more than twice the other: the total in the requirements, and the sum of the containers’ sizes. With an archive, the containers may hold less.',
+    hint: 'Write the size of each container as `- **Size**: 12 GB`, and the total under Scale.',
     *check(facts) {
       const { scale } = facts;
       const total = quantities(scale?.text ?? '').find(({ unit }) => unit === 'gb' || unit === 'tb');
@@ -282,7 +281,7 @@ export const AGREEMENT: readonly Rule[] = [
         (stated > 2 * containers && !archived && sized.length === facts.containers.length)
       ) {
         yield {
-          message: `The requirements have ${n(stated)} GB, the containers ${n(containers)} GB`,
+          message: `The requirements state ${n(stated)} GB, and the containers add up to ${n(containers)} GB`,
           at: sized[0]?.data?.at ?? scale.at,
           evidence: sized.map(({ container, data }) => `${container.name} ${n(data?.gb ?? 0)} GB`).join(' + '),
           related: [scale.at],

@@ -1,14 +1,14 @@
-// A9 to A14: what the modelling prompt asks of its documents.
+// A9 to A14: requirements of the modelling prompt for its documents.
 import { type Rule, PATTERNS, SOURCES, missing, noDesign, quoted, say } from './rule.ts';
 
 export const PROMPT: readonly Rule[] = [
   {
     id: 'A9',
-    title: 'Hot partitions, trade-offs, distribution and validation are there, and every item is ticked',
+    title: 'The sections on hot partitions, trade-offs, distribution and validation exist, and every item is ticked',
     severity: 'warning',
     source: `${SOURCES.seed}; its upstream template`,
-    why: 'The last sections are where a design is checked. It warns for a missing section and for an item that isn’t ticked. Whether what is ticked is true it doesn’t judge: the other rules do, each with its own line.',
-    mend: 'Write the section; do what the item asks, and tick it.',
+    why: 'These last sections check a design. The rule warns about a missing section and about an item that isn’t ticked. It doesn’t check that a ticked item is true: the other rules do, each for its own subject.',
+    hint: 'Write the section. Do what the item asks, then tick it.',
     *check({ design, requirements }) {
       if (!design) {
         yield noDesign;
@@ -26,16 +26,16 @@ export const PROMPT: readonly Rule[] = [
           yield { message: `The section "${title}" is missing`, at: { file: design.file, line: 1 } };
       }
       for (const { ticked, text, at } of [...design.checks, ...(requirements?.checks ?? [])])
-        if (!ticked) yield { message: `Not ticked: "${quoted(text)}"`, at };
+        if (!ticked) yield { message: `The item "${quoted(text)}" isn't ticked`, at };
     },
   },
   {
     id: 'A11',
-    title: 'Nothing unvalidated goes into the model',
+    title: 'The model contains only confirmed patterns',
     severity: 'error',
     source: SOURCES.seed,
-    why: 'The prompt writes the data model once all patterns are confirmed. A pattern whose Status is ⏳, pending or empty may still change, and the design with it.',
-    mend: 'Confirm the pattern with its owner and set its Status to ✅, or take it out of the mapping.',
+    why: 'By the prompt, the data model is written after all patterns are confirmed. A pattern with the Status ⏳, pending or empty may still change, and then the design changes too.',
+    hint: 'Confirm the pattern with its owner and set its Status to ✅. Or remove it from the mapping.',
     needs: [PATTERNS],
     *check({ design, patterns }) {
       if (patterns.every(({ status }) => status === undefined)) {
@@ -61,11 +61,11 @@ export const PROMPT: readonly Rule[] = [
   },
   {
     id: 'A12',
-    title: 'Each RPS states where it comes from',
+    title: 'Every RPS states its source',
     severity: 'warning',
-    source: `${SOURCES.seed}: rates are never made up`,
-    why: 'A rate without a source can’t be checked when the bill comes. A source is words (source, measured, estimated, based on), a column Source, or arithmetic such as `220 ÷ 5 s`.',
-    mend: 'Write it beside the rate: `(source: analytics of 2025-11, peak hour)`.',
+    source: `${SOURCES.seed}: rates are never invented`,
+    why: 'A rate without a source can’t be checked later. The rule accepts words (source, measured, estimated, based on), a column Source, or arithmetic such as `220 ÷ 5 s`.',
+    hint: 'Write the source next to the rate: `(source: analytics of 2025-11, peak hour)`.',
     needs: [PATTERNS],
     *check({ patterns }) {
       const source =
@@ -77,7 +77,7 @@ export const PROMPT: readonly Rule[] = [
           !Object.entries(pattern.cells).some(([header, cell]) => /source|来源/i.test(header) && cell !== '')
         )
           yield {
-            message: `Pattern ${say(pattern)} doesn't say where its ${quoted(pattern.rateText, 24)} comes from`,
+            message: `Pattern ${say(pattern)} states no source for its rate ${quoted(pattern.rateText, 24)}`,
             at: pattern.at,
           };
       }
@@ -85,17 +85,17 @@ export const PROMPT: readonly Rule[] = [
   },
   {
     id: 'A14',
-    title: 'No other cloud’s services are named',
+    title: 'The documents name no services of other clouds',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'A service of another provider in a Cosmos DB design is a leftover of another document, and its limits and prices are not these.',
-    mend: 'Name the Azure service, or delete the sentence.',
+    why: 'A service of another provider in a Cosmos DB design was probably copied from another document. Its limits and prices don’t apply to Cosmos DB.',
+    hint: 'Name the Azure service, or delete the sentence.',
     *check({ prose }) {
       const other =
         /\b(DynamoDB|AWS|Amazon (S3|Kinesis|Aurora|RDS|SQS|SNS)|Kinesis|Redshift|EventBridge|GCP|Google Cloud|BigQuery|Bigtable|Cloud Spanner|Firestore|Firebase|Pub\/Sub|Aurora DSQL|DocumentDB on AWS)\b/;
       for (const { text, label, at } of prose) {
         const found = other.exec(`${label ?? ''} ${text}`);
-        if (found) yield { message: `${found[0]} is another cloud's`, at };
+        if (found) yield { message: `${found[0]} is a service of another cloud`, at };
       }
     },
   },

@@ -1,4 +1,4 @@
-// Arithmetic as people write it into prose: `90 × 1 + 20 × 9 = 270 RU`, `5.5 % of 6,222 RU/s = 342 RU/s`.
+// Arithmetic in prose: `90 × 1 + 20 × 9 = 270 RU`, `5.5 % of 6,222 RU/s = 342 RU/s`.
 
 export interface Sum {
   readonly written: string;
@@ -13,10 +13,10 @@ type Token =
 const TOKEN =
   /(?<number>\d[\d,]*(?:\.\d+)?)\s?(?<scale>(?:million|billion|k|K|M)(?!\w))?(?<percent>\s?%)?(?:\s?(?<unit>[KMGT]B)\b)?|(?<op>[×x*÷/+()=]|\bof\b|\btimes\b|[-−](?=\s?\d))/giu;
 
-/** Every `expression = number` whose left side is nothing but numbers, operators and words between them. */
+/** Every wrong `expression = number` whose left side has only numbers, operators, and words between them. */
 export function sums(text: string): Sum[] {
   const found: Sum[] = [];
-  // What brackets hold, or a semicolon, comma or full stop part, is an expression of its own; brackets of a sum stay.
+  // Semicolons, commas, full stops and the like separate expressions; brackets inside a sum are part of it.
   for (const clause of text.replaceAll(/`[^`]*`/g, ' ').split(/;|,(?!\d)|\.(?!\d)|:|\band\b|->|→/)) {
     const sides = clause.split('=');
     for (const [index, right] of sides.entries()) {
@@ -28,10 +28,10 @@ export function sums(text: string): Sum[] {
       const unscaled = evaluate(tokens(left, false));
       if (value === undefined || unscaled === undefined || stated?.kind !== 'number' || bare?.kind !== 'number')
         continue;
-      // A bound, or a figure that stands for something else further on.
+      // The right side is a bound, or its number comes after other words and means something else.
       if (/^[^\d]*[<>~≈]/.test(right) || /^\D{6,}\d/.test(right.trim())) continue;
       const perSecond = /\/s\b/.test(right) ? (PERIODS.find(([words]) => words.test(left))?.[1] ?? 1) : 1;
-      // Without a size on the right, one on the left is the unit of something else: `192 GB ÷ 50 = 4 partitions`.
+      // If only the left side has a size, the result has another unit: `192 GB ÷ 50 = 4 partitions`.
       const sized = stated.value !== bare.value;
       const fits = [value, value / perSecond].some((result) => close(result, stated.value, stated));
       if (!fits && (sized || ![unscaled, unscaled / perSecond].some((result) => close(result, bare.value, bare))))
@@ -41,11 +41,11 @@ export function sums(text: string): Sum[] {
   return found;
 }
 
-/** Rounding of the last figure that is written, or one percent: terms are rounded too. */
+/** Accepts rounding of the last written digit, or one percent, because terms are rounded too. */
 const close = (value: number, stated: number, { step }: { readonly step: number }): boolean =>
   Math.abs(value - stated) <= Math.max(0.51 * step, 0.011 * Math.abs(value));
 
-/** What a rate is divided by where its left side counts by another time. */
+/** Seconds of the period on the left side, if the result is a rate a second. */
 const PERIODS: readonly (readonly [RegExp, number])[] = [
   [/\b(a|per|each) minute|\/min\b/i, 60],
   [/\b(an|per|each) hour|\/h\b/i, 3600],
@@ -53,7 +53,7 @@ const PERIODS: readonly (readonly [RegExp, number])[] = [
 ];
 const UNITS: Readonly<Record<string, number>> = { kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 };
 
-/** `scaled`: sizes count in bytes, so that KB times a number may be MB. */
+/** `scaled`: sizes are in bytes, so that KB times a number may be MB. */
 function tokens(text: string, scaled: boolean): Token[] {
   const list: Token[] = [];
   for (const match of text.matchAll(TOKEN)) {
@@ -72,7 +72,7 @@ function tokens(text: string, scaled: boolean): Token[] {
         step: times * 10 ** -(number.split('.')[1]?.length ?? 0),
       });
     } else if (op !== undefined) {
-      // `RU/s`, `creates/s` and the x of a word are no operators.
+      // The slash of `RU/s` or `creates/s`, and the x of a word, aren't operators.
       if (
         (op === '/' && (/\p{L}/u.test(before) || /\p{L}/u.test(after))) ||
         (/^[a-z]+$/i.test(op) && /\p{L}/u.test(before + after))
@@ -84,7 +84,7 @@ function tokens(text: string, scaled: boolean): Token[] {
   return list;
 }
 
-/** The last run of the tokens that is an expression; undefined where there is no operator in it. */
+/** The value of the tokens; undefined if they don't form an expression with at least one operator. */
 function evaluate(all: readonly Token[]): number | undefined {
   const list = balanced(all);
   let at = 0;
@@ -132,7 +132,7 @@ function evaluate(all: readonly Token[]): number | undefined {
   return at === list.length && operators > 0 ? value : undefined;
 }
 
-/** Without the brackets that open before the expression or close after it. */
+/** Removes brackets that open before the expression or close after it. */
 function balanced(all: readonly Token[]): Token[] {
   const list = [...all];
   for (;;) {

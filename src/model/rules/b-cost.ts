@@ -8,7 +8,7 @@ import { type Rule, DESIGN, MAPPING, SOURCES, missing, n } from './rule.ts';
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 
-/** Regions named in the distribution section, at least one. */
+/** The number of regions in the distribution section. */
 function regions({ design }: Facts): { count: number; at: Text['at'] } | undefined {
   const setup = design?.prose.find(
     ({ section, label }) => section === 'distribution' && /region|setup|区域/i.test(label ?? ''),
@@ -29,7 +29,7 @@ const serverless = (facts: Facts): { detail: ContainerDetail; text: string; at: 
     return mode && /serverless/i.test(mode.text) ? [{ detail, text: mode.text, at: mode.at }] : [];
   });
 
-/** Money as `$12.50`, `€ 1,200/month`; with the RU/s it is for, where both stand in one piece of prose. */
+/** Monthly costs such as `$12.50/month` or `€ 1,200/month`, if the same piece of prose states their RU/s. */
 function costs(facts: Facts): { amount: number; ru: number; at: Text['at']; text: string }[] {
   return (facts.design?.prose ?? []).flatMap(({ text, at }) => {
     const money = /[$€£]\s?(\d[\d,]*(?:\.\d+)?)\s*(?:\/|per |a )\s*month/i.exec(text);
@@ -53,11 +53,11 @@ function priceOf(facts: Facts): number | undefined {
 export const COST: readonly Rule[] = [
   {
     id: 'B10',
-    title: 'No frequent or wide cross-partition reads',
+    title: 'No query across partitions is frequent or reads many partitions',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}: avoid above 30,000 RU/s or 100 GB`,
-    why: 'It warns where a query crosses more than one partition 10 times a second or more (a setting), and fails from 100 partitions on.',
-    mend: 'Derive a container keyed by what the query knows: a copy, kept fresh from the change feed.',
+    why: 'Such a query costs RU in every physical partition. The rule warns if a query reads more than one partition and runs 10 times a second or more (a setting). It fails from 100 partitions on.',
+    hint: 'Derive a copy by the change feed, in a container whose partition key the query knows.',
     needs: [DESIGN, MAPPING],
     *check(facts) {
       for (const { row, detail, peak } of facts.crossing) {
@@ -65,7 +65,7 @@ export const COST: readonly Rule[] = [
         if (partitions < 2) continue;
         if (partitions >= 100)
           yield {
-            message: `Row ${row.printed} asks ${n(partitions)} partitions`,
+            message: `Row ${row.printed} queries ${n(partitions)} partitions`,
             at: row.at,
             evidence: `2.5 × ${n(partitions)} = ${n(2.5 * partitions)} RU a query`,
           };
@@ -73,9 +73,9 @@ export const COST: readonly Rule[] = [
         else if (peak >= facts.settings.frequent)
           yield {
             severity: 'warning',
-            message: `Row ${row.printed} asks ${n(partitions)} partitions ${n(peak)} times a second`,
+            message: `Row ${row.printed} queries ${n(partitions)} partitions ${n(peak)} times a second`,
             at: row.at,
-            evidence: `${n(peak)}/s × 2.5 × ${n(partitions)} = ${n(peak * 2.5 * partitions)} RU/s for the crossing alone`,
+            evidence: `${n(peak)}/s × 2.5 × ${n(partitions)} = ${n(peak * 2.5 * partitions)} RU/s for visiting the partitions alone`,
           };
       }
     },
@@ -85,8 +85,8 @@ export const COST: readonly Rule[] = [
     title: 'A container’s load fits its throughput',
     severity: 'error',
     source: SOURCES.seed,
-    why: 'The load is Σ peak RPS × RU over the patterns of the mapping, what projections write, and the reading of the feed. It fails above the declared maximum and warns above 70 % of it (a setting), where bursts are throttled.',
-    mend: 'Raise the maximum, or spread the load.',
+    why: 'The load is the sum of peak RPS × RU over the patterns of the mapping, plus the writes of projections and the reads of the feed. The rule fails if the load is above the declared maximum. It warns above 70 % of it (a setting), because bursts are then throttled.',
+    hint: 'Raise the maximum, or reduce the load.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -102,7 +102,7 @@ export const COST: readonly Rule[] = [
         if (!over && need <= facts.settings.headroom * max) continue;
         yield {
           severity: over ? 'error' : 'warning',
-          message: `${detail.container.name} needs ${n(need)} RU/s at the peak; the design allows ${n(max)}${over ? '' : `, ${n((100 * need) / max)} % of it`}`,
+          message: `${detail.container.name} needs ${n(need)} RU/s at the peak${over ? '' : `, ${n((100 * need) / max)} % of the maximum`}; the design allows ${n(max)}`,
           at: facts.place(detail, 'throughput'),
           evidence: written(terms, n),
         };
@@ -111,11 +111,11 @@ export const COST: readonly Rule[] = [
   },
   {
     id: 'B12',
-    title: 'Autoscale works between a tenth and all of its maximum',
+    title: 'An autoscale range goes from a tenth of its maximum to its maximum',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Provision autoscale throughput')}`,
-    why: 'The floor of autoscale is a tenth of the maximum; the maximum is 1,000 RU/s at least, in steps of 1,000, and 10 RU/s for each GB stored.',
-    mend: 'Write the range that the service gives.',
+    why: 'Autoscale never goes below a tenth of its maximum. The maximum is at least 1,000 RU/s and at least 10 RU/s for each stored GB, in steps of 1,000.',
+    hint: 'Write a range that the service allows.',
     needs: [DESIGN],
     *check(facts) {
       const scaled = facts.containers.filter(({ container }) => container.throughput?.kind === 'autoscale');
@@ -133,18 +133,18 @@ export const COST: readonly Rule[] = [
         } = detail;
         if (range && range.high === max && Math.abs(range.low - max / 10) > 0.5)
           yield {
-            message: `${name}: autoscale ${n(range.low)}–${n(max)}: the floor of ${n(max)} is ${n(max / 10)}`,
+            message: `${name}: autoscale ${n(range.low)}–${n(max)} isn't possible; with a maximum of ${n(max)} the lowest value is ${n(max / 10)}`,
             at: range.at,
             evidence: `0.1 × ${n(max)} = ${n(max / 10)}`,
           };
         if (max < 1000 || max % 1000 !== 0)
           yield {
-            message: `${name}: the maximum of autoscale is ${n(max)}; it is 1,000 or more, in steps of 1,000`,
+            message: `${name}: an autoscale maximum of ${n(max)} isn't possible; the service accepts 1,000 or more, in steps of 1,000`,
             at,
           };
         if (data && data.gb > max / 10)
           yield {
-            message: `${name}: ${n(data.gb)} GB need a maximum of ${n(data.gb * 10)} RU/s at least`,
+            message: `${name}: ${n(data.gb)} GB need an autoscale maximum of at least ${n(data.gb * 10)} RU/s`,
             at,
             evidence: `${n(data.gb)} GB > 0.1 × ${n(max)}`,
           };
@@ -153,11 +153,11 @@ export const COST: readonly Rule[] = [
   },
   {
     id: 'B13',
-    title: 'Manual throughput is 400 RU/s or more, in steps of 100, and 1 RU/s a GB',
+    title: 'Manual throughput is at least 400 RU/s and 1 RU/s a GB, in steps of 100',
     severity: 'error',
     source: LIMITS,
-    why: 'The service refuses anything else.',
-    mend: 'Write a value that can be set.',
+    why: 'The service refuses other values.',
+    hint: 'Write a value that the service accepts.',
     needs: [DESIGN],
     *check(facts) {
       const manual = facts.containers.filter(({ container }) => container.throughput?.kind === 'manual');
@@ -170,7 +170,7 @@ export const COST: readonly Rule[] = [
         const least = Math.max(400, detail.data?.gb ?? 0);
         if (max < least || max % 100 !== 0)
           yield {
-            message: `${detail.container.name}: ${n(max)} RU/s can't be set; it is ${n(least)} or more, in steps of 100`,
+            message: `${detail.container.name}: the service refuses ${n(max)} RU/s; it accepts ${n(least)} or more, in steps of 100`,
             at: facts.place(detail, 'throughput'),
             evidence: `max(400, ${n(detail.data?.gb ?? 0)} GB × 1) = ${n(least)}`,
           };
@@ -179,18 +179,18 @@ export const COST: readonly Rule[] = [
   },
   {
     id: 'B14',
-    title: 'Monthly costs follow from RU/s and the price',
+    title: 'Monthly costs equal RU/s × price',
     severity: 'warning',
     source: `${SOURCES.seed}: 2,592,000 s a month; ${SOURCES.microsoft('Understand your Azure Cosmos DB bill')}: by the hour`,
-    why: 'A month is 720 hours, billed for each 100 RU/s. The price is a setting or stated in the documents, never built in. The upstream prompt’s "$0.008/RU per hour" is a hundred times too much: that is the price of 100 RU/s.',
-    mend: 'Work it out again; `millrace model cost --price` shows each term.',
+    why: 'A month has 720 hours, and each 100 RU/s is billed by the hour. The price is a setting, or the documents state it; Millrace has no built-in price. The "$0.008/RU per hour" of the upstream prompt is a hundred times too high: it is the price of 100 RU/s.',
+    hint: 'Compute the cost again. `millrace model cost --price` shows each term.',
     needs: [DESIGN],
     *check(facts) {
       for (const { text, at } of facts.prose) {
         if (/[$€£]\s?0\.0\d*\s*(\/|per )\s*RU\b(?!\/s)/i.test(text))
           yield {
             severity: 'error',
-            message: 'A price for one RU and hour is a hundred times too much: it is for 100 RU/s and an hour',
+            message: 'This price for one RU an hour is a hundred times too high: it is the price of 100 RU/s an hour',
             at,
           };
       }
@@ -201,7 +201,7 @@ export const COST: readonly Rule[] = [
       }
       const price = priceOf(facts);
       if (price === undefined) {
-        yield missing('the price of 100 RU/s and hour (--price, or in the documents)');
+        yield missing('the price of 100 RU/s an hour (--price, or in the documents)');
         return;
       }
       const times = regions(facts)?.count ?? 1;
@@ -209,7 +209,7 @@ export const COST: readonly Rule[] = [
         const right = (ru / 100) * price * HOURS_PER_MONTH * times;
         if (Math.abs(amount - right) > 0.1 * right)
           yield {
-            message: `${n(ru)} RU/s cost ${n(right)} a month; ${n(amount)} is stated`,
+            message: `${n(ru)} RU/s cost ${n(right)} a month; the document states ${n(amount)}`,
             at,
             evidence: `${n(ru)} ÷ 100 × ${price} × ${HOURS_PER_MONTH} h${times > 1 ? ` × ${times} regions` : ''} = ${n(right)}`,
           };
@@ -218,11 +218,11 @@ export const COST: readonly Rule[] = [
   },
   {
     id: 'B15',
-    title: 'RU/s and costs are counted once for each region',
+    title: 'RU/s and costs are multiplied by the number of regions',
     severity: 'error',
     source: RU,
-    why: 'Throughput is provisioned, and billed, in every region: R RU/s in N regions are R × N.',
-    mend: 'Multiply by the number of regions.',
+    why: 'Throughput is provisioned and billed in every region: R RU/s in N regions cost R × N.',
+    hint: 'Multiply by the number of regions.',
     *check(facts) {
       const where = regions(facts);
       if (!where) {
@@ -239,22 +239,22 @@ export const COST: readonly Rule[] = [
       );
       if (!money.some(({ text }) => counted.test(text)))
         yield {
-          message: `${where.count} regions, but nowhere are RU/s or costs multiplied by ${where.count}`,
+          message: `The design has ${where.count} regions, but doesn't multiply RU/s or costs by ${where.count}`,
           at: where.at,
         };
       for (const { text, at } of money) {
         if (/no additional (RU|cost)/i.test(text))
-          yield { message: 'Replicas do cost RU/s: the same again in every region', at };
+          yield { message: 'Replicas do cost RU/s: every region costs as many as the first', at };
       }
     },
   },
   {
     id: 'B16',
-    title: 'Strong and bounded staleness reads cost twice the RU',
+    title: 'Reads with strong or bounded staleness consistency cost twice the RU',
     severity: 'warning',
     source: SOURCES.microsoft('Consistency levels in Azure Cosmos DB'),
-    why: 'They read from two replicas.',
-    mend: 'Double the reads’ RU, or read with session consistency.',
+    why: 'Such a read reads from two replicas.',
+    hint: 'Double the RU of the reads, or read with session consistency.',
     needs: [DESIGN],
     *check(facts) {
       const strong = facts.containers.flatMap((detail) => {
@@ -272,7 +272,7 @@ export const COST: readonly Rule[] = [
           const twice = 2 * facts.profile.read(detail.size.average) * row.times;
           if (said && ru < 0.9 * twice)
             yield {
-              message: `Row ${row.printed}: ${n(ru)} RU; with this consistency level a read costs ${n(twice)}`,
+              message: `Row ${row.printed} states ${n(ru)} RU; with this consistency level the read costs ${n(twice)}`,
               at: row.at,
               evidence: `2 × ${n(twice / 2)} = ${n(twice)}`,
               related: [at],
@@ -283,11 +283,11 @@ export const COST: readonly Rule[] = [
   },
   {
     id: 'B17',
-    title: 'Options are compared by their whole cost',
+    title: 'Options are compared by the cost of reads and writes',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'An option that makes reads cheap mostly makes writes dear. It warns where an option’s text counts only one of them.',
-    mend: 'Count reads and writes for every option.',
+    why: 'An option with cheaper reads usually has more expensive writes. The rule warns if an option’s text states the cost of only one of them.',
+    hint: 'State the cost of reads and of writes for every option.',
     *check({ prose }) {
       const options = prose.filter(({ label, text }) => /^option\b|^方案/i.test(label ?? text));
       if (options.length < 2) {
@@ -298,17 +298,17 @@ export const COST: readonly Rule[] = [
         if (figures(text, 'ru').length + figures(text, 'ru/s').length === 0) continue;
         const [reads, writes] = [/\bread|quer|读|查询/i.test(text), /\bwrit|create|update|写/i.test(text)];
         if (reads !== writes)
-          yield { message: `${label ?? 'The option'} counts only its ${reads ? 'reads' : 'writes'}`, at };
+          yield { message: `${label ?? 'The option'} states only the cost of its ${reads ? 'reads' : 'writes'}`, at };
       }
     },
   },
   {
     id: 'B18',
-    title: 'Serverless stays inside its limits',
+    title: 'A serverless container stays within the limits of serverless',
     severity: 'error',
     source: SOURCES.microsoft('Azure Cosmos DB serverless account type'),
-    why: 'Serverless has one region, 1 TB a container, no provisioned RU/s, and 5,000 RU/s a partition that fall to 1,000 as data grows.',
-    mend: 'Provision throughput, or stay under the limits.',
+    why: 'Serverless has one region, at most 1 TB a container and no provisioned RU/s. A partition has 5,000 RU/s, down to 1,000 as data grows.',
+    hint: 'Provision throughput, or change the design to fit the limits.',
     needs: [DESIGN],
     *check(facts) {
       const found = serverless(facts);
@@ -319,15 +319,16 @@ export const COST: readonly Rule[] = [
       for (const { detail, text, at } of found) {
         const { name } = detail.container;
         if ((detail.data?.gb ?? 0) > 1000)
-          yield { message: `${name}: ${n(detail.data?.gb ?? 0)} GB; a serverless container holds 1 TB`, at };
-        if ((regions(facts)?.count ?? 1) > 1) yield { message: `${name} is serverless, which has one region`, at };
+          yield { message: `${name} has ${n(detail.data?.gb ?? 0)} GB; a serverless container holds at most 1 TB`, at };
+        if ((regions(facts)?.count ?? 1) > 1)
+          yield { message: `${name} is serverless, but the design has several regions`, at };
         if (/\d\s*RU\/s (max|provisioned)|autoscale|max(imum)? [\d,]+ RU\/s/i.test(text))
-          yield { message: `${name} is serverless, so no RU/s can be provisioned`, at };
+          yield { message: `${name} is serverless, so its RU/s can't be provisioned`, at };
         const budget = 5000 - 4000 * Math.min(1, (detail.data?.gb ?? 0) / 250);
         const need = facts.peak(detail);
         if (need > budget)
           yield {
-            message: `${name} needs ${n(need)} RU/s; serverless gives a partition ${n(budget)}`,
+            message: `${name} needs ${n(need)} RU/s; a serverless partition has ${n(budget)}`,
             at,
             evidence: written(facts.load(detail), n),
           };

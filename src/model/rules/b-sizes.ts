@@ -1,8 +1,8 @@
-// B1 to B9: sizes, RU of one operation, partitions. Figures of Cosmos DB are in `estimate.ts`.
+// B1 to B9: sizes, RU of one operation, partitions. Cosmos DB's figures are in `estimate.ts`.
 import { chargeOf } from '../estimate.ts';
 import type { Operation } from '../documents.ts';
 import { type Access, type Facts } from './facts.ts';
-import { type Rule, type Verdict, DESIGN, SOURCES, missing, n } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n } from './rule.ts';
 
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -15,8 +15,8 @@ const stated = (facts: Facts, operation: Operation): Access[] =>
     (access) => access.stated && access.row.operations[0] === operation && !access.row.operations.includes('batch'),
   );
 
-/** Fails where less than half of the estimate is stated. */
-function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Verdict> {
+/** Fails if the stated RU are less than half of the estimate. */
+function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<RuleResult> {
   const accesses = stated(facts, operation);
   if (accesses.length === 0) {
     yield noRu;
@@ -24,11 +24,11 @@ function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Ve
   }
   for (const { row, ru, detail } of accesses) {
     const bytes = detail.size.average;
-    // The index's part is a guess; the size alone must be paid in any case.
+    // The index's part is a guess. The part for the size is certain, so only this is compared.
     const least = chargeOf(operation, { bytes, partitions: 1, indexed: 0 }, facts.settings, facts.profile) * row.times;
     if (ru < share * least) {
       yield {
-        message: `Row ${row.printed}: ${operation.replace('-', ' ')} of ${kb(bytes)} is given as ${n(ru)} RU; expect about ${n(least)}`,
+        message: `Row ${row.printed} states ${n(ru)} RU for a ${operation.replace('-', ' ')} of ${kb(bytes)}; expect about ${n(least)}`,
         at: row.at,
         evidence: `${row.times > 1 ? `${row.times} × ` : ''}${n(least / row.times)} RU for ${kb(bytes)} by the profile ${facts.profile.name}${row.times > 1 ? ` = ${n(least)}` : ''}; ${n(ru)} < ${n(share)} × ${n(least)}`,
         related: [detail.size.at],
@@ -43,15 +43,15 @@ export const SIZES: readonly Rule[] = [
     title: 'A document is at most 2 MB',
     severity: 'error',
     source: `${SOURCES.seed}; ${LIMITS}`,
-    why: 'An item may have 2 MB as UTF-8 JSON; above 1 MB the prompt’s upstream asks to split it, since every write costs RU for the whole.',
-    mend: 'Move the part that grows into documents of its own under the same partition key, or into Blob Storage.',
+    why: 'Cosmos DB stores at most 2 MB of UTF-8 JSON in an item. Above 1 MB the prompt’s upstream asks to split the document, because every write costs RU for the whole document.',
+    hint: 'Move the growing part into separate documents with the same partition key, or into Blob Storage.',
     needs: [DESIGN],
     *check(facts) {
       for (const { container, size } of facts.containers) {
         if (size.max > 1e6)
           yield {
             severity: size.max > 2e6 ? 'error' : 'warning',
-            message: `${container.name}: a document has up to ${n(size.max / 1e6)} MB; an item may have 2 MB${size.max > 2e6 ? '' : ', and is split above 1'}`,
+            message: `${container.name}: a document has up to ${n(size.max / 1e6)} MB; ${size.max > 2e6 ? 'an item has at most 2 MB' : 'split it above 1 MB (an item has at most 2 MB)'}`,
             at: size.at,
             evidence: `${n(size.max)} B ${size.stated ? 'stated' : 'measured on the examples'} > ${size.max > 2e6 ? '2,000,000' : '1,000,000'} B`,
           };
@@ -60,21 +60,21 @@ export const SIZES: readonly Rule[] = [
   },
   {
     id: 'B2',
-    title: 'A point read costs 1 RU a KB, and less for large documents',
+    title: 'A point read costs 1 RU for 1 KB, and less for each further KB',
     severity: 'warning',
     source: `${SOURCES.seed}; ${RU}: 1 KB 1 RU, 100 KB 10 RU`,
-    why: 'A point read of 1 KB costs 1 RU, of 100 KB 10. It fails where less than half of the estimate for the document’s size is stated.',
-    mend: 'Correct the RU, or the document’s size.',
+    why: 'A point read of 1 KB costs 1 RU, and of 100 KB 10 RU. The rule fails if the stated RU are less than half of the estimate for the document’s size.',
+    hint: 'Correct the RU, or the size of the document.',
     needs: [DESIGN],
     check: (facts) => tooCheap(facts, 'point-read'),
   },
   {
     id: 'B3',
-    title: 'A create costs about 5 RU a KB, and indexing on top',
+    title: 'A create costs about 5 RU for 1 KB, plus indexing',
     severity: 'warning',
     source: `${SOURCES.seed}; ${RU}: 1 KB 5 RU, 100 KB 50 RU without indexing`,
-    why: 'Each indexed property adds to it. It fails where less than half of the estimate is stated.',
-    mend: 'Correct the RU; measure it by the request charge of one create.',
+    why: 'Each indexed property adds to the cost. The rule fails if the stated RU are less than half of the estimate.',
+    hint: 'Correct the RU. To measure it, read the request charge of one create.',
     needs: [DESIGN],
     check: (facts) => tooCheap(facts, 'create'),
   },
@@ -83,13 +83,13 @@ export const SIZES: readonly Rule[] = [
     title: 'An update costs more than a create',
     severity: 'warning',
     source: `${SOURCES.seed} (7 RU); ${SOURCES.microsoft('Optimize request cost in Azure Cosmos DB')}: twice the insert`,
-    why: 'A replace takes the old index entries out and puts new ones in: Microsoft says twice the insert, so 10 to 11 RU at 1 KB, where the prompt says 7. A patch costs about the same. It fails below half of the estimate.',
-    mend: 'Correct the RU.',
+    why: 'A replace removes the old index entries and adds new ones. Microsoft says twice the insert, which is 10 to 11 RU for 1 KB; the prompt says 7. A patch costs about the same. The rule fails if the stated RU are less than half of the estimate.',
+    hint: 'Correct the RU.',
     *check(facts) {
       const all = (['replace', 'upsert', 'patch'] as const).flatMap((operation) => [...tooCheap(facts, operation)]);
-      const found = all.filter((verdict) => 'message' in verdict);
+      const found = all.filter((result) => 'message' in result);
       if (found.length > 0) yield* found;
-      else if (all.every((verdict) => 'missing' in verdict) && all.length === 3) yield noRu;
+      else if (all.every((result) => 'missing' in result) && all.length === 3) yield noRu;
     },
   },
   {
@@ -97,8 +97,8 @@ export const SIZES: readonly Rule[] = [
     title: 'A delete costs about as much as a create',
     severity: 'warning',
     source: `${SOURCES.seed} (5 RU); Microsoft gives no number`,
-    why: 'It fails where less than half of the estimate is stated.',
-    mend: 'Correct the RU.',
+    why: 'The rule fails if the stated RU are less than half of the estimate.',
+    hint: 'Correct the RU.',
     needs: [DESIGN],
     check: (facts) => tooCheap(facts, 'delete'),
   },
@@ -108,7 +108,7 @@ export const SIZES: readonly Rule[] = [
     severity: 'warning',
     source: `${SOURCES.seed} (2 to 5 RU); Microsoft’s capacity planner assumes 10`,
     why: 'A query that returns one document costs more than a point read of the same document.',
-    mend: 'Correct the RU, or make it a point read by id and key.',
+    hint: 'Correct the RU, or use a point read by id and partition key.',
     needs: [DESIGN],
     *check(facts) {
       const queries = stated(facts, 'query');
@@ -119,7 +119,7 @@ export const SIZES: readonly Rule[] = [
       for (const { row, ru } of queries) {
         if (ru < 2)
           yield {
-            message: `Row ${row.printed}: a query is given as ${n(ru)} RU; it costs 2 at least`,
+            message: `Row ${row.printed} states ${n(ru)} RU for a query; it costs at least 2`,
             at: row.at,
             evidence: `${n(ru)} < 2`,
           };
@@ -128,11 +128,11 @@ export const SIZES: readonly Rule[] = [
   },
   {
     id: 'B7',
-    title: 'Above 10 KB the RU grow with the size',
+    title: 'The RU of documents above 10 KB are estimated by their size',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'The figures for 1 KB are no constants. It fails where exactly those are stated for documents above 10 KB.',
-    mend: 'Estimate with the real size.',
+    why: 'The RU of an operation grow with the size of the document. The rule fails if a document above 10 KB has exactly the figures for 1 KB.',
+    hint: 'Estimate the RU with the real size.',
     needs: [DESIGN],
     *check(facts) {
       if (!facts.accesses.some((access) => access.stated)) {
@@ -150,7 +150,7 @@ export const SIZES: readonly Rule[] = [
         const [operation] = row.operations;
         if (said && operation && detail.size.average > 10_000 && constants[operation]?.includes(ru / row.times)) {
           yield {
-            message: `Row ${row.printed}: ${n(ru)} RU is the figure for 1 KB; ${detail.container.name} has documents of ${kb(detail.size.average)}`,
+            message: `Row ${row.printed} states ${n(ru)} RU, the figure for 1 KB; documents of ${detail.container.name} have ${kb(detail.size.average)}`,
             at: row.at,
             evidence: `about ${n(facts.estimate(operation, detail))} RU at ${kb(detail.size.average)}`,
           };
@@ -160,11 +160,11 @@ export const SIZES: readonly Rule[] = [
   },
   {
     id: 'B8',
-    title: 'A cross-partition query pays 2.5 RU for each physical partition',
+    title: 'A cross-partition query costs 2.5 RU for each physical partition',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}`,
-    why: 'Each physical partition has an index of its own that must be asked, found or not.',
-    mend: 'Add 2.5 RU × partitions, or give the query a container whose key it knows.',
+    why: 'Each physical partition has a separate index, and the query must read every one, even without a result.',
+    hint: 'Add 2.5 RU × partitions, or add a container whose partition key the query knows.',
     needs: [DESIGN],
     *check(facts) {
       const accesses = facts.crossing.filter((access) => access.stated);
@@ -177,7 +177,7 @@ export const SIZES: readonly Rule[] = [
         const least = 2.5 * partitions;
         if (ru < least)
           yield {
-            message: `Row ${row.printed}: ${n(partitions)} partitions add ${n(least)} RU; ${n(ru)} are given`,
+            message: `Row ${row.printed}: ${n(partitions)} partitions cost at least ${n(least)} RU; the row states ${n(ru)}`,
             at: row.at,
             evidence: `2.5 × ${n(partitions)} = ${n(least)} > ${n(ru)}`,
           };
@@ -186,11 +186,11 @@ export const SIZES: readonly Rule[] = [
   },
   {
     id: 'B9',
-    title: 'Physical partitions follow from data and throughput',
+    title: 'The number of physical partitions matches data and throughput',
     severity: 'warning',
     source: `${SOURCES.seed} (data alone); ${SOURCES.microsoft('Partitioning and horizontal scaling')}: data and throughput`,
-    why: 'A physical partition holds 50 GB and serves 10,000 RU/s: max(⌈GB ÷ 50⌉, ⌈RU/s ÷ 10,000⌉, 1). The prompt counts data alone.',
-    mend: 'Correct the count, or state the size and the throughput it follows from.',
+    why: 'A physical partition holds 50 GB and serves 10,000 RU/s, so the number is max(⌈GB ÷ 50⌉, ⌈RU/s ÷ 10,000⌉, 1). The prompt counts data alone.',
+    hint: 'Correct the number, or the size and the throughput that determine it.',
     needs: [DESIGN],
     *check(facts) {
       const said = facts.containers.flatMap((detail) => {
@@ -213,7 +213,7 @@ export const SIZES: readonly Rule[] = [
         const partitions = facts.partitions(detail);
         if (partitions !== count)
           yield {
-            message: `${detail.container.name}: ${n(count)} physical partitions are stated, ${n(partitions)} follow`,
+            message: `${detail.container.name}: the document states ${n(count)} physical partitions; by data and throughput it has ${n(partitions)}`,
             at,
             evidence: `max(⌈${n(gb ?? 0)} ÷ 50⌉, ⌈${n(max ?? 0)} ÷ 10,000⌉, 1) = ${n(partitions)}`,
           };

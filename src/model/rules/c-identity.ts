@@ -13,18 +13,18 @@ const HIERARCHICAL: Need = { what: 'a hierarchical key', there: (facts) => hiera
 export const IDENTITY: readonly Rule[] = [
   {
     id: 'C8',
-    title: 'A hierarchical key has three levels, and queries use a left prefix',
+    title: 'A hierarchical key has at most three levels, and every query filters by the first',
     severity: 'error',
     source: `${SOURCES.seed}; ${HPK}`,
-    why: 'A filter that leaves the first level out asks every partition. Kind MultiHash and version 2 are what the service takes; the 20 GB then hold for the full path.',
-    mend: 'Filter by the first level, or order the levels by what queries know.',
+    why: 'A query without the first level reads every partition. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key.',
+    hint: 'Filter by the first level, or put the level first that queries know.',
     needs: [DESIGN, HIERARCHICAL],
     *check(facts) {
       for (const detail of hierarchical(facts)) {
         const { name, partitionKey } = detail.container;
         if (partitionKey.length > 3)
           yield {
-            message: `${name}: ${partitionKey.length} key levels; three is the most`,
+            message: `${name} has ${partitionKey.length} key levels; the maximum is three`,
             at: facts.place(detail, 'partitionKey'),
           };
         const [first = ''] = partitionKey;
@@ -32,7 +32,7 @@ export const IDENTITY: readonly Rule[] = [
           for (const query of row.queries) {
             if (!query.equal.includes(first.slice(1).replaceAll('/', '.')))
               yield {
-                message: `Row ${row.printed} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it asks every partition`,
+                message: `Row ${row.printed} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it reads every partition`,
                 at: row.at,
               };
           }
@@ -40,18 +40,18 @@ export const IDENTITY: readonly Rule[] = [
         for (const { text, at } of detail.prose) {
           const kind = /"kind"\s*:\s*"(\w+)"/.exec(text)?.[1];
           if (kind !== undefined && kind !== 'MultiHash')
-            yield { message: `${name}: a hierarchical key has the kind MultiHash, not ${kind}`, at };
+            yield { message: `${name}: the kind of a hierarchical key is MultiHash, not ${kind}`, at };
         }
       }
     },
   },
   {
     id: 'C9',
-    title: 'A hierarchical key and serverless',
+    title: 'A serverless container has no hierarchical key',
     severity: 'warning',
     source: `${SOURCES.seed}; Microsoft’s list of limitations doesn't mention it`,
-    why: 'The prompt says that hierarchical keys don’t work in serverless accounts. Microsoft’s list of limitations doesn’t have it, so this is a warning.',
-    mend: 'Try it on an account, or provision throughput.',
+    why: 'The prompt says that hierarchical keys don’t work in serverless accounts. Microsoft’s list of limitations doesn’t mention this, so the rule only warns.',
+    hint: 'Test it in a serverless account, or provision throughput.',
     needs: [DESIGN, HIERARCHICAL],
     *check(facts) {
       for (const detail of hierarchical(facts)) {
@@ -63,11 +63,11 @@ export const IDENTITY: readonly Rule[] = [
   },
   {
     id: 'C10',
-    title: 'A synthetic key was weighed against a hierarchical one',
+    title: 'A synthetic key was compared with a hierarchical key',
     severity: 'information',
     source: SOURCES.seed,
-    why: 'A key glued together as `tenant_user` needs code everywhere; a hierarchical key does the same, and a prefix of it can be queried.',
-    mend: 'Say why the synthetic key is better here.',
+    why: 'Every reader and writer needs code for a synthetic key such as `tenant_user`. A hierarchical key needs none, and queries can filter by a prefix of it.',
+    hint: 'Write why the synthetic key is better here.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -82,7 +82,7 @@ export const IDENTITY: readonly Rule[] = [
           !detail.prose.some(({ text }) => /hierarchical|\bHPK\b|层级/i.test(text))
         )
           yield {
-            message: `${detail.container.name}: ${path} is a synthetic key, and nothing is said about a hierarchical one`,
+            message: `${detail.container.name}: ${path} is a synthetic key, and the design doesn't mention a hierarchical key`,
             at: facts.place(detail, 'partitionKey'),
           };
       }
@@ -90,11 +90,11 @@ export const IDENTITY: readonly Rule[] = [
   },
   {
     id: 'C11',
-    title: 'Ids and key values are what Cosmos DB takes',
+    title: 'Cosmos DB accepts all ids and key values',
     severity: 'error',
     source: LIMITS,
-    why: 'An id is a string of 1 to 1,023 bytes without / \\ # ?; a key value has 2,048 bytes at most.',
-    mend: 'Escape or shorten them.',
+    why: 'An id is a string of 1 to 1,023 bytes without / \\ # ?. A key value is a string, number, boolean or null of at most 2,048 bytes.',
+    hint: 'Escape or shorten the value, or use a value of another type.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -105,21 +105,21 @@ export const IDENTITY: readonly Rule[] = [
             const { id } = example;
             if (typeof id === 'string' && (/[/\\#?]/.test(id) || Buffer.byteLength(id) > 1023))
               yield {
-                message: `${container.name}: the id "${quoted(id, 40)}" of a ${name} ${/[/\\#?]/.test(id) ? 'has one of / \\ # ?' : `has ${n(Buffer.byteLength(id))} bytes`}`,
+                message: `${container.name}: the id "${quoted(id, 40)}" of a ${name} ${/[/\\#?]/.test(id) ? 'contains one of / \\ # ?' : `has ${n(Buffer.byteLength(id))} bytes; the maximum is 1,023`}`,
                 at,
               };
             else if (id !== undefined && typeof id !== 'string')
-              yield { message: `${container.name}: the id of a ${name} is a ${typeof id}; ids are strings`, at };
+              yield { message: `${container.name}: the id of a ${name} is a ${typeof id}, not a string`, at };
             for (const path of container.partitionKey) {
               const value = valueAt(example, path);
               if (typeof value === 'string' && Buffer.byteLength(value) > 2048)
                 yield {
-                  message: `${container.name}: a value of ${path} has ${n(Buffer.byteLength(value))} bytes; 2,048 is the most`,
+                  message: `${container.name}: a value of ${path} has ${n(Buffer.byteLength(value))} bytes; the maximum is 2,048`,
                   at,
                 };
               if (typeof value === 'object' && value !== null)
                 yield {
-                  message: `${container.name}: the key ${path} holds ${Array.isArray(value) ? 'a list' : 'an object'}; it is a string, number, boolean or null`,
+                  message: `${container.name}: the key ${path} holds ${Array.isArray(value) ? 'a list' : 'an object'}, not a string, number, boolean or null`,
                   at,
                 };
             }
@@ -130,11 +130,11 @@ export const IDENTITY: readonly Rule[] = [
   },
   {
     id: 'C12',
-    title: 'Uniqueness is wanted only where it can be had',
+    title: 'The design relies only on uniqueness that Cosmos DB can enforce',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'Id and key together are unique. Unique key policies exist too, against what the prompt says: within one logical partition, fixed at creation, a missing value counting as null, 10 constraints and 16 paths at most. Nothing is unique across partitions.',
-    mend: 'Reserve the value by a document whose key and id are the value, and write it first.',
+    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions.',
+    hint: 'Reserve the value: first write a document whose partition key and id are the value.',
     needs: [DESIGN],
     *check(facts) {
       const wide =
@@ -144,20 +144,24 @@ export const IDENTITY: readonly Rule[] = [
         const { container } = detail;
         const at = facts.place(detail, 'uniqueKeys');
         const keys = container.uniqueKeys ?? [];
-        if (keys.length > 10) yield { message: `${container.name}: ${keys.length} unique keys; ten is the most`, at };
+        if (keys.length > 10)
+          yield { message: `${container.name} has ${keys.length} unique keys; the maximum is 10`, at };
         const paths = sum(keys.map((key) => key.paths.length));
         if (keys.some((key) => key.paths.length > 16) || paths > 16)
-          yield { message: `${container.name}: ${paths} paths in unique keys; sixteen is the most`, at };
+          yield { message: `${container.name} has ${paths} paths in unique keys; the maximum is 16`, at };
         const text = facts.labelled(detail, /unique key|唯一键/i);
         if (text && wide.test(text.text) && !reserved)
           yield {
-            message: `${container.name}: a unique key holds within one partition key value, not across`,
+            message: `${container.name}: a unique key is enforced within one partition key value only`,
             at: text.at,
           };
       }
       for (const { requirements, considerations, printed, at } of facts.patterns) {
         if (wide.test(`${requirements} ${considerations}`) && !reserved)
-          yield { message: `Pattern ${printed} wants uniqueness across partitions, which nothing reserves`, at };
+          yield {
+            message: `Pattern ${printed} needs uniqueness across partitions, but no document reserves the value`,
+            at,
+          };
       }
     },
   },

@@ -7,13 +7,13 @@ import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
 
-/** What is said of one container about hot keys: its entry, and its key's reasons. */
+/** The texts about a container's hot keys: its entry under hot partitions, and the reasons for its key. */
 const aboutKeys = (facts: Facts, detail: ContainerDetail): Text[] => [
   ...detail.hot,
   ...[facts.keyText(detail)].filter((piece) => piece !== undefined),
 ];
 
-/** RU/s that are told of one key, without those named as the limit. */
+/** The RU/s that a text states for one key, without the figures that name the limit. */
 function hotRate(text: string): number | undefined {
   const rates = quantities(text).filter(
     ({ unit, high, index }) =>
@@ -36,7 +36,7 @@ const shardCount = (text: string): number | undefined => {
     : Number(value) + (found?.[3] === undefined || /shards?\s*1/i.test(found[0]) ? 0 : 1);
 };
 
-/** The same key, and more than twice as many values: new ones a day aside, which one of them may count. */
+/** The same key with more than twice as many values. Up to twice is accepted: one may include the new values of a day. */
 const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
   one !== other &&
   one.container.partitionKey.join() === other.container.partitionKey.join() &&
@@ -48,8 +48,8 @@ export const KEYS: readonly Rule[] = [
     title: 'Every example has the partition key',
     severity: 'error',
     source: `${SOURCES.ours}; Microsoft’s migration tool checks the same`,
-    why: 'A document without the key’s field lands under an undefined key, with all others like it.',
-    mend: 'Add the field to the examples, or name the field they have.',
+    why: 'All documents without the key’s field get the same undefined key, and lie in one partition.',
+    hint: 'Add the field to the examples, or use a field that they have as the key.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -64,7 +64,7 @@ export const KEYS: readonly Rule[] = [
               (field) => /partition|key|id$/i.test(field) && field !== 'id',
             );
             yield {
-              message: `${container.name}: key ${path}, but ${lacking.length} of ${examples.length} examples of ${name} have none${others.length > 0 ? ` (they have ${others.join(', ')})` : ''}`,
+              message: `${container.name}: ${lacking.length} of ${examples.length} examples of ${name} lack the key ${path}${others.length > 0 ? ` (they have ${others.join(', ')})` : ''}`,
               at:
                 lacking.length === examples.length
                   ? facts.place(detail, 'partitionKey')
@@ -78,11 +78,11 @@ export const KEYS: readonly Rule[] = [
   },
   {
     id: 'C2',
-    title: 'A partition key has 100 values or more',
+    title: 'A partition key has at least 100 values',
     severity: 'error',
     source: `${SOURCES.seed}; Microsoft says "high cardinality" and gives no number`,
-    why: 'Few values mean few partitions to spread over. It fails under 100 stated values and warns where none are stated, or where the name tells of few: status, type, country, tier, a flag; and where two containers with one key state different numbers.',
-    mend: 'State the number of values beside the key; put a field with more values first.',
+    why: 'Few values spread the load over few partitions. The rule fails if the document states fewer than 100 values. It warns in three cases: the document states no number, the name means few values (status, type, country, tier, a flag), or two containers state different numbers for the same key.',
+    hint: 'Write the number of values next to the key. Use a field with more values as the first level.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -92,16 +92,16 @@ export const KEYS: readonly Rule[] = [
         if (container.partitionKey.length === 0) continue;
         if (cardinality !== undefined && cardinality < 100)
           yield {
-            message: `${container.name}: the key has ${n(cardinality)} values; 100 or more spread the load`,
+            message: `${container.name}: the key has ${n(cardinality)} values; it needs at least 100 to spread the load`,
             at,
             evidence: `${n(cardinality)} < 100`,
           };
         if (cardinality === undefined && !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''))
           yield {
             severity: 'warning',
-            message: `${container.name}: how many values the key has isn't stated`,
+            message: `${container.name}: the document doesn't state how many values the key has`,
             at,
-            mend: 'Write it beside the key: `/storeId` - 400 values.',
+            hint: 'Write it next to the key: `/storeId` - 400 values.',
           };
         if (
           /\/(status|type|kind|state|country|region|tier|category|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|active|enabled|deleted|priority)$/.test(
@@ -111,10 +111,10 @@ export const KEYS: readonly Rule[] = [
         )
           yield {
             severity: 'warning',
-            message: `${container.name}: a key that begins with ${first} has few values`,
+            message: `${container.name}: the first level of the key, ${first}, usually has few values`,
             at,
           };
-        // Ids of one container are none of another's.
+        // Two containers with the key /id have different ids, so their numbers may differ.
         const other = container.partitionKey.includes('/id')
           ? undefined
           : facts.containers.find((of) => contradicts(detail, of));
@@ -124,18 +124,18 @@ export const KEYS: readonly Rule[] = [
             message: `${container.name}: the key ${container.partitionKey.join(', ')} has ${n(cardinality ?? 0)} values here and ${n(other.cardinality ?? 0)} in ${other.container.name}`,
             at,
             related: [facts.place(other, 'partitionKey')],
-            mend: 'Correct the number, or the key.',
+            hint: 'Correct one of the numbers, or the key.',
           };
       }
     },
   },
   {
     id: 'C3',
-    title: 'One logical partition holds 20 GB',
+    title: 'A logical partition has at most 20 GB',
     severity: 'error',
     source: `${LIMITS}; the modelling prompt doesn't have it`,
-    why: 'A key that has reached 20 GB refuses every write; it can’t be split. It fails above 20 GB and warns above 10, for what is stated of the largest key, and for what follows from the largest number of children.',
-    mend: 'Add a level to the key, or bin by time.',
+    why: 'Cosmos DB refuses more data for a key value that has 20 GB, and can’t split it. The rule uses the stated size of the largest key, and the largest number of children × document size. It fails above 20 GB and warns above 10 GB.',
+    hint: 'Add a level to the key, or a time bin such as the month.',
     needs: [DESIGN],
     *check(facts) {
       let known = false;
@@ -157,7 +157,7 @@ export const KEYS: readonly Rule[] = [
             if (gb > 10)
               yield {
                 severity: gb > 20 ? 'error' : 'warning',
-                message: `${container.name}: ${n(gb)} GB in one key; a logical partition holds 20`,
+                message: `${container.name}: one key has ${n(gb)} GB; a logical partition holds at most 20 GB`,
                 at,
                 evidence: `${n(gb)} GB > ${gb > 20 ? 20 : 10} GB`,
               };
@@ -174,7 +174,7 @@ export const KEYS: readonly Rule[] = [
           if (gb > 10)
             yield {
               severity: gb > 20 ? 'error' : 'warning',
-              message: `${container.name}: the largest ${parent.toLowerCase()} has ${n(gb)} GB in one key`,
+              message: `${container.name}: the largest ${parent.toLowerCase()} has ${n(gb)} GB in one key; a logical partition holds at most 20 GB`,
               at: facts.place(detail, 'partitionKey'),
               evidence: `${n(max)} × ${n(size.average / 1000)} KB = ${n(gb)} GB > ${gb > 20 ? 20 : 10} GB`,
             };
@@ -185,11 +185,11 @@ export const KEYS: readonly Rule[] = [
   },
   {
     id: 'C4',
-    title: 'One key takes 10,000 RU/s at most',
+    title: 'One key needs at most 10,000 RU/s',
     severity: 'error',
     source: `${SOURCES.seed}; ${LIMITS}`,
-    why: 'All documents of a key lie in one physical partition. It fails where the RU/s stated for a key, or its stated share of the container’s load, are more.',
-    mend: 'Spread the key over shards, or over another level.',
+    why: 'All documents of a key lie in one physical partition, which serves 10,000 RU/s. The rule fails if a key needs more: by its stated RU/s, or by its stated share of the container’s load.',
+    hint: 'Use write sharding for this key, or add another level to it.',
     needs: [DESIGN],
     *check(facts) {
       let known = false;
@@ -204,13 +204,13 @@ export const KEYS: readonly Rule[] = [
           if (sharding.test(text)) continue;
           if (rate !== undefined && rate > 10_000)
             yield {
-              message: `${detail.container.name}: ${n(rate)} RU/s on one key; a partition gives 10,000`,
+              message: `${detail.container.name}: one key needs ${n(rate)} RU/s; a physical partition has 10,000`,
               at,
               evidence: `${n(rate)} > 10,000`,
             };
           else if (computed > 10_000)
             yield {
-              message: `${detail.container.name}: ${n(share ?? 0)} % of the load are ${n(computed)} RU/s on one key; a partition gives 10,000`,
+              message: `${detail.container.name}: one key needs ${n(share ?? 0)} % of the load, ${n(computed)} RU/s; a physical partition has 10,000`,
               at,
               evidence: `${n(share ?? 0)} % × ${n(load)} RU/s = ${n(computed)}`,
             };
@@ -221,11 +221,11 @@ export const KEYS: readonly Rule[] = [
   },
   {
     id: 'C5',
-    title: 'Write sharding has enough shards, its readers ask all of them, and it is needed',
+    title: 'Write sharding is needed, has enough shards, and its readers query all of them',
     severity: 'error',
     source: SOURCES.seed,
-    why: 'N shards are enough if N ≥ ⌈hot RU/s ÷ 10,000⌉. A reader that asks one of them sees a part; and without a hot key, sharding makes every read dearer for nothing.',
-    mend: 'State N and the hot RU/s; let readers query all N and merge in order.',
+    why: 'N shards are enough if N ≥ ⌈hot RU/s ÷ 10,000⌉. A reader that queries one shard sees only a part of the data. Without a hot key, sharding makes reads more expensive and has no benefit.',
+    hint: 'State N and the RU/s of the hot key. Let readers query all N shards and merge the results in order.',
     needs: [DESIGN],
     *check(facts) {
       const sharded = facts.containers.flatMap((detail) => {
@@ -249,14 +249,14 @@ export const KEYS: readonly Rule[] = [
         else if (hot === 0) yield missing(`the hot RU/s of ${name}`);
         else if (count < need)
           yield {
-            message: `${name}: ${count} shards for ${n(hot)} RU/s; it takes ${need}`,
+            message: `${name} has ${count} shards for ${n(hot)} RU/s; it needs ${need}`,
             at: text.at,
             evidence: `⌈${n(hot)} ÷ 10,000⌉ = ${need}`,
           };
         else if (need <= 1)
           yield {
             severity: 'warning',
-            message: `${name} is sharded, though its hottest key has ${n(hot)} RU/s`,
+            message: `${name} is sharded, but its hottest key needs only ${n(hot)} RU/s`,
             at: text.at,
             evidence: `${n(hot)} ≤ 10,000`,
           };
@@ -268,18 +268,21 @@ export const KEYS: readonly Rule[] = [
               `${row.operationText} ${row.notes}`,
             )
           )
-            yield { message: `Row ${row.printed} reads ${name} without saying that it asks all shards`, at: row.at };
+            yield {
+              message: `Row ${row.printed} reads ${name}, but doesn't say that it queries all shards`,
+              at: row.at,
+            };
         }
       }
     },
   },
   {
     id: 'C6',
-    title: 'A child that can’t be without its parent is keyed by it',
+    title: 'A child that can’t exist without its parent has the parent’s id as its key',
     severity: 'error',
     source: SOURCES.seed,
-    why: 'Where the child can’t exist without the parent, the parent’s id is always known, and the plan is to query across partitions, the identifying relationship gives the key: the parent’s id.',
-    mend: 'Make the parent’s id the partition key of the child.',
+    why: 'The rule applies if the child can’t exist without the parent, every query knows the parent’s id, and the design queries across partitions. With the parent’s id as the key, such a query reads one partition.',
+    hint: 'Use the parent’s id as the partition key of the child.',
     *check({ requirements, containers }) {
       const pairs = requirements?.pairs.filter(({ identifying }) => identifying) ?? [];
       if (pairs.length === 0) {
@@ -302,7 +305,7 @@ export const KEYS: readonly Rule[] = [
         const wanted = `${parent.charAt(0).toLowerCase()}${parent.slice(1).replaceAll(/\s+/g, '').replace(/s$/, '')}Id`;
         if (!detail || !detail.container.partitionKey.includes(`/${wanted}`))
           yield {
-            message: `${child} can't exist without ${parent}, and its parent is always known: use /${wanted}${detail ? ` instead of ${detail.container.partitionKey.join(', ')}` : ''}`,
+            message: `${child} can't exist without ${parent}, and every query knows the parent: use the key /${wanted}${detail ? ` instead of ${detail.container.partitionKey.join(', ')}` : ''}`,
             at: places.identifying ?? at,
             ...(detail && { related: [detail.container.places.partitionKey ?? detail.container.at] }),
           };
@@ -311,11 +314,11 @@ export const KEYS: readonly Rule[] = [
   },
   {
     id: 'C7',
-    title: 'A key that grows with time doesn’t take all writes',
+    title: 'The key doesn’t grow with time',
     severity: 'warning',
     source: 'the modelling prompt’s upstream template',
-    why: 'With a date, a time or a counter as the key, everything written now goes to one partition.',
-    mend: 'Put another field first, or add a shard suffix.',
+    why: 'If the first level of the key is a date, a time or a counter, all current writes go to one partition.',
+    hint: 'Use another field as the first level, or add a shard suffix.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {

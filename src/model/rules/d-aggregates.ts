@@ -1,10 +1,10 @@
-// D: what lies together in a document or container, and what doesn't.
+// D: which entities share a document or container, and which don't.
 import type { Pair } from '../documents.ts';
 import type { DocumentType } from '../model.ts';
 import { near } from '../../base/near.ts';
 import { type Facts, examplesIn, figures } from './facts.ts';
 import { sums } from './arithmetic.ts';
-import { type Need, type Rule, type Verdict, SOURCES, missing, n, noDesign, quoted } from './rule.ts';
+import { type Need, type Rule, type RuleResult, SOURCES, missing, n, noDesign, quoted } from './rule.ts';
 
 const PAIRS: Need = {
   what: 'aggregate analyses and the consolidation table (cosmosdb_requirements.md)',
@@ -17,11 +17,11 @@ const overlap = (pair: Pair): number | undefined => pair.correlation ?? pair.bot
 export const AGGREGATES: readonly Rule[] = [
   {
     id: 'D1',
-    title: 'What is read together lies together',
+    title: 'Entities that are read together share a document or container',
     severity: 'warning',
     source: `${SOURCES.seed}; its upstream adds the identifying relationship`,
-    why: 'Over 50 % overlap, a natural parent and a bounded size: then two containers cost two requests for what one would answer.',
-    mend: 'Put them into one document or one container, or write down what speaks against it.',
+    why: 'With over 50 % overlap, a natural parent and a bounded size, one container needs one request where two containers need two.',
+    hint: 'Put the entities into one document or one container. Or write down the reason against it.',
     needs: [PAIRS],
     *check({ pairs, settings }) {
       for (const pair of pairs) {
@@ -35,7 +35,7 @@ export const AGGREGATES: readonly Rule[] = [
           pair.decision === 'separate'
         )
           yield {
-            message: `${both(pair)}: ${n(share)} % overlap and bounded, yet separate`,
+            message: `${both(pair)} are separate, but have ${n(share)} % overlap and a bounded size`,
             at: place(pair),
             evidence: `${n(share)} % > ${settings.thresholds.multi} %`,
           };
@@ -44,11 +44,11 @@ export const AGGREGATES: readonly Rule[] = [
   },
   {
     id: 'D2',
-    title: 'What is read apart, grows without bound or is operated apart lies apart',
+    title: 'Entities that are read separately, grow without bound or are operated separately are separate',
     severity: 'error',
     source: SOURCES.seed,
-    why: 'Under 30 % overlap most reads pay for what they don’t want; what grows without bound fills its key; and what is scaled or backed up apart can’t share a container.',
-    mend: 'Separate them.',
+    why: 'Under 30 % overlap, most reads pay for data that they don’t need. Data that grows without bound fills its logical partition. Entities with different scaling or backups can’t share a container.',
+    hint: 'Put the entities into separate containers.',
     needs: [PAIRS],
     *check({ pairs }) {
       for (const pair of pairs) {
@@ -56,15 +56,15 @@ export const AGGREGATES: readonly Rule[] = [
         const share = overlap(pair);
         const why =
           share !== undefined && share < 30
-            ? `only ${n(share)} % overlap`
+            ? `have only ${n(share)} % overlap`
             : pair.unbounded
-              ? 'growth without bound'
+              ? 'grow without bound'
               : pair.independent
-                ? 'operated independently'
+                ? 'are operated separately'
                 : undefined;
         if (why !== undefined)
           yield {
-            message: `${both(pair)}: ${why}, yet together`,
+            message: `${both(pair)} are together, but ${why}`,
             at: place(pair),
             ...(share !== undefined && share < 30 && { evidence: `${n(share)} % < 30 %` }),
           };
@@ -73,11 +73,11 @@ export const AGGREGATES: readonly Rule[] = [
   },
   {
     id: 'D3',
-    title: 'Between 30 and 50 % the decision is a calculation',
+    title: 'Between 30 and 50 % overlap a calculation justifies the decision',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'There, cost is weighed against complexity; a justification without a number weighs nothing.',
-    mend: 'Write RU of both ways into the justification.',
+    why: 'In this range the decision depends on the cost of both designs, so the justification needs numbers.',
+    hint: 'Write the RU of both designs into the justification.',
     needs: [PAIRS],
     *check({ pairs }) {
       for (const pair of pairs) {
@@ -89,7 +89,7 @@ export const AGGREGATES: readonly Rule[] = [
           !/\d/.test(pair.justification.replaceAll(/\d+\s?%/g, ''))
         )
           yield {
-            message: `${both(pair)}: ${n(share)} % overlap, and the justification has no number`,
+            message: `${both(pair)} have ${n(share)} % overlap, and the justification has no number`,
             at: pair.places.justification ?? pair.at,
           };
       }
@@ -97,11 +97,11 @@ export const AGGREGATES: readonly Rule[] = [
   },
   {
     id: 'D4',
-    title: 'Between 30 and 70 % several types in one container were considered',
+    title: 'Between 30 and 70 % overlap the design considers several types in one container',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'Documents of their own in one partition are the middle way between embedding and separating.',
-    mend: 'Say why it is, or isn’t, a multi-document container.',
+    why: 'Separate documents in one partition are the choice between embedding and separate containers.',
+    hint: 'Write why the container is, or isn’t, a multi-document container.',
     needs: [PAIRS],
     *check({ pairs }) {
       for (const pair of pairs) {
@@ -116,7 +116,7 @@ export const AGGREGATES: readonly Rule[] = [
           )
         )
           yield {
-            message: `${both(pair)}: ${n(share)} % overlap, and a multi-document container isn't mentioned`,
+            message: `${both(pair)} have ${n(share)} % overlap, and the design doesn't mention a multi-document container`,
             at: place(pair),
           };
       }
@@ -124,11 +124,11 @@ export const AGGREGATES: readonly Rule[] = [
   },
   {
     id: 'D5',
-    title: 'Which thresholds were used is known',
+    title: 'Decisions follow the configured thresholds',
     severity: 'information',
     source: 'the modelling prompt’s upstream, which gives several tables that disagree',
-    why: 'One part says 90 and 50 %, another 40 to 80, a third 70. The table here is a setting: single document above 90 %, several types in one container from 50 %. It tells where a decision would differ.',
-    mend: 'Nothing, or set the thresholds that your team uses.',
+    why: 'One part of the upstream prompt says 90 and 50 %, another 40 to 80, a third 70. Here the thresholds are a setting: a single document above 90 %, several types in one container from 50 % on. The rule reports a decision that would be different by these thresholds.',
+    hint: 'Set the thresholds that your team uses. If the decision is right, do nothing.',
     needs: [PAIRS],
     *check({ pairs, settings: { thresholds } }) {
       for (const pair of pairs) {
@@ -136,12 +136,12 @@ export const AGGREGATES: readonly Rule[] = [
         if (share === undefined || pair.unbounded) continue;
         if (pair.decision === 'single' && share <= thresholds.single)
           yield {
-            message: `${both(pair)}: one document at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} it is above ${thresholds.single} %`,
+            message: `${both(pair)} share one document at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} this needs more than ${thresholds.single} %`,
             at: place(pair),
           };
         if (pair.decision === 'multi' && share < thresholds.multi)
           yield {
-            message: `${both(pair)}: one container at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} it is from ${thresholds.multi} % on`,
+            message: `${both(pair)} share one container at ${n(share)} % overlap; by the thresholds ${thresholds.single}/${thresholds.multi} this needs at least ${thresholds.multi} %`,
             at: place(pair),
           };
       }
@@ -149,11 +149,11 @@ export const AGGREGATES: readonly Rule[] = [
   },
   {
     id: 'D6',
-    title: 'What is embedded is bounded: count × size is 1 MB at most',
+    title: 'Embedded data is bounded: count × size is at most 1 MB',
     severity: 'error',
     source: 'the modelling prompt’s upstream (1 MB); Microsoft’s limit is 2 MB',
-    why: 'An embedded list grows the document with each element, and every write of it costs RU for the whole.',
-    mend: 'Give it a bound, or documents of its own.',
+    why: 'Each element of an embedded list makes the document larger, and every write costs RU for the whole document.',
+    hint: 'Limit the number of elements, or store them as separate documents.',
     needs: [PAIRS],
     *check({ pairs }) {
       const embedded = pairs.filter(({ decision }) => decision === 'single');
@@ -163,11 +163,11 @@ export const AGGREGATES: readonly Rule[] = [
       }
       for (const pair of embedded) {
         const at = pair.places.size ?? pair.at;
-        if (pair.unbounded) yield { message: `${both(pair)}: embedded, and without bound`, at };
+        if (pair.unbounded) yield { message: `${both(pair)}: the embedded data has no bound`, at };
         else if (pair.maxBytes !== undefined && pair.maxBytes > 1e6)
           yield {
             severity: pair.maxBytes > 2e6 ? 'error' : 'warning',
-            message: `${both(pair)}: embedded, up to ${n(pair.maxBytes / 1e6)} MB`,
+            message: `${both(pair)}: the embedded data has up to ${n(pair.maxBytes / 1e6)} MB`,
             at,
             evidence: `${n(pair.maxBytes / 1e6)} MB > ${pair.maxBytes > 2e6 ? 2 : 1} MB`,
           };
@@ -176,16 +176,16 @@ export const AGGREGATES: readonly Rule[] = [
   },
   {
     id: 'D7',
-    title: 'Arithmetic that is written out is right',
+    title: 'Calculations in the documents are right',
     severity: 'warning',
     source: `${SOURCES.seed}: costs are double-checked`,
-    why: 'RU sums that were wrong have led to wrong designs. It works every `a × b + c = d` of both documents out again, with the rounding that is written, or one percent.',
-    mend: 'Correct the figure that is wrong.',
+    why: 'Wrong sums of RU lead to wrong designs. The rule computes every `a × b + c = d` of both documents again. It accepts rounding in the last written digit, or one percent.',
+    hint: 'Correct the wrong figure.',
     *check({ prose }) {
       for (const { text, at } of prose) {
         for (const { written, value, stated } of sums(text))
           yield {
-            message: `${quoted(written, 80)}: it is ${n(value)}, not ${n(stated)}`,
+            message: `${quoted(written, 80)}: the result is ${n(value)}, not ${n(stated)}`,
             at,
             evidence: `${quoted(written.split('=')[0] ?? '', 90)} = ${n(value)}`,
           };
@@ -196,11 +196,11 @@ export const AGGREGATES: readonly Rule[] = [
   },
   {
     id: 'D8',
-    title: 'Several types in one container have a discriminator, and examples of one type one shape',
+    title: 'Several types in one container have a discriminator, and all examples of a type have one shape',
     severity: 'error',
-    source: `${SOURCES.seed}; the change feed brings all types of a container`,
-    why: 'The feed has documents of every type; without a field that tells them apart a projection can’t know what it has. Examples of one type have one JSON type a field, null aside; it warns too where a field that all others have is missing and one of nearly its name is there.',
-    mend: 'Give every document a `type`.',
+    source: `${SOURCES.seed}; the change feed returns all types of a container`,
+    why: 'The feed returns documents of every type, and a projection recognises them by the field `type`. In examples of one type, a field has one JSON type, apart from null. The rule also warns if one example has a field with nearly the name of a field that all others have.',
+    hint: 'Add a `type` to every document.',
     *check(facts) {
       const { design, containers } = facts;
       if (!design) {
@@ -231,7 +231,7 @@ export const AGGREGATES: readonly Rule[] = [
             container.types.find((type) => type.examples.some((example) => untyped.includes(example)))?.at ??
             container.at;
           yield {
-            message: `${container.name} holds several types, and ${untyped.length} of ${examples.length} examples have no type`,
+            message: `${container.name} has several types, but ${untyped.length} of ${examples.length} examples have no field type`,
             at,
           };
         }
@@ -240,8 +240,8 @@ export const AGGREGATES: readonly Rule[] = [
   },
 ];
 
-/** JSON types and names that one example has against all others of its type. */
-function* shapes(facts: Facts, container: string, { name, examples, at }: DocumentType): Iterable<Verdict> {
+/** Fields whose JSON type or name in one example differs from all other examples of its type. */
+function* shapes(facts: Facts, container: string, { name, examples, at }: DocumentType): Iterable<RuleResult> {
   const fields = new Set(examples.flatMap(Object.keys));
   for (const field of fields) {
     const having = examples.filter((example) => field in example);
@@ -253,7 +253,7 @@ function* shapes(facts: Facts, container: string, { name, examples, at }: Docume
         severity: 'warning',
         message: `${container} (${name}) has ${field} as ${[...kinds.keys()].join(' and ')}`,
         at: facts.example(least[0], at),
-        mend: 'Give the field one JSON type in all examples.',
+        hint: 'Use one JSON type for the field in all examples.',
         related: [facts.example(most?.[0], at)],
       };
     if (having.length !== 1 || examples.length < 3) continue;
@@ -263,9 +263,9 @@ function* shapes(facts: Facts, container: string, { name, examples, at }: Docume
     if (meant !== undefined)
       yield {
         severity: 'warning',
-        message: `${container} (${name}): one example has ${field}, all others ${meant}`,
+        message: `${container} (${name}): one example has the field ${field}, all others have ${meant}`,
         at: facts.example(odd, at),
-        mend: `Write ${meant}.`,
+        hint: `Write ${meant}.`,
       };
   }
 }

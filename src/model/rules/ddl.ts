@@ -1,4 +1,4 @@
-// As much of PostgreSQL's DDL as the tenancy rules ask for, from SQL fences.
+// Reads from SQL fences the parts of PostgreSQL's DDL that the tenancy rules need.
 import type { Text } from '../documents.ts';
 import type { Place } from '../model.ts';
 
@@ -14,7 +14,7 @@ export interface SqlTable {
 
 export interface SqlJoin {
   readonly text: string;
-  /** Columns that are equated on both sides. */
+  /** Columns that the join compares on both sides. */
   readonly equal: readonly string[];
   readonly at: Place;
 }

@@ -44,11 +44,11 @@ function indexed({ container }: ContainerDetail, field: string): boolean {
 export const INDEXES: readonly Rule[] = [
   {
     id: 'E1',
-    title: 'Where nine of ten properties are never asked for, the index is selective',
+    title: 'The index is selective if queries use at most one in ten properties',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'Every indexed property is paid for at every write. It warns where at least ten properties are indexed automatically and 90 % of them are in no filter and no sort of the mapping.',
-    mend: 'Exclude `/*` and include what is asked for.',
+    why: 'Every indexed property adds RU to every write. The rule warns if a container has at least ten properties, and 90 % of them are indexed but not used in a filter or sort of the mapping.',
+    hint: 'Exclude `/*`, and include the properties that queries use.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -72,7 +72,7 @@ export const INDEXES: readonly Rule[] = [
         const unused = [...fields].filter((field) => !used.has(field) && indexed(detail, field));
         if (unused.length >= 0.9 * fields.size)
           yield {
-            message: `${container.name}: ${unused.length} of ${fields.size} properties are indexed and never asked for`,
+            message: `${container.name}: ${unused.length} of ${fields.size} properties are indexed, but no query uses them`,
             at: facts.place(detail, 'indexingPolicy'),
             evidence: `${unused.length} ÷ ${fields.size} = ${n((100 * unused.length) / fields.size)} %; each adds ${facts.settings.indexRu} RU to a write`,
           };
@@ -81,11 +81,11 @@ export const INDEXES: readonly Rule[] = [
   },
   {
     id: 'E2',
-    title: 'An indexing policy names /* once',
+    title: 'An indexing policy names /* exactly once',
     severity: 'error',
     source: POLICY,
-    why: 'The root path is in the included or in the excluded paths; the service refuses a policy that has it in neither, and one that has it in both says nothing.',
-    mend: 'Exclude `/*` for a selective index, include it otherwise.',
+    why: 'The root path is either in the included or in the excluded paths. The service refuses a policy without it. A policy with the path in both lists contradicts itself.',
+    hint: 'Exclude `/*` for a selective index. Include it for a full index.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -97,12 +97,12 @@ export const INDEXES: readonly Rule[] = [
           (detail.index.included.length > 0 || detail.index.excluded.some(({ text }) => !text.includes('_etag')))
         )
           yield {
-            message: `${detail.container.name}: /* is neither included nor excluded`,
+            message: `${detail.container.name}: the policy neither includes nor excludes /*`,
             at: detail.index.excluded[0]?.at ?? facts.place(detail, 'indexingPolicy'),
           };
         if (roots > 1)
           yield {
-            message: `${detail.container.name}: /* is named ${roots} times`,
+            message: `${detail.container.name}: the policy names /* ${roots} times`,
             at: facts.place(detail, 'indexingPolicy'),
           };
       }
@@ -110,41 +110,41 @@ export const INDEXES: readonly Rule[] = [
   },
   {
     id: 'E3',
-    title: 'An array step is /[]/, and * stands last',
+    title: 'An index path writes array elements as /[]/, and has * only at its end',
     severity: 'error',
     source: POLICY,
-    why: '`/a/*/b/?` isn’t a path; elements of an array are `/a/[]/b/?`.',
-    mend: 'Write `[]` for the array’s step.',
+    why: '`/a/*/b/?` isn’t a valid path. The path of array elements is `/a/[]/b/?`.',
+    hint: 'Write `[]` for the elements of an array.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
         for (const { text, at } of stated(detail)) {
           if (/\*(?!$)/.test(text) || /\[\d+\]/.test(text))
             yield {
-              message: `${detail.container.name}: ${text} is no index path`,
+              message: `${detail.container.name}: ${text} isn't a valid index path`,
               at,
-              mend: `Write ${text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]')}.`,
+              hint: `Write ${text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]')}.`,
             };
         }
         for (const { text, at } of stated(detail)) {
-          // A path into an array without its step reaches nothing.
+          // A path into an array without `[]` matches no property.
           const steps = fieldOf(text).split('.');
           const list = examplesIn(detail.container).some((example) =>
             steps.slice(0, -1).some((_, index) => Array.isArray(valueAt(example, steps.slice(0, index + 1).join('/')))),
           );
           if (list && !text.includes('[]'))
-            yield { message: `${detail.container.name}: ${text} goes through a list without /[]/`, at };
+            yield { message: `${detail.container.name}: ${text} goes into an array, but has no /[]/`, at };
         }
       }
     },
   },
   {
     id: 'E4',
-    title: 'A scalar path ends in /?, a composite path in nothing',
+    title: 'The path of a scalar ends in /?, and paths of composite indexes have no ending',
     severity: 'warning',
     source: POLICY,
-    why: '`/name/*` indexes everything below and works for a scalar too, but is wider than meant; without either the service refuses it. Paths of a composite index have no ending, and there are two to eight of them.',
-    mend: 'Write `/name/?`; in composites `/name`.',
+    why: '`/name/*` also works for a scalar, but indexes everything below it too. The service refuses a path without an ending. A composite index has two to eight paths, and they have no ending.',
+    hint: 'Write `/name/?`. In a composite index write `/name`.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
@@ -155,7 +155,7 @@ export const INDEXES: readonly Rule[] = [
             .filter((value) => value !== undefined);
           const scalar = values.length > 0 && values.every((value) => typeof value !== 'object' || value === null);
           if (!/[?*]$/.test(text) && !text.includes('_etag'))
-            yield { severity: 'error', message: `${detail.container.name}: ${text} ends in neither /? nor /*`, at };
+            yield { severity: 'error', message: `${detail.container.name}: ${text} must end in /? or /*`, at };
           else if (
             text !== '/*' &&
             text.endsWith('/*') &&
@@ -168,13 +168,13 @@ export const INDEXES: readonly Rule[] = [
           if (paths.some(({ path }) => /[?*]$/.test(path)))
             yield {
               severity: 'error',
-              message: `${detail.container.name}: paths of a composite index have no ending`,
+              message: `${detail.container.name}: a path of a composite index ends in /? or /*; it must have no ending`,
               at,
             };
           if (paths.length < 2 || paths.length > 8)
             yield {
               severity: 'error',
-              message: `${detail.container.name}: a composite index has two to eight paths, this one ${paths.length}`,
+              message: `${detail.container.name}: a composite index has two to eight paths, but this one has ${paths.length}`,
               at,
             };
         }
@@ -183,11 +183,11 @@ export const INDEXES: readonly Rule[] = [
   },
   {
     id: 'E5',
-    title: 'Every property that is filtered or sorted is there and is indexed',
+    title: 'Every property that queries filter or sort by exists and is indexed',
     severity: 'warning',
     source: POLICY,
-    why: 'A filter without an index loads documents to look at them. That goes for the partition key too where `/*` is excluded. A property that no example has is a slip of the query or of the example.',
-    mend: 'Include the path.',
+    why: 'A filter without an index reads documents to check them. With `/*` excluded, this also applies to the partition key. If no example has a property, the query or the example has a mistake.',
+    hint: 'Include the path in the policy, or correct the name of the property.',
     needs: [DESIGN],
     *check(facts) {
       let known = false;
@@ -201,7 +201,7 @@ export const INDEXES: readonly Rule[] = [
           const bare = asked.filter((field) => !indexed(detail, field));
           if (bare.length > 0)
             yield {
-              message: `Row ${row.printed} asks ${detail.container.name} by ${bare.join(', ')}, which its policy doesn't index`,
+              message: `Row ${row.printed} queries ${detail.container.name} by ${bare.join(', ')}, which its policy doesn't index`,
               at: row.at,
               related: [facts.place(detail, 'indexingPolicy')],
             };
@@ -213,14 +213,14 @@ export const INDEXES: readonly Rule[] = [
           );
           if (absent.length > 0)
             yield {
-              message: `Row ${row.printed} asks ${detail.container.name} by ${absent.join(', ')}, which no example has`,
+              message: `Row ${row.printed} queries ${detail.container.name} by ${absent.join(', ')}, which no example has`,
               at: row.at,
               related: [detail.container.at],
             };
           const [, named] = /\btype\s*=\s*'([^']+)'/.exec(query.text) ?? [];
           if (named !== undefined && !detail.container.types.some(({ name }) => name === named))
             yield {
-              message: `Row ${row.printed} asks ${detail.container.name} for type ${named}, of which there is no example`,
+              message: `Row ${row.printed} queries ${detail.container.name} for type ${named}, which has no example`,
               at: row.at,
               related: [detail.container.at],
             };
@@ -230,10 +230,10 @@ export const INDEXES: readonly Rule[] = [
         );
         if (bareKey.length > 0 && detail.container.indexingPolicy?.indexingMode !== 'none')
           yield {
-            message: `${detail.container.name}: its policy doesn't index ${bareKey.join(', ')} of the partition key`,
+            message: `${detail.container.name}: the policy doesn't index ${bareKey.join(', ')} of the partition key`,
             at: detail.index.included[0]?.at ?? facts.place(detail, 'indexingPolicy'),
             related: [facts.place(detail, 'partitionKey')],
-            mend: `Include ${bareKey.map((path) => `\`${path}/?\``).join(', ')}: a key is indexed only where a path says so.`,
+            hint: `Include ${bareKey.map((path) => `\`${path}/?\``).join(', ')}: with /* excluded, the key needs its own path.`,
           };
         for (const { text, at } of detail.index.included) {
           const field = fieldOf(text);
@@ -252,11 +252,11 @@ export const INDEXES: readonly Rule[] = [
   },
   {
     id: 'E6',
-    title: 'ORDER BY of two properties has a composite index',
+    title: 'Every ORDER BY of several properties has a composite index',
     severity: 'error',
     source: POLICY,
-    why: 'Without one the service refuses the query. Paths, their order and their directions are those of the ORDER BY, or all directions the opposite.',
-    mend: 'Add the composite index.',
+    why: 'The service refuses the query without such an index. The index has the same paths as the ORDER BY, in the same order and with the same directions, or with all directions reversed.',
+    hint: 'Add the composite index to the policy.',
     needs: [DESIGN],
     *check(facts) {
       const all = facts.containers.flatMap((detail) => queriesOf(facts, detail).map((asked) => ({ detail, ...asked })));
@@ -292,16 +292,16 @@ export const INDEXES: readonly Rule[] = [
   },
   {
     id: 'E7',
-    title: 'ttl is a number of seconds, and the container has it switched on',
+    title: 'ttl is a number of seconds, and the container has a default TTL',
     severity: 'error',
     source: `${TTL}; the modelling prompt is wrong here`,
-    why: 'ttl counts seconds since the last write: −1, or 1 to 2,147,483,647. A Unix time or an ISO string, as the prompt says, doesn’t work; and an item’s ttl counts only where the container has a default.',
-    mend: 'Write seconds, and a default for the container: -1 where only some items expire.',
+    why: 'ttl is the number of seconds since the last write: −1, or 1 to 2,147,483,647. The prompt suggests a Unix time or an ISO string, but these don’t work. An item’s ttl has an effect only if the container has a default TTL.',
+    hint: 'Write seconds. Add a default TTL to the container, -1 if only some items expire.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
         const { container } = detail;
-        const told = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);
+        const described = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);
         if (
           container.defaultTtl !== undefined &&
           (container.defaultTtl === 0 || container.defaultTtl < -1 || container.defaultTtl > 2_147_483_647)
@@ -310,8 +310,8 @@ export const INDEXES: readonly Rule[] = [
             message: `${container.name}: a TTL of ${n(container.defaultTtl)} s isn't −1 or 1 to 2,147,483,647`,
             at: facts.place(detail, 'defaultTtl'),
           };
-        if (told && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(told.text))
-          yield { message: `${container.name}: ttl is a number of seconds, no point in time`, at: told.at };
+        if (described && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(described.text))
+          yield { message: `${container.name}: ttl is a number of seconds, not a point in time`, at: described.at };
         for (const { name, examples, at: place } of container.types) {
           const at = facts.example(
             examples.find((example) => 'ttl' in example && !lasting(example['ttl'])) ??
@@ -340,7 +340,7 @@ export const INDEXES: readonly Rule[] = [
             };
           if (values.length > 0 && container.defaultTtl === undefined)
             yield {
-              message: `${container.name}: type ${name} has ttl, which does nothing while the container has no default TTL`,
+              message: `${container.name}: the ttl of type ${name} has no effect, because the container has no default TTL`,
               at,
             };
         }
@@ -349,11 +349,11 @@ export const INDEXES: readonly Rule[] = [
   },
   {
     id: 'E8',
-    title: 'Nothing relies on expired documents being gone at once',
+    title: 'The design doesn’t rely on the immediate deletion of expired documents',
     severity: 'warning',
     source: `${TTL}; the modelling prompt is wrong here`,
-    why: 'An expired item is hidden at once and deleted in the background, with RU that are left over. Who counts on its bytes being gone within seconds, for security or for space, is wrong.',
-    mend: 'Delete by a request, or encrypt by a key that is thrown away.',
+    why: 'Cosmos DB hides an expired item immediately, but deletes it in the background with unused RU. So its bytes may remain, which matters for security and for space.',
+    hint: 'Delete the document by a request. Or encrypt it and destroy the key.',
     *check({ prose }) {
       const within =
         /\b(ttl|time to live|expir\w+)\b[^.;]{0,60}\b(physically|permanently|immediately|instantly|within (a few )?seconds|at once)\b[^.;]{0,30}\b(delet|remov|purg|gone|eras)/i;
@@ -362,7 +362,7 @@ export const INDEXES: readonly Rule[] = [
       for (const { text, label, at } of prose) {
         const all = `${label ?? ''} ${text}`;
         if ((within.test(all) || removed.test(all)) && !/\b(not|never|later|hidden)\b/i.test(all))
-          yield { message: 'An expired document is hidden at once, but deleted later, when RU are left over', at };
+          yield { message: 'An expired document is hidden immediately, but deleted later, when RU are unused', at };
       }
     },
   },

@@ -1,4 +1,4 @@
-// F: what the change feed does and doesn't give, against what the projections count on.
+// F: the guarantees of the change feed, against the assumptions of the projections.
 import type { ProjectionRow, Prose, Reference } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { duration } from '../reader/quantity.ts';
@@ -12,10 +12,10 @@ const PROJECTIONS: Need = {
 };
 const text = (row: ProjectionRow): string => `${row.keyText} ${row.fieldsText} ${row.deletes} ${row.start}`;
 
-const duringOf = (ms: number): string =>
+const durationText = (ms: number): string =>
   ms >= 172_800_000 ? `${n(ms / 86_400_000)} d` : ms >= 3_600_000 ? `${n(ms / 3_600_000)} h` : `${n(ms / 1000)} s`;
 
-/** The longest time nobody reads the feed, as the documents say, or the setting. */
+/** The longest time without a reader of the feed, as the documents state it, or the setting. */
 function outage(facts: Facts): { ms: number; stated: boolean } {
   for (const piece of facts.prose) {
     const at = piece.text.search(/outage|downtime|中断/i);
@@ -67,8 +67,8 @@ export const FEED: readonly Rule[] = [
     title: 'Changes are read before they expire',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'An expired document leaves the feed; if nobody read it before, its change is lost unseen. It fails where a document lives no longer than the projection’s lag and the longest outage together, and warns below twice that. The outage is what the documents say ("the outage planned for is 7 days"), else a setting, one day.',
-    mend: 'Let documents live longer, or plan for a shorter outage.',
+    why: 'An expired document leaves the feed, and a change that was not read before is lost. The rule adds the projection’s lag and the longest outage. It fails if a document lives no longer than this sum, and warns below twice the sum. The documents state the outage ("the outage planned for is 7 days"); the default is a setting, one day.',
+    hint: 'Make the TTL longer, or plan for a shorter outage.',
     needs: [PROJECTIONS],
     *check(facts) {
       const planned = outage(facts);
@@ -84,21 +84,21 @@ export const FEED: readonly Rule[] = [
           if (life.ms < 2 * need)
             yield {
               severity: life.ms <= need ? 'error' : 'warning',
-              message: `${life.what} expire after ${duringOf(life.ms)}; ${row.name} may be ${duringOf(need)} behind: ${life.ms <= need ? 'changes vanish unseen' : 'less than twice that is close'}`,
+              message: `${life.what} expire after ${durationText(life.ms)}; ${row.name} may be ${durationText(need)} behind: ${life.ms <= need ? 'it would lose changes' : 'plan for at least twice this time'}`,
               at: row.at,
               related: [life.at],
-              evidence: `lag ${duringOf(row.lagMs)} + outage ${duringOf(planned.ms)}${planned.stated ? '' : ' (setting)'} = ${duringOf(need)}; ${duringOf(life.ms)} < ${life.ms <= need ? '' : '2 × '}${duringOf(need)}`,
+              evidence: `lag ${durationText(row.lagMs)} + outage ${durationText(planned.ms)}${planned.stated ? '' : ' (setting)'} = ${durationText(need)}; ${durationText(life.ms)} < ${life.ms <= need ? '' : '2 × '}${durationText(need)}`,
             };
       }
     },
   },
   {
     id: 'F2',
-    title: 'Deletes are marked, since the feed doesn’t show them',
+    title: 'Deletes are marked, because the feed doesn’t show them',
     severity: 'error',
     source: `${SOURCES.feed}; ${MODES}`,
-    why: 'The latest-version feed has no deletes and no expiries. A document that is deleted stays in every copy and sum, unless it is marked and given a ttl instead. The all-versions mode shows deletes; it is a preview and needs continuous backup.',
-    mend: 'Replace the delete by a marker (`deletedAt`) and a ttl.',
+    why: 'The latest-version feed shows no deletes and no expiry. So a deleted document stays in every copy and sum, unless the application sets a marker and a ttl instead of deleting it. The all-versions mode shows deletes, but it is a preview and needs continuous backup.',
+    hint: 'Replace the delete by a marker (`deletedAt`) and a ttl.',
     needs: [PROJECTIONS],
     *check(facts) {
       if (allVersions(facts)) return;
@@ -113,7 +113,7 @@ export const FEED: readonly Rule[] = [
         );
         if (!marked)
           yield {
-            message: `Row ${row.printed} deletes from ${detail.container.name}, and no example has a delete marker and a ttl: ${source.name} won't see it`,
+            message: `Row ${row.printed} deletes from ${detail.container.name}, but no example has a delete marker and a ttl: ${source.name} won't see the delete`,
             at: row.at,
             related: [source.at],
           };
@@ -122,11 +122,11 @@ export const FEED: readonly Rule[] = [
   },
   {
     id: 'F3',
-    title: 'Order is relied on only within one partition key value',
+    title: 'Projections rely on order only within one partition key value',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'Changes of one key value come in order, others in any. A projection that needs the order (last value, sequence, previous state) must be grouped within the source’s key.',
-    mend: 'Group by the source’s whole key, or take what doesn’t depend on order.',
+    why: 'The feed returns changes of one key value in order, and changes of different key values in any order. A projection that needs the order (last value, sequence, previous state) must group by the source’s key.',
+    hint: 'Group by the source’s whole key, or use a measure that doesn’t depend on order.',
     needs: [PROJECTIONS],
     *check(facts) {
       for (const row of facts.rows) {
@@ -141,7 +141,7 @@ export const FEED: readonly Rule[] = [
         if (key.length === 0) yield missing(`the key of ${row.source?.container ?? row.name}`);
         else if (lacking.length > 0)
           yield {
-            message: `${row.name} depends on order, but isn't grouped by ${lacking.join(', ')} of ${row.source?.container ?? ''}'s key`,
+            message: `${row.name} depends on order, but doesn't group by ${lacking.join(', ')} of ${row.source?.container ?? ''}'s key`,
             at: row.at,
           };
       }
@@ -149,11 +149,11 @@ export const FEED: readonly Rule[] = [
   },
   {
     id: 'F4',
-    title: 'A projection that needs the state before keeps it itself',
+    title: 'A projection that needs the previous state stores it',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'The feed has the latest version alone; versions between two reads are gone. A delta, a transition or a difference needs the contribution that was stored before.',
-    mend: 'Store each document’s contribution, as Millrace’s aggregates do.',
+    why: 'The feed has only the latest version of a document; versions between two reads are lost. A delta, a transition or a difference needs the stored previous contribution.',
+    hint: 'Store each document’s contribution, as Millrace’s aggregates do.',
     needs: [PROJECTIONS],
     *check(facts) {
       for (const row of facts.rows) {
@@ -163,38 +163,41 @@ export const FEED: readonly Rule[] = [
           ) &&
           !/contribution|before[- ]image|stored (previous|before)|previous .* stored/i.test(text(row))
         )
-          yield { message: `${row.name} works with differences, but the feed has no version before`, at: row.at };
+          yield { message: `${row.name} needs the previous version, which the feed doesn't have`, at: row.at };
       }
     },
   },
   {
     id: 'F5',
-    title: 'A change that comes twice counts once',
+    title: 'A change that the feed returns twice counts once',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'The feed delivers at least once. `+=` counts a change again after a crash, unless each source document’s contribution or version is kept.',
-    mend: 'Keep contributions by source document, or a guard by version.',
+    why: 'The feed returns each change at least once. After a crash `+=` counts a change again, unless the projection stores the contribution or the version of each source document.',
+    hint: 'Store the contribution of each source document, or check its version before adding.',
     needs: [PROJECTIONS],
     *check(facts) {
       const adds = /\+=|\bincrement|\bcounter\b|累加/i;
       const guarded = /contribution|version guard|idempot|guard|exactly[- ]once|dedup/i;
       for (const row of facts.rows) {
         if (adds.test(text(row)) && !guarded.test(text(row)))
-          yield { message: `${row.name} adds up without a guard: a change that comes twice counts twice`, at: row.at };
+          yield {
+            message: `${row.name} adds without a guard, so a change that the feed returns twice counts twice`,
+            at: row.at,
+          };
       }
       for (const { text: words, label, at, section } of facts.prose) {
         if (section !== 'projections' && /change feed|变更源/i.test(words) && adds.test(words) && !guarded.test(words))
-          yield { message: `${label ?? 'This'} adds up from the change feed without a guard`, at };
+          yield { message: `${label ?? 'This text'} adds changes of the feed without a guard`, at };
       }
     },
   },
   {
     id: 'F6',
-    title: 'Every consumer has leases of its own',
+    title: 'Every consumer has separate leases',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'Two consumers with the same leases split the changes between them, and each sees about half.',
-    mend: 'Give each its own lease prefix or container.',
+    why: 'Two consumers with the same leases share the changes, so each sees about half of them.',
+    hint: 'Use a separate lease prefix or lease container for each consumer.',
     needs: [PROJECTIONS],
     *check(facts) {
       const leased = facts.rows.filter(({ lease }) => lease !== undefined && lease !== '');
@@ -217,11 +220,11 @@ export const FEED: readonly Rule[] = [
   },
   {
     id: 'F7',
-    title: 'There are no more workers than leases',
+    title: 'The number of workers is at most the number of leases',
     severity: 'warning',
     source: SOURCES.feed,
-    why: 'A lease is a physical partition’s; a worker without one waits.',
-    mend: 'Run as many workers as there are partitions, or fewer.',
+    why: 'There is one lease for each physical partition, and a worker without a lease has no work.',
+    hint: 'Run at most as many workers as there are physical partitions.',
     needs: [PROJECTIONS],
     *check(facts) {
       const piece = facts.prose.find(
@@ -242,7 +245,7 @@ export const FEED: readonly Rule[] = [
       const leases = sources.reduce((total, detail) => total + facts.partitions(detail), 0);
       if (workers > leases)
         yield {
-          message: `${workers} workers for ${leases} leases: ${workers - leases} have nothing to do`,
+          message: `${workers} workers share ${leases} leases, so ${workers - leases} of them have no work`,
           at: piece.at,
           evidence: sources.map((detail) => `${detail.container.name} ${facts.partitions(detail)}`).join(' + '),
         };
@@ -250,11 +253,11 @@ export const FEED: readonly Rule[] = [
   },
   {
     id: 'F8',
-    title: 'Reading the feed is part of a source’s throughput',
+    title: 'The throughput of a source includes reading its feed',
     severity: 'warning',
     source: SOURCES.feed,
-    why: 'Feed reads, leases and sink writes cost RU like any other. It warns where a source’s throughput planning doesn’t speak of the feed.',
-    mend: 'Add a term for the feed to the source’s sum.',
+    why: 'Feed reads, leases and sink writes cost RU like other requests. The rule warns if the throughput planning of a source doesn’t mention the feed.',
+    hint: 'Add a term for the feed to the throughput planning of the source.',
     needs: [PROJECTIONS],
     *check(facts) {
       const sources = new Set(
@@ -266,7 +269,7 @@ export const FEED: readonly Rule[] = [
         if (!planning) yield missing(`the throughput planning of ${detail.container.name}`);
         else if (!saysFeed(planning))
           yield {
-            message: `${detail.container.name} is read by projections, and its throughput has no term for the feed`,
+            message: `Projections read ${detail.container.name}, but its throughput planning has no term for the feed`,
             at: planning.at,
           };
       }
@@ -274,35 +277,38 @@ export const FEED: readonly Rule[] = [
   },
   {
     id: 'F9',
-    title: 'A projection starts with the data that is there',
+    title: 'A projection starts with the existing data',
     severity: 'warning',
     source: `${SOURCES.feed}; ${SOURCES.microsoft('Change feed processor in Azure Cosmos DB')}`,
-    why: 'A processor that begins now never sees what was written before.',
-    mend: 'Write `backfill` into Start, or say that the source is empty.',
+    why: 'A processor that starts now never sees the documents that were written before.',
+    hint: 'Write `backfill` into Start, or write there that the source is empty.',
     needs: [PROJECTIONS],
     *check(facts) {
       for (const { name, start, at } of facts.rows) {
-        if (start === '') yield { message: `Where ${name} starts isn't stated`, at };
+        if (start === '') yield { message: `${name} doesn't state where it starts`, at };
         else if (
           /\bnow\b|latest|from today|new (changes|documents) only|现在/i.test(start) &&
           !/empty|backfill/i.test(start)
         )
-          yield { message: `${name} starts now, and misses what is there already`, at };
+          yield { message: `${name} starts now, so it misses the existing documents`, at };
       }
     },
   },
   {
     id: 'F10',
-    title: 'Nothing relies on the order of one transaction or of timestamps',
+    title: 'Projections don’t rely on the order within a transaction or on timestamps',
     severity: 'warning',
     source: MODES,
-    why: 'Writes of a batch, a bulk or a stored procedure share a timestamp, and their order in the feed is free; `_ts` has whole seconds.',
-    mend: 'Order by a field of your own that only grows.',
+    why: 'Writes of a batch, a bulk request or a stored procedure have the same timestamp, and the feed returns them in any order. `_ts` has whole seconds.',
+    hint: 'Order by a field of the document that only grows.',
     needs: [PROJECTIONS],
     *check(facts) {
       for (const row of facts.rows) {
         if (/\b_ts\b|\bby timestamp\b|\bby _lsn\b/i.test(`${text(row)} ${row.sourceText}`))
-          yield { message: `${row.name} orders by a timestamp, which one transaction’s documents share`, at: row.at };
+          yield {
+            message: `${row.name} orders by a timestamp, but documents of one transaction have the same one`,
+            at: row.at,
+          };
       }
       for (const { row } of facts.accesses) {
         if (
@@ -311,17 +317,20 @@ export const FEED: readonly Rule[] = [
             (other) => other.detail === facts.detail(row.containers[0]) && other.row.operations.includes('batch'),
           )
         )
-          yield { message: `Row ${row.printed} orders by _ts, which documents of one batch share`, at: row.at };
+          yield {
+            message: `Row ${row.printed} orders by _ts, but documents of one batch have the same _ts`,
+            at: row.at,
+          };
       }
     },
   },
   {
     id: 'F11',
-    title: 'No multi-region writes under projections',
+    title: 'An account with projections has one write region',
     severity: 'error',
     source: SOURCES.microsoft('Conflict types and resolution policies'),
-    why: 'With several write regions a document’s versions have no one order, and a condition on an ETag holds in its region only; Millrace refuses such accounts. Without projections it is a warning: conflicts need a policy.',
-    mend: 'Write in one region, read in several.',
+    why: 'With several write regions, the versions of a document have no single order, and a condition on an ETag holds in one region only. Millrace refuses such accounts. Without projections the rule only warns, because conflicts need a policy.',
+    hint: 'Write in one region. Read in several if you need to.',
     *check(facts) {
       const where = facts.prose.filter(
         ({ section }) => section === 'distribution' || section === 'overview' || section === 'considerations',
@@ -341,7 +350,7 @@ export const FEED: readonly Rule[] = [
         if (found && !denied)
           yield {
             severity: facts.rows.length > 0 ? 'error' : 'warning',
-            message: `${found[0]}: versions of a document then have no one order${facts.rows.length > 0 ? ', and projections need it' : ''}`,
+            message: `${found[0]}: the versions of a document then have no single order${facts.rows.length > 0 ? ', which projections need' : ''}`,
             at,
           };
       }

@@ -1,4 +1,4 @@
-// What the rules ask, over both documents: patterns with their rows, containers with their load. Worked out once.
+// Facts for the rules from both documents, computed once: patterns with their rows, containers with their load.
 import { near } from '../../base/near.ts';
 import type {
   ContainerDetail,
@@ -31,7 +31,7 @@ export interface Access {
   readonly write: boolean;
 }
 
-/** What a container's peak is made of, each term written out. */
+/** One term of a container's load. */
 export interface Term {
   readonly what: string;
   readonly perSecond: number;
@@ -91,7 +91,7 @@ export class Facts {
     return [...(this.requirements?.prose ?? []), ...(this.design?.prose ?? [])];
   }
 
-  /** Reads that ask every physical partition. */
+  /** Reads that query every physical partition. */
   get crossing(): readonly Access[] {
     return this.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));
   }
@@ -143,7 +143,7 @@ export class Facts {
     return detail.prose.find((piece) => piece.label !== undefined && label.test(piece.label));
   }
 
-  /** What is said of a container's partition key. */
+  /** The bullet about a container's partition key. */
   keyText(detail: ContainerDetail): Prose | undefined {
     return this.labelled(detail, /partition key|^pk$|分区键|分片键/i);
   }
@@ -160,14 +160,14 @@ export class Facts {
     return this.profile.partitions(detail.data?.gb ?? 0, detail.container.throughput?.max ?? 0);
   }
 
-  /** Changes a second that writes by patterns make to a container, creates among them. */
+  /** Changes a second that patterns write to a container, including creates. */
   writesTo(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): number {
     return sum(
       this.accesses.filter((access) => access.write && access.detail === detail).map((access) => access[rate] ?? 0),
     );
   }
 
-  /** The terms of a container's load: patterns, what projections write into it, and the feed that is read from it. */
+  /** The terms of a container's load: patterns, writes of projections into it, and reads of its feed. */
   load(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): Term[] {
     const patterns = this.accesses
       .filter((access) => access.detail === detail && access[rate] !== undefined)
@@ -195,7 +195,7 @@ export class Facts {
         ? [{ what: `feed of ${row.name}`, perSecond: own, ru: FEED_RU, kind: 'feed', ids: [] }]
         : [];
     });
-    // One lease is read for all projections of a container.
+    // All projections of a container share one reader of its feed.
     const feed = projections.filter(({ kind }) => kind === 'feed').slice(0, 1);
     return [...patterns, ...projections.filter(({ kind }) => kind === 'projection'), ...feed];
   }
@@ -224,7 +224,7 @@ export class Facts {
 
   #accesses(): Access[] {
     return this.mapping.flatMap((row) => {
-      // A row of several containers costs what it costs once, on the first.
+      // A row of several containers counts once, for the first.
       const detail = this.detail(row.containers[0]);
       if (!detail) return [];
       return row.ids.map((id): Access => {
@@ -246,7 +246,7 @@ export class Facts {
   }
 }
 
-/** Properties that a write has to index: the included ones, or all but the excluded. */
+/** The number of properties that a write indexes: the included ones, or all except the excluded. */
 function indexedOf({ container, index }: ContainerDetail): number {
   const fields = Math.max(0, ...examplesIn(container).map((example) => Object.keys(example).length));
   const all = index.included.length === 0 || index.included.some(({ text }) => text === '/*');
@@ -255,10 +255,11 @@ function indexedOf({ container, index }: ContainerDetail): number {
     : index.included.length;
 }
 
-/** The name that was meant, or the list of what there is. */
+/** The nearest name, or the list of all names. */
 export function didYouMean(wanted: string, names: readonly string[]): string {
   const best = near(wanted, names);
-  return best === undefined ? `There are: ${names.join(', ')}.` : `Did you mean ${best}?`;
+  if (best !== undefined) return `Did you mean ${best}?`;
+  return names.length === 0 ? 'Add it to the data-model document.' : `Name one of: ${names.join(', ')}.`;
 }
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -273,7 +274,7 @@ export const fieldsIn = (container: Container): Set<string> => new Set(examplesI
 export const figures = (text: string, unit: string): number[] =>
   quantities(text).flatMap((quantity) => (quantity.unit === unit ? [quantity.high] : []));
 
-/** `3,500 + 2 × 9 = 3,518`: terms as a sum. */
+/** Terms as a sum: `pattern 1 90/s × 1 RU + projection totals 20/s × 9 RU = 270 RU/s`. */
 export const written = (terms: readonly Term[], format: (value: number) => string): string =>
   `${terms.map(({ what, perSecond, ru }) => `${what} ${format(perSecond)}/s × ${format(ru)} RU`).join(' + ')} = ${format(sum(terms.map(({ perSecond, ru }) => perSecond * ru)))} RU/s`;
 

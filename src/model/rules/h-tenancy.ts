@@ -2,17 +2,17 @@
 import type { Place } from '../model.ts';
 import { addedColumns, joinsIn, type SqlTable, tablesIn } from './ddl.ts';
 import { type Facts, valueAt } from './facts.ts';
-import { type Rule, type Verdict, SOURCES, missing, n } from './rule.ts';
+import { type Rule, type RuleResult, SOURCES, missing, n } from './rule.ts';
 
-const noTenant = missing('a tenant field (a bullet "Tenancy", or a key said to be the tenant)');
+const noTenant = missing('a tenant field (a bullet "Tenancy", or a key that is described as the tenant)');
 const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const sql = (facts: Facts) => [...(facts.requirements?.sql ?? []), ...(facts.design?.sql ?? [])];
 
-/** Runs where a tenant is named; SQL names it `tenant_id` for `tenantId`. */
+/** Runs only if the documents name a tenant field; in SQL `tenantId` is also `tenant_id`. */
 function* tenants(
   facts: Facts,
-  rule: (field: string, is: (column: string) => boolean, at: Place) => Iterable<Verdict>,
-): Iterable<Verdict> {
+  rule: (field: string, is: (column: string) => boolean, at: Place) => Iterable<RuleResult>,
+): Iterable<RuleResult> {
   const { tenant } = facts;
   if (!tenant) {
     yield noTenant;
@@ -21,7 +21,7 @@ function* tenants(
   yield* rule(tenant.field, (column) => column === tenant.field || column === snake(tenant.field), tenant.at);
 }
 
-/** Every container but those of reference data. */
+/** All containers except those of reference data. */
 const tenanted = (facts: Facts) => facts.containers.filter(({ reference }) => !reference);
 const lacksKey = ({ keys }: SqlTable, is: (column: string) => boolean) =>
   keys.filter(({ columns }) => !columns.some(is));
@@ -32,8 +32,8 @@ export const TENANCY: readonly Rule[] = [
     title: 'The tenant is the first level of every key',
     severity: 'error',
     source: SOURCES.tenancy,
-    why: 'Then a tenant can be read, moved, measured and deleted alone. In a relational copy it is the distribution column.',
-    mend: 'Put the tenant first; reference data is exempt.',
+    why: 'Then each tenant can be read, moved, measured and deleted separately. In a relational copy the tenant is the distribution column.',
+    hint: 'Use the tenant as the first level of the key. Reference data is exempt.',
     check: (facts) =>
       tenants(facts, function* (field, is) {
         for (const detail of tenanted(facts)) {
@@ -52,11 +52,11 @@ export const TENANCY: readonly Rule[] = [
   },
   {
     id: 'H2',
-    title: 'Every document but reference data carries the tenant',
+    title: 'Every document has the tenant field, except reference data',
     severity: 'error',
     source: SOURCES.tenancy,
-    why: 'A document without it belongs to nobody.',
-    mend: 'Add the field to the examples.',
+    why: 'A document without the field belongs to no tenant.',
+    hint: 'Add the field to the examples.',
     check: (facts) =>
       tenants(facts, function* (field, is) {
         for (const { container } of tenanted(facts)) {
@@ -77,18 +77,18 @@ export const TENANCY: readonly Rule[] = [
   },
   {
     id: 'H3',
-    title: 'Reference data needs no tenant, and is seldom written',
+    title: 'Reference data needs no tenant, and is rarely written',
     severity: 'information',
     source: SOURCES.tenancy,
-    why: 'What all tenants share is copied everywhere; written often, it is no reference data.',
-    mend: 'Give it a tenant, or write it less.',
+    why: 'Data that all tenants share is copied to each of them, so every write costs many. The rule reports reference data with 10 or more writes a second.',
+    hint: 'Add the tenant to the data, or write it less often.',
     check: (facts) =>
       tenants(facts, function* () {
         for (const detail of facts.containers.filter(({ reference }) => reference)) {
           const writes = facts.writesTo(detail);
           if (writes >= 10)
             yield {
-              message: `${detail.container.name} is reference data, and written ${n(writes)} times a second`,
+              message: `${detail.container.name} is reference data, but is written ${n(writes)} times a second`,
               at: facts.place(detail),
             };
         }
@@ -99,8 +99,8 @@ export const TENANCY: readonly Rule[] = [
     title: 'Primary, unique and foreign keys include the tenant',
     severity: 'error',
     source: SOURCES.tenancy,
-    why: 'A key over all tenants can’t be enforced where they lie apart. Cosmos DB’s unique keys hold within one partition key value, so there it warns where that key has no tenant.',
-    mend: 'Make the keys composite, tenant first; reference tables are exempt.',
+    why: 'The database can’t enforce a key over all tenants if they are stored separately. Cosmos DB enforces unique keys within one partition key value; there the rule warns if the partition key has no tenant.',
+    hint: 'Make the keys composite, with the tenant first. Reference tables are exempt.',
     check: (facts) =>
       tenants(facts, function* (field, is) {
         const tables = tablesIn(sql(facts));
@@ -113,7 +113,7 @@ export const TENANCY: readonly Rule[] = [
           if (!detail.container.partitionKey.includes(`/${field}`))
             yield {
               severity: 'warning',
-              message: `${detail.container.name}: its unique keys hold within a key that has no ${field}`,
+              message: `${detail.container.name}: its unique keys hold within a partition key that has no ${field}`,
               at: facts.place(detail, 'uniqueKeys'),
             };
         }
@@ -128,8 +128,8 @@ export const TENANCY: readonly Rule[] = [
     title: 'Every query filters by the tenant',
     severity: 'error',
     source: SOURCES.tenancy,
-    why: 'Even where another filter is unique: without the tenant the query asks every partition, and a mistake shows another tenant’s data.',
-    mend: 'Add the tenant to the WHERE.',
+    why: 'This applies even if another filter is unique. Without the tenant the query reads every partition, and a mistake can show another tenant’s data.',
+    hint: 'Add the tenant to the WHERE clause.',
     check: (facts) =>
       tenants(facts, function* (field) {
         const asked = facts.accesses
@@ -141,17 +141,17 @@ export const TENANCY: readonly Rule[] = [
         }
         for (const { row, detail, query } of asked) {
           if (!query.equal.includes(field))
-            yield { message: `Row ${row.printed} asks ${detail.container.name} without ${field}`, at: row.at };
+            yield { message: `Row ${row.printed} queries ${detail.container.name} without ${field}`, at: row.at };
         }
       }),
   },
   {
     id: 'H6',
-    title: 'Joins equate the tenant on both sides',
+    title: 'Joins compare the tenant on both sides',
     severity: 'error',
     source: SOURCES.tenancy,
-    why: 'Only then can a join run where the tenant lies; tables are colocated with their root.',
-    mend: 'Add `AND a.tenant_id = b.tenant_id`.',
+    why: 'Only then a join can run on the node that stores the tenant, where the tables are colocated.',
+    hint: 'Add `AND a.tenant_id = b.tenant_id`.',
     check: (facts) =>
       tenants(facts, function* (_field, is) {
         const joins = joinsIn(sql(facts));
@@ -164,17 +164,17 @@ export const TENANCY: readonly Rule[] = [
           .map(({ name }) => name);
         for (const { text, equal, at } of joins) {
           if (!equal.some(is) && !reference.some((name) => new RegExp(String.raw`\bjoin\s+${name}\b`, 'i').test(text)))
-            yield { message: `A join without the tenant: ${text}`, at };
+            yield { message: `This join doesn't compare the tenant: ${text}`, at };
         }
       }),
   },
   {
     id: 'H7',
-    title: 'A tenant column that is added is filled',
+    title: 'A tenant column that is added later is filled for old rows',
     severity: 'warning',
     source: SOURCES.tenancy,
-    why: 'Rows that were there before have none.',
-    mend: 'Say how old rows get it: a backfill before the column becomes mandatory.',
+    why: 'Rows that existed before have no tenant.',
+    hint: 'Describe how old rows get the tenant, such as a backfill before the column becomes mandatory.',
     check: (facts) =>
       tenants(facts, function* (_field, is) {
         const added = addedColumns(sql(facts)).filter(({ column }) => is(column));
@@ -190,9 +190,9 @@ export const TENANCY: readonly Rule[] = [
           ) || sql(facts).some(({ text }) => /\bupdate\b[^;]*\bset\b/i.test(text));
         if (filled) return;
         for (const { table, at } of added)
-          yield { message: `Table ${table} gets the tenant, and nothing fills it for old rows`, at };
+          yield { message: `Table ${table} gets a tenant column, but no step fills it for old rows`, at };
         for (const { at } of migrated)
-          yield { message: 'The tenant is added, and nothing fills it for old documents', at };
+          yield { message: 'The tenant is added, but no step fills it for old documents', at };
       }),
   },
   {
@@ -200,8 +200,8 @@ export const TENANCY: readonly Rule[] = [
     title: 'A projection never mixes tenants',
     severity: 'error',
     source: SOURCES.ours,
-    why: 'A group or document of several tenants leaks from one to another and can’t be moved with either. Where it is meant, the pattern says cross-tenant.',
-    mend: 'Put the tenant into the key mapping.',
+    why: 'A group or document of several tenants shows data of one tenant to another, and can’t be moved with one of them. If it is intended, the pattern says "cross-tenant".',
+    hint: 'Add the tenant to the key mapping. Or write "cross-tenant" into the pattern.',
     check: (facts) =>
       tenants(facts, function* (field) {
         if (facts.rows.length === 0) {
@@ -217,7 +217,7 @@ export const TENANCY: readonly Rule[] = [
           );
           if (!row.keys.includes(field) && !reference && !meant && row.sinkText !== '')
             yield {
-              message: `${row.name} groups by ${row.keys.join(', ') || 'nothing'}, without ${field}`,
+              message: `${row.name} groups by ${row.keys.join(', ') || 'no field'}, without ${field}`,
               at: row.at,
             };
         }

@@ -1,7 +1,7 @@
-// I: shard maps, `Key | Shard location`, and the steps of a change to one.
+// I: shard maps (tables `Key | Shard location`), and the planned steps of a change to a shard map.
 import type { ShardMapping, Text } from '../documents.ts';
 import type { Facts } from './facts.ts';
-import { type Rule, type Verdict, SOURCES, missing, n, quoted } from './rule.ts';
+import { type Rule, type RuleResult, SOURCES, missing, n, quoted } from './rule.ts';
 
 const noMap = missing('a shard map (a table Key | Shard location)');
 const noPlan = missing('the steps of a change (a numbered list under "Shard map change plan")');
@@ -34,7 +34,7 @@ function rangeOf(key: string): Range | undefined {
   return Number.isNaN(range.low) || Number.isNaN(range.high) ? undefined : range;
 }
 
-/** The kind of value a key is; `text` is none that a map takes. */
+/** The type of a key; a shard map accepts all of them except `text`. */
 function typeOf(key: string): string {
   const value = (/^[[(]\s*([^,]+)/.exec(key.trim())?.[1] ?? key).trim();
   if (/^(-?∞|min|max|[-+]?inf\w*)$/i.test(value)) return 'any';
@@ -47,8 +47,8 @@ function typeOf(key: string): string {
   return 'text';
 }
 
-/** Runs over the plan's steps where there is one. */
-function* steps(facts: Facts, rule: (list: readonly Text[]) => Iterable<Verdict>): Iterable<Verdict> {
+/** Runs over the steps of the plan, if the documents have one. */
+function* steps(facts: Facts, rule: (list: readonly Text[]) => Iterable<RuleResult>): Iterable<RuleResult> {
   const list = plan(facts);
   if (list.length === 0) {
     yield noPlan;
@@ -72,11 +72,11 @@ const shardNames = (text: string): string[] =>
 export const SHARDS: readonly Rule[] = [
   {
     id: 'I1',
-    title: 'A range is [low, high): low in, high out',
+    title: 'A range is [low, high): it includes low and excludes high',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'With other brackets the bound between two ranges belongs to both or to none.',
-    mend: 'Write `[1,50)`.',
+    why: 'With other brackets, the bound between two ranges belongs to both ranges or to none.',
+    hint: 'Write `[1,50)`.',
     *check(facts) {
       const ranges = shards(facts).filter(({ key }) => isRange(key));
       if (ranges.length === 0) {
@@ -87,7 +87,7 @@ export const SHARDS: readonly Rule[] = [
         const range = rangeOf(key);
         if (!/^\[.*\)$/.test(key.trim())) yield { message: `${key} isn't of the form [low, high)`, at };
         else if (range && range.low >= range.high)
-          yield { message: `${key} is empty: its low isn't below its high`, at };
+          yield { message: `The range ${key} is empty: low must be below high`, at };
       }
     },
   },
@@ -96,8 +96,8 @@ export const SHARDS: readonly Rule[] = [
     title: 'Ranges don’t overlap',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'A key in two ranges has two homes. Gaps are legal: those keys have no shard, which is told as information.',
-    mend: 'Cut one of them.',
+    why: 'A key in two ranges would have two shards. Gaps are allowed; the rule reports them as information, because their keys have no shard.',
+    hint: 'Shorten one of the ranges.',
     *check(facts) {
       const ranges = shards(facts).flatMap(({ key, at }) => {
         const range = rangeOf(key);
@@ -119,11 +119,11 @@ export const SHARDS: readonly Rule[] = [
   },
   {
     id: 'I3',
-    title: 'Keys of a list map are distinct',
+    title: 'A list map has each key once',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'Many keys may share a shard; one key has one.',
-    mend: 'Remove one of the rows.',
+    why: 'Many keys may have the same shard, but one key has only one shard.',
+    hint: 'Remove one of the rows.',
     *check(facts) {
       const keys = shards(facts).filter(({ key }) => !isRange(key));
       if (keys.length === 0) {
@@ -132,17 +132,17 @@ export const SHARDS: readonly Rule[] = [
       }
       for (const [index, { key, at }] of keys.entries()) {
         const first = keys.slice(0, index).find((other) => other.key.trim() === key.trim());
-        if (first) yield { message: `Key ${key} is mapped twice, in line ${first.at.line} too`, at };
+        if (first) yield { message: `Key ${key} is mapped twice: also in line ${first.at.line}`, at };
       }
     },
   },
   {
     id: 'I4',
-    title: 'A map is a list or ranges, of one type of key',
+    title: 'A map has either single keys or ranges, all of one type',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'A map is made for one kind of mapping and one type.',
-    mend: 'Make two maps.',
+    why: 'A shard map supports one kind of mapping and one type of key.',
+    hint: 'Use two maps.',
     *check(facts) {
       const all = shards(facts);
       const [first] = all;
@@ -153,9 +153,9 @@ export const SHARDS: readonly Rule[] = [
       for (const { key, at } of all.slice(1)) {
         const [a, b] = [typeOf(first.key), typeOf(key)];
         if (isRange(key) !== isRange(first.key))
-          yield { message: `${key} is a ${isRange(key) ? 'range' : 'single key'}, ${first.key} isn't`, at };
+          yield { message: `${key} is a ${isRange(key) ? 'range' : 'single key'}, but ${first.key} isn't`, at };
         else if (a !== b && a !== 'any' && b !== 'any')
-          yield { message: `${key} is of type ${b}, ${first.key} of type ${a}`, at };
+          yield { message: `${key} has the type ${b}, but ${first.key} has the type ${a}`, at };
       }
     },
   },
@@ -164,8 +164,8 @@ export const SHARDS: readonly Rule[] = [
     title: 'Keys are integers, guids, bytes, times or durations',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'Those are ordered the same way everywhere; text isn’t.',
-    mend: 'Map a number or a guid of the tenant instead of its name.',
+    why: 'These types have the same order in every system; text doesn’t.',
+    hint: 'Use a number or a guid of the tenant as the key, not its name.',
     *check(facts) {
       if (shards(facts).length === 0) {
         yield noMap;
@@ -181,8 +181,8 @@ export const SHARDS: readonly Rule[] = [
     title: 'A mapping is updated or deleted only while offline',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'Otherwise requests go to the old place while the map says the new.',
-    mend: 'Take it offline first, online last.',
+    why: 'During an online change, requests still go to the old shard although the map names the new one.',
+    hint: 'Take the mapping offline first. Bring it online last.',
     check: (facts) =>
       steps(facts, function* (list) {
         for (const step of list) {
@@ -191,17 +191,17 @@ export const SHARDS: readonly Rule[] = [
             !offline.test(step.text) &&
             !before(list, step, offline, online)
           )
-            yield { message: `A mapping is changed while online: ${quoted(step.text)}`, at: step.at };
+            yield { message: `This step changes a mapping that is online: ${quoted(step.text)}`, at: step.at };
         }
       }),
   },
   {
     id: 'I7',
-    title: 'Going offline is planned with what it kills',
+    title: 'The plan drains open work before a mapping goes offline',
     severity: 'warning',
     source: SOURCES.shards,
-    why: 'Look-ups in an offline mapping fail, and connections to its shard are killed.',
-    mend: 'Add a step that drains or warns: stop writers, wait for open work.',
+    why: 'Look-ups in an offline mapping fail, and the shard map manager kills connections to its shard.',
+    hint: 'Add a step before it: stop writers, and wait for open work.',
     check: (facts) =>
       steps(facts, function* (list) {
         for (const step of list) {
@@ -210,17 +210,17 @@ export const SHARDS: readonly Rule[] = [
             !/drain|stop|wait|pause|quiesce/i.test(step.text) &&
             !before(list, step, /drain|stop|wait|pause|quiesce|announce|排空/i)
           )
-            yield { message: `Nothing is drained before: ${quoted(step.text)}`, at: step.at };
+            yield { message: `No step drains open work before: ${quoted(step.text)}`, at: step.at };
         }
       }),
   },
   {
     id: 'I8',
-    title: 'A split leaves both halves where they are',
+    title: 'A split leaves both halves on their shard',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'Splitting cuts the mapping; moving a half is another step.',
-    mend: 'Split first, then move one half.',
+    why: 'A split only divides the mapping. Moving one half is another step.',
+    hint: 'Split first, then move one half.',
     check: (facts) =>
       steps(facts, function* (list) {
         for (const step of list) {
@@ -228,17 +228,17 @@ export const SHARDS: readonly Rule[] = [
             /\bsplit/i.test(step.text) &&
             (new Set(shardNames(step.text)).size > 1 || /\bmov(e|ing)\b/i.test(step.text))
           )
-            yield { message: `A split changes no shard: ${quoted(step.text)}`, at: step.at };
+            yield { message: `This step splits and moves at the same time: ${quoted(step.text)}`, at: step.at };
         }
       }),
   },
   {
     id: 'I9',
-    title: 'Only adjacent ranges of one shard are merged',
+    title: 'A merge combines only adjacent ranges of one shard',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'A merged range is one mapping, so it has one shard and no gap.',
-    mend: 'Move one to the other’s shard first.',
+    why: 'The merged range is one mapping, so it has one shard and no gap.',
+    hint: 'First move one range to the shard of the other.',
     check: (facts) =>
       steps(facts, function* (list) {
         const known = shards(facts);
@@ -248,36 +248,37 @@ export const SHARDS: readonly Rule[] = [
           if (!/\bmerg/i.test(step.text) || !a || !b) continue;
           const homes = new Set([a, b].map((range) => known.find(({ key }) => rangeOf(key)?.low === range.low)?.shard));
           if (a.high !== b.low)
-            yield { message: `Ranges that aren't adjacent are merged: ${quoted(step.text)}`, at: step.at };
+            yield { message: `This step merges ranges that aren't adjacent: ${quoted(step.text)}`, at: step.at };
           else if (homes.size > 1 && !before(list, step, /\bmov(e|ing)\b/i))
-            yield { message: `Ranges of two shards are merged: ${quoted(step.text)}`, at: step.at };
+            yield { message: `This step merges ranges of two shards: ${quoted(step.text)}`, at: step.at };
         }
       }),
   },
   {
     id: 'I10',
-    title: 'A move is data and mapping',
+    title: 'A move changes both the data and the mapping',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'The map never moves data. One without the other sends requests to where nothing is.',
-    mend: 'Copy the data, then update the mapping.',
+    why: 'A shard map never moves data. If only one of them changes, requests go to a shard without the data.',
+    hint: 'Copy the data, then update the mapping.',
     check: (facts) =>
       steps(facts, function* (list) {
         const data = list.find(({ text }) =>
           /\b(mov|copy|migrat)\w*\b[^.]*\b(data|documents|rows)\b|迁移数据/i.test(text),
         );
         const mapping = list.find(({ text }) => /\b(update|repoint|change)\w*\b[^.]*\bmapping\b/i.test(text));
-        if (data && !mapping) yield { message: 'Data is moved, and no step updates the mapping', at: data.at };
-        if (mapping && !data) yield { message: 'The mapping is updated, and no step moves the data', at: mapping.at };
+        if (data && !mapping) yield { message: 'A step moves data, but no step updates the mapping', at: data.at };
+        if (mapping && !data)
+          yield { message: 'A step updates the mapping, but no step moves the data', at: mapping.at };
       }),
   },
   {
     id: 'I11',
-    title: 'A mapping that was changed isn’t used again',
+    title: 'Steps use the newest version of a mapping',
     severity: 'error',
     source: SOURCES.shards,
-    why: 'Mappings are values: each change returns a new one, and the old ones are void.',
-    mend: 'Go on with what the last step returned.',
+    why: 'Each change of a mapping returns a new version, and the old version is no longer valid.',
+    hint: 'Use the version that the last step returned.',
     check: (facts) =>
       steps(facts, function* (list) {
         let newest = 0;
@@ -289,18 +290,21 @@ export const SHARDS: readonly Rule[] = [
         for (const { text, at } of versioned) {
           const versions = [...text.matchAll(/\bv(?:ersion )?(\d+)\b/gi)].map((match) => Number(match[1]));
           if (Math.min(...versions) < newest)
-            yield { message: `v${Math.min(...versions)} is used after v${newest} came of it: ${quoted(text)}`, at };
+            yield {
+              message: `This step uses v${Math.min(...versions)}, but v${newest} has replaced it: ${quoted(text)}`,
+              at,
+            };
           newest = Math.max(newest, ...versions);
         }
       }),
   },
   {
     id: 'I12',
-    title: 'A shard’s database is there before it is added, and goes when no mapping points at it',
+    title: 'A shard’s database exists before the shard is added, and is deleted after its last mapping',
     severity: 'error',
     source: `${SOURCES.shards}; the second half: ${SOURCES.ours}`,
-    why: 'A mapping to a database that isn’t there fails every request.',
-    mend: 'Create, then add; repoint, then delete.',
+    why: 'A mapping to a database that doesn’t exist fails every request.',
+    hint: 'Create the database before you add the shard. Change its mappings before you delete the database.',
     check: (facts) =>
       steps(facts, function* (list) {
         for (const step of list) {
@@ -312,7 +316,7 @@ export const SHARDS: readonly Rule[] = [
               (other) => /\bcreate\b[^.]*\bdatabase\b/i.test(other.text) && list.indexOf(other) > list.indexOf(step),
             )
           )
-            yield { message: `Shard ${name} is added before its database is created`, at: step.at };
+            yield { message: `The plan adds shard ${name} before it creates its database`, at: step.at };
           const used = shards(facts).some(({ shard }) => shard.toLowerCase().includes(name));
           if (
             /\b(delete|drop|remove)\b[^.]*\b(database|shard)\b/i.test(step.text) &&
@@ -320,45 +324,45 @@ export const SHARDS: readonly Rule[] = [
             used &&
             !before(list, step, /\b(update|delete|remove|repoint)\w*\b[^.]*\bmapping/i)
           )
-            yield { message: `Shard ${name} is deleted while mappings point at it`, at: step.at };
+            yield { message: `The plan deletes shard ${name} while mappings still name it`, at: step.at };
         }
       }),
   },
   {
     id: 'I13',
-    title: 'The map’s store holds the map alone, and a process has one manager',
+    title: 'The shard map has a separate database, and a process has one manager',
     severity: 'warning',
     source: SOURCES.shards,
-    why: 'Every request depends on the store; each manager has caches and connections of its own.',
-    mend: 'Give the map its own database, and make the manager once.',
+    why: 'Every request depends on the database of the map. Each shard map manager has separate caches and connections.',
+    hint: 'Store the map in a separate database. Create the manager once in each process.',
     *check({ prose }) {
       const about = prose.filter(
         ({ section, text, label }) => section === 'shards' || /shard map|分片映射/i.test(`${label ?? ''} ${text}`),
       );
       if (about.length === 0) {
-        yield missing('what is said of the shard map');
+        yield missing('a text about the shard map');
         return;
       }
       for (const { text, label, at } of about) {
         const all = `${label ?? ''} ${text}`;
         if (/shard map[^.;]{0,40}\b(same database|together with|shared with|also holds|alongside)\b/i.test(all))
-          yield { message: 'The shard map shares its store with other data', at };
+          yield { message: 'The shard map shares its database with other data', at };
         if (
           /\b(manager|map)\b[^.;]{0,30}\b(per|each|every) (request|call|connection)\b|new shard map manager[^.;]{0,30}(per|each|every)/i.test(
             all,
           )
         )
-          yield { message: 'A shard map manager is made for each request; one a process is enough', at };
+          yield { message: 'Each request creates a shard map manager; one for each process is enough', at };
       }
     },
   },
   {
     id: 'I14',
-    title: 'Routing reads with one credential, administration writes with another',
+    title: 'Routing and administration use different credentials',
     severity: 'warning',
     source: SOURCES.shards,
-    why: 'Who routes requests needs no right to change the map.',
-    mend: 'Use two principals.',
+    why: 'Code that routes requests only reads the map, and needs no right to change it.',
+    hint: 'Use two principals.',
     *check({ prose }) {
       const of = (pattern: RegExp) => prose.find(({ label }) => pattern.test(label ?? ''));
       const [routing, admin] = [

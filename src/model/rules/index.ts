@@ -1,4 +1,4 @@
-// Runs rules over the documents: findings, what couldn't be checked, what is waived.
+// Runs rules over the documents. The report has findings, rules that couldn't be checked, and waived findings.
 import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
@@ -16,7 +16,7 @@ import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
 import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 
-/** All rules over the documents alone; those of the contract (G) need the pipeline and are in the contract. */
+/** All rules that need only the documents. Group G also needs the pipeline and is in the room `contract`. */
 export const MODEL_RULES: readonly Rule[] = [
   ...AGREEMENT,
   ...PROMPT,
@@ -45,7 +45,7 @@ export interface Report {
   readonly findings: readonly RuleFinding[];
   readonly notChecked: readonly NotChecked[];
   readonly waived: readonly Waived[];
-  /** What the reader forgave and skipped, and waivers that expired or waive nothing. */
+  /** Findings of the reader, and waivers that expired or waive no finding. */
   readonly reading: readonly ModelFinding[];
 }
 
@@ -70,14 +70,14 @@ export function checkDocuments(
   for (const rule of rules) {
     const absent = rule.needs?.find((need) => !need.there(facts));
     const lacking = new Set<string>();
-    for (const verdict of absent ? [missing(absent.what)] : rule.check(facts)) {
-      if ('missing' in verdict) lacking.add(verdict.missing);
+    for (const result of absent ? [missing(absent.what)] : rule.check(facts)) {
+      if ('missing' in result) lacking.add(result.missing);
       else
         all.push({
-          ...verdict,
+          ...result,
           rule: rule.id,
-          severity: verdict.severity ?? rule.severity,
-          mend: verdict.mend ?? rule.mend,
+          severity: result.severity ?? rule.severity,
+          hint: result.hint ?? rule.hint,
         });
     }
     notChecked.push(...[...lacking].map((what) => ({ rule: rule.id, missing: what })));
@@ -115,7 +115,7 @@ function waiverFinding(waiver: Waiver, waived: readonly Waived[], today: Date): 
         code: 'waiver-expired',
         severity: 'warning',
         message: `The waiver of ${rule} has expired`,
-        mend: 'Mend what it waives, or give it another date.',
+        hint: 'Fix the finding, or give the waiver a later date.',
         at,
       },
     ];
@@ -124,8 +124,8 @@ function waiverFinding(waiver: Waiver, waived: readonly Waived[], today: Date): 
     {
       code: 'waiver-unused',
       severity: 'information',
-      message: `The waiver of ${rule} waives nothing in its section`,
-      mend: 'Remove it.',
+      message: `The waiver of ${rule} waives no finding in its section`,
+      hint: 'Remove the waiver.',
       at,
     },
   ];

@@ -5,26 +5,26 @@ import type { Facts } from './facts.ts';
 export type Severity = 'error' | 'warning' | 'information';
 export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I'}${number}`;
 
-/** What a rule found, at a line. */
+/** A finding of a rule, at a line. */
 export interface Found {
-  /** The rule's own where it is absent. */
+  /** Absent: the rule's. */
   readonly severity?: Severity;
   readonly message: string;
   readonly at: Place;
   /** The arithmetic, written out. */
   readonly evidence?: string;
-  readonly mend?: string;
-  /** Where the other half stands: the pipeline, the other document. */
+  readonly hint?: string;
+  /** Other places of the finding: in the pipeline, in the other document. */
   readonly related?: readonly Place[];
 }
 
-/** An input the rule needs isn't there: never a silent pass. */
+/** The rule couldn't be checked without this input; the report says so. */
 export interface Missing {
   readonly missing: string;
 }
-export type Verdict = Found | Missing;
+export type RuleResult = Found | Missing;
 
-/** What a rule can't be checked without, as the documents call it. */
+/** An input that a rule needs, by the name that the documents use. */
 export interface Need {
   readonly what: string;
   there(facts: Facts): boolean;
@@ -32,17 +32,17 @@ export interface Need {
 
 export interface Rule {
   readonly id: RuleId;
-  /** What must hold, as a sentence without its full stop. */
+  /** What must be true, as a sentence without a full stop. */
   readonly title: string;
   readonly severity: Severity;
-  /** Who says so. */
+  /** Where the rule comes from. */
   readonly source: string;
   /** Why it matters and when it fails, for the rule's page. */
   readonly why: string;
-  readonly mend: string;
-  /** Where one of them isn't there, the rule isn't run, and the first is told as missing. */
+  readonly hint: string;
+  /** If one is missing, the rule doesn't run, and the report names the first missing one. */
   readonly needs?: readonly Need[];
-  check(facts: Facts): Iterable<Verdict>;
+  check(facts: Facts): Iterable<RuleResult>;
 }
 
 export interface RuleFinding extends Found {
@@ -67,7 +67,7 @@ export const noDesign = missing(DESIGN.what);
 export const n = (value: number): string =>
   value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 1000 ? 1 : 0 });
 
-/** Short enough for a line. */
+/** The text without backticks, cut so that it fits into a line. */
 export const quoted = (text: string, length = 60): string => {
   const plain = text.replaceAll('`', '').replaceAll('"', '’');
   return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;

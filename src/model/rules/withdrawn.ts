@@ -1,4 +1,5 @@
-// Rules that there were: their numbers are never given again, and who meets one in an old report or waiver is told why.
+// Rules that were removed. Their ids are never used again. Old reports and waivers may name them, so `model explain` says
+// why they were removed.
 import { type Rule, SOURCES } from './rule.ts';
 
 export interface Withdrawn extends Omit<Rule, 'severity' | 'check'> {
@@ -8,7 +9,7 @@ export interface Withdrawn extends Omit<Rule, 'severity' | 'check'> {
 const withdrawn = (rule: Pick<Rule, 'id' | 'title' | 'source' | 'why'>): Withdrawn => ({
   ...rule,
   severity: 'withdrawn',
-  mend: 'Remove the waivers that name it.',
+  hint: 'Remove the waivers that name it.',
 });
 
 export const WITHDRAWN: readonly Withdrawn[] = [
@@ -16,18 +17,18 @@ export const WITHDRAWN: readonly Withdrawn[] = [
     id: 'A10',
     title: 'More than 10,000 writes a second have an answer about binning',
     source: SOURCES.seed,
-    why: 'It looked for words such as bin or chunk anywhere in the documents: one of them was enough, and a good answer in other words was none.',
+    why: 'The rule looked for words such as bin or chunk anywhere in the documents. One such word was enough, and a good answer in other words failed.',
   }),
   withdrawn({
     id: 'A13',
     title: 'All three large-scale questions are answered above 10,000 writes/s',
     source: SOURCES.seed,
-    why: 'It looked for a word of each question, so it told who had used the word and not who had answered.',
+    why: 'The rule looked for one word of each question. So it checked that the word occurred, not that the question was answered.',
   }),
   withdrawn({
     id: 'G3',
-    title: 'What is copied may be copied',
+    title: 'The document allows a copy of every copied field',
     source: 'the modelling prompt’s upstream template',
-    why: 'It looked for words such as avoid, rarely or behind. How old a copy may be is held by G10, where a pattern says it as a figure.',
+    why: 'The rule looked for words such as avoid, rarely or behind. G10 checks how old a copy may be, if a pattern states this as a figure.',
   }),
 ];

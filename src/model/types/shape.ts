@@ -1,11 +1,11 @@
-// The union of what a field was seen to hold over all examples.
+// The union of the values that a field has in all examples.
 import { isObject } from '../../base/json.ts';
 
 export interface Shape {
   /** `string`, `number`, `boolean`, `null`, in the order seen. */
   readonly scalars: Set<string>;
   object?: ObjectShape;
-  /** Of all elements of all arrays; without any element the list's type is unknown. */
+  /** The union over all elements of all arrays; absent if there are no elements. */
   elements?: Shape;
   list: boolean;
 }

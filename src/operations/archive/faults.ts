@@ -1,10 +1,10 @@
 import type { ArchiveFault } from '../../archive/types.ts';
 import { plural } from '../table.ts';
 
-/** Blobs and manifests printed. */
+/** Most blobs and manifests that are printed. */
 const PRINTED = 20;
 
-/** A line for each blob or manifest, with how many documents of it are concerned; each of those too where asked for. */
+/** A line for each damaged blob or manifest, with its number of damaged documents; `documents` also lists each of them. */
 export function faultLines(faults: readonly ArchiveFault[], { documents = false } = {}): string[] {
   const groups = [...Map.groupBy(faults, ({ blob }) => blob)];
   const lines = groups.slice(0, PRINTED).flatMap(([blob, of]) => {
@@ -14,9 +14,7 @@ export function faultLines(faults: readonly ArchiveFault[], { documents = false 
     const [first] = ofDocuments;
     const heads =
       own.length === 0 && first
-        ? [
-            `  ${first.code}: Blob ${blob} isn't what ${ofDocuments.length === 1 ? 'an entry says' : 'entries say'}: ${count}`,
-          ]
+        ? [`  ${first.code}: Blob ${blob} differs from ${ofDocuments.length === 1 ? 'an entry' : 'entries'}: ${count}`]
         : own.map(({ code, what }) => `  ${code}: ${what}${ofDocuments.length === 0 ? '' : `; ${count} in it`}`);
     return [...heads, ...(documents ? ofDocuments.map(({ what }) => `    ${what}`) : [])];
   });

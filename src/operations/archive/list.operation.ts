@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Listed } from '../../archive/manifests.ts';
+import type { ListedManifest } from '../../archive/manifests.ts';
 import type { ArchiveFault } from '../../archive/types.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
@@ -12,9 +12,9 @@ export interface ArchivePeriod {
   readonly tenant: string;
   /** `yyyy-mm` of the documents' dates. */
   readonly period: string;
-  /** null: its manifest can't be read, so nobody knows. */
+  /** null: unknown, because the manifest can't be read. */
   readonly blobs: number | null;
-  /** Lines of the blobs: a document that was archived again has several, one that was restored still has its own. */
+  /** Lines of the blobs: a document that was archived twice has two lines; a restored one keeps its line. */
   readonly documents: number | null;
   readonly bytes: number | null;
   readonly fault?: ArchiveFault;
@@ -23,11 +23,11 @@ export interface ArchivePeriod {
 export const archiveList = defineOperation({
   noun: 'archive',
   verb: 'list',
-  summary: 'List what lies in the archive, by tenant and month',
+  summary: 'List the archive’s blobs and documents by tenant and month',
   examples: ['millrace archive list', 'millrace archive list orders-cold --json'],
   effect: 'reads',
   argument: 'name',
-  input: z.object({ name: z.string().optional().describe('one archive; all of them if absent') }),
+  input: z.object({ name: z.string().optional().describe('one archive (default: all)') }),
   run: async ({ name: only }, { workspace, signal, screen }) => {
     const periods: ArchivePeriod[] = [];
     for (const archive of await openArchives(await workspace.pipeline(), await workspace.services(), {
@@ -60,12 +60,12 @@ export const archiveList = defineOperation({
 });
 
 function contentOf(
-  listed: Listed,
+  listed: ListedManifest,
 ): Omit<ArchivePeriod, 'projection' | 'period' | 'tenant'> & { readonly tenant?: string } {
   if ('fault' in listed) return { blobs: null, documents: null, bytes: null, fault: listed.fault };
   const { tenant, blobs } = listed.manifest;
   return {
-    // Of a long name the place has the digest alone.
+    // The path of the manifest has only a digest of a long tenant name.
     tenant,
     blobs: blobs.length,
     documents: sum(blobs.map(({ documents }) => documents)),

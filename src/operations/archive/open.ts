@@ -12,12 +12,13 @@ import { Migrations } from '../containers/migrations.ts';
 import type { Screen } from '../screen.ts';
 import { suggestion } from '../../base/near.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { operationsError } from '../errors.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
 /**
- * The archives of a pipeline, or the one of that name, each ready for a verb.
- * @throws UsageError `archive-unknown`, `container-missing`, and what the storage account answers
+ * Opens the archives of a pipeline, or the one of that name.
+ * @throws UsageError `archive-unknown`, `container-missing`, and errors of the storage account
  */
 export async function openArchives(
   { pipeline, model }: Loaded,
@@ -30,7 +31,7 @@ export async function openArchives(
   return Promise.all(chosen.map((spec) => openArchive(spec, pipeline, model, { database, state, store })));
 }
 
-/** What has to be done for the archives of a pipeline to have a place: nothing without one, or with it there. */
+/** The steps that create the archives' blob container; none if it exists, or if the pipeline has no archive. */
 export async function planStorage({ pipeline }: Loaded, services: Services, signal: AbortSignal): Promise<Step[]> {
   if (pipeline.archives.length === 0) return [];
   try {
@@ -45,20 +46,20 @@ export async function planStorage({ pipeline }: Loaded, services: Services, sign
 }
 
 /**
- * What tells a sweep whether a document may leave: the positions of the pipeline's leases and its dead letters, read
- * anew at each call.
+ * Decides for a sweep whether a document may be archived, by the positions of the pipeline's leases and by its dead
+ * letters. Each call reads both again.
  */
 export async function gateOf({ spec }: Archive, parts: Parts, signal: AbortSignal): Promise<() => Promise<Gate>> {
   const { services, loaded } = parts;
   const { state } = services;
   const { leases } = await openFeed(parts, spec.from.container, { host: 'archive' });
-  // A lease that was not there yet has no position, so nothing of its range leaves.
+  // A lease created here has no position, so no document of its range is archived.
   await leases.prepare(signal);
   const deadLetters = new DeadLetters(state);
   const views = new Views(state, loaded.pipeline.name);
   const migrations = new Migrations(state);
   return async () => {
-    // What leaves while a version is built would be missing in it, or be copied and left behind by a migration.
+    // A document archived now would be missing in a version that is being built, and a migration would leave a copy.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
     const busy = building || (await migrations.isUnderWay(spec.from.container));
     return busy ? NOTHING_LEAVES : openGate(() => leases.list(), deadLetters);
@@ -69,14 +70,12 @@ const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true
 
 function choose({ archives }: Pipeline, only: string | undefined): readonly ArchiveSpec[] {
   if (archives.length === 0) {
-    throw new UsageError('archive-none', 'The pipeline declares no archive', {
-      mend: "Declare one: archive('orders-cold', { from: m.Orders.order, date: 'completedAt', after: '90d' }).",
-    });
+    throw operationsError('archive-none', 'The pipeline declares no archive');
   }
   const found = only === undefined ? archives : archives.filter((of) => of.name === only || projectionId(of) === only);
   if (found.length > 0) return found;
   const known = archives.map(({ name }) => name);
-  throw new UsageError('archive-unknown', `There is no archive ${only}${suggestion(only ?? '', known)}`, {
-    mend: `There is: ${known.join(', ')}.`,
+  throw operationsError('archive-unknown', `There is no archive ${only}${suggestion(only ?? '', known)}`, {
+    hint: `The pipeline declares: ${known.join(', ')}.`,
   });
 }

@@ -4,7 +4,6 @@ import { isTenant, prefixOf } from '../../archive/layout.ts';
 import { manifestPlaces } from '../../archive/manifests.ts';
 import { isKnown, restoreArchive, selected } from '../../archive/restore.ts';
 import type { Archive, BlobRecord, RestoreResult, Selection } from '../../archive/types.ts';
-import { UsageError } from '../../base/errors.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
@@ -12,26 +11,27 @@ import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { sum } from './list.operation.ts';
 import { openArchives } from './open.ts';
+import { operationsError } from '../errors.ts';
 
 const period = z
   .string()
-  .regex(/^\d{4}(-(0[1-9]|1[0-2]))?$/, 'must be a month, such as 2001-01, or a year')
+  .regex(/^\d{4}(-(0[1-9]|1[0-2]))?$/, 'must be a month such as 2001-01, or a year')
   .optional();
 
 const input = z.object({
-  name: z.string().optional().describe('one archive; all of them if absent'),
+  name: z.string().optional().describe('one archive (default: all)'),
   tenant: z.string().optional().describe('only this tenant’s documents'),
-  from: period.describe('only from this month on, such as 2001-01, or from this year on'),
-  to: period.describe('only up to this month or year, itself included'),
+  from: period.describe('only documents from this month or year on, such as 2001-01'),
+  to: period.describe('only documents up to the end of this month or year'),
   key: z
     .string()
     .optional()
-    .describe('only one document: its partition key as JSON, such as \'["store-1","order-7"]\'; with --id'),
-  id: z.string().min(1).optional().describe('only one document: its id; with --key'),
+    .describe('only one document: its partition key as JSON, such as \'["store-1","order-7"]\'; needs --id'),
+  id: z.string().min(1).optional().describe('only one document: its id; needs --key'),
   skipDamaged: z
     .boolean()
     .default(false)
-    .describe('go on without blobs and manifests that are missing or changed, and name them; exit code 1 then'),
+    .describe('skip blobs and manifests that are missing or damaged, and list them; the exit code is then 1'),
 });
 type RestoreInput = z.output<typeof input>;
 
@@ -40,7 +40,7 @@ interface Chosen {
   readonly selection: Selection;
 }
 
-/** @throws UsageError `tenant-unknown`, `document-unknown`, `input-invalid`, and what `openArchives` throws */
+/** @throws UsageError `tenant-unknown`, `document-unknown`, `input-invalid`, and the errors of `openArchives` */
 async function choose(given: RestoreInput, { workspace, signal, screen }: Context): Promise<Chosen[]> {
   const { name: only, tenant } = given;
   const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
@@ -50,7 +50,7 @@ async function choose(given: RestoreInput, { workspace, signal, screen }: Contex
   return chosen;
 }
 
-/** By where manifests lie: one that can't be read hides no tenant. */
+/** Looks at the paths of the manifests: a manifest that can't be read still shows its tenant. */
 async function assertTenant(archives: readonly Archive[], tenant: string | undefined): Promise<void> {
   if (tenant === undefined) return;
   const known = new Set<string>();
@@ -60,9 +60,10 @@ async function assertTenant(archives: readonly Archive[], tenant: string | undef
       known.add(place.tenant);
     }
   }
-  throw new UsageError('tenant-unknown', `Nothing is archived of tenant ${tenant}${suggestion(tenant, [...known])}`, {
-    mend: '`millrace archive list` shows whose documents there are.',
-  });
+  throw operationsError(
+    'tenant-unknown',
+    `The archive has no documents of tenant ${tenant}${suggestion(tenant, [...known])}`,
+  );
 }
 
 async function assertDocument(chosen: readonly Chosen[], signal: AbortSignal): Promise<void> {
@@ -71,15 +72,13 @@ async function assertDocument(chosen: readonly Chosen[], signal: AbortSignal): P
   if (!first) return;
   for (const { archive, document } of asked) if (await isKnown(archive, document, signal)) return;
   const { key, id } = first.document;
-  throw new UsageError('document-unknown', `Nothing was ever archived of ${JSON.stringify(key)} ${id}`, {
-    mend: 'Key and id are those of the document in its container; `millrace archive list` shows what there is, by month.',
-  });
+  throw operationsError('document-unknown', `The archive never had a document ${JSON.stringify(key)} ${id}`);
 }
 
 export const archiveRestore = defineOperation({
   noun: 'archive',
   verb: 'restore',
-  summary: 'Write archived documents back to their container, as they were',
+  summary: 'Write archived documents back to their container unchanged',
   examples: [
     'millrace archive restore flights-cold --from 2001-01 --to 2001-01',
     'millrace archive restore orders-cold --tenant store-1 --dry-run',
@@ -100,7 +99,7 @@ export const archiveRestore = defineOperation({
       const blobs: BlobRecord[] = [];
       for await (const listed of selected(archive, selection)) {
         if ('manifest' in listed) blobs.push(...listed.manifest.blobs);
-        else if (given.skipDamaged) steps.push(`${name}: go on without ${listed.fault.blob}, which can't be read`);
+        else if (given.skipDamaged) steps.push(`${name}: skip ${listed.fault.blob}, which can't be read`);
         else throw new ArchiveDamaged(listed.fault);
       }
       if (blobs.length === 0) continue;
@@ -133,7 +132,7 @@ export const archiveRestore = defineOperation({
         results.map(({ projection, restored, skipped }) => [projection, restored, skipped]),
       ),
       ...results.flatMap(({ projection, faults }) =>
-        faults.length === 0 ? [] : [`${projection} was gone on with without:`, ...faultLines(faults)],
+        faults.length === 0 ? [] : [`${projection}: these blobs were skipped:`, ...faultLines(faults)],
       ),
     ].join('\n'),
   ok: (results) => results.every(({ faults }) => faults.length === 0),
@@ -141,8 +140,8 @@ export const archiveRestore = defineOperation({
 
 function selectionOf({ tenant, from, to, key, id }: RestoreInput, { source }: Archive): Selection {
   if ((key === undefined) !== (id === undefined)) {
-    throw new UsageError('input-invalid', 'One document is told by --key and --id together', {
-      mend: `Give both: --key '${JSON.stringify(source.keyPaths.map((path) => path.join('.')))}' --id ID.`,
+    throw operationsError('input-invalid', '--key and --id name a document together, and one of them is missing', {
+      hint: `Give both: --key '${JSON.stringify(source.keyPaths.map((path) => path.join('.')))}' --id ID.`,
     });
   }
   return {
@@ -160,8 +159,8 @@ function keyOf(text: string, { name, keyPaths }: Archive['source']): (string | n
     .safeParse(parseJson(text));
   if (found.success) return found.data;
   const paths = keyPaths.map((path) => `/${path.join('/')}`);
-  throw new UsageError('input-invalid', `--key ${text} is no partition key of ${name}`, {
-    mend: `Write it as a JSON array with a value for each of ${paths.join(', ')}.`,
+  throw operationsError('input-invalid', `--key ${text} is not a partition key of ${name}`, {
+    hint: `Write it as a JSON array with a value for each of ${paths.join(', ')}.`,
   });
 }
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { SweepResult } from '../../archive/types.ts';
-import { UsageError } from '../../base/errors.ts';
 import { parseDate } from '../../definition/date.ts';
 import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
 import { plural } from '../table.ts';
 import { sweep, formatSweep } from './sweep.ts';
+import { operationsError } from '../errors.ts';
 
 interface SweepInput {
   readonly name?: string | undefined;
@@ -17,7 +17,7 @@ const run = async ({ name: only, now }: SweepInput, context: Context, dryRun: bo
 export const archiveSweep = defineOperation({
   noun: 'archive',
   verb: 'sweep',
-  summary: 'Move what an archive’s rule names from its container to Blob Storage',
+  summary: 'Move the documents that an archive’s rule selects from their container to Blob Storage',
   examples: [
     'millrace archive sweep --dry-run',
     'millrace archive sweep orders-cold --env production',
@@ -26,8 +26,8 @@ export const archiveSweep = defineOperation({
   effect: 'changes',
   argument: 'name',
   input: z.object({
-    name: z.string().optional().describe('one archive; all of them if absent'),
-    now: z.string().optional().describe('the date that rules by age count from (default: the time it is)'),
+    name: z.string().optional().describe('one archive (default: all)'),
+    now: z.string().optional().describe('the date from which rules by age count back (default: now)'),
   }),
   plan: async (input, context): Promise<Plan> => {
     const results = await run(input, context, true);
@@ -38,10 +38,10 @@ export const archiveSweep = defineOperation({
   ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
 
-/** What a dry run counts as archived is what would be. */
+/** A dry run counts as archived what a real run would archive. */
 const planned = ({ projection, archived, held, stayed }: SweepResult): string[] => [
   ...(archived > 0 ? [`${projection}: archive ${plural(archived, 'document')}`] : []),
-  ...(held > 0 ? [`${projection}: leave ${plural(held, 'document')} until every projection has them`] : []),
+  ...(held > 0 ? [`${projection}: leave ${plural(held, 'document')} until every projection has applied them`] : []),
   ...stayed.map((line) => `${projection}: leave ${line}`),
 ];
 
@@ -49,7 +49,7 @@ function dateOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const date = parseDate(text);
   if (date !== undefined) return date;
-  throw new UsageError('input-invalid', `--now ${JSON.stringify(text)} is no date`, {
-    mend: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
+  throw operationsError('input-invalid', `--now ${JSON.stringify(text)} is not a date`, {
+    hint: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
   });
 }

@@ -9,14 +9,14 @@ import { gateOf, openArchives } from './open.ts';
 export interface Sweeping extends Parts {
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'draw' | 'line'>;
-  /** One archive by its name; all of them if absent. */
+  /** The name of one archive; default: all. */
   readonly only?: string | undefined;
-  /** Milliseconds; default the time it is. */
+  /** Milliseconds since 1970; default: now. */
   readonly now?: number | undefined;
   readonly dryRun?: boolean;
 }
 
-/** Runs the archives' rules over their source containers, one archive after the other. */
+/** Applies the archives' rules to their source containers, one archive after the other. */
 export async function sweep(options: Sweeping): Promise<SweepResult[]> {
   const { services, loaded, signal, screen, only, now = Date.now(), dryRun = false } = options;
   const results: SweepResult[] = [];
@@ -45,7 +45,7 @@ async function sweepOne(
 export function formatSweep(results: readonly SweepResult[]): string {
   const lines = [
     table(
-      ['archive', 'read', 'archived', 'removed', 'size', 'held', 'superseded', 'undated', 'refused'],
+      ['archive', 'read', 'archived', 'removed', 'size', 'waiting', 'superseded', 'undated', 'refused'],
       results.map((of) => [
         of.projection,
         of.read,
@@ -62,13 +62,14 @@ export function formatSweep(results: readonly SweepResult[]): string {
   for (const { projection, held, stayed, undated, refused, blocked, faults } of results) {
     if (blocked > 0)
       lines.push(
-        `${projection}: ${plural(blocked, 'document')} stayed, because the manifest of their month can't be read:`,
+        `${projection}: ${plural(blocked, 'document')} not archived, because the manifest of their month can't be read:`,
       );
     lines.push(...faultLines(faults));
-    if (held > 0) lines.push(`${projection}: ${plural(held, 'document')} held until every projection has them`);
-    lines.push(...stayed.map((line) => `${projection}: stayed: ${line}`));
+    if (held > 0)
+      lines.push(`${projection}: ${plural(held, 'document')} not archived until every projection has applied them`);
+    lines.push(...stayed.map((line) => `${projection}: not archived: ${line}`));
     const more = undated + refused - stayed.length;
-    if (more > 0) lines.push(`${projection}: … and ${plural(more, 'other')} stayed`);
+    if (more > 0) lines.push(`${projection}: … and ${plural(more, 'other')} not archived`);
   }
   return lines.join('\n');
 }

@@ -9,7 +9,7 @@ import { openArchives } from './open.ts';
 export const archiveVerify = defineOperation({
   noun: 'archive',
   verb: 'verify',
-  summary: 'Read every blob of the archive and hold it against its checksum, its manifest and the documents’ entries',
+  summary: 'Verify every blob of the archive against its checksum, its manifest and the documents’ entries',
   examples: [
     'millrace archive verify',
     'millrace archive verify --documents',
@@ -18,11 +18,11 @@ export const archiveVerify = defineOperation({
   effect: 'reads',
   argument: 'name',
   input: z.object({
-    name: z.string().optional().describe('one archive; all of them if absent'),
+    name: z.string().optional().describe('one archive (default: all)'),
     documents: z
       .boolean()
       .default(false)
-      .describe('name each document that a damaged blob holds, not just how many; --json always does'),
+      .describe('list each document of a damaged blob, not only their number; --json always lists them'),
   }),
   run: async ({ name: only }, { workspace, signal, screen }) => {
     const results: ArchiveVerification[] = [];
@@ -49,7 +49,7 @@ function formatOne(
       ['archive', 'blobs', 'lines', 'archived', 'size', 'superfluous', 'faults'],
       [[projection, blobs, documents, archived, size(bytes), superfluous, faults.length]],
     ),
-    faults.length === 0 ? 'Every blob is as it was written.' : `${plural(faults.length, 'fault')}:`,
+    faults.length === 0 ? 'Every blob is intact.' : `${plural(faults.length, 'fault')}:`,
     ...faultLines(faults, shown),
   ].join('\n');
 }

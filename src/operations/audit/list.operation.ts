@@ -7,10 +7,10 @@ import type { AuditRecord } from './record.ts';
 export const auditList = defineOperation({
   noun: 'audit',
   verb: 'list',
-  summary: 'Show who changed what by hand, how it was asked for and what came of it, newest first',
+  summary: 'List the changes made by hand, newest first: who, when, with which arguments and result',
   examples: ['millrace audit list', 'millrace audit list --most 100 --json'],
   effect: 'reads',
-  input: z.object({ most: z.int().min(1).max(10_000).default(20).describe('how many of the newest') }),
+  input: z.object({ most: z.int().min(1).max(10_000).default(20).describe('most records to show') }),
   run: async ({ most }, { workspace, signal }) => {
     const { state } = await workspace.services();
     const records: AuditRecord[] = [];
@@ -25,7 +25,7 @@ export const auditList = defineOperation({
   },
   format: (records) =>
     records.length === 0
-      ? 'Nothing was changed by hand yet.'
+      ? 'No changes by hand yet.'
       : `${table(
           ['at', 'actor', 'verb', 'arguments', 'outcome'],
           records.map(({ at, actor, verb, arguments: given, outcome, result }) => [

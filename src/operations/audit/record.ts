@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { MillraceError, messageOf } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Context } from '../operation.ts';
 
-/** Who did what by hand, when, and what came of it; a document of the state container. */
+/** Who ran which verb by hand, when, and with which result; a document of the state container. */
 export interface AuditRecord {
   readonly id: string;
   readonly pk: 'audit';
@@ -12,19 +13,20 @@ export interface AuditRecord {
   readonly actor: string;
   /** ISO 8601 UTC. */
   readonly at: string;
-  /** As on the command line. */
+  /** `noun verb`, as on the command line. */
   readonly verb: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** `begun` for good: the process died on the way. */
+  /** A record that stays `begun`: the process died before the end. */
   readonly outcome: 'begun' | 'done' | 'failed';
   readonly endedAt?: string;
-  /** What it came to: a summary of the result, or the error's code and message. */
+  /** A summary of the result, or the error's code and message. */
   readonly result?: unknown;
 }
 
 /**
- * Does a piece of work with a record of it that outlives the process: written before it begins, completed after it ends.
- * @throws UsageError `container-missing` where there is no state container; and whatever the work throws
+ * Runs a piece of work and records it. The record is written before the work begins, so it survives a crash, and is
+ * completed afterwards.
+ * @throws UsageError `container-missing` if there is no state container; and every error of the work
  */
 export async function audited<T>(
   { workspace, actor }: Pick<Context, 'workspace' | 'actor'>,
@@ -38,6 +40,7 @@ export async function audited<T>(
     id: `${at}-${randomUUID().slice(0, 8)}`,
     pk: 'audit',
     type: 'millrace.audit',
+    ...formatOf('audit'),
     actor,
     at,
     verb,
@@ -45,7 +48,7 @@ export async function audited<T>(
     outcome: 'begun',
   };
   const write = async (document: AuditRecord): Promise<void> => {
-    // The same document again is the same document.
+    // A repeated upsert writes the same document, so it may be retried.
     await withRetry(() => state.items.upsert(document), { reads: true }).catch(throwMissing(state));
   };
   await write(record);
@@ -56,7 +59,7 @@ export async function audited<T>(
   } catch (error) {
     const code = error instanceof MillraceError ? error.code : 'unexpected';
     const failed = { ...record, outcome: 'failed' as const, endedAt: new Date().toISOString() };
-    // What went wrong is told even where it can't be written down.
+    // The caller gets the error even if it can't be recorded.
     await write({ ...failed, result: { code, message: messageOf(error) } }).catch(() => undefined);
     throw error;
   }

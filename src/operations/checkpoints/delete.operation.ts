@@ -8,14 +8,14 @@ import { checkpointName, readCheckpoint } from './store.ts';
 export const checkpointsDelete = defineOperation({
   noun: 'checkpoints',
   verb: 'delete',
-  summary: 'Forget a saved checkpoint; leases stay as they are',
+  summary: 'Delete a saved checkpoint; the leases do not change',
   examples: ['millrace checkpoints delete before-release --yes'],
   effect: 'destroys',
   argument: 'name',
-  input: z.object({ name: checkpointName.describe('which') }),
+  input: z.object({ name: checkpointName.describe('name of the checkpoint') }),
   plan: async ({ name }, { workspace, signal }): Promise<Plan> => {
     const { at } = await readCheckpoint(await workspace.services(), name, signal);
-    return { steps: [`forget checkpoint ${name} of ${at}`], ru: 6 };
+    return { steps: [`delete checkpoint ${name} of ${at}`], ru: 6 };
   },
   run: async ({ name }, context) => {
     const services = await context.workspace.services();
@@ -28,5 +28,5 @@ export const checkpointsDelete = defineOperation({
       return checkpoint;
     });
   },
-  format: ({ id, at }) => `Checkpoint ${id} of ${at} is forgotten.`,
+  format: ({ id, at }) => `Checkpoint ${id} of ${at} is deleted.`,
 });

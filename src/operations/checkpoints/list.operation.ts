@@ -19,7 +19,7 @@ export const checkpointsList = defineOperation({
     })),
   format: (checkpoints) =>
     checkpoints.length === 0
-      ? 'No checkpoints: `millrace checkpoints save NAME` makes one.'
+      ? 'No checkpoints. `millrace checkpoints save NAME` saves one.'
       : `${table(
           ['name', 'saved', 'by', 'container', 'positions', 'prefix'],
           checkpoints.flatMap(({ name, at, actor, sets }) =>

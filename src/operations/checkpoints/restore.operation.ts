@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { positionIn } from '../../feed/reading/position.ts';
 import { audited } from '../audit/record.ts';
-import { type LeaseGroup, type LeaseRoom, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
+import { type LeaseGroup, type LeaseInventory, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
 import { expiration } from '../leases/inputs.ts';
 import {
   type Move,
@@ -19,12 +19,12 @@ import { plural } from '../table.ts';
 import { checkpointName, readCheckpoint } from './store.ts';
 
 const input = z.object({
-  name: checkpointName.describe('which'),
+  name: checkpointName.describe('name of the checkpoint'),
   prefix: z
     .string()
     .min(1)
     .optional()
-    .describe('another processor’s leases, by their whole prefix; the pipeline’s own if absent'),
+    .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
   leaseExpiration: expiration,
 });
 type RestoreInput = z.output<typeof input>;
@@ -32,10 +32,10 @@ type RestoreInput = z.output<typeof input>;
 async function prepare(
   { name, prefix }: RestoreInput,
   context: Context,
-): Promise<{ room: LeaseRoom; moves: Move[]; groups: LeaseGroup[] }> {
+): Promise<{ inventory: LeaseInventory; moves: Move[]; groups: LeaseGroup[] }> {
   const { sets } = await readCheckpoint(await context.workspace.services(), name, context.signal);
-  const room = await openLeases(context);
-  const groups = chooseGroups(room, prefix);
+  const inventory = await openLeases(context);
+  const groups = chooseGroups(inventory, prefix);
   const moves = chooseLeases(groups, undefined).flatMap(({ group, lease }): Move[] => {
     const monitored = monitoredOf(group);
     const of = sets.filter(({ container }) => container === monitored.container.id);
@@ -43,13 +43,13 @@ async function prepare(
     if (to === undefined) throw notCovered(name, lease);
     return to === lease.position ? [] : [{ group, lease, to }];
   });
-  return { room, moves, groups };
+  return { inventory, moves, groups };
 }
 
 export const checkpointsRestore = defineOperation({
   noun: 'checkpoints',
   verb: 'restore',
-  summary: 'Put leases where they were when a checkpoint was saved, back or forward',
+  summary: 'Move leases, back or forward, to the positions of a checkpoint',
   examples: ['millrace checkpoints restore before-release --dry-run', 'millrace checkpoints restore before-release'],
   effect: 'changes',
   argument: 'name',
@@ -60,14 +60,14 @@ export const checkpointsRestore = defineOperation({
     const forward = moves.filter((move) => !goesBack(move)).length;
     return {
       steps: [
-        'wait until nobody has written the leases for two expirations: stop every host of theirs first',
+        'wait until no host has written the leases for two expirations; stop their hosts first',
         ...moves.map(moveText),
         ...(forward > 0
           ? [
-              `pass over what ${plural(forward, 'lease')} would have delivered before it: that had been handled when the checkpoint was saved`,
+              `skip the changes before the checkpoint for ${plural(forward, 'lease')}: they were processed before it was saved`,
             ]
           : []),
-        'wait one expiration more',
+        'wait one more expiration',
       ],
       ...costOf(moves.length, { prefixes: prefixesOf(moves), expirationMs: given.leaseExpiration }),
     };
@@ -77,9 +77,9 @@ export const checkpointsRestore = defineOperation({
     if (first.moves.length === 0) return { name: given.name, moved: [] };
     const procedure = { prefixes: prefixesOf(first.moves), expirationMs: given.leaseExpiration };
     return audited(context, 'checkpoints restore', given, async () => {
-      const moves = await whileStopped(first.room.leases, procedure, context, async () => {
+      const moves = await whileStopped(first.inventory.leases, procedure, context, async () => {
         const { moves: current } = await prepare(given, context);
-        await moveLeases(first.room.leases, current, () => raiseEpochs(context, current));
+        await moveLeases(first.inventory.leases, current, () => raiseEpochs(context, current));
         return current;
       });
       return {
@@ -90,10 +90,10 @@ export const checkpointsRestore = defineOperation({
   },
   format: ({ name, moved }) =>
     moved.length === 0
-      ? `Every lease is where it was in ${name}: nothing to do.`
+      ? `Every lease is already at its position of ${name}.`
       : [
           ...moved.map(({ text }) => text),
-          `${plural(moved.length, 'lease')} put back to ${name}. Start the hosts again.`,
+          `${plural(moved.length, 'lease')} moved to ${name}. Start the hosts again.`,
         ].join('\n'),
 });
 

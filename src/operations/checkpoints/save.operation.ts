@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { audited } from '../audit/record.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
@@ -8,14 +8,15 @@ import { positionsOf } from '../leases/counterpart.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { type Checkpoint, type SavedSet, checkpointName } from './store.ts';
+import { operationsError } from '../errors.ts';
 
 const input = z.object({
-  name: checkpointName.describe('what it is called from now on'),
+  name: checkpointName.describe('name of the new checkpoint'),
   prefix: z
     .string()
     .min(1)
     .optional()
-    .describe('another processor’s leases, by their whole prefix; the pipeline’s own if absent'),
+    .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
 });
 
 const setsOf = async (prefix: string | undefined, context: Context): Promise<SavedSet[]> =>
@@ -30,7 +31,7 @@ const setText = ({ prefix, container, positions }: SavedSet): string =>
 export const checkpointsSave = defineOperation({
   noun: 'checkpoints',
   verb: 'save',
-  summary: 'Keep the positions of all leases under a name, to come back to',
+  summary: 'Save the positions of all leases under a name, to return to them later',
   examples: [
     'millrace checkpoints save before-release',
     'millrace checkpoints save billing-june --prefix billingacc.documents.azure.com_dbRid==_collRid=',
@@ -51,15 +52,14 @@ export const checkpointsSave = defineOperation({
         id: name,
         pk: 'checkpoints',
         type: 'millrace.checkpoint',
+        ...formatOf('checkpoint'),
         at,
         actor: context.actor,
         sets,
       };
       const save = (stored?: Checkpoint): Checkpoint => {
         if (!stored) return document;
-        throw new UsageError('checkpoint-exists', `There is a checkpoint ${name} already`, {
-          mend: 'Choose another name, or delete it by `millrace checkpoints delete`.',
-        });
+        throw operationsError('checkpoint-exists', `Checkpoint ${name} already exists`);
       };
       await rewrite(state, document, save).catch(throwMissing(state));
       return { name, at, sets };

@@ -1,22 +1,22 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
-import { withRetry } from '../../cosmos/retry.ts';
+import { readItem } from '../../cosmos/read-item.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Services } from '../../runtime/workspace.ts';
+import { operationsError } from '../errors.ts';
 
 const NAME = /^[^/\\#?\s]{1,100}$/;
 
-/** A name becomes the id of a document. */
-export const checkpointName = z.string().regex(NAME, 'has 1 to 100 characters, no blanks and none of / \\ # ?');
+/** A checkpoint's name. It becomes the id of a document, so it can't have the characters that an id can't have. */
+export const checkpointName = z.string().regex(NAME, 'must have 1 to 100 characters, without blanks or / \\ # ?');
 
-/** @throws UsageError `input-invalid` for what can be no name */
+/** @throws UsageError `input-invalid` if a checkpoint can't have this name */
 export function assertCheckpointName(name: string): void {
   if (NAME.test(name)) return;
-  throw new UsageError('input-invalid', `No checkpoint can be called ${JSON.stringify(name)}`, {
-    mend: '`millrace checkpoints list` lists those that there are.',
+  throw operationsError('input-invalid', `${JSON.stringify(name)} is not a valid checkpoint name`, {
+    hint: 'Run `millrace checkpoints list` to see the checkpoints.',
   });
 }
 
@@ -24,7 +24,7 @@ export function assertCheckpointName(name: string): void {
 export interface SavedSet {
   readonly prefix: string;
   readonly container: string;
-  /** The container's `_rid`: positions mean nothing in another container of the same name. */
+  /** The container's `_rid`: positions have no meaning in another container of the same name. */
   readonly rid: string;
   readonly positions: readonly RangePosition[];
 }
@@ -47,16 +47,14 @@ export async function listCheckpoints({ state }: Services, signal: AbortSignal):
   return found.toSorted((a, b) => (a.at < b.at ? -1 : 1));
 }
 
-/** @throws UsageError `checkpoint-unknown`, with a name that is near; `input-invalid` for what can be no name */
+/** @throws UsageError `checkpoint-unknown`, with a similar name; `input-invalid` */
 export async function readCheckpoint(services: Services, name: string, signal: AbortSignal): Promise<Checkpoint> {
   assertCheckpointName(name);
   const item = services.state.item(name, 'checkpoints');
-  const { resource } = await withRetry(() => item.read<Checkpoint>(), { reads: true, signal }).catch(
-    throwMissing(services.state),
-  );
-  if (resource) return resource;
+  const stored = await readItem<Checkpoint>(item, { signal }).catch(throwMissing(services.state));
+  if (stored) return stored;
   const names = (await listCheckpoints(services, signal)).map(({ id }) => id);
-  throw new UsageError('checkpoint-unknown', `There is no checkpoint ${name}${suggestion(name, names)}`, {
-    mend: names.length === 0 ? 'Save one by `millrace checkpoints save NAME`.' : `There are: ${names.join(', ')}.`,
+  throw operationsError('checkpoint-unknown', `There is no checkpoint ${name}${suggestion(name, names)}`, {
+    hint: names.length === 0 ? 'Save one with `millrace checkpoints save NAME`.' : `Name one of: ${names.join(', ')}.`,
   });
 }

@@ -1,4 +1,3 @@
-import { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
@@ -6,19 +5,20 @@ import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { Guess } from '../../projections/guess.ts';
 import { untilDone } from '../../projections/conflict.ts';
-import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
+import { operationsError } from '../errors.ts';
 
 /** One side of a migration. */
 export interface Side {
   readonly container: string;
   readonly keyPaths: readonly KeyPath[];
-  /** Seconds; undefined: documents don't expire by themselves. */
+  /** Seconds; undefined: documents don't expire. */
   readonly defaultTtl: number | undefined;
   /** The container's `_rid`. */
   readonly rid: string;
 }
 
-/** What a migrated document remembers in `_mr.moved`: which document, in which version, of which container it is. */
+/** `_mr.moved` of a migrated document: the container, identity and version that it was copied from. */
 export interface Moved {
   readonly rid: string;
   readonly pk: Key;
@@ -33,53 +33,51 @@ export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string
   return isObject(moved) && moved['rid'] === rid ? (moved as unknown as Moved) : undefined;
 };
 
-/** Whether a document is in the source, as far as can be told. */
+/** Whether a document is in the source, as far as a possibly stale read can show. */
 export type Exists = (document: Pick<Moved, 'pk' | 'id'>) => Promise<boolean>;
 
-/** Copies raw changes of one container into another, forward in version only; resolves with how many were written. */
+/** Copies raw changes of one container into another. It never replaces a newer version by an older one. */
 export class Copier {
   readonly #from: Side;
   readonly #into: Side;
-  readonly #session: SinkSession;
+  readonly #access: DocumentAccess;
   readonly #exists: Exists;
   readonly #guess = new Guess();
 
-  /** `session` is one on the target's database; `exists` asks the source. */
-  constructor(from: Side, into: Side, session: SinkSession, exists: Exists) {
+  /** `access` is one to the target's database; `exists` asks the source. */
+  constructor(from: Side, into: Side, access: DocumentAccess, exists: Exists) {
     this.#from = from;
     this.#into = into;
-    this.#session = session;
+    this.#access = access;
     this.#exists = exists;
   }
 
+  /** Resolves with the number of documents written. */
   async copy(changes: readonly Change[], now = Date.now()): Promise<number> {
     const written = await mapSettled(changes, (change) => this.#copyOne(change, now), { concurrency: 128 });
     return written.filter(Boolean).length;
   }
 
-  /** Where a document of the source lies in the target. */
+  /** The key and id that a document of the source has in the target. */
   placeOf(document: Readonly<Record<string, unknown>>): { readonly key: Key; readonly id: string } {
     const keyed = fullKey(document, this.#into.keyPaths);
     const id = String(document['id']);
     if ('key' in keyed) return { key: keyed.key, id };
-    throw new MillraceError(
+    throw operationsError(
       'target-key-missing',
       `${this.#from.container}/${id} has no value at ${keyed.missing}, which is part of the key of ${this.#into.container}`,
-      {
-        mend: `Give every document ${keyed.missing.slice(1)} first, or choose another key.`,
-      },
     );
   }
 
   /**
-   * What the source's feed still brought after the change-over: taken over where the target's document is as it was
-   * copied; else the application has written it there since. Resolves with the identities of the latter.
+   * Copies changes that the source's feed delivers after the switch, if the target's document is still the copied one.
+   * Otherwise the application has written the target's document since; resolves with the identities of these.
    */
   async copyLate(changes: readonly Change[]): Promise<string[]> {
     const left: string[] = [];
     for (const change of changes) {
       const place = this.placeOf(change.doc ?? {});
-      const [found] = await this.#session.read(this.#into.container, place.key, [place.id]);
+      const [found] = await this.#access.read(this.#into.container, place.key, [place.id]);
       const before = found && movedOf(found, this.#from.rid);
       if (before?.etag === change.version.etag) continue;
       if (before) await this.#copyOne(change, Date.now());
@@ -91,7 +89,7 @@ export class Copier {
   async #copyOne({ key: pk, id, version, doc = {} }: Change, now: number): Promise<boolean> {
     const place = this.placeOf(doc);
     const ttl = remainingTtl(doc, this.#from.defaultTtl, now);
-    // Expired meanwhile: gone for every reader of the source.
+    // It has expired: no reader of the source sees it any more.
     if (ttl === 0) return false;
     const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
@@ -100,39 +98,36 @@ export class Copier {
     await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {
       const found = await this.#guess.read(
         first,
-        async () => (await this.#session.read(this.#into.container, place.key, [id]))[0],
+        async () => (await this.#access.read(this.#into.container, place.key, [id]))[0],
       );
-      if (found && !(await this.#gives(found, moved))) return true;
+      if (found && !(await this.#mayReplace(found, moved))) return true;
       const write = found
         ? ({ op: 'replace', id, body, ifMatch: found._etag } as const)
         : ({ op: 'create', id, body } as const);
-      const answer = await this.#session.commit(this.#into.container, place.key, [write]);
+      const answer = await this.#access.commit(this.#into.container, place.key, [write]);
       if (answer.kind === 'refused')
-        throw new MillraceError('target-refused', `${this.#into.container} refused ${id}: ${answer.why}`);
+        throw operationsError('target-refused', `${this.#into.container} refused ${id}: ${answer.why}`);
       written = answer.kind === 'done';
       return written;
     });
     return written;
   }
 
-  /** Whether what is in the target gives way. What is there of a migration the other way is older than what comes now. */
-  async #gives(found: SinkDocument, moved: Moved): Promise<boolean> {
+  /** Whether the target's document may be replaced. A document of a migration in the other direction is always older. */
+  async #mayReplace(found: SinkDocument, moved: Moved): Promise<boolean> {
     const before = movedOf(found, this.#from.rid);
     if (!before) return true;
     if (before.id === moved.id && JSON.stringify(before.pk) === JSON.stringify(moved.pk)) return before.lsn < moved.lsn;
-    // Another identity of the same place: it was deleted and made anew under another key, unless both are there.
+    // Another document of the source with the same place: a collision, unless it was deleted and created under another key.
     if (!(await this.#exists(before))) return true;
-    throw new MillraceError(
+    throw operationsError(
       'target-collision',
-      `${this.#into.container} would have two documents ${moved.id} under one key: of ${JSON.stringify(before.pk)} and of ${JSON.stringify(moved.pk)}`,
-      {
-        mend: 'Ids must be unique under the new partition key: choose another key, or make them so.',
-      },
+      `${this.#into.container} would have two documents ${moved.id} under one key, from ${JSON.stringify(before.pk)} and ${JSON.stringify(moved.pk)}`,
     );
   }
 }
 
-/** Seconds that a document still has; undefined: it doesn't expire; 0: it has. An expiry of its own, or its container's. */
+/** Seconds until a document expires, by its own `ttl` or its container's; 0: it has expired; undefined: it never does. */
 export function remainingTtl(
   doc: Readonly<Record<string, unknown>>,
   defaultTtl: number | undefined,

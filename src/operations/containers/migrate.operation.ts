@@ -14,21 +14,26 @@ import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
 import { type MigrateOptions, type Migrated, migrate } from './migrate.ts';
 import { Migrations } from './migrations.ts';
+import { operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 const input = z.object({
-  name: resourceName('A container name').describe('the container that is migrated'),
-  into: resourceName('A container name').describe('the container it goes to; it must exist'),
-  intoDatabase: resourceName('A database name').optional().describe('its database (default: the same)'),
-  intoEnv: z.string().optional().describe('its account and database, by the settings of millrace.NAME.env'),
-  rollback: z.boolean().default(false).describe('go back: bring what was written since to where it came from'),
+  name: resourceName('A container name').describe('the container to migrate'),
+  into: resourceName('A container name').describe('the target container; it must exist'),
+  intoDatabase: resourceName('A database name').optional().describe('database of the target (default: the same)'),
+  intoEnv: z.string().optional().describe('read the target’s account and database from millrace.NAME.env'),
+  rollback: z
+    .boolean()
+    .default(false)
+    .describe('go back: copy what was written since to the old container, and switch the writers back'),
   patience: z
     .number()
     .min(60)
     .optional()
     .describe(
-      'seconds after which it ends where it comes no nearer to its source, to be gone on with (default: never)',
+      'seconds after which it stops if writers write faster than it copies; run it again to resume (default: never)',
     ),
-  giveUp: z.boolean().default(false).describe('forget a migration that was begun and not finished'),
+  giveUp: z.boolean().default(false).describe('abandon an unfinished migration'),
   ...backgroundInput,
 });
 type MigrateInput = z.output<typeof input>;
@@ -58,9 +63,7 @@ async function withContainers<R>(
       });
     }
     if (source.id === target.id && !elsewhere && (intoDatabase ?? services.database.id) === services.database.id) {
-      throw new UsageError('same-container', `${name} can't be migrated into itself`, {
-        mend: 'Name another container by --into.',
-      });
+      throw operationsError('same-container', `${name} can't be migrated into itself`);
     }
     return await work({
       state: services.state,
@@ -74,9 +77,9 @@ async function withContainers<R>(
 }
 
 /**
- * Of the target the all-versions feed begins when it is first read: what writers write there before, hard deletes
- * included, would never be derived.
- * @throws UsageError `migrate-all-versions`, or why the pipeline can't be loaded
+ * The all-versions feed of the target starts when it is first read. The pipeline would miss everything that is written
+ * to the target before, deletions included.
+ * @throws UsageError `migrate-all-versions`, or the reason why the pipeline can't be loaded
  */
 async function refuseAllVersions({ name, into, rollback }: MigrateInput, { workspace }: Context): Promise<void> {
   const declared = rollback ? undefined : await workspace.declared(workspace.folder);
@@ -85,12 +88,9 @@ async function refuseAllVersions({ name, into, rollback }: MigrateInput, { works
   const containers = allVersionsContainers(declared.pipeline.sources);
   const read = [name, into].find((of) => containers.has(of));
   if (read === undefined) return;
-  throw new UsageError(
+  throw operationsError(
     'migrate-all-versions',
-    `The pipeline reads ${read} by its all-versions feed, which begins when it is first read: what is written to ${into} before would never be derived`,
-    {
-      mend: "Take feed: 'all-versions' out of source() and mark deleted documents, or migrate without the pipeline and derive everything again.",
-    },
+    `The pipeline reads ${read} by its all-versions feed, which starts when it is first read. It would miss everything written to ${into} before`,
   );
 }
 
@@ -102,12 +102,12 @@ async function missing(error: unknown, container: MigrateOptions['source']): Pro
     container.id,
     resources.map(({ id }) => id),
   );
-  return new UsageError(
+  return sharedError(
     'container-unknown',
     `There is no container ${container.id} in database ${container.database.id}${near}`,
     {
       cause: error,
-      mend: 'Create the target first, with the key it is to have and `defaultTtl` as its source has.',
+      hint: 'Create the target first, with its new key and the same `defaultTtl` as the source.',
     },
   );
 }
@@ -116,7 +116,7 @@ export const containersMigrate = defineOperation({
   noun: 'containers',
   verb: 'migrate',
   summary:
-    'Move a container’s documents to another key, container or account while they are written, behind the write gate',
+    'Migrate a container to another partition key, container or account while applications write through the write gate',
   examples: [
     'millrace containers migrate Orders --into OrdersByCustomer --dry-run',
     'millrace containers migrate Orders --into Orders --into-env new-account',
@@ -137,10 +137,10 @@ export const containersMigrate = defineOperation({
       const writers = (await readWriters(state, source.id)).length;
       return {
         steps: [
-          `copy ${plural(documents, 'document')} of ${from.id} to ${into.id}, and follow ${from.id} until nothing is left`,
-          `take out of ${into.id} what ${from.id} no longer has`,
-          `close the write gate of ${source.id} for a moment${writers === 0 ? '; nobody writes through it now: make sure that nobody writes at all' : `: ${writers === 1 ? '1 process writes' : `${writers} processes write`} through it now`}`,
-          `open it onto ${into.id}`,
+          `copy ${plural(documents, 'document')} of ${from.id} to ${into.id}, then all changes of ${from.id} since`,
+          `remove from ${into.id} the documents that ${from.id} no longer has`,
+          `close the write gate of ${source.id} for a moment${writers === 0 ? '; no process writes through it now, so make sure that none writes without it' : `: ${writers === 1 ? '1 process writes' : `${writers} processes write`} through it now`}`,
+          `open it again with ${into.id} as its target`,
         ],
         ru: documents * RU_A_DOCUMENT,
         seconds: secondsToWrite(documents, 0),
@@ -172,16 +172,16 @@ export const containersMigrate = defineOperation({
     );
   },
   format: (result) => {
-    if ('givenUp' in result) return 'Given up; what was copied stays in the target.';
+    if ('givenUp' in result) return 'Migration abandoned. The copied documents stay in the target.';
     if (isEnqueued(result)) return sayEnqueued(result);
     const late = result.late.map(
       (document) =>
-        `\n  ${result.from} has ${document} in a version that ${result.into} lacks: it was written past the gate. Look at both.`,
+        `\n  ${result.from} has a version of ${document} that ${result.into} lacks: it was written without the gate. Compare both.`,
     );
-    return `Writers of ${result.from} write to ${result.into} now. ${plural(result.copied, 'document')} copied, ${result.removed.toLocaleString('en-US')} taken out; writes paused for ${(result.pausedMs / 1_000).toFixed(2)} s.${late.join('')}`;
+    return `Writers of ${result.from} write to ${result.into} now. ${plural(result.copied, 'document')} copied, ${result.removed.toLocaleString('en-US')} removed; writes paused for ${(result.pausedMs / 1_000).toFixed(2)} s.${late.join('')}`;
   },
   ok: (result) => !('late' in result) || result.late.length === 0,
 });
 
-/** Reading it from the feed, looking it up and writing it. */
+/** To read a document from the feed, look it up in the target, and write it. */
 const RU_A_DOCUMENT = 9;

@@ -1,7 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { MillraceError, UsageError } from '../../base/errors.ts';
+import type { MillraceError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
@@ -20,63 +20,65 @@ import type { RangePosition } from '../../feed/reading/position.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
-import { CosmosSession } from '../../sinks/cosmos-session.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
 import { Nearing } from './nearing.ts';
 import { type MigrationRecord, Migrations } from './migrations.ts';
 import { reconcile, sameCount } from './reconcile.ts';
+import { operationsError } from '../errors.ts';
+import { plural } from '../table.ts';
 
 export interface MigrateOptions {
-  /** Keeps the gate, the migration's record and the epochs. */
+  /** Millrace's own container: it holds the gate, the migration's record and the epochs. */
   readonly state: Container;
   readonly source: Container;
   readonly target: Container;
-  /** Address of the target's account, where it is another one. */
+  /** Endpoint of the target's account, if it is another account. */
   readonly endpoint?: string;
   readonly signal: AbortSignal;
-  /** How old a read may be, milliseconds (A3). Default 5,000. */
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number;
-  /** After each page; waited for. */
+  /** Called and awaited after each page. */
   readonly progress?: (copied: number) => void | Promise<void>;
-  /** Hears, once a minute, that the source is written faster than it is copied, and what mends that. */
+  /** Called once a minute while writers write faster than the migration copies, with the reason and a hint. */
   readonly warn?: (text: string) => void;
-  /** How long that may last, milliseconds. Default: for ever. */
+  /** How long that may last before the migration stops, milliseconds. Default: for ever. */
   readonly patienceMs?: number | undefined;
-  /** For how long copying and the change-over take. Default: the system's. */
+  /** Measures the copying and the switch. Default: the system's. */
   readonly clock?: Clock;
-  /** Back to where it came from: what was written to the target since is copied to the source. */
+  /** Goes back: copies what was written to the target since to the source. */
   readonly rollback?: boolean;
 }
 
 export interface Migrated {
   readonly from: string;
   readonly into: string;
-  /** Documents written in this run, and taken out again. */
+  /** Documents that this run wrote to the target, and removed from it. */
   readonly copied: number;
   readonly removed: number;
   /** From closing the gate to opening it, milliseconds; writers see it at most one poll later. */
   readonly pausedMs: number;
   /**
-   * Identities in the source whose last version came to light only after the change-over and that the target has in
-   * another one: written past the gate, as a rule. Look at both.
+   * Identities of source documents whose last version the feed showed only after the switch, while the target has
+   * another version. Usually a process wrote them without the gate: compare both.
    */
   readonly late: readonly string[];
   /** Request units, of the target. */
   readonly charge: number;
 }
 
-/** A change-over is given up after this: writers open the gate by themselves later than that. */
+/** The switch is abandoned after this; writers reopen the gate on their own only later. */
 const DECIDE_MS = REOPEN_MS / 2;
-/** Writers that say nothing for this long make it give up; their documents expire soon after. */
+/** The switch is abandoned if a writer doesn't report for this long; the writer's document expires soon after. */
 const SILENT_MS = 20_000;
 const POLL_MS = 50;
-/** Changes of a page up to which a feed counts as caught up with while it is written: what is left is for the pause. */
+/** A page with fewer changes counts as caught up while writers write; the rest is copied during the pause. */
 const NEAR = 500;
 
 /**
- * Moves a container's documents into another one (other key, other container, other account) while they are written:
- * copies, catches up, reconciles deletions; then closes the gate, waits until every writer has stopped, catches up once
- * more, compares, and opens the gate onto the target. May be stopped at any point before that and run again.
+ * Moves a container's documents into another one (other key, container or account) while applications write them. It
+ * copies, catches up and reconciles deletions; then it closes the gate, waits until every writer has stopped, catches up
+ * again, compares, and opens the gate with the target. It may be stopped at any point before that and run again.
  * @throws UsageError `migration-other`, `migration-done`, `no-rollback`; MillraceError `migrate-no-nearer`
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
@@ -95,10 +97,10 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     flipped,
   });
   const meter = new Meter();
-  const session = new CosmosSession(into.database, untilStopped(signal), meter);
-  const reading = new CosmosSession(from.database, untilStopped(signal), new Meter());
+  const access = new CosmosAccess(into.database, untilStopped(signal), meter);
+  const reading = new CosmosAccess(from.database, untilStopped(signal), new Meter());
   const exists: Exists = async ({ pk, id }) => {
-    // A lagging replica may still show what is gone; it is asked again once the lag has passed.
+    // A lagging replica may still show a deleted document, so read again after the lag.
     for (const settled of [false, true]) {
       const [found] = await reading.read(from.id, pk, [id]);
       if (!found) return false;
@@ -106,7 +108,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     }
     return true;
   };
-  const copier = new Copier(left, right, session, exists);
+  const copier = new Copier(left, right, access, exists);
   const whole = rollback || record.again === true;
   const nearing = new Nearing({
     from,
@@ -124,7 +126,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     into,
     left,
     right,
-    session,
+    access,
     copier,
     exists,
     migrations,
@@ -134,12 +136,12 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   };
   const total = { copied: 0, removed: 0 };
   await follow(work, record, total, 'near');
-  // Most deletions are found while writes go on, so that few are left for the pause.
+  // Finds most deletions while writers still write, so that few are left for the pause.
   total.removed += (
     await reconcile({ ...work, from: left, into: right, source: from, target: into, still: false })
   ).removed;
   await follow(work, record, total, 'near');
-  const pausedMs = await changeOver(work, record, gate, total);
+  const pausedMs = await switchWriters(work, record, gate, total);
   const late = await lookAgain(work, record);
   return { from: from.id, into: into.id, ...total, pausedMs, late, charge: meter.charge };
 }
@@ -151,20 +153,20 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
   readonly into: Container;
   readonly left: Side;
   readonly right: Side;
-  readonly session: CosmosSession;
+  readonly access: CosmosAccess;
   readonly copier: Copier;
   readonly exists: Exists;
   readonly migrations: Migrations;
   readonly nearing: Nearing;
   readonly clock: Clock;
   readonly readLagMs: number;
-  /** The target has nobody else's documents. */
+  /** All documents of the target are the migration's. */
   readonly whole: boolean;
 }
 
 /**
- * Copies what the feed has from where the record stands, to an end at which every range answered with nothing new; while
- * writes go on, which may have no such end, until a round over the ranges brought little.
+ * Copies the feed from the record's positions until every range has answered that there is nothing new. With `near`,
+ * while writers write and there may be no such end, it copies until every range has answered with a small page.
  */
 async function follow(
   { from, copier, migrations, nearing, signal, progress }: Work,
@@ -190,14 +192,14 @@ async function follow(
       await nearing.look(record.positions);
       continue;
     }
-    // Ranges take turns: one that comes again without a large page between has seen them all.
+    // Ranges take turns: a range that comes again with no large page between means that all had small pages.
     if (round.has(rangeId(page.range))) break;
     round.add(rangeId(page.range));
   }
   return changes;
 }
 
-async function changeOver(
+async function switchWriters(
   work: Work,
   record: MigrationRecord,
   gate: GateDocument,
@@ -213,7 +215,7 @@ async function changeOver(
   let opened = false;
   try {
     await untilStoppedWriting(work, closing.generation);
-    // Twice: the second looks where the first looked before the last write became visible.
+    // Twice: the last write may have become visible in a range after the first time.
     for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total, { endOrThrow })) === 0 ? quiet + 1 : 0;
     if (!(await sameCount({ source: from, target: into, signal }))) {
       const found = await reconcile({
@@ -228,14 +230,14 @@ async function changeOver(
       if (found.missing.length > 0) throw lacking(into.id, found.missing);
     }
     if (!rollback) {
-      // In the target lsn values begin anew: what is derived from it must not take them for old.
+      // The target's LSNs start from the beginning: projections must not take them for old versions.
       await raiseEpoch(state, into.id, right.rid, await currentEpoch(state, from.id, left.rid));
-      // Whatever is written to the target from here on is what a way back has to bring along.
+      // A rollback has to copy everything that is written to the target from here on.
       record.reverse = await positionsNow(target, signal);
       await migrations.save(record);
     }
     endOrThrow();
-    // Where it lands later than writers wait, they have opened the gate under another generation, which refuses it.
+    // If this write comes too late, writers have reopened the gate with another generation, and the write is refused.
     const next = { state: 'open', target: rollback ? { container: source.id } : targetOf(work) } as const;
     const flipped = await changeGate(state, closing, next, { clock });
     if (!flipped) throw contended(source.id);
@@ -247,7 +249,7 @@ async function changeOver(
   }
 }
 
-/** Nobody writes the source any more: what a lagging replica hid, or somebody wrote past the gate, is there by now. */
+/** Reads the source's feed again after the switch: now it shows what a lagging replica hid or was written without the gate. */
 async function lookAgain({ from, copier, signal, readLagMs }: Work, record: MigrationRecord): Promise<string[]> {
   await systemClock.sleep(readLagMs, signal);
   const late: string[] = [];
@@ -266,7 +268,7 @@ const targetOf = ({ target, endpoint }: Pick<MigrateOptions, 'target' | 'endpoin
 const isThere = ({ target }: GateDocument, options: MigrateOptions): boolean =>
   JSON.stringify(target) === JSON.stringify(targetOf(options));
 
-/** The gate; one that somebody closed and didn't live to open is opened as it was. */
+/** Reads the gate. If a migration died while it was closed, it is opened again with the same target. */
 async function openedGate(state: Container, container: string): Promise<GateDocument> {
   const gate = await ensureGate(state, container);
   if (gate.state === 'open') return gate;
@@ -280,9 +282,10 @@ async function untilStoppedWriting({ state, source, clock, signal }: Work, gener
     const open = (await readWriters(state, source.id)).filter(({ stopped }) => stopped !== generation);
     if (open.length === 0) return;
     if (clock.monotonic() - since < SILENT_MS) continue;
-    throw new UsageError('writers-silent', `${open.length} of the processes that write ${source.id} did not stop`, {
-      mend: 'Nothing was changed. Those that died are forgotten within a minute and a half: run it again then; end those that hang.',
-    });
+    throw operationsError(
+      'writers-silent',
+      `${open.length} of the processes that write ${source.id} did not report that they stopped. Nothing was changed`,
+    );
   }
 }
 
@@ -307,26 +310,16 @@ async function sideOf(container: Container): Promise<Side> {
 }
 
 const contended = (container: string): MillraceError =>
-  new MillraceError('gate-contended', `Somebody else changed the write gate of ${container}`, {
-    retryable: true,
-    mend: 'Run it again.',
-  });
+  operationsError('gate-contended', `Another process changed the write gate of ${container}`);
 
 const tooSlow = (container: string): MillraceError =>
-  new MillraceError(
+  operationsError(
     'migrate-too-slow',
-    `The change-over of ${container} was not decided within ${DECIDE_MS / 1_000} s; writers go on as before`,
-    {
-      retryable: true,
-      mend: 'Run it again when less is written, or give the target more throughput. Does somebody write without the gate?',
-    },
+    `The writers of ${container} could not be switched within ${DECIDE_MS / 1_000} s; they still write to it`,
   );
 
 const lacking = (container: string, missing: readonly string[]): MillraceError =>
-  new MillraceError(
+  operationsError(
     'target-incomplete',
-    `${container} lacks ${missing.length} documents, ${missing[0] ?? ''} for one; writers go on as before`,
-    {
-      mend: 'Does somebody write without the gate? Run it again: it goes on where it was.',
-    },
+    `${container} lacks ${plural(missing.length, 'document')}, for example ${missing[0] ?? ''}; the writers were not switched`,
   );

@@ -1,26 +1,29 @@
 import type { Container } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
+import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ensureGate } from '../../shards/write-gate.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { suggestion } from '../../base/near.ts';
+import { operationsError } from '../errors.ts';
 
-/** How far a migration is; a document of the state container. Which way writers go is the gate's to say, not this one's. */
+/** The progress of a migration; a document of the state container. Where writers write stands in the gate, not here. */
 export interface MigrationRecord {
   readonly id: string;
   readonly pk: 'migrations';
   readonly type: 'millrace.migration';
-  /** The container that is migrated. */
+  /** The container to migrate. */
   readonly name: string;
   readonly into: string;
-  /** `_rid` of both: another container of the name is another migration. */
+  /** `_rid` of both: a container that was created again under the name is another migration. */
   readonly rids: readonly [string, string];
   direction: 'forward' | 'back';
-  /** Of the feed that is copied from. Older than what was copied perhaps, never newer. */
+  /** Positions in the feed that is copied from. They may be older than what was copied, never newer. */
   positions: RangePosition[];
-  /** Of the target's feed, taken while the gate was closed: where a way back begins. */
+  /** Positions in the target's feed, taken while the gate was closed: a rollback starts there. */
   reverse: RangePosition[] | null;
-  /** Writers have written to the target before: what is in it is this migration's, marked or not. */
+  /** Writers have written to the target before, so all its documents are the migration's, marked or not. */
   readonly again?: boolean;
 }
 
@@ -29,7 +32,7 @@ export interface Migration {
   readonly into: string;
   readonly rollback: boolean;
   readonly rids: readonly [source: string, target: string];
-  /** Writers write to the target already. */
+  /** Writers already write to the target. */
   readonly flipped: boolean;
 }
 
@@ -42,12 +45,12 @@ export class Migrations {
     this.#state = state;
   }
 
-  async read(name: string): Promise<MigrationRecord | undefined> {
-    return (await withRetry(() => this.#state.item(name, PK).read<MigrationRecord>(), { reads: true })).resource;
+  read(name: string): Promise<MigrationRecord | undefined> {
+    return readItem<MigrationRecord>(this.#state.item(name, PK));
   }
 
   /**
-   * The record to go on with: a new one, or the one of the same migration.
+   * Creates the record, or resumes the one of the same migration.
    * @throws UsageError `migration-done`, `migration-other`, `no-rollback`
    */
   async begin({ name, into, rollback, rids, flipped }: Migration): Promise<MigrationRecord> {
@@ -76,11 +79,11 @@ export class Migrations {
   }
 
   async save(record: MigrationRecord): Promise<MigrationRecord> {
-    await withRetry(() => this.#state.items.upsert(record), { reads: true });
+    await withRetry(() => this.#state.items.upsert({ ...record, ...formatOf('migration') }), { reads: true });
     return record;
   }
 
-  /** Whether a container is being moved, there or back, and writers have not been sent over yet. */
+  /** Whether a container is being migrated, forward or back, and the writers have not been switched yet. */
   async isUnderWay(container: string): Promise<boolean> {
     const record = await this.read(container);
     if (!record) return false;
@@ -90,8 +93,8 @@ export class Migrations {
   }
 
   /**
-   * Gives a migration up that nobody has finished; its target keeps what was copied. A finished one keeps its record,
-   * which knows the way back.
+   * Abandons an unfinished migration; its target keeps the copied documents. A finished one keeps its record for a
+   * rollback.
    * @throws UsageError `migration-unknown`, `migration-finished`
    */
   async forget(name: string): Promise<void> {
@@ -105,34 +108,33 @@ export class Migrations {
     const options = { partitionKey: PK };
     const iterator = this.#state.items.query<string>('SELECT VALUE c.id FROM c', options);
     const { resources: known } = await withRetry(() => iterator.fetchAll(), { reads: true });
-    return new UsageError('migration-unknown', `No migration of ${name} was begun${suggestion(name, known)}`, {
-      mend: known.length === 0 ? 'There is none: nothing is to be given up.' : `There is one of: ${known.join(', ')}.`,
+    return operationsError('migration-unknown', `There is no migration of ${name}${suggestion(name, known)}`, {
+      hint:
+        known.length === 0
+          ? 'Start one with `millrace containers migrate NAME --into TARGET`.'
+          : `Name one of: ${known.join(', ')}.`,
     });
   }
 }
 
 const done = (name: string, into: string): UsageError =>
-  new UsageError('migration-done', `${name} was migrated: writers write to ${into}`, {
-    mend: '`millrace containers migrate … --rollback` goes back; drop the old container once nobody reads it.',
-  });
+  operationsError('migration-done', `${name} was already migrated: writers write to ${into}`);
 
 const other = ({ name, into }: MigrationRecord): UsageError =>
-  new UsageError('migration-other', `${name} is being migrated to ${into}`, {
-    mend: 'Finish that first, or give it up: `millrace containers migrate … --give-up`.',
+  operationsError('migration-other', `${name} is being migrated to ${into}`, {
+    hint: `Finish it first, or abandon it with \`millrace containers migrate ${name} --into ${into} --give-up\`.`,
   });
 
 const finished = ({ name, into, direction }: MigrationRecord): UsageError =>
-  new UsageError(
+  operationsError(
     'migration-finished',
-    direction === 'forward' ? `${name} was migrated to ${into}` : `${name} is back from ${into}`,
-    { mend: 'There is nothing to give up.' },
+    direction === 'forward'
+      ? `The migration of ${name} to ${into} has finished`
+      : `The rollback of ${name} from ${into} has finished`,
   );
 
 const noRollback = (name: string, into: string, flipped: boolean): UsageError =>
-  new UsageError(
+  operationsError(
     'no-rollback',
-    `There is no way back from ${into} to ${name}${flipped ? ': another migration came between' : ': writers write to it'}`,
-    {
-      mend: 'A way back is prepared by the migration itself, and goes to where it came from.',
-    },
+    `There is nothing to roll back from ${into} to ${name}: ${flipped ? 'another migration came between' : `writers write to ${name}`}`,
   );

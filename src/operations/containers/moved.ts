@@ -1,11 +1,11 @@
 import type { Container } from '@azure/cosmos';
 import { type GateDocument, type WriteTarget, gatedContainer, readGates } from '../../shards/write-gate.ts';
 
-/** A container whose writers write elsewhere since it was migrated. */
+/** A container that was migrated: its writers now write to another one. */
 export interface MovedSource {
   readonly container: string;
   readonly target: WriteTarget;
-  /** Where that is, in words. */
+  /** The target as text. */
   readonly where: string;
 }
 
@@ -15,7 +15,7 @@ export interface Here {
   readonly endpoint: string;
 }
 
-/** Of some containers those that nobody writes any more, as their writers were sent elsewhere: what reads them sees nothing new. */
+/** The migrated ones among some containers: their readers see no new changes. */
 export async function movedSources(containers: ReadonlySet<string>, here: Here): Promise<MovedSource[]> {
   const gates = (await readGates(here.state)).filter((gate) => containers.has(gatedContainer(gate)));
   return gates

@@ -1,35 +1,35 @@
 import type { Container } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
-import { MillraceError } from '../../base/errors.ts';
 import type { Meter } from '../../cosmos/meter.ts';
 import { LagEstimator } from '../../feed/processor/estimator.ts';
 import { Partitions } from '../../feed/leases/partitions.ts';
 import { type RangePosition, positionIn } from '../../feed/reading/position.ts';
 import { plural } from '../table.ts';
+import { operationsError } from '../errors.ts';
 
-/** Between two looks at how much is left: two requests a physical partition each. */
+/** The pause between two measurements of the remaining changes. Each takes two requests a physical partition. */
 const LOOK_MS = 60_000;
 
 export interface NearingOptions {
-  /** The container that is copied from, and its `_rid`. */
+  /** The source container, and its `_rid`. */
   readonly from: Container;
   readonly rid: string;
-  /** The container that is copied to. */
+  /** Name of the target container. */
   readonly into: string;
-  /** Counts what the target refuses for want of throughput. */
+  /** Counts the requests that the target throttles. */
   readonly meter: Meter;
   readonly clock: Clock;
-  /** Hears once a look that the end has not come nearer, why, and what mends it. */
+  /** Called after each measurement with no progress, with the reason and a hint. */
   readonly warn: (text: string) => void;
-  /** How long it may come no nearer, milliseconds; absent: for ever. */
+  /** How long there may be no progress, milliseconds; absent: for ever. */
   readonly patienceMs?: number | undefined;
 }
 
-/** A copy that follows a feed: whether it gains on those who write it. */
+/** Watches whether a copy that follows a feed is faster than the writers. */
 export class Nearing {
   readonly #options: NearingOptions;
   #looked: number;
-  /** The look that found least left. */
+  /** The measurement with the least left. */
   #nearest: { readonly left: number; readonly at: number; readonly throttled: number } | undefined;
 
   constructor(options: NearingOptions) {
@@ -38,8 +38,8 @@ export class Nearing {
   }
 
   /**
-   * To be called after each large page with where the ranges stand; looks once a minute.
-   * @throws MillraceError `migrate-no-nearer` once patience is at its end
+   * Call it after each large page with the positions of the ranges; it measures once a minute.
+   * @throws MillraceError `migrate-no-nearer` after `patienceMs` without progress
    */
   async look(positions: readonly RangePosition[]): Promise<void> {
     const { clock, meter, warn, patienceMs = Infinity } = this.#options;
@@ -53,34 +53,30 @@ export class Nearing {
       return;
     }
     const since = at - this.#nearest.at;
-    const [what, mend] = this.#told(left, this.#nearest, since);
-    if (since >= patienceMs) {
-      throw new MillraceError('migrate-no-nearer', what, {
-        retryable: true,
-        mend: `${mend} Run it again then: it goes on where it was.`,
-      });
-    }
-    warn(`${what}\n  ${mend}`);
+    const [what, hint] = this.#describe(left, this.#nearest, since);
+    if (since >= patienceMs)
+      throw operationsError('migrate-no-nearer', what, { hint: `${hint} Then run the command again: it resumes.` });
+    warn(`${what}\n  ${hint}`);
   }
 
-  #told(left: number, before: { left: number; throttled: number }, since: number): [what: string, mend: string] {
+  #describe(left: number, before: { left: number; throttled: number }, since: number): [what: string, hint: string] {
     const { from, into, meter } = this.#options;
     const throttled = meter.throttled - before.throttled;
     const what =
-      `${into} comes no nearer to ${from.id}: ${plural(left, 'transaction')} left, ` +
+      `${into} does not catch up with ${from.id}: ${plural(left, 'transaction')} left, ` +
       `${before.left.toLocaleString('en-US')} ${Math.round(since / 1_000)} s ago`;
     return throttled > 0
       ? [
           `${what}; ${into} throttled ${plural(throttled, 'request')} since`,
-          `Give ${into} more RU/s, or let less be written to ${from.id} meanwhile.`,
+          `Give ${into} more RU/s, or write less to ${from.id} meanwhile.`,
         ]
       : [
           `${what}; nothing was throttled`,
-          `Run it nearer to the account or on a quicker machine, or let less be written to ${from.id} meanwhile.`,
+          `Run the migration nearer to the account or on a faster machine, or write less to ${from.id} meanwhile.`,
         ];
   }
 
-  /** Transactions behind the positions, at most; undefined where a range can't tell. */
+  /** The most transactions that can be left after the positions; undefined if the lag of a range is unknown. */
   async #left(positions: readonly RangePosition[]): Promise<number | undefined> {
     const { from, rid, clock } = this.#options;
     const estimator = new LagEstimator({ container: from, rid, start: 'beginning', clock });

@@ -2,14 +2,14 @@ import pMap from 'p-map';
 import { canonical } from '../../base/json.ts';
 import type { Container } from '@azure/cosmos';
 import { fullKey } from '../../cosmos/paths.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type Copier, type Exists, type Side, movedOf } from './copy.ts';
 
 export interface Reconciled {
-  /** Documents of the target whose source is gone, or lies under another key by now. */
+  /** Documents removed from the target, because the source document was deleted or now has another key. */
   readonly removed: number;
-  /** Documents of the source that the target lacks: only where the source was written past its gate. */
+  /** Documents of the source that the target lacks: some process wrote them without the gate. */
   readonly missing: readonly string[];
 }
 
@@ -18,18 +18,18 @@ export interface ReconcileOptions {
   readonly into: Side;
   readonly source: Container;
   readonly target: Container;
-  /** On the target's database. */
-  readonly session: SinkSession;
+  /** Access to the target's database. */
+  readonly access: DocumentAccess;
   readonly copier: Copier;
   readonly exists: Exists;
   readonly signal: AbortSignal;
-  /** False: the source is being written, so what is missing may be on its way. */
+  /** False: writers write the source, so a missing document may still be copied. */
   readonly still: boolean;
-  /** The target has nobody else's documents: it is what the migration came from, now or at an earlier time. */
+  /** All documents of the target are the migration's: it is, or was before, the container that documents came from. */
   readonly whole: boolean;
 }
 
-/** Whether both sides have as many documents: where each of the source is in the target, then none is there too many. */
+/** Whether both sides have the same number of documents. If all source documents are in the target, it has no others. */
 export async function sameCount({
   source,
   target,
@@ -43,9 +43,12 @@ export async function sameCount({
   return left === right;
 }
 
-/** Compares the identities of both sides, and takes out of the target what the source no longer has: deletions leave no trace in its feed. */
+/**
+ * Compares the identities of both sides, and removes from the target the documents that the source no longer has: the
+ * source's feed does not show deletions.
+ */
 export async function reconcile(options: ReconcileOptions): Promise<Reconciled> {
-  const { from, into, source, target, session, copier, exists, signal, still, whole } = options;
+  const { from, into, source, target, access, copier, exists, signal, still, whole } = options;
   const wanted = new Set<string>();
   for await (const doc of fetchAll<Record<string, unknown>>(source, 'SELECT * FROM c', signal))
     wanted.add(canonical(copier.placeOf(doc)));
@@ -56,9 +59,9 @@ export async function reconcile(options: ReconcileOptions): Promise<Reconciled> 
     if (!('key' in keyed) || !(moved || whole)) return;
     const id = String(doc['id']);
     if (wanted.delete(canonical({ key: keyed.key, id }))) return;
-    // While the source is written, what the scan missed may just have come.
+    // While writers write the source, the document may have come after the scan.
     if (!still && (!moved || (await exists(moved)))) return;
-    const gone = await session.commit(into.container, keyed.key, [{ op: 'delete', id, ifMatch: String(doc['_etag']) }]);
+    const gone = await access.commit(into.container, keyed.key, [{ op: 'delete', id, ifMatch: String(doc['_etag']) }]);
     if (gone.kind === 'done') removed += 1;
   };
   await pMap(fetchAll<Record<string, unknown>>(target, 'SELECT * FROM c', signal), look, { concurrency: 32 });

@@ -1,21 +1,22 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { selectLetters, selectionInput } from './select.ts';
+import { operationsError } from '../errors.ts';
 
 const input = z.object({
   ...selectionInput,
-  reason: z.string().trim().min(3).describe('why what is parked will never be needed; kept in the audit'),
+  id: z.string().optional().describe('id of the source document; this or --only is required'),
+  reason: z.string().trim().min(3).describe('why the changes are not needed; recorded in the audit'),
 });
 
 export const deadLettersDiscard = defineOperation({
   noun: 'dead-letters',
   verb: 'discard',
-  summary: 'Give parked changes up: what they would have changed stays as it is, until their document changes again',
+  summary: 'Discard dead letters: their changes are never applied, unless the document changes again',
   examples: [
     'millrace dead-letters discard order-4711 --reason "a test order" --yes',
     'millrace dead-letters discard --only old@1 --reason "projection dropped" --dry-run',
@@ -28,7 +29,7 @@ export const deadLettersDiscard = defineOperation({
     const letters = await selectLetters(workspace, asked);
     return {
       steps: letters.map(
-        ({ projection, container, id, code }) => `give up ${container}/${id} for ${projection} (${code})`,
+        ({ projection, container, id, code }) => `discard ${container}/${id} for ${projection} (${code})`,
       ),
       ru: letters.length * 10,
     };
@@ -49,15 +50,13 @@ export const deadLettersDiscard = defineOperation({
   },
   format: ({ discarded, changed }) =>
     [
-      ...discarded.map(({ projection, container, id }) => `given up: ${container}/${id} for ${projection}`),
-      `${plural(discarded.length, 'letter')} given up.${changed > 0 ? ` ${plural(changed, 'other')} changed meanwhile and stayed.` : ''}`,
+      ...discarded.map(({ projection, container, id }) => `discarded: ${container}/${id} for ${projection}`),
+      `${plural(discarded.length, 'dead letter')} discarded.${changed > 0 ? ` ${plural(changed, 'other')} changed meanwhile and stayed.` : ''}`,
     ].join('\n'),
 });
 
-/** Everything at once is hardly ever meant. */
+/** Discarding all dead letters is hardly ever meant. */
 function refuseAll({ id, only }: { readonly id?: string | undefined; readonly only?: string | undefined }): void {
   if (id !== undefined || only !== undefined) return;
-  throw new UsageError('selection-missing', 'Which letters are to be given up?', {
-    mend: 'Name a document by its id, or a projection by --only.',
-  });
+  throw operationsError('selection-missing', 'The command needs a document or a projection');
 }

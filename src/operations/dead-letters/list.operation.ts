@@ -6,7 +6,7 @@ import { onlyInput, selectLetters } from './select.ts';
 export const deadLettersList = defineOperation({
   noun: 'dead-letters',
   verb: 'list',
-  summary: 'List the changes that could not be applied, oldest first',
+  summary: 'List the dead letters (changes that could not be applied), oldest first',
   examples: ['millrace dead-letters list', 'millrace dead-letters list --only order-summaries@1 --json'],
   effect: 'reads',
   input: z.object({ only: onlyInput }),

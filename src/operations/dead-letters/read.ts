@@ -2,7 +2,7 @@ import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-let
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
-/** @throws UsageError `container-missing` where the state container isn't there yet */
+/** @throws UsageError `container-missing` if there is no state container yet */
 export async function readDeadLetters({ state }: Services): Promise<DeadLetter[]> {
   return new DeadLetters(state).list().catch(throwMissing(state));
 }

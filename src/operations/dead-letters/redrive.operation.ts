@@ -12,7 +12,7 @@ const input = z.object({ ...selectionInput, ...backgroundInput });
 export const deadLettersRedrive = defineOperation({
   noun: 'dead-letters',
   verb: 'redrive',
-  summary: 'Try parked changes again, once what kept them from being applied is mended',
+  summary: 'Redrive dead letters: apply their changes again, after you have fixed the cause',
   examples: [
     'millrace dead-letters redrive --dry-run',
     'millrace dead-letters redrive order-4711',
@@ -28,7 +28,7 @@ export const deadLettersRedrive = defineOperation({
         .filter(({ waits }) => !waits)
         .map(({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`),
       ru: letters.length * RU_A_LETTER,
-      // What isn't found is asked for again after the read lag.
+      // 5 s: a document that isn't found is read again after the read lag.
       seconds: letters.length === 0 ? 0 : 5 + Math.ceil(letters.length / 20),
     };
   },
@@ -45,7 +45,7 @@ export const deadLettersRedrive = defineOperation({
     const refused = result.filter(({ outcome }) => outcome === 'refused').length;
     return [
       table(
-        ['projection', 'container', 'id', 'outcome', 'message'],
+        ['projection', 'container', 'id', 'result', 'message'],
         result.map(({ projection, container, id, outcome, message }) => [
           projection,
           container,
@@ -54,11 +54,11 @@ export const deadLettersRedrive = defineOperation({
           message ?? '',
         ]),
       ),
-      `${plural(result.length - refused, 'letter')} settled, ${refused.toLocaleString('en-US')} refused again.`,
+      `${plural(result.length - refused, 'dead letter')} settled, ${refused.toLocaleString('en-US')} still parked.`,
     ].join('\n');
   },
   ok: (result) => isEnqueued(result) || result.every(({ outcome }) => outcome !== 'refused'),
 });
 
-/** Reading the source and the letter, applying, removing the letter: docs/benchmarks.md, rounded up. */
+/** To read the source and the dead letter, apply the change, and remove the dead letter: docs/benchmarks.md, rounded up. */
 const RU_A_LETTER = 40;

@@ -7,22 +7,22 @@ import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { type Redriven, redrive as redriveLetters } from '../../engine/redrive-letter.ts';
 import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
-import { CosmosSession } from '../../sinks/cosmos-session.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { type LetterSelection, selectLetters } from './select.ts';
 
 export interface RedriveOptions extends LetterSelection, Parts {
   readonly signal: AbortSignal;
-  /** How old a read may be, milliseconds (A3). Default 5,000. */
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number;
   readonly progress?: (done: number, of: number) => void;
 }
 
-/** Letters tried together, with the others of their keys: how often what was done is told, and what an interruption leaves undone. */
+/** Dead letters that are redriven together. Progress is reported after each group; an interruption loses at most one. */
 const AT_ONCE = 100;
 
-/** Tries parked changes again; those that are refused again stay parked. */
+/** Applies parked changes again; those that still can't be applied stay parked. */
 export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   const { services, loaded, signal, readLagMs = 5_000, progress } = options;
   const here = { services: async () => services, pipeline: async () => loaded };
@@ -36,10 +36,10 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
     const unknown = some.filter(({ projection }) => !known.has(projection) && !ingests.has(projection));
     for (const [projection, spec] of ingests) {
       const own = some.filter((letter) => letter.projection === projection);
-      const session = new CosmosSession(services.database, fence(), new Meter());
+      const access = new CosmosAccess(services.database, fence(), new Meter());
       const target = sinkContainer(spec.into.container, loaded.model);
       const deadLetters = new DeadLetters(services.state, letterBodies(services));
-      results.push(...(await redriveEvents(own, { spec, target, deadLetters, session })));
+      results.push(...(await redriveEvents(own, { spec, target, deadLetters, access })));
     }
     results.push(
       ...unknown.map(({ projection, container, id }) => ({
@@ -47,7 +47,7 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
         container,
         id,
         outcome: 'refused' as const,
-        message: `The pipeline declares no ${projection}`,
+        message: `The pipeline declares no projection ${projection}`,
       })),
       ...(await redriveLetters(
         some.filter(({ projection }) => known.has(projection)),
@@ -55,7 +55,7 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
           engine,
           deadLetters: new DeadLetters(services.state, letterBodies(services)),
           sources: sourceContainers(loaded.pipeline, loaded.model),
-          session: new CosmosSession(services.database, fence(), new Meter()),
+          access: new CosmosAccess(services.database, fence(), new Meter()),
           cold,
           readLagMs,
           signal,
@@ -68,13 +68,13 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   return results;
 }
 
-/** All letters of a key go at once: where a projection keeps its order, none of them could go without the others. */
+/** Keeps all dead letters of a key together: a projection in the order of its keys can't apply one without the others. */
 function together(letters: readonly DeadLetter[]): DeadLetter[][] {
-  const batches: DeadLetter[][] = [];
+  const groups: DeadLetter[][] = [];
   for (const group of Map.groupBy(letters, (letter) => `${letter.projection} ${orderOf(letter)}`).values()) {
-    const last = batches.at(-1);
+    const last = groups.at(-1);
     if (last && last.length + group.length <= AT_ONCE) last.push(...group);
-    else batches.push([...group]);
+    else groups.push([...group]);
   }
-  return batches;
+  return groups;
 }

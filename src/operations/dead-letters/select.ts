@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { suggestion } from '../../base/near.ts';
 import { chooseDeclared, splitId } from '../projections/choose.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { readDeadLetters } from './read.ts';
+import { operationsError } from '../errors.ts';
 
-export const onlyInput = z.string().optional().describe('one projection, as name@version or name');
+export const onlyInput = z.string().optional().describe('one projection, as name or name@version');
 
-/** Which letters a verb is about. */
+/** The flags that select dead letters. */
 export const selectionInput = {
-  id: z.string().optional().describe('id of the source document; all letters if absent'),
+  id: z.string().optional().describe('id of the source document (default: all dead letters)'),
   only: onlyInput,
 };
 
@@ -19,15 +19,15 @@ export interface LetterSelection {
   readonly only?: string | undefined;
 }
 
-/** Where letters are chosen: a workspace, of which the pipeline is asked for only to tell what may have any. */
+/** A workspace. The pipeline is loaded only if no dead letter matches, to see whether the projection exists. */
 export interface LetterSources {
   services(): Promise<Services>;
   pipeline(): Promise<Pick<LoadedPipeline, 'pipeline'>>;
 }
 
 /**
- * The letters of a selection. None of a projection that is declared is an answer; one that was taken out of the pipeline
- * may have letters still.
+ * The dead letters of a selection. A declared projection may have none; a projection that was removed from the pipeline
+ * may still have some.
  * @throws UsageError `dead-letter-unknown`, `projection-unknown`
  */
 export async function selectLetters(from: LetterSources, { id, only }: LetterSelection): Promise<DeadLetter[]> {
@@ -39,7 +39,5 @@ export async function selectLetters(from: LetterSources, { id, only }: LetterSel
   const found = of.filter((letter) => id === undefined || letter.id === id);
   if (id === undefined || found.length > 0) return found;
   const known = of.map((letter) => letter.id);
-  throw new UsageError('dead-letter-unknown', `No dead letter has the id ${id}${suggestion(id, known)}`, {
-    mend: '`millrace dead-letters list` lists them.',
-  });
+  throw operationsError('dead-letter-unknown', `No dead letter has the id ${id}${suggestion(id, known)}`);
 }

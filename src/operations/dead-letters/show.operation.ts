@@ -5,7 +5,7 @@ import { selectLetters, selectionInput } from './select.ts';
 export const deadLettersShow = defineOperation({
   noun: 'dead-letters',
   verb: 'show',
-  summary: 'Show why a document could not be applied, once for each projection that refused it',
+  summary: 'Show why a document’s change could not be applied, for each projection',
   examples: ['millrace dead-letters show order-4711'],
   effect: 'reads',
   argument: 'id',
@@ -15,9 +15,9 @@ export const deadLettersShow = defineOperation({
     letters
       .map((letter) =>
         [
-          `${letter.container}/${letter.id} (${letter.type}, key ${JSON.stringify(letter.key)}), refused by ${letter.projection}`,
+          `${letter.container}/${letter.id} (${letter.type}, key ${JSON.stringify(letter.key)}), not applied by ${letter.projection}`,
           `  ${letter.code}: ${letter.message}`,
-          ...(letter.mend === undefined ? [] : [`  ${letter.mend}`]),
+          ...(letter.hint === undefined ? [] : [`  ${letter.hint}`]),
           `  ${letter.op} at lsn ${letter.version.lsn}, epoch ${letter.version.epoch}; ${letter.attempts} attempt(s), first ${letter.firstAt}, last ${letter.lastAt}`,
         ].join('\n'),
       )

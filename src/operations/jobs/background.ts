@@ -4,17 +4,20 @@ import type { Context } from '../operation.ts';
 
 /** For the input of an operation that may take long. */
 export const backgroundInput = {
-  background: z.boolean().default(false).describe('leave it to `millrace jobs work`, and return at once'),
+  background: z
+    .boolean()
+    .default(false)
+    .describe('run it as a background job (`millrace jobs work`), and return immediately'),
 };
 
-/** What an operation returns instead of its result when it was left to the workers. */
+/** What an operation returns instead of its result when it runs as a background job. */
 export interface Enqueued {
   readonly job: string;
 }
 
 export const isEnqueued = (value: object): value is Enqueued => 'job' in value;
 
-/** Leaves an operation to the workers; asked for twice, it is done once. */
+/** Queues an operation as a job. The same operation queued twice runs once. */
 export async function enqueue(
   name: string,
   asked: Readonly<Record<string, unknown>>,
@@ -26,4 +29,4 @@ export async function enqueue(
 }
 
 export const sayEnqueued = ({ job }: Enqueued): string =>
-  `Job ${job} is waiting for a worker (\`millrace jobs work\`); \`millrace jobs list\` shows how far it is.`;
+  `Job ${job} waits for a worker (\`millrace jobs work\`). \`millrace jobs list\` shows its progress.`;

@@ -4,7 +4,7 @@ import type { JobRow } from '../../jobs/jobs.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
 
-/** What a job is about, in a few words. */
+/** The operation of a job with its input, for the table. */
 function subject({ name, payload }: JobRow): string {
   if (!isObject(payload)) return name;
   if (typeof payload['name'] !== 'string')
@@ -27,10 +27,10 @@ const far = ({ done, of, state }: JobRow): string =>
 export const jobsList = defineOperation({
   noun: 'jobs',
   verb: 'list',
-  summary: 'List the background jobs, newest first, with how far they are and why they failed',
+  summary: 'List the background jobs, newest first, with their progress and failures',
   examples: ['millrace jobs list', 'millrace jobs list --limit 10 --json'],
   effect: 'reads',
-  input: z.object({ limit: z.int().min(1).max(1_000).default(50).describe('most jobs shown') }),
+  input: z.object({ limit: z.int().min(1).max(1_000).default(50).describe('most jobs to show') }),
   run: async ({ limit }, { workspace }) => (await workspace.jobs()).list(limit),
   format: (jobs) =>
     jobs.length === 0

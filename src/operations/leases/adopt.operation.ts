@@ -12,11 +12,14 @@ import { replaceLease } from './write.ts';
 import { takeOver, placeOf } from './adopt.ts';
 
 const input = z.object({
-  prefix: z.string().min(1).describe('whose leases: all of what stands before the two dots of their ids'),
+  prefix: z
+    .string()
+    .min(1)
+    .describe('whole prefix of the other processor’s leases: the part of the ids before the two dots'),
   start: z
     .string()
     .optional()
-    .describe('beginning, or a time: for ranges that the other processor has never checkpointed'),
+    .describe('beginning, or a time; only for ranges without a position of the other processor'),
   leaseExpiration: expiration,
 });
 
@@ -27,7 +30,7 @@ const sofar = 'No position was changed.';
 export const leasesAdopt = defineOperation({
   noun: 'leases',
   verb: 'adopt',
-  summary: 'Go on where a Functions app, a .NET or a Java service stopped: its positions become the pipeline’s',
+  summary: 'Adopt the positions of a Functions app, or a .NET or Java service: the pipeline resumes where it stopped',
   examples: [
     'millrace leases adopt billingacc.documents.azure.com_dbRid==_collRid= --dry-run',
     'millrace leases adopt acc.documents.azure.com_dbRid==_collRid= --start beginning',
@@ -36,8 +39,8 @@ export const leasesAdopt = defineOperation({
   argument: 'prefix',
   input,
   plan: async (given, context): Promise<Plan> => {
-    const room = await openLeases(context);
-    const found = counterparts(room, given.prefix);
+    const inventory = await openLeases(context);
+    const found = counterparts(inventory, given.prefix);
     const ranges = found.ours?.leases.map(rangeOf) ?? found.monitored.partitions.ranges;
     const steps: string[] = [];
     for (const range of ranges)
@@ -46,9 +49,9 @@ export const leasesAdopt = defineOperation({
       );
     return {
       steps: [
-        `wait until nobody has written the leases ${given.prefix} for two expirations: stop every host of theirs, and of the pipeline, first`,
-        `free their ${plural(found.theirs.leases.length, 'lease')}, positions unchanged`,
-        'wait one expiration more',
+        `wait until no host has written the leases ${given.prefix} for two expirations; stop their hosts and the pipeline’s first`,
+        `free their ${plural(found.theirs.leases.length, 'lease')}, without changing positions`,
+        'wait one more expiration',
         ...steps,
       ],
       ...costOf(found.theirs.leases.length + ranges.length, procedureOf(found, given)),
@@ -74,7 +77,7 @@ export const leasesAdopt = defineOperation({
   format: ({ prefix, moved }) =>
     [
       ...moved.map(({ text }) => text),
-      `The pipeline goes on where ${prefix} stopped: start it, and leave the other one off.`,
+      `The pipeline resumes where ${prefix} stopped. Start it, and keep the other one stopped.`,
     ].join('\n'),
 });
 

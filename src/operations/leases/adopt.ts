@@ -1,4 +1,3 @@
-import { UsageError } from '../../base/errors.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../definition/date.ts';
 import { CosmosLeaseStore } from '../../feed/leases/cosmos-lease-store.ts';
@@ -8,8 +7,9 @@ import { type Counterparts, counterparts, positionsOf } from './counterpart.ts';
 import { type LeaseGroup, openLeases } from './groups.ts';
 import { type Move, moveLeases, raiseEpochs } from './move.ts';
 import { positionAtTime, rangeOf } from './targets.ts';
+import { operationsError } from '../errors.ts';
 
-/** Gives the pipeline's own leases, made where they are missing, the other's positions. */
+/** Creates the pipeline's own leases where they are missing, and gives them the other processor's positions. */
 export async function takeOver(
   { prefix, start }: { readonly prefix: string; readonly start?: string | undefined },
   context: Context,
@@ -23,28 +23,28 @@ export async function takeOver(
       prefix: ownPrefix,
     }).prepare(context.signal);
   await prepare(counterparts(await openLeases(context), prefix));
-  const room = await openLeases(context);
-  const found = counterparts(room, prefix);
+  const inventory = await openLeases(context);
+  const found = counterparts(inventory, prefix);
   const moves: Move[] = [];
   for (const lease of oursOf(found).leases) {
     const to = await placeOf(rangeOf(lease), found, start, context.signal);
     if (to === (lease.position ?? 'beginning')) continue;
     moves.push({ group: oursOf(found), lease, to });
   }
-  await moveLeases(room.leases, moves, () => raiseEpochs(context, moves));
-  // Those that begin at the beginning were deleted for it.
+  await moveLeases(inventory.leases, moves, () => raiseEpochs(context, moves));
+  // Leases that start at the beginning were deleted: create them again.
   await prepare(found);
   return moves;
 }
 
 function oursOf({ ours, ownPrefix }: Counterparts): LeaseGroup {
   if (ours) return ours;
-  throw new UsageError('leases-none', `The pipeline's leases ${ownPrefix} vanished while they were written`, {
-    mend: 'Say this again.',
+  throw operationsError('leases-none', `The pipeline's leases ${ownPrefix} were deleted while they were written`, {
+    hint: 'Run the command again.',
   });
 }
 
-/** A quoted lsn, or `beginning`. @throws UsageError `start-needed` where the other processor never checkpointed the range */
+/** A quoted LSN, or `beginning`. @throws UsageError `start-needed` if the other processor has no position for the range */
 export async function placeOf(
   range: { readonly min: string; readonly max: string },
   { theirs, monitored }: Counterparts,
@@ -55,17 +55,14 @@ export async function placeOf(
   if (position !== undefined) return position;
   if (start === 'beginning') return 'beginning';
   if (start === undefined) {
-    throw new UsageError(
+    throw operationsError(
       'start-needed',
-      `${theirs.prefix} never checkpointed the whole of range ${rangeId(range)}, so nobody knows where it would begin`,
-      {
-        mend: 'Say it by --start beginning, or --start with a time before the other one was first started.',
-      },
+      `${theirs.prefix} has no position for the whole range ${rangeId(range)}, so the start is not known`,
     );
   }
   const at = parseDate(start);
   if (at !== undefined) return positionAtTime(monitored, range, new Date(at), signal);
-  throw new UsageError('input-invalid', `--start ${start} is neither beginning nor a time`, {
-    mend: 'Write a time as 2026-06-03T12:00:00Z.',
+  throw operationsError('input-invalid', `--start ${start} is neither beginning nor a time`, {
+    hint: 'Write a time as 2026-06-03T12:00:00Z.',
   });
 }

@@ -9,7 +9,7 @@ export const leasesCheck = defineOperation({
   noun: 'leases',
   verb: 'check',
   summary:
-    'Look for what goes wrong with leases: the container, holes, duplicates, stuck and orphaned ones, clocks, absent hosts',
+    'Check leases for faults: wrong container, uncovered ranges, duplicates, stuck or orphaned leases, clocks, absent hosts',
   examples: ['millrace leases check', 'millrace leases check --absent-after 120 --json'],
   effect: 'reads',
   input: z.object({
@@ -17,12 +17,12 @@ export const leasesCheck = defineOperation({
       .int()
       .min(1)
       .default(300)
-      .describe('seconds: no host has written any lease of a container for longer'),
+      .describe('report a container if no host has written its leases for this many seconds'),
     stuckAfter: z
       .int()
       .min(1)
       .default(300)
-      .describe('seconds: a lease is renewed, and its oldest change waits for longer'),
+      .describe('report a renewed lease if its oldest change has waited for this many seconds'),
     leaseExpiration: expiration,
   }),
   run: async ({ absentAfter, stuckAfter, leaseExpiration }, context) =>
@@ -35,11 +35,11 @@ export const leasesCheck = defineOperation({
   ok: ({ findings }) => findings.every(({ severity }) => severity === 'warning'),
   format: ({ leases, findings }) =>
     findings.length === 0
-      ? `${plural(leases, 'lease')}: nothing to complain of.`
+      ? `${plural(leases, 'lease')}: no findings.`
       : [
           ...findings.map(
-            ({ severity, code, subject, message, mend }) =>
-              `${severity}: ${subject === undefined ? '' : `${subject}: `}${message} [${code}]\n  ${mend}`,
+            ({ severity, code, subject, message, hint }) =>
+              `${severity}: ${subject === undefined ? '' : `${subject}: `}${message} [${code}]\n  ${hint}`,
           ),
           `${plural(leases, 'lease')}, ${plural(findings.length, 'finding')}.`,
         ].join('\n'),

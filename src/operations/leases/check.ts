@@ -4,17 +4,17 @@ import { withRetry } from '../../cosmos/retry.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { without } from '../../feed/reading/position.ts';
 import { plural } from '../table.ts';
-import type { LeaseGroup, LeaseRoom } from './groups.ts';
+import type { LeaseGroup, LeaseInventory } from './groups.ts';
 import { type LeaseRow, type RowOptions, leaseRows } from './lease-rows.ts';
 
 export interface LeaseFinding {
-  /** An error loses, delays or repeats changes now or at the next incident. */
+  /** An error can lose, delay or repeat changes, now or at the next incident. */
   readonly severity: 'error' | 'warning';
   readonly code: string;
   /** The prefix, or the lease's id; absent: the lease container. */
   readonly subject?: string;
   readonly message: string;
-  readonly mend: string;
+  readonly hint: string;
 }
 
 /** Request units of one lease write: a replace of a document below 1 KB. */
@@ -22,22 +22,22 @@ const WRITE_RU = 10.5;
 const LOCK_MS = 60_000;
 
 interface CheckOptions extends RowOptions {
-  /** No host has written any lease of a container for longer, milliseconds. */
+  /** After so many milliseconds without a write to any lease of a container, its hosts count as absent. */
   readonly absentMs: number;
   readonly signal: AbortSignal;
 }
 
-/** What is wrong with the leases of a room, errors first. */
+/** Checks all leases of a lease container; errors come first. */
 export async function checkLeases(
-  room: LeaseRoom,
+  inventory: LeaseInventory,
   options: CheckOptions,
 ): Promise<{ leases: number; findings: LeaseFinding[] }> {
   const now = Date.now();
-  const rows = await leaseRows(room.groups, options, now);
+  const rows = await leaseRows(inventory.groups, options, now);
   const findings = [
-    ...(await containerFindings(room, options.signal)),
-    ...neverStarted(room),
-    ...room.groups.flatMap((group) => [
+    ...(await containerFindings(inventory, options.signal)),
+    ...neverStarted(inventory),
+    ...inventory.groups.flatMap((group) => [
       ...absence(group, { boundMs: options.absentMs, now }),
       ...groupFindings(group, now),
       ...skewFindings(group),
@@ -48,7 +48,7 @@ export async function checkLeases(
 }
 
 async function containerFindings(
-  { leases: { container, key, ttl }, groups }: LeaseRoom,
+  { leases: { container, key, ttl }, groups }: LeaseInventory,
   signal: AbortSignal,
 ): Promise<LeaseFinding[]> {
   const found: LeaseFinding[] = [];
@@ -56,16 +56,16 @@ async function containerFindings(
     found.push({
       severity: 'warning',
       code: 'container-ttl-off',
-      message: `the lease container ${container.id} has no time to live, so a .NET or Functions host that dies while it creates leases leaves a lock that never expires`,
-      mend: 'Set its default time to live to -1 (on, no default).',
+      message: `the lease container ${container.id} has no time to live. If a .NET or Functions host dies while it creates leases, its lock never expires`,
+      hint: 'Set its default time to live to -1 (on, no default).',
     });
   }
   if (key !== '/id') {
     found.push({
       severity: 'warning',
       code: 'container-key',
-      message: `the lease container ${container.id} has the key ${key}, which Java can't use, and under which older .NET hosts create duplicates`,
-      mend: 'Prefer a container with the key /id: export the leases, import them there.',
+      message: `the lease container ${container.id} has the key ${key}. Java can't use it, and older .NET hosts create duplicates with it`,
+      hint: 'Use a container with the key /id: export the leases, and import them there.',
     });
   }
   const leases = groups.reduce((sum, group) => sum + group.leases.length, 0);
@@ -79,26 +79,26 @@ async function containerFindings(
     found.push({
       severity: 'warning',
       code: 'container-throughput',
-      message: `${plural(leases, 'lease')} with a page a second each take ${wanted} RU/s, and ${container.id} has ${provisioned}`,
-      mend: 'Give it more throughput, or larger pages: a lease is written once a page, at most.',
+      message: `${plural(leases, 'lease')} with one page a second each need ${wanted} RU/s, but ${container.id} has ${provisioned}`,
+      hint: 'Give it more throughput, or read larger pages: a lease is written at most once a page.',
     });
   }
   return found;
 }
 
-/** A source that nothing of ours has ever read. */
-const neverStarted = ({ sources, groups }: LeaseRoom): LeaseFinding[] =>
+/** Sources for which the pipeline has no leases. */
+const neverStarted = ({ sources, groups }: LeaseInventory): LeaseFinding[] =>
   [...sources]
     .filter(([, { prefix }]) => !groups.some((group) => group.prefix === prefix && group.leases.length > 0))
     .map(([name, { prefix }]) => ({
       severity: 'warning',
       code: 'never-started',
       subject: prefix,
-      message: `the pipeline reads ${name} and has no leases of it`,
-      mend: 'Start it by `millrace run`, or take another processor’s place by `millrace leases adopt`.',
+      message: `the pipeline reads ${name} but has no leases for it`,
+      hint: 'Start it with `millrace run`, or adopt another processor’s positions with `millrace leases adopt`.',
     }));
 
-/** Says that no host has written any lease of a group for a while: hosts renew theirs even where nothing is new. */
+/** Reports a group whose leases no host has written for a while. Running hosts renew leases even without new changes. */
 function absence(
   { prefix, own, monitored, leases }: LeaseGroup,
   { boundMs, now }: { boundMs: number; now: number },
@@ -112,9 +112,9 @@ function absence(
       code: 'no-host',
       subject: prefix,
       message: `no host has written a lease of ${monitored.container.id} for ${Math.round(quietMs / 1000)} s`,
-      mend: own
-        ? 'Start the hosts, or look why they can’t reach the lease container.'
-        : 'If that service is gone for good, its leases can be deleted.',
+      hint: own
+        ? 'Start the hosts, or find out why they can’t reach the lease container.'
+        : 'If that service will not come back, delete its leases.',
     },
   ];
 }
@@ -129,8 +129,8 @@ function groupFindings(
       severity: 'warning',
       code: 'lock-left',
       subject: prefix,
-      message: `its .lock is ${Math.round((now - lockedAt) / 1000)} s old: a host died while it created leases`,
-      mend: 'A host of ours removes it; for .NET and Functions delete the document.',
+      message: `its .lock document is ${Math.round((now - lockedAt) / 1000)} s old: a host died while it created leases`,
+      hint: 'A Millrace host removes it. For .NET and Functions, delete the document.',
     });
   }
   if (!initialized || !monitored || leases.some(({ range }) => range === undefined)) return found;
@@ -143,10 +143,10 @@ function groupFindings(
       severity: 'error',
       code: 'range-uncovered',
       subject: prefix,
-      message: `no lease covers ${rangeId(hole)} of ${monitored.container.id}: nobody reads it`,
-      mend: own
-        ? 'Restart a host: it makes what is missing.'
-        : 'Delete its .info, so that its hosts make what is missing; they begin it at their own start.',
+      message: `no lease covers ${rangeId(hole)} of ${monitored.container.id}: no host reads it`,
+      hint: own
+        ? 'Restart a host: it creates the missing leases.'
+        : 'Delete its .info document: then its hosts create the missing leases, and read them from their configured start.',
     });
   }
   const modes = new Set(leases.map(({ mode }) => mode));
@@ -155,14 +155,14 @@ function groupFindings(
       severity: 'error',
       code: 'modes-mixed',
       subject: prefix,
-      message: 'its leases are of both feeds, latest-version and all-versions',
-      mend: 'No host accepts that: give the processor another name, or delete those of the wrong feed.',
+      message: 'it has leases for both feeds, latest-version and all-versions, and no host accepts that',
+      hint: 'Give the processor another name, or delete the leases of the wrong feed.',
     });
   }
   return found;
 }
 
-/** Owners stamp leases by their own clocks, the service by its own; .NET and Java judge expiry by the former. */
+/** Compares the owners' timestamps with the service's. .NET and Java hosts judge expiry by the owners' timestamps. */
 const skewFindings = ({ leases, own }: LeaseGroup): LeaseFinding[] => {
   const worst = new Map<string, number>();
   for (const { owner, writtenAt, storedAt } of leases) {
@@ -175,28 +175,31 @@ const skewFindings = ({ leases, own }: LeaseGroup): LeaseFinding[] => {
     severity: Math.abs(skewMs) > CLOCK_SKEW_MS ? ('error' as const) : ('warning' as const),
     code: 'clock-skew',
     subject: owner,
-    message: `its clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the service's`,
-    mend: own
-      ? `Set its clock: up to ${CLOCK_SKEW_MS / 1000} s does no harm.`
-      : 'Set its clock: .NET and Java hosts take leases from each other too early, or too late.',
+    message: `this host's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the service's`,
+    hint: own
+      ? `Set its clock. Up to ${CLOCK_SKEW_MS / 1000} s does no harm.`
+      : 'Set its clock. Otherwise .NET and Java hosts take leases from each other too early or too late.',
   }));
 };
 
 function rowFindings({ prefix, token, state, why }: LeaseRow): LeaseFinding[] {
   const subject = state === 'unexplained' ? token : `${prefix}..${token}`;
-  const { severity, mend } = MENDS[state] ?? {};
-  if (severity === undefined || mend === undefined) return [];
-  return [{ severity, code: `lease-${state}`, subject, message: why, mend }];
+  const { severity, hint } = HINTS[state] ?? {};
+  if (severity === undefined || hint === undefined) return [];
+  return [{ severity, code: `lease-${state}`, subject, message: why, hint }];
 }
 
-const MENDS: Readonly<Partial<Record<LeaseRow['state'], Pick<LeaseFinding, 'severity' | 'mend'>>>> = {
+const HINTS: Readonly<Partial<Record<LeaseRow['state'], Pick<LeaseFinding, 'severity' | 'hint'>>>> = {
   stuck: {
     severity: 'error',
-    mend: 'Look at its owner’s logs: a handler hangs, or fails again and again; `millrace dead-letters list` shows what was parked.',
+    hint: 'Look at its owner’s logs: a handler hangs, or fails again and again. `millrace dead-letters list` shows parked changes.',
   },
-  unresolved: { severity: 'error', mend: 'It is of a container that was deleted and made again: delete it.' },
-  duplicate: { severity: 'warning', mend: 'Stop the hosts and delete the one that is behind.' },
-  orphaned: { severity: 'warning', mend: 'If that container was deleted, delete the lease too.' },
-  unexplained: { severity: 'warning', mend: 'It is left alone. Find out who wrote it.' },
-  expired: { severity: 'warning', mend: 'Another host takes it over; if none runs, start one.' },
+  unresolved: {
+    severity: 'error',
+    hint: 'The lease is from a container that was deleted and created again. Delete the lease.',
+  },
+  duplicate: { severity: 'warning', hint: 'Stop the hosts and delete the lease with the older position.' },
+  orphaned: { severity: 'warning', hint: 'If that container was deleted, delete the lease too.' },
+  unexplained: { severity: 'warning', hint: 'Find out which program wrote it. Millrace does not change it.' },
+  expired: { severity: 'warning', hint: 'Start a host, if none runs. A running host takes the lease over.' },
 };

@@ -1,12 +1,14 @@
-import { UsageError } from '../../base/errors.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
-import { type LeaseGroup, type LeaseRoom, type Monitored, chooseGroups, monitoredOf } from './groups.ts';
+import { type LeaseGroup, type LeaseInventory, type Monitored, chooseGroups, monitoredOf } from './groups.ts';
+import { operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
+import { feedError } from '../../feed/errors.ts';
 
-/** Another processor's leases of a container, and the pipeline's own of the same one. */
+/** Another processor's leases of a container, and the pipeline's own leases of the same container. */
 export interface Counterparts {
   readonly theirs: LeaseGroup;
   readonly ownPrefix: string;
-  /** Absent where the pipeline has no leases of it yet. */
+  /** Absent if the pipeline has no leases for the container yet. */
   readonly ours?: LeaseGroup;
   readonly monitored: Monitored;
 }
@@ -15,55 +17,51 @@ export interface Counterparts {
  * @throws UsageError `prefix-unknown`, `prefix-own`, `monitored-unknown`, `source-unknown`, `lease-unexplained`,
  * `lease-mode-mismatch`, `lease-all-versions`
  */
-export function counterparts(room: LeaseRoom, prefix: string): Counterparts {
-  const [theirs] = chooseGroups(room, prefix);
-  if (!theirs) throw new UsageError('prefix-unknown', `There are no leases of the prefix ${prefix}`);
+export function counterparts(inventory: LeaseInventory, prefix: string): Counterparts {
+  const [theirs] = chooseGroups(inventory, prefix);
+  if (!theirs) throw operationsError('prefix-unknown', `There are no leases with the prefix ${prefix}`);
   if (theirs.own) {
-    throw new UsageError('prefix-own', `The leases ${prefix} are the pipeline's own`, {
-      mend: 'Name those of the other function or service: `millrace leases list` shows them.',
-    });
+    throw operationsError('prefix-own', `The leases ${prefix} are the pipeline's own`);
   }
   const monitored = monitoredOf(theirs);
-  const source = room.sources.get(monitored.container.id);
+  const source = inventory.sources.get(monitored.container.id);
   if (!source) {
-    const names = [...room.sources.keys()];
-    throw new UsageError(
+    const names = [...inventory.sources.keys()];
+    throw sharedError(
       'source-unknown',
-      `The leases ${prefix} are about ${monitored.container.id}, which the pipeline doesn't read`,
+      `The leases ${prefix} belong to ${monitored.container.id}, which the pipeline doesn't read`,
       {
-        mend: names.length === 0 ? 'Name a pipeline by --pipeline.' : `The pipeline reads: ${names.join(', ')}.`,
+        hint: names.length === 0 ? 'Name a pipeline with --pipeline.' : `The pipeline reads: ${names.join(', ')}.`,
       },
     );
   }
   if (source.mode === 'all-versions') {
-    throw new UsageError(
+    throw operationsError(
       'lease-all-versions',
-      `The pipeline reads ${monitored.container.id} by its all-versions feed, whose positions no other processor shares`,
+      `The pipeline reads ${monitored.container.id} by its all-versions feed, and no other processor has positions of that feed`,
       {
-        mend: 'Stop the other one, start the pipeline, which begins at now, and then put right what lies between by `millrace projections verify --repair`.',
+        hint: 'Stop the other processor and start the pipeline: it starts at the present. Then run `millrace projections verify --repair` for the changes between.',
       },
     );
   }
   const [strange] = theirs.unexplained;
   if (strange) {
-    throw new UsageError('lease-unexplained', `The document ${strange.id} can't be read: ${strange.why}`, {
-      mend: 'Whoever wrote it knows where that range stands; nothing was changed.',
-    });
+    throw operationsError('lease-unexplained', `The document ${strange.id} is not a known lease: ${strange.why}`);
   }
   const other = theirs.leases.find(({ mode }) => mode !== 'latest-version');
   if (other) {
-    throw new UsageError(
+    throw feedError(
       'lease-mode-mismatch',
-      `Lease ${other.id} is of the ${other.mode} feed; the pipeline reads the latest-version feed`,
+      `Lease ${other.id} belongs to the ${other.mode} feed; the pipeline reads the latest-version feed`,
       {
-        mend: 'Start the pipeline from a time or from the beginning.',
+        hint: 'Start the pipeline from a time or from the beginning.',
       },
     );
   }
-  const ours = room.groups.find((group) => group.prefix === source.prefix && group.leases.length > 0);
+  const ours = inventory.groups.find((group) => group.prefix === source.prefix && group.leases.length > 0);
   return { theirs, ownPrefix: source.prefix, monitored, ...(ours && { ours }) };
 }
 
-/** How far a group's leases are, where they have been anywhere. */
+/** The positions of a group's leases, without leases that have none. */
 export const positionsOf = ({ leases }: Pick<LeaseGroup, 'leases'>): RangePosition[] =>
   leases.flatMap(({ range, position }) => (range && position !== undefined ? [{ range, position }] : []));

@@ -1,34 +1,35 @@
 import { readFile } from 'node:fs/promises';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { DialectName, LeaseContent, LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 import { readDocument } from '../../feed/leases/dialects/read.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { writeDocument } from '../../feed/leases/dialects/write.ts';
-import type { LeaseRoom, Monitored } from './groups.ts';
+import type { LeaseInventory, Monitored } from './groups.ts';
+import { operationsError } from '../errors.ts';
 
-/** What a file of leases may be written as: .NET's takes version 1 where a range isn't one physical partition. */
+/** The dialects of a file of leases. `dotnet` writes version 1 for a range that isn't one physical partition. */
 export const FILE_DIALECTS = ['dotnet', 'dotnet-v1', 'java-pk', 'java-epk'] as const;
 export type FileDialect = (typeof FILE_DIALECTS)[number];
 
-/** A lease as it is in a file, or as it is stored. */
+/** A lease, from a file or from a lease container. */
 export interface FiledLease extends LeaseContent {
   readonly id: string;
   readonly document: Record<string, unknown>;
   readonly range?: FeedRange;
 }
 
-/** The same lease in another dialect, of another processor, or both. */
+/** The same lease in another dialect, for another processor, or both. */
 export function translate(
   lease: FiledLease,
   { dialect, prefix, monitored }: { dialect: FileDialect; prefix: string; monitored: Monitored },
 ): LeaseDocument {
   const range = lease.range ?? monitored.partitions.rangeOf(lease.token);
   if (!range) {
-    throw new UsageError(
+    throw operationsError(
       'lease-unresolved',
-      `No partition of ${monitored.container.id} is or was called ${lease.token}, as lease ${lease.id} says`,
+      `Lease ${lease.id} names partition ${lease.token}, which ${monitored.container.id} does not have and never had`,
     );
   }
   const partition = monitored.partitions.idOf(range);
@@ -37,45 +38,47 @@ export function translate(
   return writeDocument(own, { prefix, partition, range, position, mode, owner, rid: monitored.rid }, document);
 }
 
-/** The prefix of the same processor's leases in a dialect: Java's `handleChanges` has names where the others have ids. */
+/** The prefix of the same processor's leases in another dialect: Java's `handleChanges` uses names, the others use ids. */
 export const prefixIn = (
-  room: LeaseRoom,
+  inventory: LeaseInventory,
   dialect: FileDialect | undefined,
-  group: { prefix: string; processor?: string; monitored?: Monitored },
-): string =>
-  dialect === 'java-pk' && group.processor !== undefined && group.monitored
-    ? room.namedPrefix(group.processor, group.monitored.container.id)
-    : group.prefix;
+  { prefix, processor, monitored }: { prefix: string; processor?: string; monitored?: Monitored },
+): string => {
+  if (dialect === undefined || processor === undefined || !monitored) return prefix;
+  const named = inventory.namedPrefix(processor, monitored.container.id);
+  if (dialect === 'java-pk') return named;
+  return prefix === named ? inventory.ridPrefix(processor, monitored.rid) : prefix;
+};
 
-/** One document a line, as its writer left it. */
+/** One document a line, without system fields. */
 export const toLines = (documents: readonly Record<string, unknown>[]): string =>
   documents.map((document) => `${JSON.stringify(withoutSystemFields(document))}\n`).join('');
 
 /**
- * Leases of a file: one JSON document a line, or one JSON array. Markers and locks are passed over.
- * @throws UsageError `file-unreadable`, `lease-unexplained`, `lease-twice`, naming the line
+ * Leases of a file: one JSON document a line, or one JSON array. Markers and locks are left out.
+ * @throws UsageError `file-unreadable`, `lease-unexplained`, `lease-twice`, with the line in the message
  */
 export async function readLeaseFile(path: string): Promise<FiledLease[]> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new UsageError('file-unreadable', `${path} can't be read: ${messageOf(error)}`, {
+    throw operationsError('file-unreadable', `${path} can't be read: ${messageOf(error)}`, {
       cause: error,
-      mend: 'Name a file that `millrace leases export --file` wrote.',
     });
   });
   const seen = new Set<string>();
   return documentsOf(text, path).flatMap(({ document, where }): FiledLease[] => {
     const reading = readDocument(document);
-    if (!isObject(document)) throw new UsageError('lease-unexplained', `${where} is no JSON object`);
+    if (!isObject(document)) throw operationsError('lease-unexplained', `${where} is not a JSON object`);
     const id = String(document['id']);
     if (reading.kind === 'unknown') {
-      throw new UsageError('lease-unexplained', `${where} is no lease: ${reading.why}`, {
-        mend: 'Nothing was written. Take it out, or mend it.',
+      throw operationsError('lease-unexplained', `${where} is not a lease: ${reading.why}`, {
+        hint: 'Remove it from the file, or correct it. Nothing was written.',
       });
     }
     if (reading.kind !== 'lease') return [];
     if (!id.includes('..'))
-      throw new UsageError('lease-unexplained', `${where} is no lease: its id ${id} has no two dots`);
-    if (seen.has(id)) throw new UsageError('lease-twice', `${where} has the id ${id}, which was there before`);
+      throw operationsError('lease-unexplained', `${where} is not a lease: its id ${id} has no two dots`);
+    if (seen.has(id))
+      throw operationsError('lease-twice', `${where} has the id ${id}, which an earlier document of the file has too`);
     seen.add(id);
     const { kind: _kind, ...content } = reading;
     return [{ ...content, id, document: withoutSystemFields(document) }];
@@ -87,9 +90,9 @@ function documentsOf(text: string, path: string): { document: unknown; where: st
     try {
       return JSON.parse(json);
     } catch (error) {
-      throw new UsageError('file-unreadable', `${where} is no JSON: ${messageOf(error)}`, {
+      throw operationsError('file-unreadable', `${where} is not JSON: ${messageOf(error)}`, {
         cause: error,
-        mend: 'Leases are kept one JSON document a line, or as one JSON array.',
+        hint: 'Write one JSON document a line, or one JSON array.',
       });
     }
   };

@@ -17,71 +17,79 @@ import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Context } from '../operation.ts';
 import { processorName } from '../../runtime/processor-name.ts';
+import { operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** A container of the database whose feed some leases are about. */
+/** A container of the database whose feed some leases belong to. */
 export interface Monitored {
   readonly container: Container;
   readonly rid: string;
   readonly partitions: Partitions;
 }
 
-/** A stored lease, of whatever dialect. */
+/** A stored lease, of any dialect. */
 export interface StoredLease extends LeaseContent {
   readonly id: string;
   readonly etag: string;
   readonly document: LeaseDocument & { readonly _etag: string };
-  /** Undefined: it isn't said, and the partition it is named after is of no container here. */
+  /** Undefined: the lease states no range, and no container of the database has the partition that it names. */
   readonly range?: FeedRange;
-  /** When it was written last, by the service's clock, milliseconds. */
+  /** The time of the last write by the service's clock, milliseconds. */
   readonly storedAt: number;
 }
 
-/** What one processor keeps for one container: all documents of one prefix. */
+/** The leases of one processor for one container: all documents of one prefix. */
 export interface LeaseGroup {
-  /** What comes before `..`: processor name, account host, database and container. */
+  /** The part of the ids before `..`: processor name, account host, database and container. */
   readonly prefix: string;
-  /** The processor's name, where the container is known. */
+  /** The processor's name, if the container is known. */
   readonly processor?: string;
-  /** Absent: a container that was deleted, or of another database or account. */
+  /** Absent: the container was deleted, or is in another database or account. */
   readonly monitored?: Monitored;
-  /** True where the pipeline at hand reads the container by these leases. */
+  /** True if the loaded pipeline reads the container with these leases. */
   readonly own: boolean;
-  /** Whether `.info` is there. */
+  /** Whether the marker `.info` exists. */
   readonly initialized: boolean;
-  /** When `.lock` was written, where it is there, milliseconds. */
+  /** The time when `.lock` was written, milliseconds; absent if there is none. */
   readonly lockedAt?: number;
   readonly leases: readonly StoredLease[];
-  /** What no dialect explains, and why; nobody may write it. */
+  /** Documents that are in no known dialect, and why; no operation may write them. */
   readonly unexplained: readonly { readonly id: string; readonly why: string }[];
 }
 
-/** A container that the pipeline reads, and the prefix of its own leases of it. */
+/** A container that the pipeline reads, and the prefix of the pipeline's leases for it. */
 export interface LeasedSource {
   readonly prefix: string;
   readonly monitored: Monitored;
   readonly mode: FeedMode;
 }
 
-/** The lease container with everything in it. */
-export interface LeaseRoom {
+/** The lease container with all its leases. */
+export interface LeaseInventory {
   readonly leases: LeaseContainer;
+  readonly hasPipeline: boolean;
   readonly groups: readonly LeaseGroup[];
-  /** The pipeline's sources, whether they have leases yet or not; empty where there is no pipeline. */
+  /** The pipeline's sources, with or without leases; empty if there is no pipeline. */
   readonly sources: ReadonlyMap<string, LeasedSource>;
-  /** The container that leases of a prefix are or would be about; undefined where it is not in this database. */
+  /** The container that leases of a prefix belong to, or would; undefined if it is not in this database. */
   readonly about: (
     prefix: string,
   ) => Promise<{ readonly processor: string; readonly monitored: Monitored } | undefined>;
-  /** The prefix under which a processor of Java's `handleChanges` keeps leases of a container. */
+  /** The prefix under which a processor of Java's `handleChanges` keeps leases of a container: of names. */
   readonly namedPrefix: (processor: string, container: string) => string;
+  /** The prefix under which every other processor keeps them: of rids. */
+  readonly ridPrefix: (processor: string, containerRid: string) => string;
 }
 
 /**
- * Reads the lease container, and which of the database's containers its leases are about. The pipeline, where there is
- * one, tells which of them are its own.
+ * Reads the lease container, and finds the containers of the database that its leases belong to. If there is a pipeline,
+ * its own leases are marked.
  * @throws UsageError `lease-container-missing`, `lease-container-denied`, `lease-container-key`, `container-missing`
  */
-export async function openLeases({ workspace, signal }: Pick<Context, 'workspace' | 'signal'>): Promise<LeaseRoom> {
+export async function openLeases({
+  workspace,
+  signal,
+}: Pick<Context, 'workspace' | 'signal'>): Promise<LeaseInventory> {
   const services = await workspace.services();
   const { database } = services;
   const pipeline = await pipelineIfAny(workspace);
@@ -95,6 +103,8 @@ export async function openLeases({ workspace, signal }: Pick<Context, 'workspace
   }));
   const namedPrefix = (processor: string, container: string): string =>
     leasePrefix(processor, endpoint, database.id, container);
+  const ridPrefix = (processor: string, containerRid: string): string =>
+    leasePrefix(processor, endpoint, rid, containerRid);
 
   const opened = new Map<string, Promise<Monitored>>();
   const open = ({ name, rid: of }: (typeof known)[number]): Promise<Monitored> => {
@@ -114,10 +124,10 @@ export async function openLeases({ workspace, signal }: Pick<Context, 'workspace
   }
 
   const ends = known.flatMap((of) => [
-    { of, end: leasePrefix('', endpoint, rid, of.rid) },
+    { of, end: ridPrefix('', of.rid) },
     { of, end: namedPrefix('', of.name) },
   ]);
-  const about: LeaseRoom['about'] = async (prefix) => {
+  const about: LeaseInventory['about'] = async (prefix) => {
     const [longest] = ends.filter(({ end }) => prefix.endsWith(end)).toSorted((a, b) => b.end.length - a.end.length);
     if (!longest) return undefined;
     return { processor: prefix.slice(0, prefix.length - longest.end.length), monitored: await open(longest.of) };
@@ -135,10 +145,11 @@ export async function openLeases({ workspace, signal }: Pick<Context, 'workspace
     groups.push({ prefix, own, ...found, ...contentOf(of, found?.monitored.partitions) });
   }
   const byPrefix = (a: LeaseGroup, b: LeaseGroup): number => a.prefix.localeCompare(b.prefix, 'en', { numeric: true });
-  return { leases, sources, about, namedPrefix, groups: groups.toSorted(byPrefix) };
+  const hasPipeline = pipeline !== undefined;
+  return { leases, hasPipeline, sources, about, namedPrefix, ridPrefix, groups: groups.toSorted(byPrefix) };
 }
 
-/** An operation on leases needs no pipeline, but a pipeline that is there has to be right. */
+/** An operation on leases needs no pipeline, but a pipeline that exists must load. */
 async function pipelineIfAny(workspace: Context['workspace']): Promise<Pipeline | undefined> {
   try {
     return (await workspace.pipeline()).pipeline;
@@ -156,7 +167,7 @@ const sourceNames = (pipeline: Pipeline): string[] => [
   ),
 ];
 
-/** A lease's prefix ends before the last `..`; a marker's or lock's before its suffix. */
+/** A lease's prefix ends before the last `..`; that of a marker or lock before its suffix. */
 function prefixOf(id: string): string {
   const at = id.lastIndexOf('..');
   return at === -1 ? id.replace(/\.(info|lock)$/, '') : id.slice(0, at);
@@ -197,52 +208,65 @@ function contentOf(
   };
 }
 
+const EMPTY = 'Set LEASES_CONTAINER to the container that holds the leases: this one is empty.';
+
 /**
- * The group of a prefix, or those of the pipeline at hand.
+ * The group of a prefix, or the groups of the loaded pipeline.
  * @throws UsageError `prefix-unknown`, `leases-none`
  */
-export function chooseGroups(room: LeaseRoom, prefix?: string, container?: string): LeaseGroup[] {
-  const withLeases = room.groups.filter(({ leases }) => leases.length > 0);
+export function chooseGroups(inventory: LeaseInventory, prefix?: string, container?: string): LeaseGroup[] {
+  const withLeases = inventory.groups.filter(({ leases }) => leases.length > 0);
   const known = withLeases.map((group) => group.prefix);
   if (prefix !== undefined) {
     const found = withLeases.find((group) => group.prefix === prefix);
     if (found) return [found];
-    throw new UsageError('prefix-unknown', `There are no leases of the prefix ${prefix}${suggestion(prefix, known)}`, {
-      mend:
-        known.length === 0
-          ? 'The lease container is empty.'
-          : `There are: ${known.join(', ')}. A prefix counts whole, up to the two dots.`,
-    });
+    throw operationsError(
+      'prefix-unknown',
+      `There are no leases with the prefix ${prefix}${suggestion(prefix, known)}`,
+      {
+        hint:
+          known.length === 0
+            ? EMPTY
+            : `Give the whole prefix, up to the two dots, of one of these: ${known.join(', ')}.`,
+      },
+    );
   }
   const own = withLeases.filter(
     (group) => group.own && (container === undefined || group.monitored?.container.id === container),
   );
   if (own.length > 0) return own;
-  if (container !== undefined && !room.sources.has(container)) {
-    const sources = [...room.sources.keys()];
-    throw new UsageError(
-      'source-unknown',
-      `The pipeline reads no container ${container}${suggestion(container, sources)}`,
+  if (!inventory.hasPipeline) {
+    throw operationsError(
+      'leases-none',
+      'There is no pipeline in this folder, so the command does not know which leases to use',
       {
-        mend: `It reads: ${sources.join(', ')}.`,
+        hint: known.length === 0 ? EMPTY : `Name the leases by their prefix: ${known.join(', ')}.`,
       },
     );
   }
-  throw new UsageError('leases-none', 'The pipeline has no leases yet', {
-    mend:
+  if (container !== undefined && !inventory.sources.has(container)) {
+    const sources = [...inventory.sources.keys()];
+    throw sharedError(
+      'source-unknown',
+      `The pipeline reads no container ${container}${suggestion(container, sources)}`,
+      {
+        hint: `The pipeline reads: ${sources.join(', ')}.`,
+      },
+    );
+  }
+  throw operationsError('leases-none', 'The pipeline has no leases yet', {
+    hint:
       known.length === 0
-        ? 'Start it by `millrace run` first.'
-        : `Name another processor's by its prefix: ${known.join(', ')}.`,
+        ? 'Start it with `millrace run` first.'
+        : `Name another processor's leases by their prefix: ${known.join(', ')}.`,
   });
 }
 
 /**
- * The container that a group's leases are about.
+ * The container that a group's leases belong to.
  * @throws UsageError `monitored-unknown`
  */
 export function monitoredOf({ prefix, monitored }: LeaseGroup): Monitored {
   if (monitored) return monitored;
-  throw new UsageError('monitored-unknown', `The leases ${prefix} are about a container that is not in this database`, {
-    mend: 'Set COSMOS and COSMOS_DATABASE to the account and database of that container; if it was deleted, so can its leases be.',
-  });
+  throw operationsError('monitored-unknown', `The leases ${prefix} belong to a container that is not in this database`);
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
 import { positionIn, without } from '../../feed/reading/position.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
@@ -7,20 +6,24 @@ import { audited } from '../audit/record.ts';
 import { type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { counterparts, positionsOf } from './counterpart.ts';
-import { type LeaseRoom, openLeases } from './groups.ts';
+import { type LeaseInventory, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
 import { type Move, type Procedure, costOf, moveLeases, moveText, movedRows, whileStopped } from './move.ts';
 import { rangeOf } from './targets.ts';
+import { operationsError } from '../errors.ts';
 
 const input = z.object({
-  prefix: z.string().min(1).describe('whose leases: all of what stands before the two dots of their ids'),
+  prefix: z
+    .string()
+    .min(1)
+    .describe('whole prefix of the other processor’s leases: the part of the ids before the two dots'),
   leaseExpiration: expiration,
 });
 
 export const leasesHandback = defineOperation({
   noun: 'leases',
   verb: 'handback',
-  summary: 'Let a Functions app, a .NET or a Java service go on where the pipeline stopped',
+  summary: 'Hand the pipeline’s positions back to a Functions app, or a .NET or Java service: it resumes there',
   examples: ['millrace leases handback billingacc.documents.azure.com_dbRid==_collRid= --dry-run'],
   effect: 'changes',
   argument: 'prefix',
@@ -29,9 +32,9 @@ export const leasesHandback = defineOperation({
     const { moves, procedure } = prepare(await openLeases(context), prefix, leaseExpiration);
     return {
       steps: [
-        'wait until nobody has written their leases or the pipeline’s for two expirations: stop every host of both first',
+        'wait until no host has written their leases or the pipeline’s for two expirations; stop the hosts of both first',
         ...moves.map(moveText),
-        'wait one expiration more',
+        'wait one more expiration',
       ],
       ...costOf(moves.length, procedure),
     };
@@ -55,19 +58,23 @@ export const leasesHandback = defineOperation({
   format: ({ prefix, moved }) =>
     [
       ...moved.map(({ text }) => text),
-      `${prefix} goes on where the pipeline stopped (${plural(moved.length, 'lease')}): enable it, and leave the pipeline off.`,
+      `${prefix} resumes where the pipeline stopped (${plural(moved.length, 'lease')}). Enable it, and keep the pipeline stopped.`,
     ].join('\n'),
 });
 
 /** @throws UsageError `leases-none`, `position-missing`, `leases-incomplete`, and those of `counterparts` */
-function prepare(room: LeaseRoom, prefix: string, expirationMs: number): { moves: Move[]; procedure: Procedure } {
-  const { theirs, ours, ownPrefix } = counterparts(room, prefix);
+function prepare(
+  inventory: LeaseInventory,
+  prefix: string,
+  expirationMs: number,
+): { moves: Move[]; procedure: Procedure } {
+  const { theirs, ours, ownPrefix } = counterparts(inventory, prefix);
   if (!ours) {
-    throw new UsageError(
+    throw operationsError(
       'leases-none',
-      'The pipeline has no leases of that container, so there is no position to hand back',
+      'The pipeline has no leases for that container, so there is no position to hand back',
       {
-        mend: 'Enable the other one as it is.',
+        hint: 'Enable the other function or service as it is.',
       },
     );
   }
@@ -76,12 +83,9 @@ function prepare(room: LeaseRoom, prefix: string, expirationMs: number): { moves
     ours.leases.map(rangeOf),
   );
   if (uncovered.length > 0) {
-    throw new UsageError(
+    throw operationsError(
       'leases-incomplete',
-      `${prefix} has no lease for ${uncovered.map(rangeId).join(', ')}, and wouldn't make one`,
-      {
-        mend: 'Delete its leases and its `.info`, and give it the pipeline’s by `millrace leases export` and `import --prefix`.',
-      },
+      `${prefix} has no lease for ${uncovered.map(rangeId).join(', ')}, and would not create one`,
     );
   }
   const positions = positionsOf(ours);
@@ -89,11 +93,11 @@ function prepare(room: LeaseRoom, prefix: string, expirationMs: number): { moves
     const range = rangeOf(lease);
     const to = positionIn(range, positions);
     if (to !== undefined) return { group: theirs, lease, to };
-    throw new UsageError(
+    throw operationsError(
       'position-missing',
-      `The pipeline has not checkpointed the whole of range ${rangeId(range)} yet`,
+      `The pipeline has no stored position for the whole range ${rangeId(range)} yet`,
       {
-        mend: 'Let it run until it has: an empty position would mean the other host’s own start.',
+        hint: 'Let it run until it has one. Without a position the other host would read from its configured start.',
       },
     );
   });

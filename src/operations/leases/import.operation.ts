@@ -1,27 +1,27 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
-import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { FILE_DIALECTS, type FileDialect, type FiledLease, readLeaseFile, translate } from './file.ts';
-import { type LeaseGroup, type LeaseRoom, type StoredLease, openLeases } from './groups.ts';
+import { FILE_DIALECTS, type FileDialect, type FiledLease, prefixIn, readLeaseFile, translate } from './file.ts';
+import { type LeaseGroup, type LeaseInventory, type StoredLease, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
 import { type Move, type Procedure, costOf, moveLeases, moveText, raiseEpochs, whileStopped } from './move.ts';
+import { recorded } from './recorded.ts';
 import { createDocument } from './write.ts';
 import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
+import { operationsError } from '../errors.ts';
 
 const input = z.object({
   file: z
     .string()
     .min(1)
-    .describe('what `leases export` wrote, or documents copied from a lease container: one a line, or a JSON array'),
+    .describe('file of `leases export`, or documents copied from a lease container: one a line, or a JSON array'),
   prefix: z
     .string()
     .min(1)
     .optional()
-    .describe('for another processor, account or container: its whole prefix; as in the file if absent'),
-  dialect: z.enum(FILE_DIALECTS).optional().describe('stored as; as in the file if absent'),
+    .describe('whole prefix to give the leases, for another processor, account or container (default: as in the file)'),
+  dialect: z.enum(FILE_DIALECTS).optional().describe('dialect to store (default: as in the file)'),
   leaseExpiration: expiration,
 });
 type ImportInput = z.output<typeof input>;
@@ -29,16 +29,16 @@ type ImportInput = z.output<typeof input>;
 interface Item {
   readonly document: LeaseDocument;
   readonly prefix: string;
-  /** Where the file has it; absent: nothing was checkpointed. */
+  /** The position in the file; absent: the lease has none. */
   readonly position?: string;
-  /** What is stored under the id now: its position is moved, all else stays. */
+  /** The lease that is stored under the id now; only its position changes. */
   readonly stored?: { readonly lease: StoredLease; readonly group: LeaseGroup };
 }
 
 export const leasesImport = defineOperation({
   noun: 'leases',
   verb: 'import',
-  summary: 'Store the leases of a file: made where they are missing, else moved while nobody holds them',
+  summary: 'Import leases from a file: create missing ones, move existing ones while no host owns them',
   examples: [
     'millrace leases import leases.jsonl --dry-run',
     'millrace leases import billing.jsonl --dialect java-epk --prefix billingacc.documents.azure.com_dbRid==_collRid=',
@@ -50,34 +50,34 @@ export const leasesImport = defineOperation({
     const { items } = await prepare(given, context);
     const moves = movesOf(items);
     const made = items.filter(({ stored }) => !stored).length;
-    const making = made > 0 ? [`make ${plural(made, 'lease')}`] : [];
+    const making = made > 0 ? [`create ${plural(made, 'lease')}`] : [];
     if (moves.length === 0) return { steps: making, ru: Math.ceil(made * 6) };
     return {
       steps: [
-        'wait until nobody has written the leases for two expirations: stop every host of theirs first',
+        'wait until no host has written the leases for two expirations; stop their hosts first',
         ...moves.map(moveText),
         ...making,
-        'wait one expiration more',
+        'wait one more expiration',
       ],
       ...costOf(items.length, procedureOf(items, given)),
     };
   },
   run: async (given, context) => {
     const first = await prepare(given, context);
-    return audited(context, 'leases import', given, async () => {
+    return recorded(context, first.inventory, 'leases import', given, async () => {
       const write = async (): Promise<{ made: number; moved: number }> => {
-        const { room, items } = await prepare(given, context);
+        const { inventory, items } = await prepare(given, context);
         const moves = movesOf(items);
-        await moveLeases(room.leases, moves, () => raiseEpochs(context, moves));
+        await moveLeases(inventory.leases, moves, () => raiseEpochs(context, moves));
         const missing = items.filter(({ stored }) => !stored);
-        for (const { document } of missing) await createDocument(room.leases, document);
+        for (const { document } of missing) await createDocument(inventory.leases, document);
         return { made: missing.length, moved: moves.length };
       };
       if (movesOf(first.items).length === 0) return write();
-      return whileStopped(first.room.leases, procedureOf(first.items, given), context, write);
+      return whileStopped(first.inventory.leases, procedureOf(first.items, given), context, write);
     });
   },
-  format: ({ made, moved }) => `${plural(made, 'lease')} made, ${moved.toLocaleString('en-US')} moved.`,
+  format: ({ made, moved }) => `${plural(made, 'lease')} created, ${moved.toLocaleString('en-US')} moved.`,
 });
 
 const procedureOf = (items: readonly Item[], { leaseExpiration }: ImportInput): Procedure => ({
@@ -90,32 +90,40 @@ const movesOf = (items: readonly Item[]): Move[] =>
     stored && position !== undefined && position !== stored.lease.position ? [{ ...stored, to: position }] : [],
   );
 
-async function prepare(given: ImportInput, context: Context): Promise<{ room: LeaseRoom; items: Item[] }> {
+async function prepare(given: ImportInput, context: Context): Promise<{ inventory: LeaseInventory; items: Item[] }> {
   const leases = await readLeaseFile(resolve(context.workspace.directory, given.file));
-  if (leases.length === 0) throw new UsageError('leases-none', `There are no leases in ${given.file}`);
-  const room = await openLeases(context);
+  if (leases.length === 0) throw operationsError('leases-none', `There are no leases in ${given.file}`);
+  const inventory = await openLeases(context);
   const items: Item[] = [];
-  for (const lease of leases) items.push(await itemOf(lease, room, given));
-  return { room, items };
+  for (const lease of leases) items.push(await itemOf(lease, inventory, given));
+  return { inventory, items };
 }
 
-async function itemOf(lease: FiledLease, room: LeaseRoom, given: ImportInput): Promise<Item> {
+async function itemOf(lease: FiledLease, inventory: LeaseInventory, given: ImportInput): Promise<Item> {
   const own = lease.id.slice(0, lease.id.lastIndexOf('..'));
-  const prefix = given.prefix ?? own;
-  const document = await documentFor(lease, room, { own, prefix, dialect: given.dialect });
-  const group = room.groups.find((of) => of.prefix === prefix);
+  const prefix = given.prefix ?? prefixIn(inventory, given.dialect, { prefix: own, ...(await inventory.about(own)) });
+  const document = await documentFor(lease, inventory, { own, prefix, dialect: given.dialect });
+  const group = inventory.groups.find((of) => of.prefix === prefix);
   const strange = group?.unexplained.find(({ id }) => id === document.id);
   if (strange) {
-    throw new UsageError('lease-unexplained', `The document ${strange.id} is there and can't be read: ${strange.why}`, {
-      mend: 'It is left alone, and nothing was written. Delete it if you know that it is nobody’s.',
-    });
+    throw operationsError(
+      'lease-unexplained',
+      `The stored document ${strange.id} is not a known lease: ${strange.why}`,
+      {
+        hint: 'Delete it if you are sure that no program needs it. Nothing was written.',
+      },
+    );
   }
   const stored = group?.leases.find(({ id }) => id === document.id);
   const { position } = lease;
   if (stored?.position !== undefined && position === undefined) {
-    throw new UsageError('position-missing', `Lease ${document.id} has a position, and the file has none for it`, {
-      mend: 'An empty position means the host’s own start. To begin at the beginning, say `millrace leases rewind --to beginning`.',
-    });
+    throw operationsError(
+      'position-missing',
+      `Lease ${document.id} has a stored position, but the file has none for it`,
+      {
+        hint: 'Without a position the host would read from its configured start. To read from the beginning, run `millrace leases rewind --to beginning`.',
+      },
+    );
   }
   return {
     document,
@@ -125,18 +133,19 @@ async function itemOf(lease: FiledLease, room: LeaseRoom, given: ImportInput): P
   };
 }
 
-/** As it is in the file, unless another dialect or prefix is asked for: then in that one's words. */
+/** The document of the file, translated if another dialect or prefix is asked for. */
 async function documentFor(
   lease: FiledLease,
-  room: LeaseRoom,
+  inventory: LeaseInventory,
   { own, prefix, dialect }: { own: string; prefix: string; dialect: FileDialect | undefined },
 ): Promise<LeaseDocument> {
   if (dialect === undefined && prefix === own) return { ...(lease.document as LeaseDocument), Owner: null };
-  const about = (await room.about(prefix)) ?? (await room.about(own));
+  const about = (await inventory.about(prefix)) ?? (await inventory.about(own));
   if (!about) {
-    throw new UsageError('monitored-unknown', `The prefix ${prefix} is of a container that is not in this database`, {
-      mend: 'Set COSMOS and COSMOS_DATABASE to the account and database of that container.',
-    });
+    throw operationsError(
+      'monitored-unknown',
+      `The prefix ${prefix} belongs to a container that is not in this database`,
+    );
   }
   const as = dialect ?? (lease.dialect === 'dotnet-v0' ? 'dotnet' : lease.dialect);
   return { ...translate(lease, { dialect: as, prefix, monitored: about.monitored }), Owner: null };

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 
-/** Of the hosts whose leases are touched. */
+/** The lease expiration of the hosts whose leases the operation reads or changes. */
 export const expiration = z
   .int()
   .min(100)
   .max(3_600_000)
   .default(60_000)
-  .describe('milliseconds after which their hosts take over a lease that nobody renews; theirs, if they set another');
+  .describe(
+    'lease expiration of the hosts: milliseconds after which another host may take a lease that is not renewed',
+  );

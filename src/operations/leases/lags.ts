@@ -1,9 +1,12 @@
 import pMap from 'p-map';
 import { type Lag, LagEstimator } from '../../feed/processor/estimator.ts';
-import { ownContent } from '../../feed/leases/lease-document.ts';
+import { sharedOf } from '../../feed/leases/lease-document.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 
-/** How far each lease of the groups is behind its feed. Ours begin at the beginning; where others do, only they know. */
+/**
+ * The lag of each lease of the groups. A lease without a position starts at the beginning if it is ours; where other
+ * processors start is unknown.
+ */
 export async function lagsOf(groups: readonly LeaseGroup[]): Promise<ReadonlyMap<StoredLease, Lag>> {
   const all = groups.flatMap((group) => group.leases.map((lease) => ({ group, lease })));
   const lags = await pMap(all, async ({ group, lease }) => [lease, await lagOf(group, lease)] as const, {
@@ -14,14 +17,14 @@ export async function lagsOf(groups: readonly LeaseGroup[]): Promise<ReadonlyMap
 
 async function lagOf({ monitored, own }: LeaseGroup, { range, position, mode, document }: StoredLease): Promise<Lag> {
   if (!monitored) return { known: false, why: 'its container is not in this database' };
-  if (!range) return { known: false, why: 'its range is not known' };
+  if (!range) return { known: false, why: 'its range is unknown' };
   const { container, rid } = monitored;
   // The all-versions feed has no beginning.
   const start = own && mode !== 'all-versions' ? { start: 'beginning' as const } : {};
   return new LagEstimator({ container, rid, mode, ...start }).lagOf({
     range,
     position,
-    shared: ownContent(document).shared,
+    shared: sharedOf(document),
   });
 }
 

@@ -4,31 +4,31 @@ import { lagsOf } from './lags.ts';
 import { type LeaseState, stateOf } from './state.ts';
 
 export interface LeaseRow {
-  /** What comes before `..` in the document's id: processor, account, database and container. */
+  /** The part of the document's id before `..`: processor, account, database and container. */
   readonly prefix: string;
-  /** The monitored container; null where it is not in this database. */
+  /** The monitored container; null if it is not in this database. */
   readonly container: string | null;
   readonly token: string;
   readonly range: string | null;
   readonly dialect: string | null;
   readonly owner: string | null;
-  /** Quoted LSN; null: nothing was checkpointed yet. */
+  /** Quoted LSN; null: no position yet. */
   readonly position: string | null;
-  /** Seconds since the lease was written last, by the service's clock (`_ts`) and ours. */
+  /** Seconds since the last write of the lease: our clock minus the service's (`_ts`). */
   readonly age: number | null;
   readonly lag: Lag;
-  /** `unexplained`: a document that no dialect explains; it is shown and left alone. */
+  /** `unexplained`: a document in no known dialect; it is shown and never changed. */
   readonly state: LeaseState | 'unexplained';
   readonly why: string;
 }
 
 export interface RowOptions {
   readonly expirationMs: number;
-  /** An owned lease whose oldest change waits for longer is stuck, milliseconds. */
+  /** An owned lease is stuck if its oldest change has waited for longer than this, milliseconds. */
   readonly stuckMs: number;
 }
 
-/** Every lease of the groups, ours and others', how far behind it is, its state and why. */
+/** Every lease of the groups, ours and others', with its lag, its state, and the reason for the state. */
 export async function leaseRows(
   groups: readonly LeaseGroup[],
   options: RowOptions,
@@ -41,7 +41,7 @@ export async function leaseRows(
     const nothing = { range: null, dialect: null, owner: null, position: null, age: null } as const;
     return [
       ...leases.map((lease): LeaseRow => {
-        const lag = lags.get(lease) ?? { known: false, why: 'it was not asked for' };
+        const lag = lags.get(lease) ?? { known: false, why: 'it was not measured' };
         const { token, range, dialect, owner, position, storedAt } = lease;
         return {
           prefix,
@@ -64,5 +64,5 @@ export async function leaseRows(
   });
 }
 
-/** `stuckMs` unless it is said otherwise: five minutes. */
+/** The default of `stuckMs`: five minutes. */
 export const STUCK_MS = 300_000;

@@ -9,7 +9,7 @@ import { leaseRows, STUCK_MS } from './lease-rows.ts';
 export const leasesList = defineOperation({
   noun: 'leases',
   verb: 'list',
-  summary: 'Show who reads which feed range, how far behind, in what state and why',
+  summary: 'List the leases: which host reads which range, its lag, its state and why',
   examples: [
     'millrace leases list',
     'millrace leases list --prefix billingacc.documents.azure.com_dbRid==_collRid=',
@@ -17,12 +17,12 @@ export const leasesList = defineOperation({
   ],
   effect: 'reads',
   input: z.object({
-    prefix: z.string().min(1).optional().describe('only these leases, by their whole prefix; all if absent'),
+    prefix: z.string().min(1).optional().describe('whole prefix of the leases to list (default: all)'),
     leaseExpiration: expiration,
   }),
   run: async ({ prefix, leaseExpiration }, context: Context) => {
-    const room = await openLeases(context);
-    const groups = prefix === undefined ? room.groups : chooseGroups(room, prefix);
+    const inventory = await openLeases(context);
+    const groups = prefix === undefined ? inventory.groups : chooseGroups(inventory, prefix);
     return leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS });
   },
   format: (rows) => {

@@ -1,5 +1,4 @@
 import { systemClock } from '../../base/clock.ts';
-import { UsageError } from '../../base/errors.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 import { javaState } from '../../feed/leases/dialects/java-token.ts';
@@ -9,23 +8,24 @@ import type { Context } from '../operation.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 import { looksDuring, untilQuiet } from './quiet.ts';
 import { createDocument, deleteLease, deleteMarker, replaceLease } from './write.ts';
+import { operationsError } from '../errors.ts';
 
-/** A lease, and where it is to be read on: a quoted lsn, or `beginning`, for which it is deleted. */
+/** A lease and its new position: a quoted LSN, or `beginning`, for which the lease is deleted. */
 export interface Move {
   readonly group: LeaseGroup;
   readonly lease: StoredLease;
   readonly to: string;
 }
 
-/** True where changes that were acknowledged would be delivered again. */
+/** True if changes that were acknowledged would be delivered again. */
 export const goesBack = ({ lease, to }: Move): boolean =>
   lease.position !== undefined && (to === 'beginning' || lsnOf(to) < lsnOf(lease.position));
 
-/** As people and records read it: `Orders 0: "120" → "57"`. */
+/** For people and audit records: `Orders 0: "120" → "57"`. */
 export const moveText = ({ group, lease, to }: Move): string =>
   `${group.monitored?.container.id ?? group.prefix} ${lease.token}: ${lease.position ?? '(none)'} → ${to}`;
 
-/** Moves as an operation answers them. */
+/** Moves, as the result of an operation. */
 export const movedRows = (moves: readonly Move[]): { lease: string; from: string | null; to: string; text: string }[] =>
   moves.map((move) => ({
     lease: move.lease.id,
@@ -37,13 +37,12 @@ export const movedRows = (moves: readonly Move[]): { lease: string; from: string
 /** A position in the lease's own dialect. */
 export function positionFields(lease: StoredLease, rid: string, position: string): Partial<LeaseDocument> {
   if (lease.dialect !== 'java-epk') return { ContinuationToken: position };
-  if (!lease.range) throw new UsageError('lease-unresolved', `The range of lease ${lease.id} is not known`);
+  if (!lease.range) throw operationsError('lease-unresolved', `The range of lease ${lease.id} is unknown`);
   return { ContinuationToken: javaState(rid, lease.range, lease.mode, position) };
 }
 
 const NOTHING_YET = 'Nothing was overwritten.';
-const DONE_ALREADY =
-  'The positions had been written by then, and it may overwrite them with its own, which are the old ones.';
+const DONE_ALREADY = 'The new positions were already written. The host may overwrite them with its old ones.';
 
 export interface Procedure {
   readonly prefixes: readonly string[];
@@ -51,8 +50,8 @@ export interface Procedure {
 }
 
 /**
- * The waits around a change of leases that hosts which we don't control may hold (protocols §1): none of them is written
- * for two expirations before, nor for one after. In between, `act`, whose writes are all conditional.
+ * Runs `act`, which changes leases of hosts that we don't control, only while these hosts are stopped (LEASE-M7): no lease
+ * may be written for two expirations before `act`, nor for one after. All writes of `act` must be conditional.
  */
 export async function whileStopped<T>(
   container: LeaseContainer,
@@ -61,24 +60,24 @@ export async function whileStopped<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   const wait = { prefixes, clock, screen, signal };
-  const before = 'Waiting to see that nobody writes the leases (s)';
+  const before = 'Waiting until no host has written the leases (s)';
   await untilQuiet(container, { ...wait, forMs: 2 * expirationMs, what: before, sofar: NOTHING_YET });
   const result = await act();
-  const after = 'Waiting to see that nobody takes them up with an old position (s)';
+  const after = 'Checking that no host writes them with an old position (s)';
   await untilQuiet(container, { ...wait, forMs: expirationMs, what: after, sofar: DONE_ALREADY });
   return result;
 }
 
-/** Request units and seconds of the procedure, for `--dry-run`: a replace 10.5 RU, a look 3 RU. */
+/** Request units and seconds of the procedure, for `--dry-run`: a replace takes 10.5 RU, a query 3 RU. */
 export const costOf = (leases: number, { prefixes, expirationMs }: Procedure): { ru: number; seconds: number } => ({
   ru: Math.ceil(leases * 2 * 10.5 + 3 * prefixes.length * (looksDuring(2 * expirationMs) + looksDuring(expirationMs))),
   seconds: Math.ceil((3 * expirationMs) / 1000),
 });
 
 /**
- * Moves leases, all of them or none: first each is written as it is, without an owner, which shows that nobody holds it;
- * then each gets its position. Where somebody comes in between, what was moved already is put back.
- * @throws HostRuns (412), with every position as it was, or saying which could not be put back
+ * Moves all leases or none. First each lease is written without an owner, which fails if a host still writes it; then
+ * each gets its new position. If a host writes one meanwhile, the leases that were already moved are restored.
+ * @throws HostRuns (412), with every position restored; UsageError `leases-half-moved` if that failed for some
  */
 export async function moveLeases(
   container: LeaseContainer,
@@ -89,7 +88,7 @@ export async function moveLeases(
   for (const move of moves)
     claimed.push({ move, stored: await replaceLease(container, move.lease.document, { Owner: null }, NOTHING_YET) });
   await beforeWriting();
-  // Without the marker hosts make what is missing anew; with it they would wait for ever for a lease that is gone.
+  // Without the marker hosts create missing leases; with it they would wait for ever for a deleted lease.
   for (const prefix of new Set(moves.filter(({ to }) => to === 'beginning').map(({ group }) => group.prefix)))
     await deleteMarker(container, prefix);
   const undo: (() => Promise<void>)[] = [];
@@ -110,15 +109,15 @@ export async function moveLeases(
     const put = await Promise.allSettled(undo.map((back) => back()));
     const lost = put.filter(({ status }) => status === 'rejected').length;
     if (lost === 0) throw error;
-    throw new UsageError(
+    throw operationsError(
       'leases-half-moved',
-      `A host woke up while leases were moved: ${lost} of ${moves.length} have their new position, and it has them`,
-      { cause: error, mend: 'Stop it, look at `millrace leases list`, and say this again.' },
+      `A host started while leases were moved: ${lost} of ${moves.length} have their new position, and the host reads from it`,
+      { cause: error },
     );
   }
 }
 
-/** Raises the epoch of the pipeline's own containers whose leases go back: their versions are counted anew (L3). */
+/** Raises the epoch of the pipeline's own containers whose leases go back, so that versions read again count as newer (PROC-L3). */
 export async function raiseEpochs({ workspace }: Pick<Context, 'workspace'>, moves: readonly Move[]): Promise<void> {
   const { state } = await workspace.services();
   const back = moves.filter((move) => move.group.own && goesBack(move));

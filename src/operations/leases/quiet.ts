@@ -2,16 +2,17 @@ import type { Clock } from '../../base/clock.ts';
 import { MillraceError, abortReason } from '../../base/errors.ts';
 import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
 import type { Screen } from '../screen.ts';
+import { OPERATIONS_ERRORS } from '../errors.ts';
 
 export interface QuietOptions {
   readonly prefixes: readonly string[];
   readonly forMs: number;
-  /** What is waited for, for the screen. */
+  /** The text for the screen while waiting. */
   readonly what: string;
   readonly clock: Clock;
   readonly screen: Pick<Screen, 'progress'>;
   readonly signal: AbortSignal;
-  /** What an error says of what has been done already. */
+  /** What an error reports about writes that were already made. */
   readonly sofar: string;
 }
 
@@ -20,19 +21,20 @@ interface Seen {
   readonly owner: string | null;
 }
 
-/** A host wrote one of the leases: it runs, has its position in memory, and writes it over whatever is put there (A8). */
+/**
+ * A host wrote one of the leases, so it runs. It keeps its position in memory, and overwrites every other position in the
+ * lease (ASM-A8).
+ */
 export class HostRuns extends MillraceError<'lease-host-running'> {
   constructor(lease: string, owner: string | null, sofar: string, cause?: unknown) {
-    super('lease-host-running', `${owner ?? 'A host'} wrote lease ${lease} just now: its host runs. ${sofar}`, {
-      cause,
-      mend: 'Disable the function, or stop every instance of the service (scaled to zero is not stopped: it wakes up), and say this again.',
-    });
+    const message = `${owner === null ? 'A host' : `Host ${owner}`} wrote lease ${lease} just now: it is not stopped. ${sofar}`;
+    super('lease-host-running', message, { ...OPERATIONS_ERRORS['lease-host-running'], cause });
   }
 }
 
 /**
- * Resolves once no lease of the prefixes was written for so long, as seen from here. Hosts' clocks play no part.
- * @throws HostRuns as soon as one was
+ * Resolves once no lease of the prefixes was written for `forMs`, measured here. The hosts' clocks don't matter.
+ * @throws HostRuns as soon as a host writes one
  */
 export async function untilQuiet(container: LeaseContainer, options: QuietOptions): Promise<void> {
   const { prefixes, forMs, what, clock, screen, signal, sofar } = options;
@@ -63,5 +65,5 @@ export async function untilQuiet(container: LeaseContainer, options: QuietOption
   }
 }
 
-/** How many requests waiting takes, for estimates: each is a query of one prefix. */
+/** The number of queries for each prefix while waiting, for estimates. */
 export const looksDuring = (forMs: number): number => 1 + Math.ceil(forMs / Math.max(1, Math.min(5_000, forMs / 8)));

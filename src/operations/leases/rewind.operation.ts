@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { type LeaseGroup, type LeaseRoom, chooseGroups, openLeases } from './groups.ts';
+import { type LeaseGroup, type LeaseInventory, chooseGroups, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
 import {
   type Move,
@@ -15,16 +14,17 @@ import {
   whileStopped,
 } from './move.ts';
 import { chooseLeases, movesBack, parseTarget, readAgain } from './targets.ts';
+import { recorded } from './recorded.ts';
 
 const input = z.object({
   prefix: z
     .string()
     .min(1)
     .optional()
-    .describe('another processor’s leases, by their whole prefix; the pipeline’s own if absent'),
+    .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
   to: z
     .string()
-    .describe('beginning, a time (2026-06-03T12:00:00Z), checkpoint:NAME, or the token of one lease (\'"123"\')'),
+    .describe('beginning, a time (2026-06-03T12:00:00Z), checkpoint:NAME, or the position of one lease (\'"123"\')'),
   container: z.string().optional().describe('only the pipeline’s leases of this container'),
   lease: z.string().optional().describe('only the lease with this token'),
   leaseExpiration: expiration,
@@ -32,7 +32,7 @@ const input = z.object({
 type RewindInput = z.output<typeof input>;
 
 interface Prepared {
-  readonly room: LeaseRoom;
+  readonly inventory: LeaseInventory;
   readonly groups: readonly LeaseGroup[];
   readonly moves: readonly Move[];
   readonly procedure: Procedure;
@@ -40,19 +40,18 @@ interface Prepared {
 
 async function prepare(given: RewindInput, context: Context): Promise<Prepared> {
   const target = parseTarget(given.to);
-  const room = await openLeases(context);
-  const groups = chooseGroups(room, given.prefix, given.container);
+  const inventory = await openLeases(context);
+  const groups = chooseGroups(inventory, given.prefix, given.container);
   const services = await context.workspace.services();
   const moves = await movesBack(chooseLeases(groups, given.lease), target, services, context.signal);
   const prefixes = [...new Set(moves.map(({ group }) => group.prefix))];
-  return { room, groups, moves, procedure: { prefixes, expirationMs: given.leaseExpiration } };
+  return { inventory, groups, moves, procedure: { prefixes, expirationMs: given.leaseExpiration } };
 }
 
 export const leasesRewind = defineOperation({
   noun: 'leases',
   verb: 'rewind',
-  summary:
-    'Deliver changes again from an earlier point: ours, or those of a stopped Functions app, .NET or Java service',
+  summary: 'Rewind leases to an earlier position, of the pipeline or of a stopped Functions app, .NET or Java service',
   examples: [
     'millrace leases rewind --to 2026-06-03T12:00:00Z --dry-run',
     'millrace leases rewind --to beginning --container Orders',
@@ -70,28 +69,26 @@ export const leasesRewind = defineOperation({
     const { ru, seconds } = costOf(moves.length, procedure);
     return {
       steps: [
-        'wait until nobody has written the leases for two expirations: stop every host of theirs first',
+        'wait until no host has written the leases for two expirations; stop their hosts first',
         ...moves.map(moveText),
-        ...(moves.some((move) => move.group.own)
-          ? ['raise the epoch, so that what is read again counts as newer']
-          : []),
-        `deliver ${again === undefined ? 'changes' : plural(again, 'transaction')} again, at most`,
-        'wait one expiration more',
+        ...(moves.some((move) => move.group.own) ? ['raise the epoch, so that changes read again count as newer'] : []),
+        again === undefined ? 'deliver changes again' : `deliver at most ${plural(again, 'transaction')} again`,
+        'wait one more expiration',
       ],
-      // Reading a change of 1 KB again takes 1 RU; what is derived from it comes on top.
+      // Reading a change of 1 KB again takes 1 RU; the projections' writes come on top.
       ru: ru + (again ?? 0),
       seconds,
     };
   },
   run: async (given, context) => {
     const { to } = given;
-    // Everything that is wrong with the input is told before anybody waits.
+    // Reports wrong input before the waiting starts.
     const first = await prepare(given, context);
     if (first.moves.length === 0) return { to, moved: [], foreign: false };
-    return audited(context, 'leases rewind', given, async () => {
-      const moves = await whileStopped(first.room.leases, first.procedure, context, async () => {
-        const { room, moves: current } = await prepare(given, context);
-        await moveLeases(room.leases, current, () => raiseEpochs(context, current));
+    return recorded(context, first.inventory, 'leases rewind', given, async () => {
+      const moves = await whileStopped(first.inventory.leases, first.procedure, context, async () => {
+        const { inventory, moves: current } = await prepare(given, context);
+        await moveLeases(inventory.leases, current, () => raiseEpochs(context, current));
         return current;
       });
       return {
@@ -103,7 +100,7 @@ export const leasesRewind = defineOperation({
   },
   format: ({ to, moved, foreign }) =>
     moved.length === 0
-      ? `Every lease is at ${to}, or before it: nothing to do.`
+      ? `Every lease is already at ${to} or before it.`
       : [
           ...moved.map(({ text }) => text),
           `${plural(moved.length, 'lease')} rewound. Start the hosts again${foreign ? hintFor(to) : ''}.`,
@@ -117,8 +114,8 @@ const described = (move: Move): { from: string | null; to: string; back: boolean
   text: moveText(move),
 });
 
-/** A host that finds no lease makes one, which begins where the host is told to. */
+/** A host that finds no lease creates one, which starts where the host's configuration says. */
 const hintFor = (to: string): string =>
   to === 'beginning'
-    ? ', told to begin at the beginning: startFromBeginning: true (Functions), WithStartTime(DateTime.MinValue.ToUniversalTime()) (.NET), setStartFromBeginning(true) (Java); else they begin at now'
+    ? ', configured to start from the beginning: startFromBeginning: true (Functions), WithStartTime(DateTime.MinValue.ToUniversalTime()) (.NET), setStartFromBeginning(true) (Java). Otherwise they start at the present'
     : '';

@@ -3,18 +3,18 @@ import type { Lag } from '../../feed/processor/estimator.ts';
 import { contains, overlaps } from '../../feed/reading/position.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 
-/** How a lease is, as far as its documents and the feed tell. */
+/** The state of a lease, as far as its document and the feed show it. */
 export type LeaseState = 'owned' | 'stuck' | 'expired' | 'free' | 'split' | 'duplicate' | 'orphaned' | 'unresolved';
 
 export interface StateOptions {
   /** Milliseconds. */
   readonly now: number;
   readonly expirationMs: number;
-  /** An owned lease whose oldest change waits for longer is stuck. */
+  /** An owned lease is stuck if its oldest change has waited for longer than this. */
   readonly stuckMs: number;
 }
 
-/** The state of one lease of a group, and why it is in it. */
+/** The state of one lease of a group, and the reason. */
 export function stateOf(
   lease: StoredLease,
   { monitored, leases }: Pick<LeaseGroup, 'monitored' | 'leases'>,
@@ -23,25 +23,29 @@ export function stateOf(
 ): { state: LeaseState; why: string } {
   const { range, owner } = lease;
   if (!monitored) return { state: 'orphaned', why: 'its container is not in this database' };
-  if (!range) return { state: 'unresolved', why: `no partition of the container is or was called ${lease.token}` };
+  if (!range)
+    return { state: 'unresolved', why: `its container does not have partition ${lease.token}, and never had` };
   const others = leases.filter((other) => other !== lease && other.range !== undefined);
   const twin = others.find((other) => other.range && same(other.range, range));
   if (twin) return { state: 'duplicate', why: `${twin.id} is for the same range` };
   const inside = others.filter((other) => other.range && contains(range, other.range));
   if (inside.length > 0)
-    return { state: 'split', why: `half done: ${inside.map(({ token }) => token).join(', ')} lie inside it` };
+    return {
+      state: 'split',
+      why: `its split is not finished: ${inside.map(({ token }) => token).join(', ')} lie inside it`,
+    };
   const parts = monitored.partitions.ranges.filter((of) => overlaps(of, range));
   if (parts.length > 1)
-    return { state: 'split', why: `its range is ${parts.length} partitions now; its owner replaces it` };
+    return { state: 'split', why: `its range now has ${parts.length} partitions; its owner will replace it` };
   const idleMs = Math.max(0, options.now - lease.storedAt);
   const ago = `${Math.round(idleMs / 1000)} s ago`;
-  if (owner === null) return { state: 'free', why: `let go ${ago}; no host runs, or all have their share` };
+  if (owner === null) return { state: 'free', why: `released ${ago}; no host runs, or each has its share` };
   if (idleMs > options.expirationMs)
-    return { state: 'expired', why: `${owner} wrote it last ${ago}: it died or is cut off` };
+    return { state: 'expired', why: `${owner} last wrote it ${ago}: it died, or can't reach the lease container` };
   if (lag.known && lag.ageMs > options.stuckMs)
     return {
       state: 'stuck',
-      why: `${owner} renews it, and its oldest change waits since ${Math.round(lag.ageMs / 1000)} s`,
+      why: `${owner} renews it, but its oldest change has waited for ${Math.round(lag.ageMs / 1000)} s`,
     };
   return { state: 'owned', why: `${owner} wrote it ${ago}` };
 }

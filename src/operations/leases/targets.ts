@@ -1,4 +1,4 @@
-import { UsageError } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../definition/date.ts';
 import { LagEstimator } from '../../feed/processor/estimator.ts';
@@ -9,8 +9,9 @@ import { assertCheckpointName, readCheckpoint } from '../checkpoints/store.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { type LeaseGroup, type Monitored, type StoredLease, monitoredOf } from './groups.ts';
 import type { Move } from './move.ts';
+import { operationsError } from '../errors.ts';
 
-/** Where leases are to be rewound to. */
+/** The point that leases are rewound to. */
 export type Target =
   | { readonly kind: 'beginning' }
   | { readonly kind: 'time'; readonly at: Date }
@@ -29,12 +30,12 @@ export function parseTarget(text: string): Target {
   if (lsn !== undefined) return { kind: 'position', lsn: Number(lsn) };
   const at = parseDate(text);
   if (at !== undefined) return { kind: 'time', at: new Date(at) };
-  throw new UsageError('input-invalid', `--to ${text} is no place to rewind to`, {
-    mend: 'Say beginning, a time such as 2026-06-03T12:00:00Z, checkpoint:NAME, or a lease’s token such as \'"123"\'.',
+  throw operationsError('input-invalid', `--to ${text} is not a point to rewind to`, {
+    hint: 'Give beginning, a time such as 2026-06-03T12:00:00Z, checkpoint:NAME, or a position such as \'"123"\'.',
   });
 }
 
-/** The leases of a group, or the one with that token. */
+/** The leases of the groups, or the one with that token. */
 export function chooseLeases(
   groups: readonly LeaseGroup[],
   token: string | undefined,
@@ -43,12 +44,12 @@ export function chooseLeases(
   const chosen = token === undefined ? all : all.filter(({ lease }) => lease.token === token);
   if (chosen.length > 0) return chosen;
   const known = all.map(({ lease }) => lease.token);
-  throw new UsageError('lease-unknown', `There is no lease ${token ?? ''} among these`, {
-    mend: `There are: ${known.join(', ')}.`,
+  throw operationsError('lease-unknown', `There is no lease ${token ?? ''}`, {
+    hint: `Name one of: ${known.join(', ')}.`,
   });
 }
 
-/** What a lease's position becomes; leases that are there already, or before it, are left out: nothing is ever skipped. */
+/** The moves back to a target. Leases that are already at it, or before it, don't move: a rewind never skips changes. */
 export async function movesBack(
   chosen: readonly { readonly group: LeaseGroup; readonly lease: StoredLease }[],
   target: Target,
@@ -56,9 +57,13 @@ export async function movesBack(
   signal: AbortSignal,
 ): Promise<Move[]> {
   if (target.kind === 'position' && chosen.length > 1) {
-    throw new UsageError('input-invalid', 'A token is of one lease: an lsn says nothing in another partition', {
-      mend: `Name it by --lease: ${chosen.map(({ lease }) => lease.token).join(', ')}.`,
-    });
+    throw operationsError(
+      'input-invalid',
+      'A position belongs to one lease: an LSN has no meaning in another partition',
+      {
+        hint: `Name the lease with --lease: ${chosen.map(({ lease }) => lease.token).join(', ')}.`,
+      },
+    );
   }
   const saved = target.kind === 'checkpoint' ? (await readCheckpoint(services, target.name, signal)).sets : [];
   const moves: Move[] = [];
@@ -85,7 +90,7 @@ export async function movesBack(
   return moves;
 }
 
-/** The set of the same processor where it was saved, else the one of the container, whoever's it was. */
+/** The saved positions of the same processor, or, if there are none, those of another processor of the container. */
 export function savedFor(
   sets: readonly {
     readonly prefix: string;
@@ -98,44 +103,43 @@ export function savedFor(
 ): readonly { range: FeedRange; position: string }[] {
   const set = sets.find((of) => of.prefix === prefix) ?? sets[0];
   if (!set) {
-    throw new UsageError(
+    throw operationsError(
       'checkpoint-other-container',
-      `Checkpoint ${name} holds nothing of container ${container.id}`,
-      { mend: '`millrace checkpoints list` shows what it holds; --container chooses among the pipeline’s.' },
+      `Checkpoint ${name} has no positions of container ${container.id}`,
     );
   }
   if (set.rid === rid) return set.positions;
-  throw new UsageError(
+  throw operationsError(
     'checkpoint-other-container',
-    `Checkpoint ${name} is of a container ${container.id} that was deleted since: its positions mean nothing in this one`,
-    { mend: 'Rewind to a time or to the beginning.' },
+    `Checkpoint ${name} is from an earlier container ${container.id}, which was deleted: its positions have no meaning in this one`,
+    { hint: 'Rewind to a time or to the beginning.' },
   );
 }
 
-/** Its host would begin at now, and all that lies between would be lost; a time is looked up where deletions don't show. */
+/**
+ * From the beginning, its host would start at the present and lose everything before. A time is looked up in the
+ * latest-version feed, which does not show deletions.
+ */
 const noBeginning = ({ id }: StoredLease): UsageError =>
-  new UsageError(
+  operationsError(
     'lease-all-versions',
-    `Lease ${id} is of the all-versions feed, which has no beginning and can't be entered by a time`,
-    { mend: 'Say checkpoint:NAME or a token: the feed keeps them for as long as its retention.' },
+    `Lease ${id} belongs to the all-versions feed, which can't be read from the beginning or from a time`,
+    { hint: 'Give checkpoint:NAME or a position. They are valid for as long as the feed’s retention.' },
   );
 
 export const notCovered = (name: string, { token }: StoredLease): UsageError =>
-  new UsageError('checkpoint-incomplete', `Checkpoint ${name} holds no position for the whole of lease ${token}`, {
-    mend: 'It was saved before that range was checkpointed: rewind to a time or to the beginning.',
-  });
+  operationsError('checkpoint-incomplete', `Checkpoint ${name} has no position for the whole range of lease ${token}`);
 
 /** @throws UsageError `lease-unresolved` */
 export function rangeOf(lease: StoredLease): FeedRange {
   if (lease.range) return lease.range;
-  throw new UsageError(
+  throw operationsError(
     'lease-unresolved',
-    `No partition of the container is or was called ${lease.token}, as lease ${lease.id} says`,
-    { mend: 'It is of a container that was deleted and made again: delete the lease.' },
+    `Lease ${lease.id} names partition ${lease.token}, which its container does not have and never had`,
   );
 }
 
-/** Just before the first change since a time; of a range that is several partitions by now, the lowest of theirs. */
+/** The position before the first change since a time. If the range now has several partitions, the lowest of theirs. */
 export async function positionAtTime(
   { container, partitions }: Monitored,
   range: FeedRange,
@@ -151,12 +155,12 @@ export async function positionAtTime(
     if (lowest === undefined || lsnOf(found) < lsnOf(lowest)) lowest = found;
   }
   if (lowest !== undefined) return lowest;
-  throw new UsageError('lease-unresolved', `Container ${container.id} has no such range any more`, {
-    mend: 'Look at it with `millrace leases check`; delete it if its range is none of the container’s.',
+  throw operationsError('lease-unresolved', `Container ${container.id} no longer has the range of this lease`, {
+    hint: 'Run `millrace leases check`. Delete the lease if it reports that the container does not have its range.',
   });
 }
 
-/** How many transactions would be delivered again, at most; undefined where that can't be told. */
+/** The most transactions that can be delivered again; undefined if that is unknown. */
 export async function readAgain(moves: readonly Move[]): Promise<number | undefined> {
   let sum = 0;
   for (const { group, lease, to } of moves) {

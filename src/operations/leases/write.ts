@@ -7,8 +7,9 @@ import { HostRuns } from './quiet.ts';
 type Stored = LeaseDocument & { readonly _etag: string };
 
 /**
- * Replaces a lease as it was read, or throws HostRuns where somebody wrote it since. Every write gets a timestamp of its
- * own, so an unknown outcome is known by reading.
+ * Replaces a lease that is unchanged since it was read; otherwise throws HostRuns. Every write has its own timestamp, so
+ * that a read shows whether a write without a clear answer took effect.
+ * @param sofar a sentence for the error that says what was changed before
  */
 export async function replaceLease(
   container: LeaseContainer,
@@ -34,7 +35,7 @@ export async function replaceLease(
   }
 }
 
-/** Deletes a lease as it was read, or throws HostRuns where somebody wrote it since. Gone already is as well. */
+/** Deletes a lease that is unchanged since it was read; otherwise throws HostRuns. Returns if it is already deleted. */
 export async function deleteLease(container: LeaseContainer, stored: Stored, sofar: string): Promise<void> {
   const condition = { accessCondition: { type: 'IfMatch', condition: stored._etag } };
   for (;;) {
@@ -53,19 +54,19 @@ export async function deleteLease(container: LeaseContainer, stored: Stored, sof
   }
 }
 
-/** Creates a document, unless it is there. */
+/** Creates a document, unless it exists. */
 export async function createDocument(
   container: LeaseContainer,
   document: { id: string } & Record<string, unknown>,
 ): Promise<void> {
   const create = () => container.container.items.create(container.stamped(document));
-  // Where an answer was lost, the next try finds it there.
+  // If an answer was lost, the next try finds the document and gets a conflict.
   await withRetry(create, { reads: true }).catch((error: unknown) => {
     if (failureOf(error).kind !== 'conflict') throw explainLeases(error, container.container);
   });
 }
 
-/** Deletes a marker, which nobody writes twice. */
+/** Deletes a marker. No condition is needed, because no host writes a marker twice. */
 export async function deleteMarker(container: LeaseContainer, prefix: string): Promise<void> {
   await withRetry(() => container.item({ id: `${prefix}.info` }).delete(), { reads: true }).catch((error: unknown) => {
     if (failureOf(error).kind !== 'not-found') throw explainLeases(error, container.container);

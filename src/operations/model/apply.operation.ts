@@ -10,7 +10,7 @@ import { planModel } from './apply.ts';
 export const modelApply = defineOperation({
   noun: 'model',
   verb: 'apply',
-  summary: 'Create or change the database’s containers to be as the model says, and the archive’s blob container',
+  summary: 'Create or change the containers of the database as the model says, and the archive’s blob container',
   examples: ['millrace model apply --dry-run', 'millrace model apply --env production'],
   effect: 'changes',
   argument: 'directory',
@@ -30,7 +30,7 @@ export const modelApply = defineOperation({
     return { done: steps.map(({ say }) => say) };
   },
   format: ({ done }) =>
-    done.length === 0 ? 'Everything is as the model says.' : `${plural(done.length, 'change')} made.`,
+    done.length === 0 ? 'The account already agrees with the model.' : `${plural(done.length, 'change')} made.`,
 });
 
 async function planAll(directory: string | undefined, { workspace, signal }: Context): Promise<Step[]> {

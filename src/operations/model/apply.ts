@@ -1,5 +1,4 @@
 import type { Container, ContainerDefinition as ServiceDefinition, Database } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { indexNeeds } from '../../definition/index-needs.ts';
@@ -13,22 +12,23 @@ import {
 import type { Model } from '../../model/model.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { Step } from './step.ts';
+import { operationsError } from '../errors.ts';
 
-/** Leases: keyed and with time to live as the Functions trigger wants them. State: keyed by `pk`, tombstones expire. */
+/** Leases: the key and time to live that the Functions trigger needs. State: keyed by `pk`; tombstones expire. */
 export const ownContainer = (kind: 'leases' | 'state', id: string): ContainerDefinition => ({
   id,
   partitionKey: { paths: [kind === 'leases' ? '/id' : '/pk'], kind: 'Hash', version: 2 },
   defaultTtl: -1,
 });
 
-/** The model's containers, with what the pipeline's projections need of them. */
+/** The model's containers, with the indexes and settings that the pipeline's projections need. */
 export function modelContainers({ pipeline, model }: { pipeline: Pipeline; model: Model }): ContainerDefinition[] {
   const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   const sinks = new Set(pipeline.projections.map(({ into }) => into.container));
   return containerDefinitions(model, needs, sinks);
 }
 
-/** What a pipeline needs to exist: its model's containers, and ours for leases and state. */
+/** The containers that a pipeline needs: its model's, and Millrace's own for leases and state. */
 export function wantedContainers(
   loaded: { pipeline: Pipeline; model: Model },
   services: Services,
@@ -46,20 +46,17 @@ export function wantedContainers(
       database === services.database && wanted.some((of) => of.definition.id === definition.id),
   );
   if (clash) {
-    throw new UsageError(
+    throw operationsError(
       'container-reserved',
-      `The model has a container ${clash.definition.id}, which Millrace would use for its own documents`,
-      {
-        mend: 'Give Millrace another by the setting LEASES_CONTAINER or STATE_CONTAINER.',
-      },
+      `The model has a container ${clash.definition.id}, but Millrace uses that name for its own documents`,
     );
   }
   return [...wanted, ...ours];
 }
 
 /**
- * What has to be done for the account to be as the model says; nothing where it is already.
- * @throws UsageError `change-impossible`, naming every change that Cosmos DB can't make to an existing container
+ * The steps that make the account agree with the model; none if it already does.
+ * @throws UsageError `change-impossible`, with every change that Cosmos DB can't make to an existing container
  */
 export async function planModel(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
@@ -97,18 +94,15 @@ export async function planModel(
     });
   }
   if (impossible.length > 0) {
-    throw new UsageError(
+    throw operationsError(
       'change-impossible',
-      `Cosmos DB fixes some things when a container is created:\n${impossible.map((line) => `  - ${line}`).join('\n')}`,
-      {
-        mend: 'Give the container another name in the model and fill it anew, or take the change back.',
-      },
+      `Cosmos DB can't change these properties of an existing container:\n${impossible.map((line) => `  - ${line}`).join('\n')}`,
     );
   }
   return steps;
 }
 
-/** A container as it is, undefined where there is none; its throughput only where that is asked for. */
+/** The definition of a container, with its throughput on request; undefined if there is no such container. */
 export async function readDefinition(
   container: Container,
   withThroughput: boolean,
@@ -131,7 +125,7 @@ export async function readDefinition(
   };
 }
 
-/** Undefined where the container shares its database's throughput, or the account is serverless. */
+/** Undefined if the container shares its database's throughput, or the account is serverless. */
 async function readThroughput(container: Container): Promise<ContainerDefinition['throughput']> {
   const offer = await found(() => container.readOffer());
   const content = offer?.content;

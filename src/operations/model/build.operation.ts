@@ -9,7 +9,7 @@ import { pipelineFile } from '../../runtime/load-pipeline.ts';
 export const modelBuild = defineOperation({
   noun: 'model',
   verb: 'build',
-  summary: 'Write what reading and checking the document came to beside a built pipeline, which spares a cold start it',
+  summary: 'Write the checked model beside a built pipeline, so that a cold start need not read the document',
   examples: ['millrace model build dist/pipeline'],
   effect: 'changes',
   argument: 'directory',
@@ -21,7 +21,7 @@ export const modelBuild = defineOperation({
   run: async ({ directory }, { workspace }) => {
     const of = workspace.at(directory);
     const { folder } = of;
-    // What an earlier build wrote must not vouch for itself.
+    // Removed first: loading must read the document, not the result of an earlier build.
     await rm(join(folder, BUILT_FILE), { force: true });
     const { modelFile, model } = await of.pipeline();
     return { file: relative('.', await writeBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) }, model)) };

@@ -6,7 +6,7 @@ import { type NotChecked, type Report, compareIds } from '../../model/rules/inde
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../table.ts';
 
-/** A finding with the line of the document that it is about. */
+/** A finding with its line of the document. */
 export interface ShownFinding extends RuleFinding {
   readonly source?: string;
 }
@@ -24,7 +24,7 @@ export interface Checked {
   readonly reading: readonly ModelFinding[];
   readonly folder: string;
   readonly profile: ProfileName;
-  /** How many rules were run. */
+  /** The number of rules that were run. */
   readonly rules: number;
   readonly counts: Readonly<Record<Severity, number>>;
 }
@@ -62,9 +62,9 @@ export function checkText(checked: Checked): string {
   const lenient = checked.reading;
   if (lenient.length > 0) {
     out.push(style('bold', 'Reading'));
-    for (const { severity, message, mend, at: place } of lenient)
+    for (const { severity, message, hint, at: place } of lenient)
       out.push(
-        `  ${style(COLOURS[severity], severity.padEnd(11))} ${placed(place)}  ${message}${mend === undefined ? '' : style('dim', `  ${mend}`)}`,
+        `  ${style(COLOURS[severity], severity.padEnd(11))} ${placed(place)}  ${message}${hint === undefined ? '' : style('dim', `  ${hint}`)}`,
       );
     out.push('');
   }
@@ -75,7 +75,7 @@ export function checkText(checked: Checked): string {
     out.push('');
   }
   if (checked.notChecked.length > 0) {
-    out.push(style('bold', 'Not checked, for lack of'));
+    out.push(style('bold', 'Not checked, because this is missing'));
     for (const [what, entries] of Map.groupBy(checked.notChecked, ({ missing }) => missing)) {
       const ids = [...new Set(entries.map(({ rule }) => rule))].toSorted(compareIds);
       out.push(style('dim', `  ${what}: ${ids.join(' ')}`));
@@ -100,11 +100,11 @@ function summary({
     warning > 0 ? style('yellow', plural(warning, 'warning')) : '',
     information > 0 ? `${information} for information` : '',
   ].filter(Boolean);
-  const verdict = found.length === 0 ? style('green', 'nothing found') : found.join(', ');
-  return `${folder}: ${verdict}; ${plural(rules, 'rule')}, ${unchecked} of them not or not wholly checked, ${waived.length} waived (profile ${profile})`;
+  const total = found.length === 0 ? style('green', 'no findings') : found.join(', ');
+  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${unchecked} of them not fully checked, ${waived.length} waived (profile ${profile})`;
 }
 
-function one({ rule, severity, message, at: place, evidence, mend, related, source }: ShownFinding): string[] {
+function one({ rule, severity, message, at: place, evidence, hint, related, source }: ShownFinding): string[] {
   const out = [
     `  ${style(COLOURS[severity], severity)} ${style('bold', rule)}  ${style('dim', placed(place))}`,
     `    ${message}`,
@@ -119,20 +119,20 @@ function one({ rule, severity, message, at: place, evidence, mend, related, sour
   }
   if (evidence !== undefined) out.push(`    ${style('dim', 'because')} ${evidence}`);
   if (related && related.length > 0) out.push(`    ${style('dim', 'see')} ${related.map(placed).join(', ')}`);
-  if (mend !== undefined) out.push(`    ${style('dim', 'mend')} ${mend}`);
+  if (hint !== undefined) out.push(`    ${style('dim', 'hint')} ${hint}`);
   return out;
 }
 
 const WIDTH = 100;
 
-/** The part of the line around the longest word of the message that stands in it. */
+/** The part of the line around the longest word that the line shares with the message. */
 export function excerpt(line: string, message: string): { text: string; from: number; length: number } {
   const words = [...new Set(message.match(/[\p{L}\p{N}_/.,%-]{2,}/gu) ?? [])]
     .map((word) => word.replace(/^[.,-]+|[.,-]+$/g, ''))
     .filter((word) => word.length > 1);
-  // A word of the message's own is lower case and common; names, numbers and paths say where.
-  const telling = words.filter((word) => /[A-Z\d/_]/.test(word)).toSorted((a, b) => b.length - a.length);
-  const word = [...telling, ...words.filter((other) => other.length > 4)].find(
+  // Names, numbers and paths show the place better than the message's common lower-case words.
+  const distinctive = words.filter((word) => /[A-Z\d/_]/.test(word)).toSorted((a, b) => b.length - a.length);
+  const word = [...distinctive, ...words.filter((other) => other.length > 4)].find(
     (candidate) => find(line, candidate) >= 0,
   );
   const start = word === undefined ? line.search(/\S/) : find(line, word);

@@ -17,7 +17,7 @@ const WEIGHT: Readonly<Record<Severity, number>> = { information: 0, warning: 1,
 export const modelCheck = defineOperation({
   noun: 'model',
   verb: 'check',
-  summary: 'Check the two modelling documents, and the pipeline against them, by every rule',
+  summary: 'Check the two modelling documents, and the pipeline against them, with every rule',
   examples: [
     'millrace model check',
     'millrace model check examples/flights --html report.html',
@@ -29,11 +29,11 @@ export const modelCheck = defineOperation({
   argument: 'directory',
   input: z.object({
     ...ruleFlags,
-    profile: ruleFlags.profile.unwrap().optional().describe('whose RU figures are used (default: microsoft)'),
+    profile: ruleFlags.profile.unwrap().optional().describe('whose RU figures to use (default: "microsoft")'),
     settings: settingsFlag,
-    failOn: z.enum(['error', 'warning']).default('warning').describe('from which severity on the exit code is 1'),
+    failOn: z.enum(['error', 'warning']).default('warning').describe('lowest severity for which the exit code is 1'),
     sarif: z.boolean().default(false).describe('print SARIF 2.1.0 for code scanning'),
-    html: z.string().optional().describe('write a report with charts to this file, which needs nothing else'),
+    html: z.string().optional().describe('also write a report with charts to this file (self-contained)'),
   }),
   run: async ({ directory, failOn, sarif: asSarif, html, ...flags }, { workspace }) => {
     const pair = await readPair(workspace, directory);
@@ -43,7 +43,6 @@ export const modelCheck = defineOperation({
     if (html !== undefined)
       await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings), {
         code: 'report-unwritable',
-        mend: 'Name a file in a folder that exists.',
       });
     return { ...checked, ok: passes(report, failOn), sarif: asSarif };
   },
@@ -54,7 +53,7 @@ export const modelCheck = defineOperation({
 const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boolean =>
   [...findings, ...reading].every(({ severity }) => WEIGHT[severity] < WEIGHT[failOn]);
 
-/** Paths as they are named from the working directory, and the lines that findings are about. */
+/** The report with paths relative to the working directory, and with the documents' lines. */
 function shown(report: Report, { documents, folder, rules }: Pair, directory: string, profile: ProfileName): Checked {
   const lines = new Map(
     [documents.requirements, documents.design].flatMap((document) =>
@@ -88,7 +87,7 @@ function shown(report: Report, { documents, folder, rules }: Pair, directory: st
   };
 }
 
-/** From the working directory, as long as it lies below. */
+/** Relative to the working directory, if the file lies below it. */
 function shortPath(directory: string, file: string): string {
   const path = relative(directory, file);
   return !isAbsolute(file) || path.startsWith('..') ? file : path.split(sep).join('/');

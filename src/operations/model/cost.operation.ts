@@ -10,14 +10,14 @@ import { ruleFlags } from './settings.ts';
 export const modelCost = defineOperation({
   noun: 'model',
   verb: 'cost',
-  summary: 'Add up RU/s and money by container, pattern and projection, by both profiles',
+  summary: 'Calculate RU/s and cost by container, pattern and projection, for both profiles',
   examples: ['millrace model cost', 'millrace model cost examples/flights --price 0.012 --terms'],
   effect: 'reads',
   argument: 'directory',
   input: z.object({
     directory: ruleFlags.directory,
     price: ruleFlags.price,
-    terms: z.boolean().default(false).describe('show what each sum is made of'),
+    terms: z.boolean().default(false).describe('show the terms of each sum'),
   }),
   run: async ({ directory, price, terms }, { workspace }) => {
     const { documents } = await readPair(workspace, directory);
@@ -67,7 +67,7 @@ function text({ profile, containers, projections }: Costs, price: number | undef
   if (projections.length > 0)
     parts.push(
       table(
-        ['projection', 'changes/s', 'RU/change', 'RU/s to keep fresh', 'RU/s it saves', 'dearer from changes/s'],
+        ['projection', 'changes/s', 'RU/change', 'RU/s to keep fresh', 'RU/s it saves', 'costs more from changes/s'],
         projections.map(({ name, changes, ru, perSecond, instead, breakEven }) => [
           name,
           changes,
@@ -82,4 +82,4 @@ function text({ profile, containers, projections }: Costs, price: number | undef
 }
 
 const footnote = (price: number | undefined): string =>
-  `A month has ${HOURS_PER_MONTH} hours; autoscale is billed for the average load, a tenth of its maximum at least.${price === undefined ? ' --price shows money.' : ''}`;
+  `A month has ${HOURS_PER_MONTH} hours; autoscale is billed for the average load, but at least for a tenth of its maximum.${price === undefined ? ' --price shows money.' : ''}`;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { containerDefinitions, diffContainer } from '../../model/apply.ts';
 import { type Drift, driftOf } from '../../model/drift.ts';
 import { defineOperation } from '../operation.ts';
@@ -8,11 +7,12 @@ import { modelContainers } from './apply.ts';
 import { liveContainers, sample } from './live.ts';
 import { readPair } from './pair.ts';
 import { pipelineDirectory } from './settings.ts';
+import { operationsError } from '../errors.ts';
 
 export const modelDrift = defineOperation({
   noun: 'model',
   verb: 'drift',
-  summary: 'Compare real documents and containers of the account with the data model',
+  summary: 'Compare the account’s containers and sampled documents with the data model',
   examples: ['millrace model drift', 'millrace model drift --sample 500 --env production --json'],
   effect: 'reads',
   argument: 'directory',
@@ -24,17 +24,14 @@ export const modelDrift = defineOperation({
       .min(1)
       .max(10_000)
       .default(100)
-      .describe('newest documents read of each container and type'),
+      .describe('newest documents to read of each container and type'),
   }),
   run: async ({ directory, sample: count }, context) => {
     const { workspace, screen } = context;
     const { documents, pipeline, unloadable } = await readPair(workspace, directory);
     if (unloadable) throw unloadable;
     const { design } = documents;
-    if (!design)
-      throw new UsageError('model-missing', 'There is no data model to compare with', {
-        mend: 'Write cosmosdb_data_model.md, or let `millrace model import` draft it.',
-      });
+    if (!design) throw operationsError('model-missing', 'There is no data model to compare with');
     const { signal } = context;
     const services = await workspace.services();
     const live = await liveContainers(services, signal);
@@ -57,7 +54,7 @@ export const modelDrift = defineOperation({
         const kind = what === 'partitionKey' ? 'key' : what === 'defaultTtl' ? 'ttl' : 'policy';
         drifts.push({ container: id, kind, what: `${what} is ${say(from)}; the model says ${say(to)}` });
       }
-      // The model's silence means off; the difference above is told only where it speaks.
+      // No defaultTtl in the model means off; the comparison above reports it only if the model states one.
       if (definition.defaultTtl === undefined && there.defaultTtl !== undefined)
         drifts.push({ container: id, kind: 'ttl', what: `defaultTtl is ${there.defaultTtl}; the model states none` });
       const detail = design.containers.find(({ container }) => container.name === id);
@@ -71,7 +68,7 @@ export const modelDrift = defineOperation({
   },
   format: ({ sampled, containers, drifts }) => {
     const read = `${plural(sampled, 'document')} of ${plural(containers, 'container')} read`;
-    if (drifts.length === 0) return `${read}: all are as the model says.`;
+    if (drifts.length === 0) return `${read}: no drift.`;
     const rows = drifts.map(({ container, type = '', kind, what }) => [container, type, kind, what]);
     return `${table(['container', 'type', 'drift', 'what'], rows)}\n\n${read}, ${plural(drifts.length, 'drift')}.`;
   },

@@ -1,6 +1,5 @@
 import { styleText } from 'node:util';
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { compareIds } from '../../model/rules/index.ts';
 import { WITHDRAWN, type Withdrawn } from '../../model/rules/withdrawn.ts';
@@ -8,25 +7,23 @@ import { defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { GROUPS } from './check-text.ts';
 import { everyRule } from './pair.ts';
+import { operationsError } from '../errors.ts';
 
 export const modelExplain = defineOperation({
   noun: 'model',
   verb: 'explain',
-  summary: 'Say what a rule of `model check` asks for, why, and who says so',
+  summary: 'Explain a rule of `model check`: what it asks for, why, and its source',
   examples: ['millrace model explain B11', 'millrace model explain'],
   effect: 'reads',
   argument: 'rule',
-  input: z.object({ rule: z.string().optional().describe('a rule such as B11; without it, all are listed') }),
+  input: z.object({ rule: z.string().optional().describe('a rule such as B11 (default: list all rules)') }),
   run: async ({ rule: wanted }) => {
     const rules = everyRule().toSorted((a, b) => compareIds(a.id, b.id));
     if (wanted === undefined) return rules.map(describe);
     const found = [...rules, ...WITHDRAWN].filter(({ id }) => id === wanted.trim().toUpperCase());
     if (found.length > 0) return found.map(describe);
     const ids = rules.map(({ id }) => id);
-    const mend = '`millrace model explain` lists them all.';
-    throw new UsageError('rule-unknown', `There is no rule ${wanted}${suggestion(wanted.toUpperCase(), ids)}`, {
-      mend,
-    });
+    throw operationsError('rule-unknown', `There is no rule ${wanted}${suggestion(wanted.toUpperCase(), ids)}`);
   },
   format: (rules) => {
     const [only, ...others] = rules;
@@ -36,17 +33,17 @@ export const modelExplain = defineOperation({
   },
 });
 
-const describe = ({ id, title, severity, source, why, mend }: Rule | Withdrawn) => ({
+const describe = ({ id, title, severity, source, why, hint }: Rule | Withdrawn) => ({
   rule: id,
   group: GROUPS[id.charAt(0)] ?? '',
   title,
   severity,
   source,
   why,
-  mend,
+  hint,
 });
 
-const page = ({ rule, group, title, severity, source, why, mend }: ReturnType<typeof describe>): string => {
+const page = ({ rule, group, title, severity, source, why, hint }: ReturnType<typeof describe>): string => {
   const bold = (text: string): string => styleText('bold', text, { stream: process.stdout });
   return [
     bold(`${rule}  ${title}`),
@@ -54,13 +51,13 @@ const page = ({ rule, group, title, severity, source, why, mend }: ReturnType<ty
     '',
     wrapped(why),
     '',
-    bold('How to mend'),
-    wrapped(mend),
+    bold('How to fix it'),
+    wrapped(hint),
     '',
     bold('Source'),
     wrapped(source),
   ].join('\n');
 };
 
-/** At 100 columns, between words. */
+/** Breaks lines between words at 100 columns. */
 const wrapped = (text: string): string => text.replaceAll(/(?![^\n]{1,100}$)([^\n]{1,100})\s/g, '$1\n');

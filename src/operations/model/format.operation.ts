@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { withProjections } from '../../contract/section.ts';
 import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
 import { ruleFlags } from './settings.ts';
 import { readPair } from './pair.ts';
+import { operationsError } from '../errors.ts';
+import { runtimeError } from '../../runtime/errors.ts';
 
 export const modelFormat = defineOperation({
   noun: 'model',
@@ -18,27 +19,25 @@ export const modelFormat = defineOperation({
   input: z.object({
     directory: ruleFlags.directory,
     projections: z.boolean().default(false).describe('write or refresh the section "Change Feed Projections"'),
-    check: z.boolean().default(false).describe('write nothing; exit 1 when the section is stale'),
+    check: z.boolean().default(false).describe('write nothing; exit code 1 if the section is stale'),
   }),
   run: async ({ directory, projections, check }, { workspace }) => {
-    if (!projections)
-      throw new UsageError('nothing-to-format', 'Nothing was asked for', { mend: 'Say --projections.' });
+    if (!projections) throw operationsError('nothing-to-format', 'No flag says what to format');
     const { documents, pipeline, unloadable } = await readPair(workspace, directory);
     if (unloadable) throw unloadable;
     const { design } = documents;
     if (!pipeline || !design) {
       const lacking = pipeline ? 'cosmosdb_data_model.md' : 'pipeline.ts';
-      throw new UsageError(
+      throw runtimeError(
         'pipeline-missing',
-        `The section is written from the pipeline into the data model, and there is no ${lacking}`,
-        { mend: 'Name the folder that holds both.' },
+        `There is no ${lacking}: the section is written from the pipeline into the data model`,
+        { hint: 'Name the folder that holds both.' },
       );
     }
     const before = await readFile(design.file, 'utf8');
     const after = withProjections(before, design, pipeline);
     const stale = after !== before;
-    if (stale && !check)
-      await writeText(design.file, after, { code: 'model-unwritable', mend: 'Check the rights on the file.' });
+    if (stale && !check) await writeText(design.file, after, { code: 'model-unwritable' });
     return { file: relative(workspace.directory, design.file), stale, written: stale && !check };
   },
   format: ({ file, stale, written }) =>

@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { type Load, draft } from '../../model/draft.ts';
 import { writeText } from '../write-text.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
@@ -9,6 +10,7 @@ import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
 import { liveContainers, sample } from './live.ts';
 import { DESIGN, REQUIREMENTS } from './pair.ts';
+import { operationsError } from '../errors.ts';
 
 const peaks = z
   .strictObject({ peak: z.number().nonnegative(), average: z.number().nonnegative().optional() })
@@ -16,23 +18,24 @@ const peaks = z
 const metricsSchema = z.record(z.string(), z.strictObject({ reads: peaks, writes: peaks }));
 
 const input = z.object({
-  directory: z.string().optional().describe('folder to write to (default: the working directory)'),
-  sample: z.number().int().min(1).max(10_000).default(100).describe('newest documents read of each container'),
-  redact: z.boolean().default(false).describe('replace every string of the examples but `type`'),
+  directory: z.string().optional().describe('folder for the two documents (default: the working directory)'),
+  sample: z.number().int().min(1).max(10_000).default(100).describe('newest documents to read of each container'),
+  redact: z.boolean().default(false).describe('replace every string of the examples except `type`'),
   metrics: z
     .string()
     .optional()
     .describe(
-      'JSON file of requests a second: {"Orders": {"reads": {"peak": 90, "average": 12}, "writes": {"peak": 20}}}',
+      'JSON file with requests a second: {"Orders": {"reads": {"peak": 90, "average": 12}, "writes": {"peak": 20}}}',
     ),
-  overwrite: z.boolean().default(false).describe('replace documents that are there already'),
+  overwrite: z.boolean().default(false).describe('replace existing documents'),
 });
 type Input = z.output<typeof input>;
 
 export const modelImport = defineOperation({
   noun: 'model',
   verb: 'import',
-  summary: 'Draft the two modelling documents from the account: containers, keys, policies, sampled shapes',
+  summary:
+    'Draft the two modelling documents from the account: containers, keys, policies, shapes of sampled documents',
   examples: [
     'millrace model import pipeline --env production --redact',
     'millrace model import --metrics rps.json --dry-run',
@@ -57,9 +60,7 @@ export const modelImport = defineOperation({
     const services = await workspace.services();
     const definitions = await liveContainers(services, signal);
     if (definitions.length === 0)
-      throw new UsageError('database-empty', `Database ${services.database.id} has no containers`, {
-        mend: 'Name another by the setting COSMOS_DATABASE.',
-      });
+      throw operationsError('database-empty', `Database ${services.database.id} has no containers`);
     const names = definitions.map(({ id }) => id);
     const metrics = await readMetrics(asked.metrics, names, workspace.directory);
     const containers = [];
@@ -70,10 +71,9 @@ export const modelImport = defineOperation({
       containers.push({ definition, samples, load: metrics[definition.id] });
     }
     const { requirements, design } = draft(containers, { name: services.database.id, redact: asked.redact });
-    const told = { code: 'model-unwritable', mend: 'Check the rights on the folder.' };
     const flag = asked.overwrite ? 'w' : 'wx';
     for (const [at, text] of [requirements, design].entries())
-      await writeText(files[at] ?? '', text, { ...told, flag });
+      await writeText(files[at] ?? '', text, { code: 'model-unwritable', flag });
     return {
       files: files.map((file) => relative(workspace.directory, file)),
       containers: containers.map(({ definition, samples }) => ({ name: definition.id, sampled: samples.length })),
@@ -82,25 +82,21 @@ export const modelImport = defineOperation({
   format: ({ files, containers }) =>
     [
       ...containers.map(({ name, sampled }) => `${name}: ${plural(sampled, 'document')} sampled`),
-      `${files.join(' and ')} written. \`millrace model interview\` asks for what no account knows.`,
+      `${files.join(' and ')} written. \`millrace model interview\` asks for the facts that an account does not show.`,
     ].join('\n'),
 });
 
 async function place({ directory = '.', overwrite }: Input, { workspace }: Context): Promise<{ files: string[] }> {
   const folder = resolve(workspace.directory, directory);
   const is = await stat(folder).catch(() => undefined);
-  if (!is?.isDirectory())
-    throw new UsageError('folder-missing', `There is no folder ${directory}`, { mend: 'Make it, or name another.' });
+  if (!is?.isDirectory()) throw operationsError('folder-missing', `There is no folder ${directory}`);
   const files = [REQUIREMENTS, DESIGN].map((name) => join(folder, name));
   for (const file of overwrite ? [] : files)
     if (await stat(file).catch(() => undefined)) throw exists(relative(workspace.directory, file));
   return { files };
 }
 
-const exists = (file: string): UsageError =>
-  new UsageError('model-exists', `${file} is there already`, {
-    mend: 'Name another folder, or say --overwrite; `millrace model drift` compares it with the account.',
-  });
+const exists = (file: string): UsageError => operationsError('model-exists', `${file} already exists`);
 
 async function readMetrics(
   file: string | undefined,
@@ -108,29 +104,25 @@ async function readMetrics(
   directory: string,
 ): Promise<Readonly<Record<string, Load>>> {
   if (file === undefined) return {};
-  const mend = 'See `millrace model import --help` for its form.';
   const text = await readFile(resolve(directory, file), 'utf8').catch((cause: unknown) => {
-    throw new UsageError('metrics-unreadable', `${file} can't be read: ${messageOf(cause)}`, { cause, mend });
+    throw operationsError('metrics-unreadable', `${file} can't be read: ${messageOf(cause)}`, { cause });
   });
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new UsageError('metrics-unreadable', `${file} is no JSON: ${messageOf(cause)}`, { cause, mend });
+    throw operationsError('metrics-unreadable', `${file} is not JSON: ${messageOf(cause)}`, { cause });
   }
   const parsed = metricsSchema.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new UsageError('metrics-wrong', `${file}, ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`, {
-      mend,
-    });
+    throw operationsError('metrics-wrong', `${file}, ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is wrong'}`);
   }
   const unknown = Object.keys(parsed.data).find((name) => !names.includes(name));
   if (unknown !== undefined)
-    throw new UsageError(
+    throw operationsError(
       'metrics-wrong',
-      `${file} has container ${unknown}, which the account hasn't${suggestion(unknown, names)}`,
-      { mend },
+      `${file} names container ${unknown}, which the account does not have${suggestion(unknown, names)}`,
     );
   return parsed.data;
 }

@@ -1,21 +1,22 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../operation.ts';
 import { pipelineDirectory } from './settings.ts';
 import { type OutputFile, filesOf } from './infra.ts';
+import { operationsError } from '../errors.ts';
 
 export const modelInfra = defineOperation({
   noun: 'model',
   verb: 'infra',
-  summary: 'Write the part of infra/ that follows from model and pipeline: its containers, hubs and parts',
+  summary: 'Write the files of infra/ that follow from model and pipeline: containers, event hubs, needed parts',
   examples: ['millrace model infra', 'millrace model infra --check', 'millrace model infra --out deploy/infra'],
   effect: 'changes',
   argument: 'directory',
   input: z.object({
     directory: pipelineDirectory,
-    check: z.boolean().default(false).describe('write nothing; exit 1 when a file is stale'),
+    check: z.boolean().default(false).describe('write nothing; exit code 1 if a file is stale'),
     out: z.string().default('infra').describe('folder of main.bicep'),
     leases: z.string().default('leases').describe('name of the lease container (LEASES_CONTAINER)'),
     state: z
@@ -55,9 +56,8 @@ async function write(file: string, text: string): Promise<void> {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text);
   } catch (cause) {
-    throw new UsageError('infra-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
+    throw operationsError('infra-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
       cause,
-      mend: 'Check the rights on the folder, or give another by --out.',
     });
   }
 }

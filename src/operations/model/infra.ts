@@ -1,14 +1,14 @@
-import { UsageError } from '../../base/errors.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { containersModule } from '../../model/infra.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { processorName } from '../../runtime/processor-name.ts';
 import { modelContainers, ownContainer } from './apply.ts';
+import { operationsError } from '../errors.ts';
 
-/** What the rest of infra/ must know of a pipeline before anything is deployed: which parts it needs, and their names. */
+/** What the other files of infra/ need to know of a pipeline: which parts to deploy, and their names. */
 export interface PipelineFacts {
   readonly name: string;
-  /** What the ids of its leases begin with. */
+  /** The ids of its leases start with this. */
   readonly leasePrefix: string;
   readonly archives: boolean;
   readonly eventHubs: readonly { readonly name: string; readonly consumerGroups: readonly string[] }[];
@@ -19,7 +19,7 @@ export interface OutputFile {
   readonly text: string;
 }
 
-/** By their paths below the folder of main.bicep. */
+/** The files, with paths relative to the folder of main.bicep. */
 export async function filesOf(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   { leases, state }: { leases: string; state: string },
@@ -31,11 +31,11 @@ export async function filesOf(
   ];
   const twice = containers.find(({ id }, at) => containers.findIndex((of) => of.id === id) !== at);
   if (twice) {
-    throw new UsageError(
+    throw operationsError(
       'container-reserved',
-      `The model has a container ${twice.id}, which Millrace would use for its own documents`,
+      `The model has a container ${twice.id}, but Millrace uses that name for its own documents`,
       {
-        mend: 'Give Millrace another by --leases or --state, and the same in LEASES_CONTAINER or STATE_CONTAINER.',
+        hint: 'Give Millrace another container with --leases or --state, and the same name in LEASES_CONTAINER or STATE_CONTAINER.',
       },
     );
   }
@@ -51,7 +51,7 @@ function factsOf(pipeline: Pipeline): PipelineFacts {
   for (const { to } of publishes) hubs.set(to, hubs.get(to) ?? new Set());
   for (const { from, consumerGroup } of ingests) {
     const groups = hubs.get(from) ?? new Set();
-    // That one is always there, and can't be deployed.
+    // `$Default` always exists, and can't be deployed.
     if (consumerGroup !== '$Default') groups.add(consumerGroup);
     hubs.set(from, groups);
   }

@@ -1,4 +1,4 @@
-// What the documents leave open and one answer mends, and where its answer goes. Everything else stays byte for byte.
+// The open questions of the documents, and where each answer is written. Everything else in them stays byte for byte.
 import type { ContainerDetail, Documents, Prose } from '../../model/documents.ts';
 import type { Place } from '../../model/model.ts';
 import type { RuleId } from '../../model/rules/rule.ts';
@@ -6,20 +6,20 @@ import type { RuleId } from '../../model/rules/rule.ts';
 export interface Question {
   /** `rps:3`, `ttl:Orders`: the key of an answer. */
   readonly id: string;
-  /** The rule that can't do its work without the answer, or finds its absence. */
+  /** The rule that needs the answer, or reports that it is missing. */
   readonly rule: RuleId;
   readonly ask: string;
-  /** How an answer looks. */
+  /** The form of an answer, for people. */
   readonly form: string;
   readonly at: Place;
 }
 
 interface Open extends Question {
-  /** Puts the answer into the document's lines, which keep their line endings. */
+  /** Writes the answer into the document's lines, which keep their line endings. */
   readonly answer: (lines: string[], text: string) => void;
-  /** What an answer must look like, where it becomes part of a sentence. */
+  /** The pattern of an answer that becomes part of a sentence. */
   readonly pattern?: RegExp;
-  /** Whether the reader has the fact now, where the question counts as answered by its label alone. */
+  /** Whether the reader understood the answer; needed where the label alone would close the question. */
   readonly understood?: (now: Documents) => boolean;
 }
 
@@ -31,13 +31,13 @@ const LEVEL = /^(strong|bounded[ -]staleness|session|consistent[ -]prefix|eventu
 const RATE = /rps|rate|requests|qps|throughput|frequency|每秒请求数/i;
 const KEY = /^(hierarchical )?partition key|^pk$|^分区键/i;
 
-/** In the order in which they matter; none: nothing that is asked for here is missing. */
+/** The open questions, the most important first. */
 export const openQuestions = ({ requirements, design }: Documents): Open[] => [
   ...(requirements?.patterns ?? []).flatMap((pattern): Open[] => {
     if (pattern.rate?.peak !== undefined || pattern.rate?.average !== undefined) return [];
     const cell = Object.keys(pattern.cells).findIndex((header) => RATE.test(header));
-    const ask = `How many requests a second has pattern ${pattern.printed}, "${pattern.description}"?`;
-    const form = 'peak/average, as 50/20, or one figure';
+    const ask = `How many requests a second does pattern ${pattern.printed}, "${pattern.description}", have?`;
+    const form = 'peak/average, such as 50/20, or one figure';
     const answer = (lines: string[], text: string): void =>
       change(lines, pattern.at, (line) => withCell(line, cell, text));
     return cell < 0 ? [] : [{ id: `rps:${pattern.id}`, rule: 'A1', ask, form, at: pattern.at, answer }];
@@ -45,9 +45,9 @@ export const openQuestions = ({ requirements, design }: Documents): Open[] => [
   ...(requirements?.relationships ?? []).flatMap(({ parent, child, many, max, at }): Open[] => {
     if (!many || max !== undefined) return [];
     const answer = (lines: string[], text: string): void => change(lines, at, (line) => withMax(line, text));
-    const ask = `How many ${child} has one ${parent} at most?`;
+    const ask = `How many ${child} can one ${parent} have at most?`;
     return [
-      { id: `max:${parent} → ${child}`, rule: 'C3', ask, form: 'a number, as 2,400', pattern: NUMBER, at, answer },
+      { id: `max:${parent} → ${child}`, rule: 'C3', ask, form: 'a number, such as 2,400', pattern: NUMBER, at, answer },
     ];
   }),
   ...(design?.containers ?? []).flatMap(ofContainer),
@@ -60,7 +60,7 @@ function ofContainer(detail: ContainerDetail): Open[] {
     ({ kind, label, at }) =>
       kind === 'bullet' && KEY.test(label ?? '') && at.line === container.places.partitionKey?.line,
   );
-  // Without a bullet to stand beside there is no place that the reader would surely read.
+  // Without the bullet of the key there is no place where the reader surely finds an answer.
   if (!key) return [];
   const open: Open[] = [];
   const bullet = (
@@ -80,19 +80,19 @@ function ofContainer(detail: ContainerDetail): Open[] {
     open.push({
       id: `keys:${name}`,
       rule: 'C2',
-      ask: `How many values has the partition key ${container.partitionKey.join(', ')} of ${name}?`,
-      form: 'a number, as 220',
+      ask: `How many values does the partition key ${container.partitionKey.join(', ')} of ${name} have?`,
+      form: 'a number, such as 220',
       pattern: NUMBER,
       at: key.at,
       answer: (lines, text) => change(lines, key.at, (line) => `${line.trimEnd()} - ${text} values`),
     });
-  // Each document of a container that is keyed by id alone is its own key.
+  // In a container with the key /id every document has its own key.
   if (detail.hot.length === 0 && !SHARE.test(key.text) && container.partitionKey.join() !== '/id')
     open.push({
       id: `hot:${name}`,
       rule: 'C4',
-      ask: `What does the busiest value of ${container.partitionKey.join(', ')} take of the load of ${name}?`,
-      form: 'a share or a rate, as 5.5 % or 300 RU/s',
+      ask: `How much of the load of ${name} does the busiest value of ${container.partitionKey.join(', ')} take?`,
+      form: 'a share or a rate, such as 5.5 % or 300 RU/s',
       pattern: new RegExp(String.raw`^${SHARE.source}$`, 'i'),
       at: key.at,
       answer: (lines, text) => change(lines, key.at, (line) => `${line.trimEnd()}; the busiest takes ${text}`),
@@ -102,22 +102,28 @@ function ofContainer(detail: ContainerDetail): Open[] {
       'throughput',
       'B11',
       'Throughput Planning',
-      `What throughput has ${name}?`,
+      `What throughput does ${name} have?`,
       'autoscale max 4,000 RU/s, manual 400 RU/s, or serverless',
     );
   if (container.defaultTtl === undefined && !says(/ttl|time to live|生存时间/i))
-    bullet('ttl', 'E7', 'TTL', `When do documents of ${name} expire?`, '30 days, 3600, -1 where only some do, or none');
+    bullet(
+      'ttl',
+      'E7',
+      'TTL',
+      `When do documents of ${name} expire?`,
+      '30 days, 3600, -1 if only some expire, or none',
+    );
   if (!size.stated && !says(/size|storage|volume/i)) {
     const stated = ({ design }: Documents): boolean =>
       design?.containers.some((now) => now.container.name === name && now.size.stated) ?? false;
-    bullet('size', 'B1', 'Document Size', `How large are documents of ${name}?`, 'avg 1 KB, max 4 KB', stated);
+    bullet('size', 'B1', 'Document Size', `How large are the documents of ${name}?`, 'avg 1 KB, max 4 KB', stated);
   }
   if (!says(/consistency|一致性/i))
     bullet(
       'consistency',
       'B16',
       'Consistency Level',
-      `With what consistency is ${name} read?`,
+      `With which consistency level is ${name} read?`,
       'Strong, Bounded Staleness, Session, Consistent Prefix or Eventual',
       undefined,
       LEVEL,
@@ -131,7 +137,7 @@ function change(lines: string[], { line }: Place, by: (line: string) => string):
   lines[line - 1] = by(end === '' ? text : text.slice(0, -1)) + end;
 }
 
-/** The row with its cell of that number replaced; a row may begin without a bar, and end before the cell. */
+/** The row with the cell of that index replaced. A row may start without a bar, or end before the cell. */
 function withCell(row: string, cell: number, text: string): string {
   const bars = [...row.matchAll(/(?<!\\)\|/g)].map(({ index }) => index);
   const leading = row.trimStart().startsWith('|');
@@ -149,7 +155,7 @@ function withMax(line: string, text: string): string {
   return `${line.slice(0, at)}, max ${text}${line.slice(at)}`;
 }
 
-/** After the bullet of the key and what is indented below it, with its indent, mark and line ending. */
+/** Adds a bullet after the bullet of the key and its indented lines, with the same indent, mark and line ending. */
 function addBullet(lines: string[], { at }: Prose, text: string): void {
   const own = lines[at.line - 1] ?? '';
   const [, indent = '', mark = '-'] = /^(\s*)([-*+])/.exec(own) ?? [];

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { Documents } from '../../model/documents.ts';
 import { parseDesign } from '../../model/reader/design.ts';
 import { parseRequirements } from '../../model/reader/requirements.ts';
@@ -13,18 +14,19 @@ import { plural } from '../table.ts';
 import { type Question, openQuestions } from './interview-questions.ts';
 import { AT_ONCE, type Answers, talk } from './interview-talk.ts';
 import { readPair } from './pair.ts';
+import { operationsError } from '../errors.ts';
 
 const input = z.object({
   directory: z.string().optional().describe('folder of the two documents (default: the pipeline folder)'),
-  answers: z.string().optional().describe('JSON file of answers by question: {"rps:3": "50/20"}'),
-  all: z.boolean().default(false).describe('list all open questions, and ask none'),
+  answers: z.string().optional().describe('JSON file with answers by question: {"rps:3": "50/20"}'),
+  all: z.boolean().default(false).describe('list all open questions, but ask none'),
 });
 type Input = z.output<typeof input>;
 
 export const modelInterview = defineOperation({
   noun: 'model',
   verb: 'interview',
-  summary: 'Ask for what the documents leave open, three questions at a time, and write the answers where they belong',
+  summary: 'Ask the documents’ open questions, three at a time, and write the answers into the documents',
   examples: [
     'millrace model interview',
     'millrace model interview examples/flights --all --json',
@@ -37,7 +39,7 @@ export const modelInterview = defineOperation({
     const { documents } = await readPair(context.workspace, asked.directory);
     const given = await readAnswers(asked, context);
     await answered(documents, given ?? {});
-    return { steps: Object.entries(given ?? {}).map(([id, text]) => `answer ${id} by "${text}"`), ru: 0 };
+    return { steps: Object.entries(given ?? {}).map(([id, text]) => `answer ${id} with "${text}"`), ru: 0 };
   },
   run: async (asked, context) => {
     const given = await readAnswers(asked, context);
@@ -45,8 +47,7 @@ export const modelInterview = defineOperation({
     const done: string[] = [];
     const apply = async (answers: Answers): Promise<void> => {
       const texts = await answered(documents, answers);
-      for (const [file, text] of texts)
-        await writeText(file, text, { code: 'model-unwritable', mend: 'Check the rights on the file.' });
+      for (const [file, text] of texts) await writeText(file, text, { code: 'model-unwritable' });
       done.push(...Object.keys(answers));
       ({ documents } = await readPair(context.workspace, asked.directory));
     };
@@ -68,13 +69,13 @@ export const modelInterview = defineOperation({
         `${id} (${rule}, ${at.file}:${at.line}): ${ask}`,
         `    ${form}`,
       ]),
-      open === 0 ? 'Nothing is open.' : `${plural(open, 'question')} open.`,
+      open === 0 ? 'No open questions.' : `${plural(open, 'open question')}.`,
     ].join('\n'),
 });
 
 /**
- * The texts of the documents that the answers change. The reader itself says whether an answer is understood: its
- * question must be open no more.
+ * The new texts of the documents that the answers change. An answer is understood if the reader of the new text no longer
+ * leaves its question open.
  * @throws UsageError `question-unknown`, `answer-not-understood`
  */
 async function answered(documents: Documents, answers: Answers): Promise<Map<string, string>> {
@@ -88,9 +89,7 @@ async function answered(documents: Documents, answers: Answers): Promise<Map<str
         id,
         open.map((of) => of.id),
       );
-      throw new UsageError('question-unknown', `No question ${id} is open${near}`, {
-        mend: '`millrace model interview --all` lists them.',
-      });
+      throw operationsError('question-unknown', `There is no open question ${id}${near}`);
     }
     const text = given.trim();
     const { file } = question.at;
@@ -108,16 +107,20 @@ async function answered(documents: Documents, answers: Answers): Promise<Map<str
   return texts;
 }
 
-/** What the reader couldn't make anything of. */
+/** The number of findings with which the reader did not understand a text. */
 const complaints = ({ requirements, design }: Documents): number =>
   [requirements, design]
     .flatMap((document) => document?.findings ?? [])
     .filter(({ severity }) => severity !== 'information').length;
 
 const notUnderstood = ({ id, form }: Question, given: string): UsageError =>
-  new UsageError('answer-not-understood', `The answer to ${id}, ${JSON.stringify(given)}, isn't understood`, {
-    mend: `Write ${form}.`,
-  });
+  operationsError(
+    'answer-not-understood',
+    `The answer to ${id}, ${JSON.stringify(given)}, does not have the expected form`,
+    {
+      hint: `Write ${form}.`,
+    },
+  );
 
 function reread({ requirements, design }: Documents, texts: ReadonlyMap<string, string>): Documents {
   const first = requirements && texts.get(requirements.file);
@@ -127,7 +130,7 @@ function reread({ requirements, design }: Documents, texts: ReadonlyMap<string, 
   return { requirements: read, design: second === undefined ? design : parseDesign(second, design?.file ?? '', ids) };
 }
 
-/** With its byte order mark, if it has one. */
+/** The text of a file, with its byte order mark if it has one. */
 async function exactly(file: string): Promise<string> {
   const bytes = await readFile(file);
   decode(bytes, file);
@@ -136,12 +139,11 @@ async function exactly(file: string): Promise<string> {
 
 async function readAnswers({ answers: file }: Input, { workspace }: Context): Promise<Answers | undefined> {
   if (file === undefined) return undefined;
-  const mend = 'Write one JSON object: {"rps:3": "50/20"}.';
   try {
     const value: unknown = JSON.parse(await readFile(resolve(workspace.directory, file), 'utf8'));
     return z.record(z.string(), z.union([z.string(), z.number().transform(String)])).parse(value);
   } catch (cause) {
     const why = cause instanceof z.ZodError ? 'an answer is neither text nor a number' : messageOf(cause);
-    throw new UsageError('answers-unreadable', `${file}: ${why}`, { cause, mend });
+    throw operationsError('answers-unreadable', `${file}: ${why}`, { cause });
   }
 }

@@ -1,6 +1,5 @@
-// What a live account says of itself: containers as they are defined, and samples of their documents.
+// The containers of a live account, and samples of their documents.
 import type { Container } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
 import { ownFields } from '../../definition/oracle/recompute.ts';
 import type { ContainerDefinition } from '../../model/apply.ts';
 import type { Doc } from '../../model/drift.ts';
@@ -8,8 +7,9 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { readDefinition } from './apply.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** The database's containers by name, Millrace's own left out. */
+/** The database's containers in the order of their names, without Millrace's own. */
 export async function liveContainers(
   { database, leaseDatabase, leases, state }: Services,
   signal: AbortSignal,
@@ -29,18 +29,18 @@ async function namesIn(database: Services['database']): Promise<readonly { reado
   try {
     return (await database.containers.readAll().fetchAll()).resources;
   } catch (cause) {
-    // There is no container to be named: the database itself isn't there.
+    // This request names no container, so 404 means that the database does not exist.
     if (failureOf(cause).kind !== 'not-found') throw cause;
-    throw new UsageError('database-missing', `There is no database ${database.id}`, {
+    throw sharedError('database-missing', `There is no database ${database.id}`, {
       cause,
-      mend: 'Name it by the setting COSMOS_DATABASE.',
+      hint: 'Name an existing database with the setting COSMOS_DATABASE.',
     });
   }
 }
 
 /**
- * The newest documents of a container, and of each of `types`, as applications see them. Where nothing is indexed there
- * is no order to be asked for: then it is any of them.
+ * The newest documents of a container, and of each of `types`, as applications see them. Without an index there is no
+ * order, so it returns any documents.
  */
 export async function sample(
   container: Container,

@@ -1,7 +1,7 @@
-// The two documents of a folder, and the pipeline beside them where there is one.
+// The two documents of a folder, and the pipeline beside them if there is one.
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { UsageError } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { Unloadable } from '../../contract/declared.ts';
 import type { Pipeline } from '../../definition/specs.ts';
@@ -13,8 +13,9 @@ import { MODEL_RULES } from '../../model/rules/index.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { suggestion } from '../../base/near.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
+import { operationsError } from '../errors.ts';
 
-/** As the modelling prompt names them. */
+/** The names that the modelling prompt uses. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';
 export const DESIGN = 'cosmosdb_data_model.md';
 
@@ -22,18 +23,18 @@ export interface Pair {
   readonly folder: string;
   readonly documents: Documents;
   readonly pipeline: Pipeline | undefined;
-  /** Why the pipeline that is there is undefined: a finding of `rules`, and for all others an error. */
+  /** Why the pipeline can't be loaded: `model check` reports it as a finding, other verbs throw it. */
   readonly unloadable: UsageError | undefined;
   readonly rules: readonly Rule[];
 }
 
-/** Every rule there is, for lists and pages. */
+/** All rules, for lists and pages. */
 export const everyRule = (): Rule[] => [...MODEL_RULES, ...contractRules()];
 
 /**
- * Reads what is to be checked: `directory`, else the pipeline folder. A pipeline that can't be loaded doesn't keep the
- * documents from being read.
- * @throws UsageError `model-missing`, and whatever the readers throw
+ * Reads the documents and the pipeline of `directory`, else of the pipeline folder. The documents are read even if the
+ * pipeline can't be loaded.
+ * @throws UsageError `model-missing`, and the errors of the readers
  */
 export async function readPair(workspace: Workspace, directory: string | undefined): Promise<Pair> {
   const named = directory === undefined ? workspace.folder : resolve(workspace.directory, directory);
@@ -42,7 +43,7 @@ export async function readPair(workspace: Workspace, directory: string | undefin
     const siblings = await readdir(dirname(named)).catch(() => []);
     throw missing(`There is no ${directory ?? named}${suggestion(basename(named), siblings)}`);
   }
-  // One of the documents may be named instead of its folder.
+  // The user may name one of the documents instead of the folder.
   const folder = kind === 'file' ? dirname(named) : named;
   const declared = await workspace.declared(folder);
   const pipeline = declared && 'pipeline' in declared ? declared.pipeline : undefined;
@@ -78,18 +79,18 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   };
 }
 
-/** With the line that the error names, where it names one. */
+/** Why the pipeline can't be loaded, with the line of the error if its stack has one. */
 function whyNot(declared: DeclaredPipeline): Unloadable | undefined {
   if (!('unloadable' in declared)) return undefined;
   const { file } = declared.source;
-  const { message, mend, cause } = declared.unloadable;
+  const { message, hint, cause } = declared.unloadable;
   const stack = cause instanceof Error ? (cause.stack ?? '') : '';
   const line = Number(stack.split(basename(file))[1]?.match(/^:(\d+)/)?.[1] ?? 1);
-  return { message, at: { file, line }, ...(mend !== undefined && { mend }) };
+  return { message, at: { file, line }, ...(hint !== undefined && { hint }) };
 }
 
 const missing = (what: string): UsageError =>
-  new UsageError('model-missing', what, { mend: `Name a folder with ${DESIGN}, and ${REQUIREMENTS} beside it.` });
+  operationsError('model-missing', what, { hint: `Name a folder with ${DESIGN} and ${REQUIREMENTS}.` });
 
 async function kindOf(path: string): Promise<'file' | 'directory' | undefined> {
   try {

@@ -1,4 +1,4 @@
-// SARIF 2.1.0, as code scanning takes it: paths relative to the working directory, waivers as suppressions.
+// SARIF 2.1.0 for code scanning: paths relative to the working directory, waivers as suppressions.
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Place } from '../../model/model.ts';
@@ -21,7 +21,7 @@ export function sarif({ findings, waived, reading }: Checked, rules: readonly Ru
     ruleIndex: rules.findIndex(({ id }) => id === finding.rule),
     level: LEVELS[finding.severity],
     message: {
-      text: [finding.message, finding.evidence, finding.mend].filter((part) => part !== undefined).join('. '),
+      text: [finding.message, finding.evidence, finding.hint].filter((part) => part !== undefined).join('. '),
     },
     locations: [location(finding.at)],
     ...(finding.related && { relatedLocations: finding.related.map((place, id) => ({ id, ...location(place) })) }),
@@ -36,11 +36,11 @@ export function sarif({ findings, waived, reading }: Checked, rules: readonly Ru
           driver: {
             name: 'Millrace',
             rules: [
-              ...rules.map(({ id, title, why, mend, severity }) => ({
+              ...rules.map(({ id, title, why, hint, severity }) => ({
                 id,
                 shortDescription: { text: title },
                 fullDescription: { text: why },
-                help: { text: mend },
+                help: { text: hint },
                 defaultConfiguration: { level: LEVELS[severity] },
               })),
               ...codes.map((id) => ({ id, shortDescription: { text: `Reading: ${id.replaceAll('-', ' ')}` } })),

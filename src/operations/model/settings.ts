@@ -1,15 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { DEFAULTS, type RuleSettings } from '../../model/estimate.ts';
 import { duration } from '../../model/reader/quantity.ts';
 import { suggestion } from '../../base/near.ts';
+import { operationsError } from '../errors.ts';
 
 const profile = z.enum(['microsoft', 'seed']);
 const price = z.number().positive();
 
-/** What the verbs about a model take as their argument, for want of which `--pipeline` counts. */
+/** The argument of the verbs about a model; without it they use `--pipeline`. */
 export const pipelineDirectory = z
   .string()
   .optional()
@@ -18,11 +19,11 @@ export const pipelineDirectory = z
 /** Flags that the verbs about rules share. */
 export const ruleFlags = {
   directory: pipelineDirectory,
-  profile: profile.default('microsoft').describe('whose RU figures are used'),
-  price: price.optional().describe('price of 100 RU/s for one hour, in any currency'),
+  profile: profile.default('microsoft').describe('whose RU figures to use'),
+  price: price.optional().describe('price of 100 RU/s for one hour, in your currency'),
 };
 
-/** What a team holds to, in a file beside its documents; a flag wins over it. */
+/** A team's settings for the rules, in a file beside its documents. A flag has priority over it. */
 const file = z
   .strictObject({
     profile,
@@ -31,7 +32,7 @@ const file = z
     frequent: z.number().positive(),
     outage: z
       .string()
-      .transform((text, context) => duration(text) ?? context.addIssue(`${text} is no duration such as "7 d"`)),
+      .transform((text, context) => duration(text) ?? context.addIssue(`${text} is not a duration such as "7 d"`)),
     headroom: z.number().positive().max(1),
     thresholds: z
       .strictObject({ single: z.number().min(0).max(100), multi: z.number().min(0).max(100) })
@@ -42,7 +43,7 @@ const file = z
 export const settingsFlag = z
   .string()
   .optional()
-  .describe('JSON file: profile, price, indexRu, frequent, outage, headroom, thresholds');
+  .describe('JSON file with any of: profile, price, indexRu, frequent, outage, headroom, thresholds');
 
 /** @throws UsageError `settings-unreadable` */
 export async function ruleSettings(
@@ -62,7 +63,7 @@ export async function ruleSettings(
 
 async function read(path: string): Promise<z.output<typeof file>> {
   const known = Object.keys(file.shape);
-  const mend = `Write one JSON object, as {"frequent": 25, "outage": "7 d"}. There are: ${known.join(', ')}.`;
+  const hint = `Write one JSON object such as {"frequent": 25, "outage": "7 d"}. The settings are: ${known.join(', ')}.`;
   try {
     return file.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch (cause) {
@@ -73,6 +74,6 @@ async function read(path: string): Promise<z.output<typeof file>> {
         ? `${issue.path.join('.')}: ${issue.message}`
         : `there is no setting ${odd}${suggestion(odd, known)}`
       : messageOf(cause);
-    throw new UsageError('settings-unreadable', `${path}: ${why}`, { cause, mend });
+    throw operationsError('settings-unreadable', `${path}: ${why}`, { cause, hint });
   }
 }

@@ -1,6 +1,6 @@
-/** Something that has to be made or changed before a pipeline can run. */
+/** Something that must be created or changed before a pipeline can run. */
 export interface Step {
-  /** As an order: `create container Orders, key /storeId`. */
+  /** In the imperative: `create container Orders, key /storeId`. */
   readonly say: string;
   readonly apply: () => Promise<unknown>;
 }

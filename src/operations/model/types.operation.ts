@@ -15,15 +15,14 @@ export const modelTypes = defineOperation({
   argument: 'directory',
   input: z.object({
     directory: pipelineDirectory,
-    check: z.boolean().default(false).describe('write nothing; exit 1 when the file is stale'),
+    check: z.boolean().default(false).describe('write nothing; exit code 1 if the file is stale'),
   }),
   run: async ({ directory, check }, { workspace }) => {
     const of = workspace.at(directory);
     const file = join(of.folder, 'model.types.ts');
     const wanted = generateTypes(await of.model());
     const stale = (await readFile(file, 'utf8').catch(() => '')) !== wanted;
-    if (stale && !check)
-      await writeText(file, wanted, { code: 'types-unwritable', mend: 'Check the rights on the folder.' });
+    if (stale && !check) await writeText(file, wanted, { code: 'types-unwritable' });
     return { file: relative('.', file), stale, written: stale && !check };
   },
   format: ({ file, stale, written }) =>

@@ -1,4 +1,3 @@
-import { UsageError } from '../../base/errors.ts';
 import {
   type DerivedSpec,
   type EmbedSpec,
@@ -9,62 +8,63 @@ import {
 } from '../../definition/specs.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
 import { suggestion } from '../../base/near.ts';
+import { OPERATIONS_ERRORS, operationsError } from '../errors.ts';
 
-/** What has no version that could be built beside another: it writes in place, or outside of the account. */
+/** Kinds without versions side by side: they write in place, or outside the account. */
 type InPlace = Partial<Pick<Pipeline, 'embeds' | 'effects' | 'publishes' | 'ingests' | 'archives'>>;
 
-/** What can be filled from history: a version with a sink of its own, or an embed, in place. */
-export function chooseRebuilt(pipeline: Pipeline, told: string): ProjectionSpec | EmbedSpec {
-  const embed = pipeline.embeds.find((spec) => spec.name === told || projectionId(spec) === told);
-  return embed ?? chooseProjection(pipeline, told);
+/** A projection that can be filled from history: a version with its own sink, or an embed, in place. */
+export function chooseRebuilt(pipeline: Pipeline, given: string): ProjectionSpec | EmbedSpec {
+  const embed = pipeline.embeds.find((spec) => spec.name === given || projectionId(spec) === given);
+  return embed ?? chooseProjection(pipeline, given);
 }
 
-/** Anything declared, not what has versions alone. */
-export function chooseDeclared(pipeline: Pipeline, told: string): DerivedSpec | IngestSpec {
+/** Any declared projection, publish, ingest or archive. */
+export function chooseDeclared(pipeline: Pipeline, given: string): DerivedSpec | IngestSpec {
   const { projections } = pipeline;
   const inPlace = [...feedReaders({ ...pipeline, projections: [] }), ...pipeline.ingests];
-  const found = inPlace.find((spec) => spec.name === told || projectionId(spec) === told);
-  return found ?? chooseProjection({ projections }, told, 'highest', inPlace);
+  const found = inPlace.find((spec) => spec.name === given || projectionId(spec) === given);
+  return found ?? chooseProjection({ projections }, given, 'highest', inPlace);
 }
 
-/** One declared version, told by `name` or `name@version`; of several versions and no number the one `prefer` says. */
+/** The declared version of `name@version`, or of `name` the one that `prefer` names. */
 export function chooseProjection(
   { projections, ...inPlace }: Pick<Pipeline, 'projections'> & InPlace,
-  told: string,
+  given: string,
   prefer: 'highest' | 'lowest' = 'highest',
-  /** What else the verb takes, for whoever mistypes one of them. */
+  /** What else the verb accepts, for the suggestion of a similar name. */
   others: readonly { readonly name: string }[] = [],
 ): ProjectionSpec {
   const found = projections
-    .filter((spec) => spec.name === told || projectionId(spec) === told)
+    .filter((spec) => spec.name === given || projectionId(spec) === given)
     .toSorted((a, b) => (prefer === 'highest' ? b.version - a.version : a.version - b.version))[0];
   if (found) return found;
-  const name = told.split('@')[0] ?? told;
+  const name = given.split('@')[0] ?? given;
   const { embeds = [], effects = [], publishes = [], ingests = [], archives = [] } = inPlace;
   const beside = [...embeds, ...effects, ...publishes, ...ingests, ...archives];
-  const other = beside.find((spec) => spec.name === told || projectionId(spec) === told);
+  const other = beside.find((spec) => spec.name === given || projectionId(spec) === given);
   if (other) {
-    throw new UsageError(
+    throw operationsError(
       'projection-in-place',
-      `${projectionId(other)} is ${an(other.kind)}: there are no versions of it side by side`,
+      `${projectionId(other)} is ${an(other.kind)}, which has no versions side by side`,
       {
-        mend:
+        hint:
           other.kind === 'embed'
-            ? `It writes in place: \`millrace projections rebuild ${other.name}\` fills it in from history, \`verify ${other.name} --repair\` puts it right.`
-            : 'Hosts run it as it is declared; `millrace projections list` shows what has versions.',
+            ? `Fill it in place with \`millrace projections rebuild ${other.name}\`, or repair it with \`millrace projections verify ${other.name} --repair\`.`
+            : 'Run `millrace projections list` to see which projections have versions. Hosts run this one as it is declared.',
       },
     );
   }
   const versions = projections.filter((spec) => spec.name === name).map(projectionId);
   const known = [...new Set([...projections, ...beside, ...others].map((spec) => spec.name))];
-  throw new UsageError(
+  throw operationsError(
     'projection-unknown',
-    `There is no projection ${told}${versions.length > 0 ? '' : suggestion(name, known)}`,
+    `There is no projection ${given}${versions.length > 0 ? '' : suggestion(name, known)}`,
     {
-      mend:
+      hint:
         versions.length > 0
-          ? `The pipeline declares ${versions.join(' and ')}. Declare another version beside them, with a container of its own.`
-          : '`millrace projections list` lists them.',
+          ? `Name ${versions.join(' or ')}, or declare another version with its own container.`
+          : OPERATIONS_ERRORS['projection-unknown'].hint,
     },
   );
 }
@@ -72,7 +72,7 @@ export function chooseProjection(
 const an = (kind: string): string => `${/^[aeiou]/.test(kind) ? 'an' : 'a'} ${kind}`;
 
 /** `name@3` → name and 3; `name` → name alone. */
-export function splitId(told: string): { name: string; version: number | undefined } {
-  const [name = told, version] = told.split('@');
+export function splitId(given: string): { name: string; version: number | undefined } {
+  const [name = given, version] = given.split('@');
   return { name, version: version === undefined ? undefined : Number(version) };
 }

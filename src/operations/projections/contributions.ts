@@ -10,30 +10,30 @@ import {
 import { recompute, rowKey } from '../../definition/oracle/recompute.ts';
 import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import type { Parked } from './parked.ts';
+import type { ParkedDocuments } from './parked.ts';
 import type { Candidate } from './difference.ts';
 
 export interface ContributionsContext {
   readonly database: Database;
   readonly rules: readonly SourceRules[];
-  /** Of the sources, and of the sink. */
+  /** The key paths of the source's container, and of the sink's. */
   readonly sourceKeys: readonly string[];
   readonly keyPaths: readonly string[];
   readonly signal: AbortSignal;
-  /** What is parked of the projection. */
-  readonly letters: Parked;
+  /** The parked documents of the projection. */
+  readonly letters: ParkedDocuments;
 }
 
-/** `unsure`: a group that holds an older version of what is parked now, so that nobody can say what it must be. */
+/** `unsure`: a group that contains an older version of a parked document, so that its correct content is unknown. */
 export type ContributionPart = Candidate | { readonly unsure: string };
 
-/** What one source document adds to a group, as it shows: a group of it alone. */
+/** The contributions to a group by source document, each as the content of a group with that document alone. */
 type Parts = Map<string, string>;
 
 /**
- * Compares what each document adds to each group with what it must add by the oracle, asked for a group of that document
- * alone. An aggregate may be right and what lies behind it wrong: then the next change, a deletion or a move, would make
- * it wrong. Such a group is told by its aggregate's name.
+ * Compares each document's stored contribution to each group with that of the oracle, computed for a group of this
+ * document alone. An aggregate may be right while its contributions are wrong: then the next change, deletion or move
+ * would make it wrong. The difference names the group's aggregate.
  */
 export async function* checkContributions(
   spec: AggregateSpec,
@@ -82,7 +82,7 @@ export async function* checkContributions(
   }
 }
 
-/** As many as a person looks at. */
+/** The number of contributions to show; more would be too long to read. */
 const SHOWN = 5;
 const some = (parts: Parts, wrong: readonly string[]): Doc =>
   Object.fromEntries(
@@ -100,7 +100,7 @@ function partsOf(groups: Map<string, Parts>, group: string): Parts {
 const measured = (spec: AggregateSpec, of: (field: string, measure: MeasureSpec) => unknown): Doc =>
   Object.fromEntries(Object.entries(spec.measures).map(([field, measure]) => [field, of(field, measure)]));
 
-/** What a group of one document shows of a measure, by what is stored of that document. */
+/** The value of a measure for a group of one document, from the document's stored contribution. */
 function shownBy(measure: MeasureSpec, part: unknown, rows: number): unknown {
   if (measure.kind === 'count') return rows;
   if (measure.kind === 'avg') return Number(part) / rows;

@@ -6,7 +6,7 @@ import { anchor } from '../../feed/reading/source.ts';
 import type { ReplayOptions } from './replay.ts';
 import { sourcesFor } from '../../runtime/history-pages.ts';
 
-/** How many changes a replay would apply: reads the feeds as it would, and does nothing with them. */
+/** Counts the changes that a replay would apply, by reading the feeds without applying them. */
 export async function countChanges(options: ReplayOptions): Promise<{ changes: number }> {
   const { services, startOf = () => 'beginning' as const, signal } = options;
   let changes = 0;

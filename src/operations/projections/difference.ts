@@ -13,9 +13,9 @@ export interface Difference {
   readonly found?: Doc;
 }
 
-/** A difference with what it was seen by: the same again later, it isn't on its way. */
+/** A difference with its evidence. If the same evidence is found again later, no write was on its way. */
 export type Candidate = Difference & {
   readonly evidence: string;
-  /** What must be there, and by whom; absent where nothing must. */
+  /** The projection and source of the expected document; absent if none is expected. */
   readonly derived?: Derived;
 };

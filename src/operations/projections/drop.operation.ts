@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
@@ -10,34 +9,32 @@ import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
 import { splitId } from './choose.ts';
 import { drop, droppable } from './drop.ts';
+import { operationsError } from '../errors.ts';
 
 const input = z.object({
   name: z
     .string()
-    .describe('the version, as name@version; name alone means the one that was replaced, or is being built'),
+    .describe('the version, as name@version; name alone means the replaced version, or else the one being built'),
 });
 
-/** The version that a name alone means: the one replaced, else the one being built. */
-async function versionMeant(told: string, views: Views): Promise<{ name: string; version: number }> {
-  const { name, version } = splitId(told);
+/** The version that a name alone means: the replaced one, else the one being built. */
+async function versionMeant(given: string, views: Views): Promise<{ name: string; version: number }> {
+  const { name, version } = splitId(given);
   if (version !== undefined) return { name, version };
   const all = await views.read();
   const view = all?.[name];
   const meant = view?.previous?.version ?? view?.staged?.version;
   if (meant !== undefined) return { name, version: meant };
-  throw new UsageError(
+  throw operationsError(
     'version-unknown',
-    `Nothing of ${name} can be dropped${view ? '' : suggestion(name, Object.keys(all ?? {}))}`,
-    {
-      mend: 'Say which version: `millrace projections drop NAME@VERSION`.',
-    },
+    `${name} has no replaced version and no rebuild to drop${view ? '' : suggestion(name, Object.keys(all ?? {}))}`,
   );
 }
 
 export const projectionsDrop = defineOperation({
   noun: 'projections',
   verb: 'drop',
-  summary: 'Remove a version that is not current, with all it wrote; or give up one that is being built',
+  summary: 'Drop a version that is not current, or a rebuild, with all its documents',
   examples: ['millrace projections drop summaries@1 --dry-run', 'millrace projections drop summaries@1 --yes'],
   effect: 'destroys',
   argument: 'name',
@@ -59,7 +56,9 @@ export const projectionsDrop = defineOperation({
     );
     const count = resources[0] ?? 0;
     return {
-      steps: [`remove ${plural(count, 'document')} of ${id} from ${container}, and what is kept about it`],
+      steps: [
+        `remove ${plural(count, 'document')} of ${id} from ${container}, and its documents in the state container`,
+      ],
       ru: count * 12,
       seconds: secondsToWrite(count, 0),
     };
@@ -73,5 +72,5 @@ export const projectionsDrop = defineOperation({
     );
   },
   format: ({ projection, documents, state }) =>
-    `${projection} is dropped: ${plural(documents, 'document')} of its sink, ${plural(state, 'document')} of what was kept about it. Take it out of the pipeline now.`,
+    `${projection} is dropped: ${plural(documents, 'document')} of its sink and ${plural(state, 'document')} of the state container. Remove it from the pipeline now.`,
 });

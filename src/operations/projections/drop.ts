@@ -1,7 +1,6 @@
 import type { Container } from '@azure/cosmos';
 import pMap from 'p-map';
 import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../base/bounds.ts';
-import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { type KeyPath, fullKey, splitPath } from '../../cosmos/paths.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
@@ -12,12 +11,13 @@ import { suggestion } from '../../base/near.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { StagedHost } from '../../runtime/staged-host.ts';
 import type { Settings } from '../../base/settings.ts';
+import { operationsError } from '../errors.ts';
 
 export interface Dropped {
   readonly projection: string;
   /** Documents of its sink, contributions included. */
   readonly documents: number;
-  /** What Millrace kept about it: locators, joined states, dead letters. */
+  /** Its documents in the state container: locators, joined states, dead letters. */
   readonly state: number;
 }
 
@@ -29,13 +29,13 @@ export interface DropOptions {
   readonly version: number;
   readonly signal: AbortSignal;
   readonly progress?: (removed: number) => void;
-  /** Milliseconds since 1970; default the time it is. */
+  /** Milliseconds since 1970; default: now. */
   readonly now?: number;
 }
 
 /**
- * Removes a version that isn't current: what it wrote and what was kept about it; a version that is being built is given
- * up. May be stopped and run again.
+ * Removes a version that isn't current, with its documents in the sink and in the state container. A rebuild of the
+ * version ends. May be stopped and run again.
  * @throws UsageError `version-current`, `version-unknown`, `still-readable`
  */
 export async function drop(options: DropOptions): Promise<Dropped> {
@@ -48,7 +48,7 @@ export async function drop(options: DropOptions): Promise<Dropped> {
   const spec = loaded.pipeline.projections.find((of) => projectionId(of) === id);
   if (view?.staged?.version === version) {
     await views.change(name, (of) => (of.staged?.version === version ? { ...of, staged: null } : undefined));
-    // Whoever still builds it loses its leases, and with them the right to write.
+    // A process that still builds it loses its leases, and so the right to write.
     if (spec) {
       await using staged = await StagedHost.open({ ...options, spec, purpose: id });
       await staged.stop();
@@ -58,7 +58,7 @@ export async function drop(options: DropOptions): Promise<Dropped> {
   let removed = 0;
   const remove = async (container: Container, keyPaths: readonly KeyPath[], where: string): Promise<number> => {
     let count = 0;
-    // Again until nothing is found: what a sleeping host wrote meanwhile, and what a lagging replica hid.
+    // Until nothing is found twice: a suspended host may have written meanwhile, and a lagging replica may hide documents.
     for (let quiet = 0; quiet < 2;) {
       const query = { query: `SELECT * FROM c WHERE ${where}`, parameters: [{ name: '@id', value: id }] };
       let found = 0;
@@ -100,13 +100,13 @@ async function removeDocument(
     return true;
   } catch (error) {
     if (failureOf(error).kind === 'not-found') return false;
-    // The next round finds it again, if it is still there.
+    // The next round finds it again if it still exists.
     if (error instanceof AmbiguousOutcome) return true;
     throw error;
   }
 }
 
-/** What of the view may be dropped, or why not. */
+/** The version that may be dropped. @throws UsageError `version-current`, `version-unknown`, `still-readable` */
 export function droppable(
   view: View | undefined,
   { loaded: { pipeline }, name, version }: Pick<DropOptions, 'loaded' | 'name' | 'version'>,
@@ -114,8 +114,8 @@ export function droppable(
 ): Pick<ViewVersion, 'container'> {
   const id = projectionId({ name, version });
   if (view?.current?.version === version) {
-    throw new UsageError('version-current', `${id} is current: readers read it`, {
-      mend: `Promote another version first: \`millrace projections rebuild ${name}\`.`,
+    throw operationsError('version-current', `${id} is current: readers read it`, {
+      hint: `Build and promote another version first: \`millrace projections rebuild ${name}\`.`,
     });
   }
   const { previous, staged } = view ?? {};
@@ -125,9 +125,7 @@ export function droppable(
       Date.parse(previous.replacedAt) + WRITE_BOUND_MS + LANDING_BOUND_MS,
     );
     if (now < until) {
-      throw new UsageError('still-readable', `${id} may still be read until ${new Date(until).toISOString()}`, {
-        mend: 'Wait until then. Who resolves the view at each read sees the new version already.',
-      });
+      throw operationsError('still-readable', `Readers may read ${id} until ${new Date(until).toISOString()}`);
     }
     return previous;
   }
@@ -135,7 +133,7 @@ export function droppable(
   const spec = pipeline.projections.find((of) => projectionId(of) === id);
   if (spec) return spec.into;
   const known = pipeline.projections.map(projectionId);
-  throw new UsageError('version-unknown', `There is no ${id}${suggestion(id, known)}`, {
-    mend: '`millrace projections list` lists the versions there are.',
+  throw operationsError('version-unknown', `There is no version ${id}${suggestion(id, known)}`, {
+    hint: 'Run `millrace projections list` to see the versions.',
   });
 }

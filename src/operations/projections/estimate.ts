@@ -6,9 +6,9 @@ import { sourcesOf } from '../../definition/pipeline.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
-/** Of reading one document by a query or the feed. */
+/** RU to read one document with a query or from the feed. */
 export const RU_A_READ = 0.1;
-/** Of reading a change and writing what is derived from it anew, by docs/benchmarks.md (B2 to B4), rounded up. */
+/** RU to read a change and write what is derived from it, by docs/benchmarks.md (BENCH-B2 to BENCH-B4), rounded up. */
 export const RU_A_DOCUMENT: Readonly<Record<(ProjectionSpec | EmbedSpec)['kind'], number>> = {
   copy: 15,
   aggregate: 16,
@@ -17,10 +17,10 @@ export const RU_A_DOCUMENT: Readonly<Record<(ProjectionSpec | EmbedSpec)['kind']
 };
 
 export const rateInput = {
-  ruPerSecond: z.number().positive().optional().describe('most request units a second (default: no bound)'),
+  ruPerSecond: z.number().positive().optional().describe('most request units a second to spend (default: no limit)'),
 };
 
-/** Documents of the sources as the service counts them, and what reading and writing each once would take. */
+/** The number of source documents by the service's count, and the RU to read and write each of them once. */
 export async function estimate(
   spec: ProjectionSpec | EmbedSpec,
   { database }: Services,
@@ -29,7 +29,7 @@ export async function estimate(
   let documents = 0;
   for (const of of sourcesOf(spec)) {
     const { discriminator = 'type' } = typeRules(rules, of);
-    // What a function tells apart the service can't: all of the container then.
+    // The service can't evaluate a discriminator that is a function: count all documents of the container.
     const query =
       typeof discriminator === 'string'
         ? {

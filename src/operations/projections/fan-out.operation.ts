@@ -3,30 +3,31 @@ import { z } from 'zod';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { defineOperation } from '../operation.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
+import { plural } from '../table.ts';
 
 const PAUSE_MS = 500;
 
-/** `done`: nothing was left. */
+/** `done`: no work is left. */
 interface FannedOut {
   readonly done: boolean;
   readonly writes: number;
   readonly parked: number;
 }
 
-/** For who has no process that stays: hosts of `millrace run` do the same by themselves. */
+/** For deployments without a permanent process; hosts of `millrace run` do the same in the background. */
 export const projectionsFanOut = defineOperation({
   noun: 'projections',
   verb: 'fan-out',
-  summary: 'Go on with the children of changed parents that embeds have left to do, whoever left them',
+  summary: 'Continue the unfinished fan-out of embeds: write changed parents’ fields into their remaining children',
   examples: ['millrace projections fan-out --env production', 'millrace projections fan-out --within 50 --json'],
   effect: 'changes',
   input: z.object({
     ...backgroundInput,
-    within: z.int().min(1).max(600).default(60).describe('seconds after which it ends, whether all is done or not'),
+    within: z.int().min(1).max(600).default(60).describe('seconds after which the command ends, finished or not'),
   }),
   plan: async (_, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
-    return { steps: pipeline.embeds.map(({ name }) => `write what ${name} has left to write`), ru: 0 };
+    return { steps: pipeline.embeds.map(({ name }) => `write the remaining children of ${name}`), ru: 0 };
   },
   run: async (asked, context): Promise<FannedOut | Enqueued> => {
     if (asked.background) return enqueue('projections fan-out', asked, context);
@@ -50,6 +51,6 @@ export const projectionsFanOut = defineOperation({
   format: (result) => {
     if (isEnqueued(result)) return sayEnqueued(result);
     const { done, writes, parked } = result;
-    return `${done ? 'Nothing is left to do' : 'There is more to do: run it again'}; ${writes} documents written, ${parked} parents parked.`;
+    return `${done ? 'The fan-out is finished' : 'The fan-out is not finished: run the command again'}. ${plural(writes, 'document')} written, ${plural(parked, 'parent')} parked.`;
   },
 });

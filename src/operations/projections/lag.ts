@@ -12,12 +12,12 @@ export interface PassedOptions extends Parts {
 }
 
 const POLL_MS = 100;
-/** Then what differs is looked at again, wherever the hosts are. */
+/** After this the comparison continues, even if the hosts are still behind. */
 const PATIENCE_MS = 120_000;
 
 /**
- * Waits until the live hosts have passed what is in the feeds of some containers now. False: no host holds a lease of
- * them, so nobody will.
+ * Waits until the live hosts have passed the present end of the feeds of some containers. False: no host owns a lease of
+ * these containers.
  */
 export async function untilPassed(options: PassedOptions): Promise<boolean> {
   const { containers, readLagMs, signal, screen } = options;

@@ -7,7 +7,7 @@ import { plural, table } from '../table.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { type ProjectionRow, rowOf, otherRows, streamRows } from './projection-rows.ts';
 
-/** The list of what is declared is of use without an account as well. */
+/** Undefined without an account: the list of the declared projections is useful even then. */
 async function readViews(workspace: Workspace, pipeline: string): Promise<ViewsByName | undefined> {
   try {
     return await new Views((await workspace.services()).state, pipeline).read();
@@ -20,7 +20,7 @@ async function readViews(workspace: Workspace, pipeline: string): Promise<ViewsB
 export const projectionsList = defineOperation({
   noun: 'projections',
   verb: 'list',
-  summary: 'List what is derived from what',
+  summary: 'List the declared projections with their sources, sinks and state',
   examples: ['millrace projections list', 'millrace projections list --pipeline examples/flights --json'],
   effect: 'reads',
   input: z.object({}),

@@ -1,24 +1,24 @@
-// What a sink document must hold beside its content, so that its projection knows it again: docs/SPEC-rebuild.md.
+// The fields that a sink document must have beside its content, by which its projection recognises it: docs/SPEC-rebuild.md.
 import { canonical, digest, isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
 import type { GroupFacts } from '../../definition/oracle/recompute.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 
-/** What of a sink document is known from its sources. */
+/** What the sources determine of a sink document's own fields. */
 export interface Derived {
   /** `name@version`. */
   readonly by: string;
-  /** Of copies: the copied document. */
+  /** For copies: the copied document. */
   readonly source?: Identity | undefined;
-  /** Of reference data. */
+  /** For reference data. */
   readonly tenant?: Identity | undefined;
-  /** Of an aggregate. */
+  /** For aggregates. */
   readonly group?: GroupFacts | undefined;
 }
 
 export const tenantRef = ({ container, key, id }: Identity): string => digest([container, key, id]);
 
-/** The fields of Millrace's own part that aren't as they must be; versions aside, since those may be of any age. */
+/** The wrong ones among Millrace's own fields. Versions are not compared, because they may be older. */
 export function wrongOwnFields(derived: Derived, stored: Doc): string[] {
   const { by, source, tenant, group } = derived;
   const mr = isObject(stored['_mr']) ? stored['_mr'] : {};
@@ -37,7 +37,7 @@ function fits({ rows, sums, rounding }: GroupFacts, mr: Doc): boolean {
   return Object.entries(sums).every(([field, sum]) => within(sum, stored[field], bound(rounding[field], mr, field)));
 }
 
-/** How far a stored sum may be from one worked out again: what its own history rounded, and what the other one did. */
+/** How far a stored sum may differ from the recomputed one: the rounding of both. */
 export function bound(rounding: number | undefined, mr: Doc, field: string): number {
   const own = isObject(mr['rounding']) ? mr['rounding'][field] : undefined;
   return (rounding ?? 0) + (typeof own === 'number' && Number.isFinite(own) ? own : 0);

@@ -1,4 +1,4 @@
-// What verification says of documents whose newest version is parked: they are named, and nothing is expected of them.
+// Documents whose newest version is parked. Verification lists them, and expects nothing of them.
 import type { Container } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
 import { fullKey, splitPath } from '../../cosmos/paths.ts';
@@ -8,31 +8,31 @@ import type { Identity } from '../../feed/reading/change.ts';
 
 export type ParkedDocument = Pick<DeadLetter, 'projection' | 'container' | 'key' | 'id' | 'code' | 'message'>;
 
-/** Parked for a document that isn't Millrace's in its place; such a place is compared, since a repair may take it over. */
+/** Parked because a document that isn't Millrace's has its place. Such a place is compared, because a repair may take it. */
 const OCCUPIED = 'sink-occupied';
 
 export const identityText = ({ container, key, id }: Identity): string => canonical([container, key, id]);
 
-/** Who a stored document is, by its container's key paths; undefined where its key is incomplete. */
+/** The identity of a stored document, by its container's key paths; undefined if its key is incomplete. */
 export function identityOf(container: string, keyPaths: readonly string[], doc: Doc): Identity | undefined {
   const keyed = fullKey(doc, keyPaths.map(splitPath));
   return 'key' in keyed && typeof doc['id'] === 'string' ? { container, key: keyed.key, id: doc['id'] } : undefined;
 }
 
-export interface Parked {
-  /** The documents of a source without those whose newest version is parked. */
+export interface ParkedDocuments {
+  /** The documents of a source, without the parked ones. */
   without(of: SourceRef, docs: readonly Doc[]): readonly Doc[];
-  /** Whether a document's newest version is parked; `where`: for a place in the sink alone. */
+  /** Whether a document is parked; with `occupied`, whether it is parked because its place in the sink is taken. */
   has(who: Identity | undefined, where?: 'occupied'): boolean;
   readonly documents: readonly ParkedDocument[];
 }
 
-/** The letters of a projection that concern the versions there are now. */
+/** The documents of a projection whose present version has a dead letter. */
 export async function parkedOf(
   state: Container,
   projection: string,
   sources: readonly { readonly of: SourceRef; readonly docs: readonly Doc[]; readonly keyPaths: readonly string[] }[],
-): Promise<Parked> {
+): Promise<ParkedDocuments> {
   const letters = new Map(
     (await new DeadLetters(state).list(projection)).map((letter) => [identityText(letter), letter]),
   );
@@ -50,7 +50,7 @@ export async function parkedOf(
         current.set(text, letter);
         known.set(doc, text);
       }
-  // Of a document that isn't there, its deletion may be what is parked.
+  // If a document does not exist, its deletion may be parked.
   for (const [text, letter] of letters) if (letter.op === 'delete') current.set(text, letter);
   return {
     without: (_of, docs) =>

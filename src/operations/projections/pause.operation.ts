@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import type { DerivedSpec, IngestSpec, Pipeline } from '../../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
 import type { Paused } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { input, open } from './pause.ts';
+import { operationsError } from '../errors.ts';
 
-/** What has no versions to say what it reads says it with its pause. */
-const toldBy = (spec: DerivedSpec | IngestSpec, { projections }: Pipeline): Pick<Paused, 'reads'> => {
+/** A projection with versions records what it reads with each version; every other one with its pause. */
+const readsOf = (spec: DerivedSpec | IngestSpec, { projections }: Pipeline): Pick<Paused, 'reads'> => {
   if (spec.kind === 'ingest') return { reads: [] };
   return projections.some(({ name }) => name === spec.name) ? {} : { reads: sourcesOf(spec) };
 };
@@ -17,7 +17,7 @@ const toldBy = (spec: DerivedSpec | IngestSpec, { projections }: Pipeline): Pick
 const containersOf = (spec: DerivedSpec | IngestSpec): string[] =>
   spec.kind === 'ingest' ? [] : [...new Set(sourcesOf(spec).map(({ container }) => container))];
 
-/** Who else waits: what reads the same types shares the leases, and a position can't pass what one of them hasn't applied. */
+/** Projections that wait too: they share the leases, and a position can't pass a change that one of them hasn't applied. */
 const others = (spec: DerivedSpec | IngestSpec, pipeline: Pipeline): string[] => {
   const reads = new Set(containersOf(spec));
   const sharing = feedReaders(pipeline).filter(
@@ -34,23 +34,23 @@ const sayOthers = (names: readonly string[]): string =>
 export const projectionsPause = defineOperation({
   noun: 'projections',
   verb: 'pause',
-  summary: 'Hold back what a projection, publish or ingest reads, on all hosts and function apps, until `resume`',
+  summary: 'Pause a projection, publish or ingest on all hosts and function apps, until `resume`',
   examples: [
     'millrace projections pause summaries --reason "throttled since 3:10"',
     'millrace projections pause readings-in --dry-run',
   ],
   effect: 'changes',
   argument: 'name',
-  input: input.extend({ reason: z.string().default('').describe('why; shown by status and to whoever has to wait') }),
+  input: input.extend({ reason: z.string().default('').describe('why; `status` and waiting hosts show it') }),
   plan: async ({ name }, context) => {
     const { spec, pipeline } = await open(name, context);
     const also = others(spec, pipeline);
     return {
       steps: [
         spec.kind === 'ingest'
-          ? `hold back events of ${spec.from}`
-          : `hold back changes of ${containersOf(spec).join(', ')}`,
-        ...(also.length > 0 ? [`which ${also.join(', ')} ${also.length === 1 ? 'waits' : 'wait'} for as well`] : []),
+          ? `stop reading events of ${spec.from}`
+          : `stop reading changes of ${containersOf(spec).join(', ')}`,
+        ...(also.length > 0 ? [`pause ${also.join(', ')} too, because of the shared feed`] : []),
       ],
       ru: 0,
     };
@@ -58,16 +58,16 @@ export const projectionsPause = defineOperation({
   run: async ({ name, reason }, context) => {
     const { spec, pipeline, views } = await open(name, context);
     return audited(context, 'projections pause', { name, reason }, async () => {
-      const paused: Paused = { since: new Date().toISOString(), by: context.actor, reason, ...toldBy(spec, pipeline) };
+      const paused: Paused = { since: new Date().toISOString(), by: context.actor, reason, ...readsOf(spec, pipeline) };
       const view = await views.change(spec.name, (of) => {
         if (!of.paused) return { ...of, paused };
-        throw new UsageError('already-paused', `${spec.name} is paused since ${of.paused.since} by ${of.paused.by}`, {
-          mend: `\`millrace projections resume ${spec.name}\` lets it go on.`,
+        throw operationsError('already-paused', `${of.paused.by} already paused ${spec.name} at ${of.paused.since}`, {
+          hint: `Run \`millrace projections resume ${spec.name}\` to continue it.`,
         });
       });
       return { projection: spec.name, ...view.paused, alsoWaiting: others(spec, pipeline) };
     });
   },
   format: ({ projection, alsoWaiting }) =>
-    `${projection} is paused: hosts stop within seconds, and nothing is lost.${sayOthers(alsoWaiting)}`,
+    `${projection} is paused: hosts stop within seconds, and no change is lost.${sayOthers(alsoWaiting)}`,
 });

@@ -4,10 +4,10 @@ import type { Context } from '../operation.ts';
 import { chooseDeclared } from './choose.ts';
 
 export const input = z.object({
-  name: z.string().describe('the projection, publish, ingest or whatever else is declared'),
+  name: z.string().describe('the projection, embed, reaction, archive, publish or ingest'),
 });
 
-/** What pausing and resuming begin with: the declared thing of that name, and the views, where its pause is kept. */
+/** Pausing and resuming start with this: the declaration of that name, and the views, which store its pause. */
 export async function open(name: string, { workspace }: Context) {
   const { pipeline } = await workspace.pipeline();
   const { state } = await workspace.services();

@@ -15,11 +15,11 @@ export interface ProjectionRow {
   readonly kind: (ProjectionSpec | EmbedSpec | EffectSpec)['kind'] | 'publish' | 'ingest';
   readonly from: string;
   readonly into: string;
-  /** Types joined in, as `name: Container/type`; what lists the tenants; what else a custom runner reads. */
+  /** Joined types as `name: Container/type`, the type that lists tenants, or the other types that a custom runner reads. */
   readonly with: readonly string[];
-  /** null: a publish sends what happens, an ingest creates; neither takes back; of a custom runner it's the user's own affair. */
+  /** null: a publish or an ingest never takes anything back, and a custom runner decides for itself. */
   readonly onDelete: 'remove' | 'keep' | null;
-  /** `unknown`: there is no account to ask, or no host has read a change yet. */
+  /** `unknown`: no account is reachable, or no host has read a change yet. */
   readonly state:
     | 'current'
     | 'filling'
@@ -49,7 +49,7 @@ function withOf(spec: ProjectionSpec): string[] {
   return spec.kind === 'reference' ? [`tenants: ${named(spec.tenants)}`] : [];
 }
 
-/** What writes into documents of others, or outside of the account: nothing that could be built beside what is there. */
+/** Embeds and effects: they write into other documents or outside the account, so they have no versions side by side. */
 export const otherRows = ({ embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>): ProjectionRow[] =>
   [...embeds, ...effects].map((spec) => {
     const [from, ...more] = sourcesOf(spec).map(named);
@@ -76,7 +76,7 @@ export function stateOf(
   return current ? 'idle' : 'not built';
 }
 
-/** What goes to event hubs, and what comes from them. They have no versions to choose from. */
+/** Publishes and ingests. They have no versions side by side. */
 export const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>): ProjectionRow[] => [
   ...publishes.map((spec) => ({
     id: projectionId(spec),

@@ -10,7 +10,7 @@ import { LONGEST_READ_S, promote, assertFilled } from './promote.ts';
 export const projectionsPromote = defineOperation({
   noun: 'projections',
   verb: 'promote',
-  summary: 'Make a filled version current: readers see the one before, then this one, and nothing between',
+  summary: 'Promote a filled version: readers switch from the previous version to it, all at one moment',
   examples: [
     'millrace projections promote summaries --dry-run',
     'millrace projections promote summaries --env production',
@@ -23,29 +23,29 @@ export const projectionsPromote = defineOperation({
       .int()
       .min(0)
       .default(LONGEST_READ_S)
-      .describe('seconds that somebody may still be reading the version before'),
+      .describe('seconds for which readers may still read the previous version'),
     evenParked: z
       .boolean()
       .default(false)
-      .describe('though the new version has parked changes that the old one applied'),
+      .describe('promote although the new version has dead letters that the previous one does not have'),
   }),
   plan: async ({ name }, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     const { state } = await workspace.services();
-    const told = splitId(name);
-    const view = (await new Views(state, pipeline.name).read())?.[told.name];
-    const version = told.version ?? view?.staged?.version ?? chooseProjection(pipeline, name).version;
-    assertFilled(view, told.name, version);
-    const spec = pipeline.projections.find((of) => of.name === told.name && of.version === version);
+    const given = splitId(name);
+    const view = (await new Views(state, pipeline.name).read())?.[given.name];
+    const version = given.version ?? view?.staged?.version ?? chooseProjection(pipeline, name).version;
+    assertFilled(view, given.name, version);
+    const spec = pipeline.projections.find((of) => of.name === given.name && of.version === version);
     if (spec) refuseHistory(spec, pipeline, 'caught up');
     const reads = [
       ...new Set([...(view.current?.reads ?? []), ...(view.staged?.reads ?? [])].map(({ container }) => container)),
     ];
     return {
       steps: [
-        `catch up ${told.name}@${version}`,
-        `hold back changes of ${reads.join(', ')} for about ${Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000)} s`,
-        `make ${told.name}@${version} current; readers find it in ${view.staged?.container ?? ''}`,
+        `catch up ${given.name}@${version}`,
+        `stop applying changes of ${reads.join(', ')} for about ${Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000)} s`,
+        `make ${given.name}@${version} current; readers find it in ${view.staged?.container ?? ''}`,
       ],
       ru: 0,
       seconds: Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000),
@@ -54,10 +54,10 @@ export const projectionsPromote = defineOperation({
   run: async ({ name, longestRead, evenParked }, context) => {
     const parts = await partsOf(context);
     const { services, loaded } = parts;
-    const told = splitId(name);
-    const view = (await new Views(services.state, loaded.pipeline.name).read())?.[told.name];
-    const staged = told.version ?? view?.staged?.version;
-    const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${told.name}@${staged}`);
+    const given = splitId(name);
+    const view = (await new Views(services.state, loaded.pipeline.name).read())?.[given.name];
+    const staged = given.version ?? view?.staged?.version;
+    const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${given.name}@${staged}`);
     return audited(context, 'projections promote', { name, longestRead, evenParked }, () =>
       promote({
         ...parts,
@@ -70,10 +70,10 @@ export const projectionsPromote = defineOperation({
   },
   format: ({ projection, container, previous, readableUntil, heldMs }) =>
     [
-      `${projection} is current, in ${container}. Changes were held back for ${(heldMs / 1000).toFixed(1)} s.`,
+      `${projection} is current, in ${container}. Changes waited for ${(heldMs / 1000).toFixed(1)} s.`,
       ...(previous
         ? [
-            `${previous} is no longer kept up; \`millrace projections drop ${previous}\` removes it, from ${readableUntil ?? ''} on.`,
+            `${previous} is no longer updated. \`millrace projections drop ${previous}\` can remove it from ${readableUntil ?? ''} on.`,
           ]
         : []),
     ].join('\n'),

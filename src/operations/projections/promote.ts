@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { systemClock } from '../../base/clock.ts';
-import { MillraceError, UsageError } from '../../base/errors.ts';
+import type { MillraceError } from '../../base/errors.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
@@ -10,10 +10,11 @@ import { type Staged, type View, Views } from '../../engine/views/views.ts';
 import { plural } from '../table.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from './rebuild.ts';
 import { StagedHost } from '../../runtime/staged-host.ts';
+import { operationsError } from '../errors.ts';
 
-/** How long hosts hold the pages back, by their clocks, should nobody finish a promotion. */
+/** How long hosts wait with their pages, by their clocks, if a promotion is not finished. */
 const FREEZE_MS = 300_000;
-/** Within it the promotion has to be decided, whatever the clocks of hosts and promoter differ by. */
+/** A promotion must be decided within this time, which allows for differences between the clocks. */
 const DECIDE_MS = FREEZE_MS - 2 * CLOCK_SKEW_MS;
 /** How long readers may still read the version before. */
 export const LONGEST_READ_S = 600;
@@ -22,25 +23,25 @@ export interface Promoted {
   readonly projection: string;
   readonly container: string;
   readonly previous: string | null;
-  /** Until then the previous version can't be dropped. ISO 8601 UTC. */
+  /** The previous version can't be dropped before this time. ISO 8601 UTC. */
   readonly readableUntil: string | null;
-  /** How long the hosts held back what the two versions read, milliseconds. */
+  /** How long the hosts applied no changes of the two versions' sources, milliseconds. */
   readonly heldMs: number;
 }
 
 export interface PromoteOptions extends RebuildOptions {
-  /** Hosts know of a freeze after this long and the read lag. Default VIEWS_REFRESH_MS. */
+  /** Hosts see a freeze after this time and the read lag. Default VIEWS_REFRESH_MS. */
   readonly viewsRefreshMs?: number;
-  /** Seconds that readers may still read the version before. Default 600. */
+  /** Seconds for which readers may still read the version before. Default 600. */
   readonly longestReadS?: number;
-  /** Even though changes are parked in the new version alone. */
+  /** Promote although only the new version has parked some changes. */
   readonly evenParked?: boolean;
 }
 
 /**
- * Makes a filled version current (R12): catch up, freeze, read every range of the new version to an empty page once all
- * hosts have seen the freeze, flip by one conditional write. The live hosts' leases stand still meanwhile and carry the new
- * version from there on. May be stopped at any point and run again.
+ * Makes a filled version current (REB-V2, REB-V3): catch up; freeze; when all hosts have seen the freeze, read every range
+ * of the new version to an empty page; switch with one conditional write. The live hosts' leases don't move meanwhile, and
+ * serve the new version from then on. May be stopped at any point and run again.
  * @throws UsageError `not-staged`, `not-caught-up`, `parked-in-new`, `history-all-versions`
  */
 export async function promote(options: PromoteOptions): Promise<Promoted> {
@@ -65,8 +66,8 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   const late = AbortSignal.timeout(DECIDE_MS);
   const decide = AbortSignal.any([signal, late]);
   try {
-    // From then on no host begins to apply what the two versions read: what any of them has begun with was in the feed
-    // before, and the reads that follow see it.
+    // After this delay no host starts to apply a change of the two versions. Changes that a host has started with were in
+    // the feed before, so the reads below see them.
     await delay(viewsRefreshMs + readLagMs, undefined, { signal: decide });
     await staged.drained(decide);
     const readableUntil = new Date(Date.now() + longestReadS * 1_000).toISOString();
@@ -90,7 +91,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
     if (signal.aborted || !late.aborted || flipped) throw error;
     throw tooSlow(spec.name, error);
   } finally {
-    // Its readers go on with what they have.
+    // The version before stays current, and hosts continue.
     if (!flipped) await views.change(spec.name, thaw).catch(() => undefined);
   }
 }
@@ -110,20 +111,16 @@ const promoted = ({ current, previous }: View, name: string, heldMs: number): Pr
 });
 
 const tooSlow = (name: string, cause?: unknown): MillraceError =>
-  new MillraceError(
+  operationsError(
     'promote-too-slow',
-    `The new version of ${name} did not reach the end of its feeds within ${DECIDE_MS / 1_000} s`,
-    {
-      cause,
-      retryable: true,
-      mend: 'The version before is current as it was. Promote again when less is written, or give the sink more throughput.',
-    },
+    `The new version of ${name} did not reach the end of its feeds within ${DECIDE_MS / 1_000} s; the previous version is still current`,
+    { cause },
   );
 
 function stagedOf({ staged }: View, name: string, version: number): Staged {
   if (staged?.version === version) return staged;
-  throw new UsageError('not-staged', `${name}@${version} is not being built any more`, {
-    mend: `\`millrace projections show ${name}\` says what is.`,
+  throw operationsError('not-staged', `${name}@${version} is no longer being built`, {
+    hint: `Run \`millrace projections show ${name}\` to see its versions.`,
   });
 }
 
@@ -131,19 +128,19 @@ export function assertFilled(view: View | undefined, name: string, version: numb
   if (view?.current?.version === version && !view.staged) return;
   if (!view?.staged) {
     const current = view?.current ? `version ${view.current.version} is current, and` : 'it was never built, and';
-    throw new UsageError('not-staged', `There is nothing to promote of ${name}: ${current} no other is being built`, {
-      mend: `Build one first: \`millrace projections rebuild ${name}\`.`,
+    throw operationsError('not-staged', `${name} has no version to promote: ${current} no other is being built`, {
+      hint: `Build one first with \`millrace projections rebuild ${name}\`.`,
     });
   }
   stagedOf(view, name, version);
   if (view.staged.phase === 'filling') {
-    throw new UsageError('not-caught-up', `${name} can't be promoted: ${sayStaged(view.staged)}`, {
-      mend: `Let it end, or go on with it: \`millrace projections rebuild ${name}@${version}\`.`,
+    throw operationsError('not-caught-up', `${name} can't be promoted: ${sayStaged(view.staged)}`, {
+      hint: `Wait until the rebuild ends, or resume it with \`millrace projections rebuild ${name}@${version}\`.`,
     });
   }
 }
 
-/** What only the new version can't apply would be missing as soon as it is current. */
+/** Changes that only the new version can't apply would be missing as soon as it is current. */
 async function assertNothingNewParked({ current, staged }: View, name: string, letters: DeadLetters): Promise<void> {
   const of = async (version: number | undefined) =>
     version === undefined ? [] : letters.list(projectionId({ name, version }));
@@ -151,11 +148,11 @@ async function assertNothingNewParked({ current, staged }: View, name: string, l
   const known = new Set(before.map(({ container, key, id }) => JSON.stringify([container, key, id])));
   const fresh = after.filter(({ container, key, id }) => !known.has(JSON.stringify([container, key, id])));
   if (fresh.length === 0) return;
-  throw new UsageError(
+  throw operationsError(
     'parked-in-new',
-    `${name}@${staged?.version ?? ''} can't apply ${plural(fresh.length, 'change')}: ${fresh[0]?.message ?? ''}`,
+    `${name}@${staged?.version ?? ''} has parked ${plural(fresh.length, 'change')} that the current version has not: ${fresh[0]?.message ?? ''}`,
     {
-      mend: `See \`millrace dead-letters list --only ${name}@${staged?.version ?? ''}\`; --even-parked promotes without them.`,
+      hint: `Fix the cause and run \`millrace dead-letters redrive --only ${name}@${staged?.version ?? ''}\`. Or promote the version without these changes: --even-parked.`,
     },
   );
 }

@@ -26,7 +26,7 @@ function planInPlace(
       `write the fields of ${projectionId(spec)} into their children in ${spec.into.container}, where they differ`,
     ],
     ru,
-    // Children born meanwhile are looked for once more after twice the read lag.
+    // New children are searched again after twice the read lag.
     seconds: SETTLE_S + secondsToWrite(documents, ru, ruPerSecond),
   };
 }
@@ -34,9 +34,7 @@ function planInPlace(
 const input = z.object({
   name: z
     .string()
-    .describe(
-      'the projection, as name or name@version; of several versions the highest. An embed is filled in in place',
-    ),
+    .describe('the projection, as name (its highest version) or name@version; an embed is filled in place'),
   ...rateInput,
   ...backgroundInput,
 });
@@ -44,7 +42,7 @@ const input = z.object({
 export const projectionsRebuild = defineOperation({
   noun: 'projections',
   verb: 'rebuild',
-  summary: 'Fill a new version of a projection from history, beside the current one; `promote` then makes it current',
+  summary: 'Rebuild a projection: fill a new version from history beside the current one, for `promote`',
   examples: [
     'millrace projections rebuild summaries --dry-run',
     'millrace projections rebuild summaries@2 --ru-per-second 2000',
@@ -67,7 +65,7 @@ export const projectionsRebuild = defineOperation({
         `read ${plural(documents, 'document')} of ${sourcesOf(spec)
           .map(({ container, type }) => `${container}/${type}`)
           .join(', ')}`,
-        `fill ${spec.into.container} with ${projectionId(spec)}${view?.staged ? ', going on where it stopped' : ''}`,
+        `fill ${spec.into.container} with ${projectionId(spec)}${view?.staged ? ', resuming where it stopped' : ''}`,
       ],
       ru,
       seconds: secondsToWrite(documents, ru, ruPerSecond),
@@ -94,12 +92,14 @@ export const projectionsRebuild = defineOperation({
     isEnqueued(result)
       ? sayEnqueued(result)
       : [
-          `${result.projection} is filled${result.resumed ? ' (gone on where it stopped)' : ''}: ${plural(result.changes, 'change')} into ${result.container}, ${Math.round(result.charge).toLocaleString('en-US')} RU.`,
+          `${result.projection} is filled${result.resumed ? ' (resumed)' : ''}: ${plural(result.changes, 'change')} into ${result.container}, ${Math.round(result.charge).toLocaleString('en-US')} RU.`,
           ...(result.parked > 0
-            ? [`${plural(result.parked, 'change')} parked: \`millrace dead-letters list --only ${result.projection}\`.`]
+            ? [
+                `${plural(result.parked, 'change')} parked: see \`millrace dead-letters list --only ${result.projection}\`.`,
+              ]
             : []),
           result.inPlace
-            ? 'It is written in place: there is nothing to promote.'
-            : `Make it current by \`millrace projections promote ${result.projection.split('@')[0]}\`.`,
+            ? 'It was filled in place: there is nothing to promote.'
+            : `Promote it with \`millrace projections promote ${result.projection.split('@')[0]}\`.`,
         ].join('\n'),
 });

@@ -1,4 +1,3 @@
-import { UsageError } from '../../base/errors.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
@@ -7,18 +6,19 @@ import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { replay } from './replay.ts';
 import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
+import { operationsError } from '../errors.ts';
 
 export interface Rebuilt {
   readonly projection: string;
   readonly container: string;
   readonly changes: number;
-  /** Changes that this version can't apply: `dead-letters list --only name@version` names them. */
+  /** The number of changes that this version can't apply: `dead-letters list --only name@version` lists them. */
   readonly parked: number;
   /** Request units. */
   readonly charge: number;
-  /** It went on where an earlier rebuild had stopped. */
+  /** It resumed an earlier rebuild. */
   readonly resumed: boolean;
-  /** An embed: readers see it as it is filled in, and there is nothing to promote. */
+  /** An embed: readers see the fields while they are filled, and there is nothing to promote. */
   readonly inPlace?: true;
 }
 
@@ -31,8 +31,8 @@ export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf' | 'spec'>
 export const rebuildPurpose = (spec: ProjectionSpec): string => projectionId(spec);
 
 /**
- * Fills a version that isn't current from history, hot and cold, into its own sink, beside the live hosts and without
- * side effects. May be stopped at any point and run again. Promoting it is another step.
+ * Fills a version that isn't current from history, archived documents included, into its own sink, beside the live hosts
+ * and without side effects. May be stopped at any point and run again. It does not promote the version.
  * @throws UsageError `history-all-versions`, `version-current`, `rebuild-under-way`, `sink-shared`, `version-exists`,
  * `container-missing`
  */
@@ -48,14 +48,14 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   const since = new Date().toISOString();
   await views.change(spec.name, (view) => stage(view, spec, since));
   await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec) });
-  const telling = setInterval(() => progress?.(staged.progress().changes), 250);
+  const reporting = setInterval(() => progress?.(staged.progress().changes), 250);
   try {
     await staged.drained(signal);
-    // Afterwards: what left a container for the archive before nothing could leave any more is there by now.
+    // Only now: from the start of the rebuild on nothing more is archived, so the archive is complete.
     await staged.applyCold(signal);
     await staged.drained(signal);
   } finally {
-    clearInterval(telling);
+    clearInterval(reporting);
   }
   progress?.(staged.progress().changes);
   await views.change(spec.name, (view) =>
@@ -68,9 +68,8 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
 }
 
 /**
- * Fills an embed in from its parents' history: one that was added to a running pipeline, or whose new version gives other
- * fields. Children are found by their parents, and versions decide, so live hosts may go on, and it may be stopped and
- * run again.
+ * Fills an embed from its parents' history: one that was added to a running pipeline, or whose new version has other
+ * fields. Versions decide what takes effect, so live hosts may continue, and it may be stopped and run again.
  */
 export async function rebuildInPlace(
   options: Omit<RebuildOptions, 'spec'> & { readonly spec: EmbedSpec },
@@ -88,16 +87,16 @@ function stage(view: View, spec: ProjectionSpec, since: string): View | undefine
 export function refuseVersion({ current, staged, previous }: View, spec: ProjectionSpec): void {
   const id = projectionId(spec);
   if (current?.version === spec.version) {
-    throw new UsageError('version-current', `${id} is current: readers see it while it would be rebuilt`, {
-      mend: `Declare ${spec.name} with version ${spec.version + 1} and a container of its own beside it, deploy, and rebuild that; or see what is wrong with it by \`millrace projections verify ${spec.name} --repair\`.`,
+    throw operationsError('version-current', `${id} is current, so readers would see it while it is rebuilt`, {
+      hint: `Declare version ${spec.version + 1} of ${spec.name} beside it with its own container, deploy, and rebuild that one. Or repair this one with \`millrace projections verify ${spec.name} --repair\`.`,
     });
   }
   if (staged && staged.version !== spec.version) {
-    throw new UsageError(
+    throw operationsError(
       'rebuild-under-way',
-      `${spec.name}@${staged.version} is being built since ${staged.since} (${staged.phase})`,
+      `${spec.name}@${staged.version} has been in a rebuild since ${staged.since} (${staged.phase})`,
       {
-        mend: `Finish it (\`millrace projections promote ${spec.name}\`) or give it up (\`millrace projections drop ${spec.name}@${staged.version}\`).`,
+        hint: `Finish it with \`millrace projections promote ${spec.name}\`, or drop it with \`millrace projections drop ${spec.name}@${staged.version}\`.`,
       },
     );
   }
@@ -105,17 +104,14 @@ export function refuseVersion({ current, staged, previous }: View, spec: Project
     (other) => other?.container === spec.into.container && other.type === spec.into.type,
   );
   if (shared) {
-    throw new UsageError(
+    throw operationsError(
       'sink-shared',
-      `${id} writes ${spec.into.type} in ${spec.into.container}, as version ${shared.version} does`,
-      {
-        mend: 'Give the new version a container of its own in the data-model document, or, where it is an aggregate, a type of its own.',
-      },
+      `${id} writes ${spec.into.type} in ${spec.into.container}, but version ${shared.version} already writes there`,
     );
   }
 }
 
-/** What an earlier attempt left would be taken for good: a version is built from nothing, or goes on with what it began. */
+/** Documents of an earlier attempt would count as correct, so a new rebuild needs an empty sink. */
 async function assertEmptySink(spec: ProjectionSpec, { database }: Services): Promise<void> {
   const container = database.container(spec.into.container);
   const id = projectionId(spec);
@@ -127,11 +123,11 @@ async function assertEmptySink(spec: ProjectionSpec, { database }: Services): Pr
     throwMissing(container),
   );
   if (resources.length === 0) return;
-  throw new UsageError('version-exists', `${spec.into.container} already has documents of ${id}`, {
-    mend: `Remove them by \`millrace projections drop ${id}\`, or raise the version.`,
+  throw operationsError('version-exists', `${spec.into.container} already has documents of ${id}`, {
+    hint: `Remove them with \`millrace projections drop ${id}\`, or raise the version.`,
   });
 }
 
-/** In words, for refusals and lists. */
+/** For messages: `version 2 filling since …`. */
 export const sayStaged = ({ version, phase, since }: StagedView): string =>
   `version ${version} ${phase} since ${since}`;

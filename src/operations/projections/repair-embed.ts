@@ -10,9 +10,9 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { untilResumed } from '../../runtime/staged-host.ts';
 
 /**
- * Gives an embed its differing children again, after the parents that they name: a parent that the embed has never seen
- * is told to all of its children, and a child that was falsified is looked up anew. By the embed's own code, under its
- * own guards, so live hosts may go on.
+ * Applies an embed's differing children again, after the parents that they name. A parent that the embed has never seen is
+ * written to all its children, and a changed child is read again. It uses the embed's own code and conditions, so live
+ * hosts may continue.
  */
 export async function repairEmbed(
   spec: EmbedSpec,
@@ -45,7 +45,7 @@ export async function repairEmbed(
     if (!change?.doc || change.type !== spec.into.type) continue;
     if (!wanted.has(rowKey({ ...change.doc, id: change.id }, keyPaths))) continue;
     children.push(change);
-    // What the user's `when` throws is the engine's to park.
+    // If the user's `when` throws, the engine parks the change.
     try {
       for (const { ref } of matchesOf(spec, source, change.doc)) parents.add(ref);
     } catch {
@@ -54,7 +54,7 @@ export async function repairEmbed(
   }
   await give(spec.from, (change) => parents.has(refOf(change)));
   await untilResumed(engine, signal, readLagMs);
-  // Read anew: those that their parents have just reached are another version by now.
+  // Read again: children that their parents have just changed now have another version.
   const again = new Set(children.map((change) => refOf(change)));
   await give(spec.into, (change) => again.has(refOf(change)));
   return { applied, charge: engine.stats[0]?.meter.charge ?? 0 };

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { formatVerification } from './verify.ts';
 import { verifyWith } from './verify.operation.ts';
+import { operationsError } from '../errors.ts';
 
 export const projectionsRepair = defineOperation({
   noun: 'projections',
   verb: 'repair',
-  summary: 'Work out anew what a projection has under one partition key, and put right what differs',
+  summary: 'Repair a projection under one partition key: recompute its documents and correct those that differ',
   examples: [
     `millrace projections repair store-days --key '["store-1"]'`,
     `millrace projections repair store-days --key '["store-1"]' --dry-run`,
@@ -22,7 +22,7 @@ export const projectionsRepair = defineOperation({
   plan: async ({ name, key }, context) => {
     const { differences } = await verifyWith({ name, key: keyOf(key), repair: false }, context);
     return {
-      steps: differences.map(({ kind, container, document }) => `put right ${container} ${document} (${kind})`),
+      steps: differences.map(({ kind, container, document }) => `correct ${container} ${document} (${kind})`),
       ru: 0,
     };
   },
@@ -42,7 +42,7 @@ function keyOf(text: string): unknown[] {
     parsed = undefined;
   }
   if (Array.isArray(parsed)) return parsed;
-  throw new UsageError('input-invalid', `--key ${text} is no partition key`, {
-    mend: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
+  throw operationsError('input-invalid', `--key ${text} is not a partition key`, {
+    hint: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
   });
 }

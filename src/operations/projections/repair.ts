@@ -16,8 +16,8 @@ import { aggregateId, sinkDocumentId } from '../../definition/sink-id.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { List } from '../../projections/reference/lists.ts';
-import { CosmosSession } from '../../sinks/cosmos-session.ts';
-import { MAX_BATCH, type SinkDocument, type SinkSession, type Write } from '../../sinks/session.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { MAX_BATCH, type SinkDocument, type DocumentAccess, type Write } from '../../sinks/document-access.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
 import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
@@ -27,11 +27,11 @@ import type { Candidate, Difference } from './difference.ts';
 import { repairEmbed } from './repair-embed.ts';
 import type { OtherSpec } from './verify-others.ts';
 
-/** What a repair did. */
+/** The counts of a repair. */
 export interface Repaired {
-  /** Sink documents that nothing accounts for, and groups to be built up again with their contributions. */
+  /** Removed sink documents: those without a source, and groups (with their contributions) to be built again. */
   readonly removed: number;
-  /** Copies whose next version wins whatever it is. */
+  /** Copies that were reset, so that any version replaces them. */
   readonly reset: number;
   /** Changes that were applied again. */
   readonly applied: number;
@@ -39,7 +39,7 @@ export interface Repaired {
   readonly charge: number;
 }
 
-/** What one round did, and why some of it could not be done, by container and document. */
+/** The counts of one round, and by container and document why some could not be repaired. */
 export interface Round extends Repaired {
   readonly obstacles: ReadonlyMap<string, string>;
 }
@@ -56,16 +56,15 @@ export interface RepairOptions extends Parts {
 }
 
 /**
- * Puts differing sink documents right beside the live hosts: a copy is set back to before all versions, a group is
- * removed with its contributions, and *afterwards* the feeds are read from their beginning and what belongs to those
- * documents is applied by the projection's own code. A wrong copy is there all the time; a wrong group is missing until it
- * is built up again. Whatever a host does meanwhile is newer than what is applied here; should they still cross each other, another look
- * finds it.
+ * Corrects differing sink documents beside the live hosts. It resets a copy to a version before all others, and removes a
+ * group with its contributions. *Afterwards* it reads the feeds from the beginning, and the projection's own code applies
+ * the changes of these documents. A wrong copy stays readable meanwhile; a wrong group is missing until it is built again.
+ * Hosts meanwhile apply newer versions; if a conflict remains, the next comparison finds it.
  */
 export async function repair(options: RepairOptions, differences: readonly Candidate[]): Promise<Round> {
   const { services, loaded, settings, chosen, signal, readLagMs = 5_000 } = options;
   const meter = new Meter();
-  const session = new CosmosSession(services.database, untilStopped(signal), meter);
+  const access = new CosmosAccess(services.database, untilStopped(signal), meter);
   const total = { removed: 0, reset: 0, applied: 0, charge: 0 };
   const obstacles = new Map<string, string>();
   for (const spec of chosen) {
@@ -76,8 +75,8 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     for (const difference of mine) {
       const done =
         spec.kind === 'aggregate'
-          ? await removeGroup(spec, difference, session)
-          : await setBack(spec, difference, session);
+          ? await removeGroup(spec, difference, access)
+          : await setBack(spec, difference, access);
       total.removed += done.removed ?? 0;
       total.reset += done.reset ?? 0;
       if (done.obstacle !== undefined) obstacles.set(placeText(difference), done.obstacle);
@@ -86,7 +85,7 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     if (wanted.length === 0) continue;
     const met = new Set<string>();
     const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
-    const reopen = spec.kind === 'reference' ? listsOf(spec, settings.stateContainer, session) : undefined;
+    const reopen = spec.kind === 'reference' ? listsOf(spec, settings.stateContainer, access) : undefined;
     const { engine } = openEngine(options, spec);
     const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
     const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
@@ -103,14 +102,14 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     total.charge += engine.stats[0]?.meter.charge ?? 0;
     for (const one of wanted)
       if (one.derived && !met.has(one.document))
-        obstacles.set(placeText(one), 'no source document gives it any more: verify again');
+        obstacles.set(placeText(one), 'no source document produces it any more: verify again');
   }
   for (const spec of options.others ?? []) {
     const mine = differences.filter(({ projections }) => projections.includes(projectionId(spec)));
     if (mine.length === 0) continue;
     if (spec.kind !== 'embed') {
       for (const one of mine)
-        obstacles.set(placeText(one), 'its sink takes a version once: empty it, or send to another');
+        obstacles.set(placeText(one), 'its sink accepts each version only once: empty it, or send to another sink');
       continue;
     }
     const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), { ...options, readLagMs });
@@ -121,8 +120,8 @@ export async function repair(options: RepairOptions, differences: readonly Candi
 }
 
 /**
- * Whether a change may have to do with one of the sink documents; where the user's code throws, it is left to the engine.
- * `met` takes the sink documents that a change accounts for.
+ * Whether a change may belong to one of the sink documents; if the user's code throws, the engine decides. Adds to `met`
+ * the sink documents that a change produces.
  */
 function concernedBy(
   spec: ProjectionSpec,
@@ -158,7 +157,7 @@ function concernedBy(
   };
 }
 
-/** Whether a place lies under the key that a tenant gives. */
+/** Whether a place is under the key of a tenant. */
 const isUnder = (
   { key }: ReferenceSpec,
   keyPaths: readonly string[],
@@ -170,13 +169,17 @@ const isUnder = (
     return field === undefined || canonical(tenant[field]) === canonical(parts[level]);
   });
 
-/** Data and tenants write their pairs once for a version: what is applied again has to be let in again. */
-function listsOf(spec: ReferenceSpec, stateContainer: string, session: SinkSession): (change: Change) => Promise<void> {
+/** Data and tenants write their pairs once for each version, so a repair must open their lists again. */
+function listsOf(
+  spec: ReferenceSpec,
+  stateContainer: string,
+  access: DocumentAccess,
+): (change: Change) => Promise<void> {
   const id = projectionId(spec);
   const [data, tenants] = [new List(stateContainer, id, 'data'), new List(stateContainer, id, 'tenants')];
   return async (change) => {
     const isData = change.container === spec.from.container && change.type === spec.from.type;
-    await (isData ? data : tenants).reopen(change, session);
+    await (isData ? data : tenants).reopen(change, access);
   };
 }
 
@@ -192,20 +195,20 @@ const placeOf = ({ document }: Difference): { key: Key; id: string } => {
 };
 
 /**
- * A copy that differs is older than everything from now on, and its projection's, whatever its own part says: what must
- * be there is worked out, and nothing else of its type has a right to the place. One that nothing accounts for goes.
+ * Gives a differing copy a version older than all others, and its projection's name, whatever its own fields say: only the
+ * recomputed document may have the place. A copy without a source is deleted.
  */
-async function setBack(spec: CopySpec | ReferenceSpec, difference: Candidate, session: SinkSession): Promise<Done> {
+async function setBack(spec: CopySpec | ReferenceSpec, difference: Candidate, access: DocumentAccess): Promise<Done> {
   const { container, type } = spec.into;
   const { key, id } = placeOf(difference);
-  const [found] = await session.read(container, key, [id]);
+  const [found] = await access.read(container, key, [id]);
   // Missing: the projection's own code decides.
   if (!found) return {};
   const obstacle = occupantOf(found, type, projectionId(spec));
   if (obstacle !== undefined) return { obstacle };
   const { derived } = difference;
   if (difference.kind === 'unexpected' || !derived) {
-    const gone = await session.commit(container, key, [{ op: 'delete', id, ifMatch: found._etag }]);
+    const gone = await access.commit(container, key, [{ op: 'delete', id, ifMatch: found._etag }]);
     return gone.kind === 'done' ? { removed: 1 } : {};
   }
   const oldest = { epoch: 0, lsn: -1, etag: 'repair' };
@@ -213,25 +216,25 @@ async function setBack(spec: CopySpec | ReferenceSpec, difference: Candidate, se
   const tenant = derived.tenant && { tenant: { ref: tenantRef(derived.tenant), ...oldest } };
   const own = { _src: { ...(isObject(src) && src), ...oldest }, _mr: { by: derived.by, ...tenant } };
   const body = { ...withoutSystemFields(found), ...own };
-  const reset = await session.commit(container, key, [{ op: 'replace', id, body, ifMatch: found._etag }]);
+  const reset = await access.commit(container, key, [{ op: 'replace', id, body, ifMatch: found._etag }]);
   if (reset.kind === 'refused') return { obstacle: `it can't be written: ${reset.why}` };
   return reset.kind === 'done' ? { reset: 1 } : {};
 }
 
-/** What lies in a place and isn't a repair's to touch: a document of another type, or of another projection. */
+/** Why a repair must not touch the document in a place: it has another type, or belongs to another projection. */
 function occupantOf(found: SinkDocument, type: string, projection: string): string | undefined {
   const [own, is] = [found['_mr'], String(found['type'])];
   const by = isObject(own) && typeof own['by'] === 'string' ? own['by'] : undefined;
   if (is !== type && !is.startsWith(OWN_TYPE))
-    return `a document of type ${is} that Millrace did not write is in its place`;
-  return by === undefined || by === projection ? undefined : `what is in its place belongs to ${by}`;
+    return `a document of type ${is} that Millrace did not write has its place`;
+  return by === undefined || by === projection ? undefined : `a document of ${by} has its place`;
 }
 
-/** The aggregate and the first of its contributions go in one batch: nobody finds the one without the others. */
-async function removeGroup(spec: AggregateSpec, difference: Candidate, session: SinkSession): Promise<Done> {
+/** Deletes the aggregate and its first contributions in one batch, so that no host finds one without the others. */
+async function removeGroup(spec: AggregateSpec, difference: Candidate, access: DocumentAccess): Promise<Done> {
   const { key, id } = placeOf(difference);
   const { container, type } = spec.into;
-  const parts = await session.query<SinkDocument>(
+  const parts = await access.query<SinkDocument>(
     container,
     'SELECT * FROM c WHERE c.id = @id OR (c["by"] = @by AND c["of"] = @id)',
     { id, by: projectionId(spec) },
@@ -246,14 +249,14 @@ async function removeGroup(spec: AggregateSpec, difference: Candidate, session: 
     const writes = ordered
       .slice(from, from + MAX_BATCH)
       .map((part): Write => ({ op: 'delete', id: part.id, ifMatch: part._etag }));
-    const { kind } = await session.commit(container, key, writes);
+    const { kind } = await access.commit(container, key, writes);
     if (kind === 'done') removed += writes.length;
-    // Somebody wrote one of them: each by itself, and those left are found by the next look.
+    // A host wrote one of them: delete each separately. The next comparison finds those that are left.
     else
       await pMap(
         writes,
         async (write) => {
-          if ((await session.commit(container, key, [write])).kind === 'done') removed += 1;
+          if ((await access.commit(container, key, [write])).kind === 'done') removed += 1;
         },
         { concurrency: 16 },
       );

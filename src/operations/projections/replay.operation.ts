@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
+import type { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { parseDate } from '../../definition/date.ts';
@@ -21,13 +21,15 @@ import { countChanges } from './count.ts';
 import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './estimate.ts';
 import { currentOf } from './verify.ts';
 import { type Replayed, type ReplayOptions, replay } from './replay.ts';
+import { operationsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
 type StartOf = (container: string, rid: string) => Start;
 
 const input = z.object({
   name: z.string().describe('the projection, as name (its current version) or name@version'),
-  from: z.string().default('beginning').describe('beginning (the archive included), or a time: 2026-06-03T12:00:00Z'),
-  checkpoint: z.string().optional().describe('instead of --from: a checkpoint saved by `millrace checkpoints save`'),
+  from: z.string().default('beginning').describe('beginning (archive included), or a time: 2026-06-03T12:00:00Z'),
+  checkpoint: z.string().optional().describe('instead of --from: a checkpoint of `millrace checkpoints save`'),
   continuation: z
     .string()
     .optional()
@@ -35,7 +37,7 @@ const input = z.object({
   into: z
     .string()
     .optional()
-    .describe('another container of the model with the same key, to look at: the live sink stays as it is'),
+    .describe('write into another container of the model with the same key; the live sink does not change'),
   ...rateInput,
   ...backgroundInput,
 });
@@ -44,7 +46,7 @@ type ReplayInput = z.output<typeof input>;
 export const projectionsReplay = defineOperation({
   noun: 'projections',
   verb: 'replay',
-  summary: 'Give a projection the changes of its sources again, from some point on; live leases are left alone',
+  summary: 'Replay the changes of a projection’s sources from a point in time; live leases do not move',
   examples: [
     'millrace projections replay summaries --from 2026-06-03T12:00:00Z --dry-run',
     'millrace projections replay summaries --checkpoint before-deploy',
@@ -79,7 +81,7 @@ export const projectionsReplay = defineOperation({
   format: (result) =>
     isEnqueued(result)
       ? sayEnqueued(result)
-      : `${plural(result.changes, 'change')} given to ${result.projection} again, into ${result.container}: ${Math.round(result.charge).toLocaleString('en-US')} RU, ${result.parked.toLocaleString('en-US')} parked.`,
+      : `${plural(result.changes, 'change')} of ${result.projection} replayed into ${result.container}: ${Math.round(result.charge).toLocaleString('en-US')} RU, ${result.parked.toLocaleString('en-US')} parked.`,
 });
 
 async function prepare(asked: ReplayInput, { workspace, signal }: Context): Promise<{ options: ReplayOptions }> {
@@ -94,7 +96,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const spec = side ?? live;
   const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;
   const startOf = await startsOf(asked, services, signal);
-  const told = asked.checkpoint ?? asked.continuation ?? asked.from;
+  const start = asked.checkpoint ?? asked.continuation ?? asked.from;
   return {
     options: {
       settings: workspace.settings(),
@@ -102,38 +104,34 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
       loaded: { ...loaded, pipeline } satisfies Pick<LoadedPipeline, 'pipeline' | 'model'>,
       spec,
       startOf,
-      from: told,
-      cold: told === 'beginning',
+      from: start,
+      cold: start === 'beginning',
       ruPerSecond: asked.ruPerSecond,
       signal,
     },
   };
 }
 
-/** The same projection into another container, under a name of its own: what it keeps about its sources is its own as well. */
+/** The same projection into another container, under its own name, so that it also has its own state documents. */
 function sideSpec(spec: ProjectionSpec | EmbedSpec, container: string, { containers }: Model): ProjectionSpec {
   if (spec.kind === 'embed') {
-    throw new UsageError('projection-in-place', `${projectionId(spec)} is an embed: it writes in place only`, {
-      mend: 'Leave --into away; `millrace projections verify` says what would change.',
+    throw operationsError('projection-in-place', `${projectionId(spec)} is an embed: it only writes in place`, {
+      hint: 'Leave out --into. `millrace projections verify` shows what would change.',
     });
   }
   const keyOf = (name: string) => containers.find((of) => of.name === name)?.partitionKey;
   if (keyOf(container) === undefined) {
     const known = containers.map(({ name }) => name);
-    throw new UsageError(
-      'container-unknown',
-      `The model has no container ${container}${suggestion(container, known)}`,
-      {
-        mend: 'Add it to the data-model document, with the same partition key, and create it by `millrace model apply`.',
-      },
-    );
+    throw sharedError('container-unknown', `The model has no container ${container}${suggestion(container, known)}`, {
+      hint: 'Add it to the data-model document with the same partition key, and create it with `millrace model apply`.',
+    });
   }
   if (canonical(keyOf(container)) !== canonical(keyOf(spec.into.container))) {
-    throw new UsageError(
+    throw operationsError(
       'container-key-differs',
       `${container} has another partition key than ${spec.into.container}`,
       {
-        mend: `Give it ${(keyOf(spec.into.container) ?? []).join(', ')}.`,
+        hint: `Name a container with the key ${(keyOf(spec.into.container) ?? []).join(', ')}.`,
       },
     );
   }
@@ -168,12 +166,13 @@ async function startsOf(
   if (from === 'beginning') return () => 'beginning';
   const time = parseDate(from);
   if (time !== undefined) return () => new Date(time);
-  throw new UsageError('input-invalid', `--from ${JSON.stringify(from)} is neither beginning nor a time`, {
-    mend: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
+  throw operationsError('input-invalid', `--from ${JSON.stringify(from)} is neither beginning nor a time`, {
+    hint: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
   });
 }
 
 const foreign = (what: string, container: string, of: string): UsageError =>
-  new UsageError('position-foreign', `${what} is not of ${container}, which the projection reads: it is of ${of}`, {
-    mend: 'Positions mean nothing in another container. `millrace checkpoints list` shows what each is of; or give --from a time.',
-  });
+  operationsError(
+    'position-foreign',
+    `${what} belongs to ${of}, but the projection reads ${container}: positions have no meaning in another container`,
+  );

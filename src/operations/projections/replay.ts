@@ -13,30 +13,30 @@ export interface Replayed {
 }
 
 export type ReplayOptions = Omit<StagedOptions, 'purpose'> & {
-  /** Tells where it begins: a replay that was interrupted is gone on with by the same one. */
+  /** Its start, as text. A replay with the same start resumes one that was interrupted. */
   readonly from: string;
-  /** What has left for the archive as well: from the beginning only. */
+  /** Includes archived documents; only from the beginning. */
   readonly cold: boolean;
   readonly signal: AbortSignal;
   readonly progress?: (changes: number) => void;
 };
 
 /**
- * Gives the feed, from some point on to what is its end, to one version again; the live leases stay where they are.
- * Versions decide what takes effect, so what is right stays as it is. May be stopped and run again.
+ * Applies the feed to one version again, from a point to its present end; the live leases don't move. Versions decide what
+ * takes effect, so correct documents don't change. May be stopped and run again.
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { spec, from, cold, signal, progress, loaded } = options;
   refuseHistory(spec, loaded.pipeline, 'replayed');
   const purpose = `${projectionId(spec)}.replay-${digest([from, spec.into]).slice(0, 8)}`;
   await using staged = await StagedHost.open({ ...options, purpose });
-  const telling = setInterval(() => progress?.(staged.progress().changes), 250);
+  const reporting = setInterval(() => progress?.(staged.progress().changes), 250);
   try {
     await staged.drained(signal);
     if (cold) await staged.applyCold(signal);
     await staged.drained(signal);
   } finally {
-    clearInterval(telling);
+    clearInterval(reporting);
   }
   progress?.(staged.progress().changes);
   await staged.stop();

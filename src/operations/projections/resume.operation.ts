@@ -5,7 +5,7 @@ import { input, open } from './pause.ts';
 export const projectionsResume = defineOperation({
   noun: 'projections',
   verb: 'resume',
-  summary: 'Let a paused projection go on where it stopped',
+  summary: 'Resume a paused projection where it stopped',
   examples: ['millrace projections resume summaries'],
   effect: 'changes',
   argument: 'name',
@@ -13,7 +13,7 @@ export const projectionsResume = defineOperation({
   plan: async ({ name }, context) => {
     const { spec, views } = await open(name, context);
     const paused = (await views.read())?.[spec.name]?.paused;
-    return { steps: paused ? [`let ${spec.name} go on, paused since ${paused.since} by ${paused.by}`] : [], ru: 0 };
+    return { steps: paused ? [`resume ${spec.name}, which ${paused.by} paused at ${paused.since}`] : [], ru: 0 };
   },
   run: async ({ name }, context) => {
     const { spec, views } = await open(name, context);
@@ -29,5 +29,5 @@ export const projectionsResume = defineOperation({
   format: ({ projection, pausedSince }) =>
     pausedSince === null
       ? `${projection} was not paused.`
-      : `${projection} goes on; it was paused since ${pausedSince}.`,
+      : `${projection} is resumed. It was paused at ${pausedSince}.`,
 });

@@ -9,11 +9,11 @@ import { plural } from '../table.ts';
 import { chooseProjection } from './choose.ts';
 import { sourceOfIngest } from './projection-rows.ts';
 
-/** A publish or an ingest, told by `name` or `name@version`. */
-const streamOf = ({ publishes, ingests }: Pipeline, told: string): PublishSpec | IngestSpec | undefined =>
-  [...publishes, ...ingests].find((spec) => spec.name === told || projectionId(spec) === told);
+/** A publish or an ingest, by `name` or `name@version`. */
+const streamOf = ({ publishes, ingests }: Pipeline, given: string): PublishSpec | IngestSpec | undefined =>
+  [...publishes, ...ingests].find((spec) => spec.name === given || projectionId(spec) === given);
 
-/** There are no versions to choose from: what is declared runs. */
+/** A publish or an ingest has no versions side by side: hosts run what is declared. */
 function showStream(spec: PublishSpec | IngestSpec, letters: readonly DeadLetter[], view: View | undefined) {
   const id = projectionId(spec);
   const out = spec.kind === 'publish';
@@ -38,7 +38,7 @@ export const projectionsShow = defineOperation({
   noun: 'projections',
   verb: 'show',
   summary:
-    'Show one projection, publish or ingest: its versions, which of them is current, what is being built, what is parked',
+    'Show a projection, publish or ingest: its versions, which is current, which is being built, and parked changes',
   examples: ['millrace projections show summaries', 'millrace projections show summaries --json'],
   effect: 'reads',
   argument: 'name',
@@ -72,11 +72,11 @@ export const projectionsShow = defineOperation({
     [
       `${name}: ${kind} of ${reads.join(', ')}`,
       kind === 'publish' || kind === 'ingest'
-        ? '  has no versions to choose from: hosts run it as it is declared'
+        ? '  no versions side by side: hosts run it as it is declared'
         : current
           ? `  current: version ${current.version}, in ${current.container}/${current.type}`
           : recorded
-            ? `  never built: \`millrace projections rebuild ${name}\``
+            ? `  never built: run \`millrace projections rebuild ${name}\``
             : '  no host has read a change yet; the first one that does makes the lowest version current',
       ...(staged
         ? [
@@ -89,7 +89,7 @@ export const projectionsShow = defineOperation({
           ]
         : []),
       ...(paused
-        ? [`  paused since ${paused.since} by ${paused.by}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
+        ? [`  paused by ${paused.by} at ${paused.since}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
         : []),
       ...declared.map(({ id, into, parked }) => `  declared: ${id} into ${into}, ${plural(parked, 'change')} parked`),
     ].join('\n'),

@@ -13,30 +13,30 @@ import type { Identity, Key } from '../../feed/reading/change.ts';
 import { PENDING } from '../../projections/copy/documents.ts';
 import type { ContributionPart } from './contributions.ts';
 import { type Derived, bound, tenantRef, within, wrongOwnFields } from './own-part.ts';
-import { type Parked, identityOf } from './parked.ts';
+import { type ParkedDocuments, identityOf } from './parked.ts';
 import type { Candidate } from './difference.ts';
 
 interface Expected {
   readonly row: Doc;
   readonly derived: Derived;
-  /** It is parked, because its place is taken. */
-  readonly held: boolean;
+  /** It is parked because another document has its place. */
+  readonly occupied: boolean;
 }
 
 export interface LookContext {
-  readonly letters: Parked;
+  readonly letters: ParkedDocuments;
   readonly rules: readonly SourceRules[];
   readonly keyPathsOf: (container: string) => readonly string[];
 }
 
-/** The documents of one sink type: what they must be by all projections that write them, and how they differ. */
+/** Compares the documents of one sink type with those that all projections that write it must produce. */
 export class SinkLook {
   readonly #container: string;
   readonly #keyPaths: readonly string[];
   readonly #expected = new Map<string, Expected>();
   readonly #waiting = new Map<string, Derived>();
-  readonly #letters: { readonly letters: Parked; readonly spec: ProjectionSpec }[] = [];
-  /** Groups that hold something of a parked document: an older version of it. */
+  readonly #letters: { readonly letters: ParkedDocuments; readonly spec: ProjectionSpec }[] = [];
+  /** Groups that contain an older version of a parked document. */
   readonly #unsure = new Set<string>();
   readonly #parts: Candidate[] = [];
   readonly #pending: Candidate[] = [];
@@ -46,7 +46,7 @@ export class SinkLook {
     this.#keyPaths = keyPaths;
   }
 
-  /** Works out what a projection's documents must be; returns how many, and how many of its sources it can't take. */
+  /** Recomputes a projection's documents; returns their number, and the number of sources that it refused. */
   expect(spec: ProjectionSpec, documentsOf: (of: SourceRef) => readonly Doc[], context: LookContext) {
     const { letters, rules, keyPathsOf } = context;
     const by = projectionId(spec);
@@ -64,23 +64,23 @@ export class SinkLook {
       },
       waiting: (key, source) => this.#waiting.set(key, { by, source: who(spec.from, source) }),
     });
-    const occupied = spec.kind === 'aggregate' ? this.#groupsOf(spec, documentsOf, context) : undefined;
+    const groups = spec.kind === 'aggregate' ? this.#groupsOf(spec, documentsOf, context) : undefined;
     for (const [key, row] of rows) {
       const derived = derivations.get(key) ?? { by };
-      const held = occupied?.has(key) ?? letters.has(derived.source, 'occupied');
-      this.#expected.set(key, { row, derived, held });
+      const occupied = groups?.has(key) ?? letters.has(derived.source, 'occupied');
+      this.#expected.set(key, { row, derived, occupied });
     }
     this.#letters.push({ letters, spec });
     return { expected: rows.size, refused };
   }
 
-  /** What a group's contributions say of it. */
+  /** Adds the result of comparing a group's contributions. */
   contribution(part: ContributionPart): void {
     if ('unsure' in part) this.#unsure.add(part.unsure);
     else this.#parts.push(part);
   }
 
-  /** `found`: what waits for a joined document, by its place. */
+  /** `found`: the stored documents that wait for a joined document, by place. */
   waiting(spec: CopySpec, found: ReadonlyMap<string, Doc>): void {
     const by = projectionId(spec);
     const at = { projections: [by], container: this.#container, fields: [] };
@@ -98,8 +98,8 @@ export class SinkLook {
 
   differences(actual: readonly Doc[], ids: readonly string[]): Candidate[] {
     const found = [...this.#compare(actual, ids)];
-    const told = new Set(found.map(({ document }) => document));
-    return [...found, ...this.#parts.filter(({ document }) => !told.has(document)), ...this.#pending];
+    const reported = new Set(found.map(({ document }) => document));
+    return [...found, ...this.#parts.filter(({ document }) => !reported.has(document)), ...this.#pending];
   }
 
   *#compare(actual: readonly Doc[], ids: readonly string[]): Generator<Candidate> {
@@ -119,25 +119,25 @@ export class SinkLook {
         yield { ...at, projections: whose, kind: 'unexpected', fields: [], found, evidence: evidence() };
         continue;
       }
-      const { row, derived, held } = wanted;
+      const { row, derived, occupied } = wanted;
       const wrong = wrongOwnFields(derived, stored);
       const fields = [...differing(wanted, stored, found), ...wrong];
-      // Whose it is can be said of what is parked, too; what it must hold can't.
+      // For a parked document only the owner of the sink document is known, not its content.
       const lost = wrongOwnFields({ ...derived, group: undefined }, stored);
-      if (fields.length === 0 || (lost.length === 0 && (held || this.#unsure.has(document)))) continue;
+      if (fields.length === 0 || (lost.length === 0 && (occupied || this.#unsure.has(document)))) continue;
       const expected = wrong.length === 0 ? row : { ...row, ...ownPart(derived, wrong) };
       const is = { ...found, ...Object.fromEntries(wrong.map((field) => [field, stored[field]])) };
       const projections = [derived.by];
       yield { ...at, projections, kind: 'different', fields, expected, found: is, evidence: evidence(), derived };
     }
-    for (const [document, { row, derived, held }] of left) {
-      if (held || this.#unsure.has(document)) continue;
+    for (const [document, { row, derived, occupied }] of left) {
+      if (occupied || this.#unsure.has(document)) continue;
       const at = { container: this.#container, document, projections: [derived.by] };
       yield { ...at, kind: 'missing', fields: [], expected: row, evidence: digest([row]), derived };
     }
   }
 
-  /** Whether a sink document was made of an older version of what is parked now. */
+  /** Whether a sink document comes from an older version of a document that is parked now. */
   #isParked(stored: Doc): boolean {
     const [src, mr] = [stored['_src'], isObject(stored['_mr']) ? stored['_mr'] : {}];
     return this.#letters.some(({ letters, spec }) => {
@@ -149,7 +149,7 @@ export class SinkLook {
     });
   }
 
-  /** The groups of documents that are parked because their place is taken. */
+  /** The groups of documents that are parked because another document has their place. */
   #groupsOf(
     spec: ProjectionSpec,
     documentsOf: (of: SourceRef) => readonly Doc[],
@@ -164,7 +164,7 @@ export class SinkLook {
   }
 }
 
-/** Top-level fields that differ; a sum may differ by what its rounding explains. */
+/** Top-level fields that differ; a sum may differ by its rounding. */
 function differing({ row, derived: { group } }: Expected, stored: Doc, found: Doc): string[] {
   if (isDeepStrictEqual(row, found)) return [];
   const mr = isObject(stored['_mr']) ? stored['_mr'] : {};
@@ -173,14 +173,14 @@ function differing({ row, derived: { group } }: Expected, stored: Doc, found: Do
     const rounding = group?.rounding[field];
     if (group === undefined || rounding === undefined) return true;
     const off = bound(rounding, mr, field);
-    // An average is off by its sum's part of it, and by its own division.
+    // An average differs by its share of the sum's rounding, and by the rounding of the division.
     const average = field in group.sums;
     const value = Math.abs(Number(row[field]));
     return !within(row[field], found[field], average && off > 0 ? off / group.rows + Number.EPSILON * value : off);
   });
 }
 
-/** As far as it is known what must be there. */
+/** The expected own fields, as far as they are known. */
 const ownPart = ({ by, source }: Derived, wrong: readonly string[]): Doc => ({
   ...(wrong.includes('_mr') && { _mr: { by } }),
   ...(wrong.includes('_src') && source && { _src: { pk: source.key, id: source.id } }),

@@ -1,4 +1,4 @@
-// What `projections verify` does for kinds that don't write whole documents of a container: embeds, and sinks outside.
+// Verifies the kinds that don't write whole documents of a container: embeds, and sinks outside the account.
 import type { Container, Database } from '@azure/cosmos';
 import { canonical, digest } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
@@ -24,15 +24,15 @@ export type OtherSpec = EmbedSpec | SendSpec;
 export interface OthersContext {
   readonly pipeline: Pipeline;
   readonly model: Model;
-  /** Present documents of a source type. */
+  /** The current documents of a source type. */
   readonly documentsOf: (of: SourceRef) => readonly Doc[];
-  /** Where the letters of what is parked are. */
+  /** The container with the dead letters. */
   readonly state: Container;
   readonly database: Database;
   readonly signal: AbortSignal;
 }
 
-export interface Checked {
+export interface OtherComparison {
   readonly id: string;
   readonly expected: number;
   readonly refused: number;
@@ -41,21 +41,24 @@ export interface Checked {
   readonly parked: readonly ParkedDocument[];
 }
 
-/** What of a pipeline can be verified so: embeds, and outside sinks that say what they hold. */
+/** The specs of a pipeline that this file verifies: embeds, and outside sinks that declare `rows`. */
 export const othersOf = ({ embeds, effects }: Pipeline): OtherSpec[] => [
   ...embeds,
   ...effects.filter((spec) => spec.kind === 'send').filter(({ to }) => to.rows !== undefined),
 ];
 
-export async function* checkOthers(specs: readonly OtherSpec[], context: OthersContext): AsyncGenerator<Checked> {
+export async function* checkOthers(
+  specs: readonly OtherSpec[],
+  context: OthersContext,
+): AsyncGenerator<OtherComparison> {
   const embeds = specs.filter((spec) => spec.kind === 'embed');
   for (const [, some] of Map.groupBy(embeds, ({ into }) => `${into.container}/${into.type}`))
     yield* checkEmbeds(context, some);
   for (const spec of specs) if (spec.kind === 'send') yield await checkSend(context, spec);
 }
 
-/** The children's embedded fields, each embed by itself: what another one writes counts as it is found. */
-async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<Checked> {
+/** Compares the children's embedded fields, for each embed separately; the fields of other embeds count as found. */
+async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<OtherComparison> {
   const { pipeline, model, documentsOf, state, database, signal } = context;
   const [{ into } = { into: undefined }] = specs;
   if (!into) return;
@@ -71,7 +74,7 @@ async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[])
     const all = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : documentsOf(ref));
     const sources = [spec.from, into].map((ref) => ({ docs: all(ref), of: ref, keyPaths: keyPathsOf(ref.container) }));
     const letters = await parkedOf(state, projectionId(spec), sources);
-    // What a parked parent gives isn't known; it is expected as it is found.
+    // The fields of a parked parent are unknown, so the stored ones count as expected.
     const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : letters.without(ref, all(ref)));
     const differences: Candidate[] = [];
     for (const { raw, found, expected } of recomputeEmbeds([spec], of, pipeline.sources, () => (refused += 1))) {
@@ -89,7 +92,7 @@ async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[])
 async function checkSend(
   { pipeline, model, documentsOf, state, signal }: OthersContext,
   spec: SendSpec,
-): Promise<Checked> {
+): Promise<OtherComparison> {
   let refused = 0;
   const keyPaths = model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
   const docs = documentsOf(spec.from);
@@ -101,7 +104,7 @@ async function checkSend(
   });
   const left = new Map(expected);
   const differences: Candidate[] = [];
-  const tell = (document: string, kind: Difference['kind'], fields: string[], more: Partial<Difference>): void => {
+  const report = (document: string, kind: Difference['kind'], fields: string[], more: Partial<Difference>): void => {
     const evidence = digest([more.expected, more.found]);
     differences.push({
       projections: [projectionId(spec)],
@@ -119,11 +122,11 @@ async function checkSend(
     const wanted = left.get(id);
     left.delete(id);
     if (parked.has(id)) continue;
-    if (wanted === undefined) tell(id, 'unexpected', [], { found: { row } });
+    if (wanted === undefined) report(id, 'unexpected', [], { found: { row } });
     else if (canonical(wanted) !== canonical(row))
-      tell(id, 'different', ['row'], { expected: { row: wanted }, found: { row } });
+      report(id, 'different', ['row'], { expected: { row: wanted }, found: { row } });
   }
-  for (const [id, row] of left) tell(id, 'missing', [], { expected: { row } });
+  for (const [id, row] of left) report(id, 'missing', [], { expected: { row } });
   const counted = { expected: expected.size, refused, found };
   return { id: projectionId(spec), ...counted, differences, parked: letters.documents };
 }

@@ -12,7 +12,7 @@ import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
 
 export const verifyWith = async (
-  { name: only, key, repair: mend }: { name?: string | undefined; key?: readonly unknown[]; repair: boolean },
+  { name: only, key, repair }: { name?: string | undefined; key?: readonly unknown[]; repair: boolean },
   { workspace, signal, screen }: Context,
 ): Promise<Verification> =>
   verify(await workspace.pipeline(), await workspace.services(), {
@@ -21,13 +21,13 @@ export const verifyWith = async (
     only,
     ...(key === undefined ? {} : { key }),
     settings: workspace.settings(),
-    repair: mend,
+    repair,
   });
 
 export const projectionsVerify = defineOperation({
   noun: 'projections',
   verb: 'verify',
-  summary: 'Work projections out anew and compare them with what is stored, document by document',
+  summary: 'Verify projections: recompute them and compare each document with the stored one',
   examples: [
     'millrace projections verify',
     'millrace projections verify route-totals --json',
@@ -36,11 +36,11 @@ export const projectionsVerify = defineOperation({
   effect: 'changes',
   argument: 'name',
   input: z.object({
-    name: z.string().optional().describe('one projection; all of them if absent. Live hosts may go on'),
-    repair: z.boolean().default(false).describe('put right what differs'),
+    name: z.string().optional().describe('one projection (default: all); live hosts may keep running'),
+    repair: z.boolean().default(false).describe('correct the documents that differ'),
     ...backgroundInput,
   }),
-  plan: async ({ name, repair: mend }, { workspace }) => {
+  plan: async ({ name, repair }, { workspace }) => {
     const loaded = await workspace.pipeline();
     const services = await workspace.services();
     const views = await new Views(services.state, loaded.pipeline.name).read();
@@ -59,7 +59,7 @@ export const projectionsVerify = defineOperation({
     return {
       steps: [
         `read about ${plural(documents, 'document')} of sources and sinks and compare them`,
-        ...(mend ? ['set back or remove what differs, and apply the changes it is derived from again'] : []),
+        ...(repair ? ['reset or remove the documents that differ, and apply their changes again'] : []),
       ],
       ru: Math.ceil(documents * RU_A_READ),
       seconds: secondsToRead(documents),

@@ -9,65 +9,66 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseProjection } from './choose.ts';
 import { untilPassed } from './lag.ts';
 import type { Candidate, Difference } from './difference.ts';
-import { type Pass, type PassOptions, comparePass } from './pass.ts';
+import { type CompareOptions, type Comparison, compare } from './compare.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
 import { type Beyond, beyondOf, notVerifiable } from './verify-beyond.ts';
 import { type OtherSpec, othersOf } from './verify-others.ts';
 
-/** A difference that a repair could not put right. */
+/** A difference that a repair could not correct. */
 export interface Unrepaired {
   readonly container: string;
   readonly document: string;
   readonly why: string;
 }
 
-/** What a repair came to, judged by another look. */
-export interface RepairOutcome extends Repaired {
-  /** Differences that are gone since. */
+/** The result of a repair, checked by another comparison. */
+export interface RepairResult extends Repaired {
+  /** The number of differences that no longer exist. */
   readonly repaired: number;
-  /** Those that are left; the first thousand. */
+  /** The first thousand of the remaining differences. */
   readonly unrepaired: readonly Unrepaired[];
 }
 
-export interface Verification extends Omit<Pass, 'differences'> {
-  /** All of them counted, the first thousand shown. */
+export interface Verification extends Omit<Comparison, 'differences'> {
+  /** The number of all differences; `differences` has the first thousand. */
   readonly different: number;
   readonly differences: readonly Difference[];
-  /** Differences that changed each time they were looked at: live hosts were at work on them. */
+  /** The number of differences that changed at each comparison, because live hosts wrote them. */
   readonly moving: number;
-  /** What `--repair` did; null without it. `different` is what was left after it. */
-  readonly repaired: RepairOutcome | null;
-  /** What was asked for with the others and can't be compared, or not be repaired. */
+  /** The result of `--repair`; null without it. `different` counts what is left after it. */
+  readonly repaired: RepairResult | null;
+  /** Projections that can't be compared, or can't be repaired. */
   readonly beyond: readonly Beyond[];
 }
 
 export interface VerifyOptions {
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'progress'>;
-  /** One projection by its name (its current version) or name@version; all current ones if absent. */
+  /** One projection, as name (its current version) or name@version; absent: all current ones. */
   readonly only?: string | undefined;
   /** Only sink documents under this partition key. */
   readonly key?: readonly unknown[] | undefined;
-  /** How old a read may be, milliseconds (A3); what is archived is looked at twice, that long apart. Default 5,000. */
+  /**
+   * How old a read may be, milliseconds (ASM-A3); archived documents are read twice, this long apart. Default 5,000.
+   */
   readonly readLagMs?: number | undefined;
-  /** With them, live hosts are taken into account: without, sources and sinks must be at rest. */
+  /** With settings, live hosts may run. Without, no process may write sources and sinks meanwhile. */
   readonly settings?: Settings | undefined;
-  /** Puts right what differs; needs the settings. */
+  /** Corrects differences; needs the settings. */
   readonly repair?: boolean | undefined;
 }
 
 const SHOWN = 1_000;
 const PRINTED = 20;
 const NO_OBSTACLE =
-  'its changes were applied again, and it still differs: what the projection keeps about it may be wrong';
-/** How often what differs is looked at again while it changes. */
+  'its changes were applied again, but it still differs: the projection’s state documents may be wrong';
+/** How often changing differences are compared again. */
 const ROUNDS = 5;
 
 /**
- * Reads every source document, archived ones included, and every sink document, works every projection out anew by code
- * that shares nothing with the running one, and compares document by document. There are no reads as of a moment: what
- * differs is looked at again once the live hosts have passed what was in the feeds, and only what is then as it was
- * before counts.
+ * Reads every source document, archived ones included, and every sink document, recomputes every projection with code that
+ * shares nothing with the running one, and compares document by document. Cosmos DB has no snapshot reads. So differences
+ * are compared again after the live hosts have passed the end of the feeds, and only unchanged differences count.
  */
 export async function verify(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
@@ -102,7 +103,7 @@ export async function verify(
     obstacles = met;
     for (const name of ['removed', 'reset', 'applied', 'charge'] as const) done[name] += more[name];
     left = await settled(loaded, services, { chosen, kept: all, others: other }, options);
-    // Another round would find the same in its way.
+    // Another round would meet the same obstacles.
     if (left.differences.map(placeText).every((place) => before.has(place) && obstacles.has(place))) break;
   }
   const unrepaired = left.differences.map(({ container, document }) => ({
@@ -115,22 +116,22 @@ export async function verify(
   return summary(left, { ...done, repaired, unrepaired: unrepaired.slice(0, SHOWN) }, beyond);
 }
 
-interface Settled extends Pass {
+interface Settled extends Comparison {
   readonly moving: number;
 }
 
-/** What differs for good: nothing of it changed between two looks, and the hosts had passed the first one's sources. */
+/** The lasting differences: they did not change between two comparisons, and the hosts had passed the first one's sources. */
 async function settled(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { chosen, kept, others }: Required<Pick<PassOptions, 'chosen' | 'kept' | 'others'>>,
+  { chosen, kept, others }: Required<Pick<CompareOptions, 'chosen' | 'kept' | 'others'>>,
   { signal, screen, readLagMs, settings, key }: VerifyOptions,
 ): Promise<Settled> {
-  const look = async (of: readonly ProjectionSpec[], beside: readonly OtherSpec[]): Promise<Pass> => {
-    const pass = await comparePass(loaded, services, { signal, screen, readLagMs, chosen: of, kept, others: beside });
-    if (key === undefined) return pass;
+  const look = async (of: readonly ProjectionSpec[], beside: readonly OtherSpec[]): Promise<Comparison> => {
+    const found = await compare(loaded, services, { signal, screen, readLagMs, chosen: of, kept, others: beside });
+    if (key === undefined) return found;
     const within = `${canonical(key).slice(0, -1)},`;
-    return { ...pass, differences: pass.differences.filter(({ document }) => document.startsWith(within)) };
+    return { ...found, differences: found.differences.filter(({ document }) => document.startsWith(within)) };
   };
   const first = await look(chosen, others);
   if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
@@ -152,11 +153,11 @@ async function settled(
       signal,
       screen,
     });
-    // Nobody is at work: what differs now will differ later.
+    // No host runs, so the differences will not change.
     if (!live) return { ...first, differences: [...certain, ...open], moving: 0 };
     const seen = new Set(open.map(known));
-    const told = new Set(certain.map(known));
-    const again = (await look(concerned, beside)).differences.filter((of) => !told.has(known(of)));
+    const reported = new Set(certain.map(known));
+    const again = (await look(concerned, beside)).differences.filter((of) => !reported.has(known(of)));
     certain.push(...again.filter((of) => seen.has(known(of))));
     open = again.filter((of) => !seen.has(known(of)));
   }
@@ -165,7 +166,7 @@ async function settled(
 
 const summary = (
   { projections, documents, differences, moving, parked }: Settled,
-  repaired: RepairOutcome | null,
+  repaired: RepairResult | null,
   beyond: readonly Beyond[],
 ): Verification => ({
   projections,
@@ -188,7 +189,7 @@ const shown = ({ projections, container, document, kind, fields, expected, found
   ...(found && { found }),
 });
 
-/** The versions that are kept up; the lowest of each name where no host has run yet. */
+/** The current versions; if no host has run yet, the lowest version of each name. */
 export function currentOf(projections: readonly ProjectionSpec[], views: ViewsByName | undefined): ProjectionSpec[] {
   if (views) return projections.filter(({ name, version }) => views[name]?.current?.version === version);
   const lowest = new Map<string, ProjectionSpec>();
@@ -215,7 +216,7 @@ export function formatVerification({
       projections.map(({ id, expected, refused }) => [id, expected, refused]),
     ),
     '',
-    `Worked out anew from ${plural(documents.sources, 'source document')} and compared with ${plural(documents.found, 'sink document')}: ${
+    `Recomputed from ${plural(documents.sources, 'source document')} and compared with ${plural(documents.found, 'sink document')}: ${
       different === 0 ? 'no difference.' : plural(different, 'difference')
     }`,
   ];
@@ -225,9 +226,7 @@ export function formatVerification({
       lines.push(`    ${field}: expected ${canonical(expected?.[field])}, found ${canonical(found?.[field])}`);
   }
   if (moving > 0)
-    lines.push(
-      `  ${plural(moving, 'document')} changed each time ${moving === 1 ? 'it was' : 'they were'} looked at: verify again when less is written.`,
-    );
+    lines.push(`  ${plural(moving, 'document')} changed at every comparison: verify again when writers write less.`);
   if (different > PRINTED)
     lines.push(`  … and ${plural(different - PRINTED, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`);
   for (const { projection, container, key, id, code, message } of parked.slice(0, PRINTED))
@@ -239,10 +238,10 @@ export function formatVerification({
   return lines.join('\n');
 }
 
-function repairLines({ repaired, unrepaired, removed, reset, applied }: RepairOutcome): string[] {
+function repairLines({ repaired, unrepaired, removed, reset, applied }: RepairResult): string[] {
   const of = repaired + unrepaired.length;
   return [
-    `  Repaired ${repaired.toLocaleString('en-US')} of ${plural(of, 'difference')}: ${plural(removed, 'document')} removed, ${reset} set back, ${plural(applied, 'change')} applied again.`,
+    `  Repaired ${repaired.toLocaleString('en-US')} of ${plural(of, 'difference')}: ${plural(removed, 'document')} removed, ${reset} reset, ${plural(applied, 'change')} applied again.`,
     ...unrepaired
       .slice(0, PRINTED)
       .map(({ container, document, why }) => `  not repaired: ${container} ${document}: ${why}`),

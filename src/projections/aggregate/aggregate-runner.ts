@@ -2,7 +2,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { type AggregateSpec, projectionId } from '../../definition/specs.ts';
 import { aggregateId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { type FitOptions, fitOf } from '../sink-type.ts';
 import { Guess } from '../guess.ts';
 import { type Located, Locators, hasLeft, placeId } from '../locator.ts';
@@ -11,7 +11,7 @@ import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { type Group, type Item, foldGroup } from './fold.ts';
 import { type Values, valuesOf } from './measures.ts';
 
-/** A group a document is in, with what it adds there. */
+/** A group that a document is in, with what it adds there. */
 type Contribution = Group & { readonly values: Values | null };
 
 export interface AggregateRunnerOptions extends FitOptions {
@@ -20,7 +20,7 @@ export interface AggregateRunnerOptions extends FitOptions {
   readonly feeds?: boolean;
 }
 
-/** Exact aggregates by contribution and locator (R1, R2); without locator where the group can't change. */
+/** Exact aggregates by contribution and locator (AGG-G1 to AGG-G4). A `stable` one needs no locator: groups never change. */
 export function aggregateRunner(
   spec: AggregateSpec,
   sink: SinkContainer,
@@ -30,10 +30,10 @@ export function aggregateRunner(
   const locators = new Locators(stateContainer, id);
   const target = { spec, projection: id, sink, guess: new Guess(), feeds };
 
-  /** What isn't the group's. */
+  /** Fields that `groupBy` doesn't return. */
   const later = new Set([...Object.keys(spec.measures), 'id', 'type']);
 
-  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     const wanted = wantedChanges(changes, spec);
     const fit = await fitOf(id, fitting);
     const targeted = evaluate(wanted, (change) => {
@@ -43,22 +43,22 @@ export function aggregateRunner(
     });
     const located: Located<Contribution>[] = spec.stable
       ? targeted.map((one) => ({ ...one, departed: [], locator: { pk: '', id: '', etag: '' } }))
-      : await locators.advance(targeted, session);
+      : await locators.advance(targeted, access);
     const groups = Map.groupBy(located.flatMap(itemsOf), ({ group }) => placeId(group));
     await mapSettled(
       [...groups.values()],
       (of) => {
         const group = of.find(({ group: { fields } }) => fields !== undefined)?.group ?? of[0]?.group;
-        return group ? foldGroup(target, group, of, session) : undefined;
+        return group ? foldGroup(target, group, of, access) : undefined;
       },
       { concurrency: 128 },
     );
-    if (!spec.stable) await locators.prune(located.filter(hasLeft), session);
+    if (!spec.stable) await locators.prune(located.filter(hasLeft), access);
   };
   return { id, order: 'document', sources: [spec.from], apply };
 }
 
-/** Every group the change has to do with: those it is in, with its values, and those it left, with nothing. */
+/** Every group that the change affects: those it is in, with its values, and those it left, with null. */
 const itemsOf = ({ change, places, departed }: Located<Contribution>): (Item & { group: Group })[] => [
   ...places.map((place) => ({ change, values: place.values, group: place })),
   ...departed.map((place) => ({ change, values: null, group: { ...place, fields: undefined } })),
@@ -67,7 +67,7 @@ const itemsOf = ({ change, places, departed }: Located<Contribution>): (Item & {
 function contributionsOf(spec: AggregateSpec, sink: SinkContainer, change: Change): Contribution[] {
   const doc = change.doc ?? {};
   const counts = change.op === 'upsert' && (spec.where?.(doc) ?? true);
-  // Without a locator the group of a document that no longer counts must still be visited: it is where it was.
+  // Without a locator, a document that no longer counts must be removed from its group: the group is the same as before.
   if (!counts && !spec.stable) return [];
   const rows = spec.each ? spec.each(doc) : [doc];
   const grouped = new Map<string, { group: Group; rows: unknown[] }>();

@@ -1,11 +1,12 @@
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
+import { formatOf } from '../../base/format.ts';
 import { digest } from '../../base/json.ts';
 import type { Change, Version } from '../../feed/reading/change.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
 import type { Place } from '../locator.ts';
 import type { Values } from './measures.ts';
 
-/** What one source document adds to one group at present; lies beside the aggregate, in its logical partition. */
+/** What one source document adds to one group now. It is stored in the logical partition of the aggregate. */
 export interface ContributionDocument extends Record<string, unknown> {
   readonly id: string;
   readonly type: 'millrace.contribution';
@@ -33,6 +34,7 @@ export function contributionDocument(
     ...keyFields(sink, group.key),
     id: contributionId(projection, group.id, change),
     type: 'millrace.contribution',
+    ...formatOf('contribution'),
     by: projection,
     of: group.id,
     source: { container: change.container, key: change.key, id: change.id },

@@ -1,10 +1,11 @@
 import { digest } from '../../base/json.ts';
-import type { Write } from '../../sinks/session.ts';
+import { formatOf } from '../../base/format.ts';
+import type { Write } from '../../sinks/document-access.ts';
 import { keyFields } from '../sink-container.ts';
 import type { Fold } from './step.ts';
 import type { Values } from './measures.ts';
 
-/** How many contributions of a group hold a value; lies beside the aggregate, gone once none does. */
+/** Counts the contributions of a group that have a value. It is stored beside the aggregate, and deleted at 0. */
 interface ValueDocument {
   readonly id: string;
   readonly type: 'millrace.value';
@@ -16,8 +17,8 @@ interface ValueDocument {
 }
 
 /**
- * The number of different values after a batch, with the writes that count who holds each, on the ETags they were
- * decided on; undefined where a read was behind what the contributions say, so that all is to be read again.
+ * The number of different values after a batch, with the conditional writes of the counters. Undefined: a read returned
+ * an older state than the contributions show, so everything must be read again.
  */
 export async function countDistinct(
   field: string,
@@ -25,7 +26,7 @@ export async function countDistinct(
 ): Promise<{ readonly count: number; readonly writes: readonly Write[] } | undefined> {
   const changed = holdersGained(field, fold);
   const ids = [...changed.keys()].map((value) => valueId(field, value, fold));
-  const stored = ids.length > 0 ? await fold.session.read(fold.sink.name, fold.key, ids) : [];
+  const stored = ids.length > 0 ? await fold.access.read(fold.sink.name, fold.key, ids) : [];
   const writes: Write[] = [];
   let count = Number(fold.aggregate?.[field] ?? 0);
   for (const [index, [value, gained]] of [...changed].entries()) {
@@ -39,6 +40,7 @@ export async function countDistinct(
       ...keyFields(fold.sink, fold.key),
       id,
       type: 'millrace.value',
+      ...formatOf('value'),
       by: fold.projection,
       of: fold.aggregateId,
       field,
@@ -55,7 +57,7 @@ export async function countDistinct(
 const valueId = (field: string, value: string, { projection, aggregateId }: Fold): string =>
   `millrace.v.${digest([projection, aggregateId, field, value])}`;
 
-/** By value: contributions that hold it now less those that did; values that come out even are left alone. */
+/** For each value, the contributions that gained it less those that lost it; without values where that is 0. */
 function holdersGained(field: string, { replaced }: Fold): Map<string, number> {
   const gained = new Map<string, number>();
   const add = (values: Values | null, by: number): void => {

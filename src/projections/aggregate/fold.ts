@@ -2,7 +2,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { AggregateSpec } from '../../definition/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import { MAX_BATCH, type SinkDocument, type SinkSession, type Write } from '../../sinks/session.ts';
+import { MAX_BATCH, type SinkDocument, type DocumentAccess, type Write } from '../../sinks/document-access.ts';
 import { chunksOf } from '../chunks.ts';
 import { untilDone } from '../conflict.ts';
 import type { Guess } from '../guess.ts';
@@ -14,15 +14,17 @@ import { type ContributionDocument, contributionDocument, contributionId } from 
 import type { Values } from './measures.ts';
 import { nextAggregate } from './next.ts';
 import type { Own, Replaced } from './step.ts';
+import { projectionsError } from '../errors.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 
-/** A change and what it adds to the group now; null: nothing any more. */
+/** A change and the contribution of its document to the group; null: the document has left the group. */
 export interface Item {
   readonly change: Change;
   readonly values: Values | null;
 }
 
 export interface Group extends Place {
-  /** The group's fields as `groupBy` gave them; absent while it is only being left. */
+  /** The group's fields as `groupBy` returned them; undefined where documents only leave the group. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -37,23 +39,28 @@ export interface FoldTarget {
 }
 
 /**
- * Brings a group up to date with its items (R1 step 3, R2): reads the aggregate, then the contributions, computes the
- * difference, and writes both in one batch in which *every* document is conditional. After each batch the aggregate is
- * the sum of its contributions, so a crash between two batches harms nothing.
+ * Applies items to their group (AGG-G1, AGG-G2): reads the aggregate, then the contributions, computes the difference,
+ * and writes both in one transactional batch in which *every* write is conditional. After each batch the aggregate is
+ * the sum of its contributions, so a crash between two batches does no harm.
  */
 export async function foldGroup(
   target: FoldTarget,
   group: Group,
   items: readonly Item[],
-  sink: SinkSession,
+  sink: DocumentAccess,
 ): Promise<void> {
   const bytesOf = ({ change, values }: Item): number => 800 + change.id.length * 2 + JSON.stringify(values).length;
   const chunks = chunksOf(items, bytesOf, { operations: 1, bytes: 100_000 });
   for (const chunk of chunks) await foldChunk(target, group, chunk, sink);
 }
 
-/** What doesn't go together, since it is too much for one batch or one item is refused, goes by halves. */
-async function foldChunk(target: FoldTarget, group: Group, items: readonly Item[], sink: SinkSession): Promise<void> {
+/** Halves the items where they are too many for one batch, or where one of them is refused. */
+async function foldChunk(
+  target: FoldTarget,
+  group: Group,
+  items: readonly Item[],
+  sink: DocumentAccess,
+): Promise<void> {
   let refused: MillraceError | undefined;
   await untilDone(`Aggregate ${group.id}`, async (first) => {
     const blind = first && target.guess.absent && items.every(({ values }) => values !== null);
@@ -68,17 +75,17 @@ async function foldChunk(target: FoldTarget, group: Group, items: readonly Item[
   await foldChunk(target, group, items.slice(half), sink);
 }
 
-/** `blind`: the contributions are taken to be new; their creation fails where they aren't. */
+/** `blind`: creates the contributions without a read before; the create fails where one exists. */
 async function foldOnce(
   target: FoldTarget,
   group: Group,
   items: readonly Item[],
-  session: SinkSession,
+  access: DocumentAccess,
   blind: boolean,
 ): Promise<'done' | 'again' | MillraceError> {
   const { spec, projection, guess, sink } = target;
   const ids = items.map(({ change }) => contributionId(projection, group.id, change));
-  const [aggregate, ...contributions] = await session.read(sink.name, group.key, [group.id, ...(blind ? [] : ids)]);
+  const [aggregate, ...contributions] = await access.read(sink.name, group.key, [group.id, ...(blind ? [] : ids)]);
   if (!blind) for (const found of contributions) guess.learn(found !== undefined);
   const own = aggregate ? ownPart(aggregate) : undefined;
   if (aggregate && own?.by !== projection) throw occupied(target, group, aggregate, items);
@@ -87,7 +94,7 @@ async function foldOnce(
   const replaced: Replaced[] = [];
   for (const [index, { change, values }] of items.entries()) {
     const stored = contributions[index] as (SinkDocument & ContributionDocument) | undefined;
-    if (stored && (await standing(change, stored.version, session)) !== 'newer') continue;
+    if (stored && (await standing(change, stored.version, access)) !== 'newer') continue;
     const body = contributionDocument(sink, projection, group, change, values);
     writes.push(
       stored ? { op: 'replace', id: body.id, body, ifMatch: stored._etag } : { op: 'create', id: body.id, body },
@@ -96,14 +103,18 @@ async function foldOnce(
   }
   if (writes.length === 0) return 'done';
 
-  const fold = { projection, sink, key: group.key, aggregateId: group.id, aggregate, own, replaced, session };
+  const fold = { projection, sink, key: group.key, aggregateId: group.id, aggregate, own, replaced, access };
   const next = await nextAggregate(spec, fold, { fields: group.fields, feeds: target.feeds }).catch(refusal);
   if (next === undefined) return 'again';
   if (next instanceof MillraceError) return next;
   const batch = [...next, ...writes];
-  if (batch.length > MAX_BATCH) return new MillraceError('batch-too-large', `${batch.length} writes for one group`);
-  const result = await session.commit(sink.name, group.key, batch);
-  if (result.kind === 'refused') return new MillraceError('sink-refused', result.why);
+  if (batch.length > MAX_BATCH)
+    return projectionsError(
+      'batch-too-large',
+      `Group ${group.id} needs ${batch.length} writes; a transactional batch takes ${MAX_BATCH}`,
+    );
+  const result = await access.commit(sink.name, group.key, batch);
+  if (result.kind === 'refused') return sharedError('sink-refused', result.why);
   return result.kind === 'done' ? 'done' : 'again';
 }
 
@@ -118,10 +129,9 @@ function ownPart(aggregate: SinkDocument): Own | undefined {
 }
 
 function occupied({ sink }: FoldTarget, group: Group, found: SinkDocument, items: readonly Item[]): Poison {
-  const error = new MillraceError(
+  const error = projectionsError(
     'sink-occupied',
     `${sink.name} already has a document ${group.id} of type ${String(found['type'])} that this projection did not write`,
-    { mend: 'Give the projection a type or a container of its own, or remove that document.' },
   );
   return new Poison(items.map(({ change }) => ({ change, error })));
 }

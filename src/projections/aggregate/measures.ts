@@ -1,19 +1,19 @@
-import { MillraceError } from '../../base/errors.ts';
 import { canonical, isObject, shown } from '../../base/json.ts';
 import type { AggregateSpec, Doc, HistogramSpec, MeasureSpec, TopSpec } from '../../definition/specs.ts';
 import { assertStorable } from '../sink-type.ts';
+import { projectionsError } from '../errors.ts';
 
-/** What one document adds to one group: its rows there, and its part of each measure. */
+/** What one document adds to one group: its number of rows there, and its part of each measure. */
 export interface Values {
   readonly rows: number;
   readonly m: Readonly<Record<string, Part>>;
 }
 
-/** sum, avg: the sum; min, max: the extreme; histogram: rows by bucket; distinct: the values, each once; top: its best. */
+/** sum, avg: the sum; min, max: the extreme; histogram: rows by bucket; distinct: each value once; top: the best rows. */
 export type Part = number | readonly number[] | readonly string[] | TopPart;
 
 export interface TopPart {
-  /** The largest `by`: what the others are asked for by. */
+  /** The largest `by`; queries select contributions by it. */
   readonly best: number;
   readonly rows: readonly TopRow[];
 }
@@ -23,11 +23,11 @@ export interface TopRow {
   readonly keep: Doc;
 }
 
-/** A batch of 100 holds the aggregate, a contribution, and the values it had and has. */
+/** A batch of 100 operations has room for the aggregate, a contribution, and 49 values removed and 49 added. */
 const MOST_VALUES = 49;
 const MOST_KEPT_BYTES = 1_000;
 
-/** Folds the rows of one document that fall into one group. Throws where a row gives a measure what it can't take. */
+/** Folds the rows of one document that belong to one group. Throws if a measure can't use the value of a row. */
 export function valuesOf(measures: AggregateSpec['measures'], rows: readonly unknown[]): Values {
   const m: Record<string, Part> = {};
   for (const [field, measure] of Object.entries(measures)) {
@@ -54,7 +54,7 @@ function partOf(field: string, measure: MeasureSpec, rows: readonly unknown[]): 
 export const extreme = (kind: 'min' | 'max', values: readonly number[]): number =>
   values.reduce((best, value) => (kind === 'min' ? Math.min(best, value) : Math.max(best, value)));
 
-/** A total order, so that a list of the best is the same whoever makes it: larger `by` first, then by what is kept. */
+/** A total order, so that every host makes the same list: larger `by` first, then by the content of `keep`. */
 export const byRank = (a: TopRow, b: TopRow): number => {
   if (a.by !== b.by) return b.by - a.by;
   const [left, right] = [canonical(a.keep), canonical(b.keep)];
@@ -76,18 +76,13 @@ function countByBucket(field: string, measure: HistogramSpec, rows: readonly unk
 function differentValues(field: string, values: readonly unknown[]): string[] {
   const different = new Set<string>();
   for (const value of values) {
-    if (typeof value !== 'string') {
-      throw new MillraceError('measure-not-text', `Measure ${field} got ${shown(value)}, not a string`, {
-        mend: 'Return the value as a string, or leave the document out with `where`.',
-      });
-    }
+    if (typeof value !== 'string')
+      throw projectionsError('measure-not-text', `Measure ${field} got ${shown(value)}, not a string`);
     different.add(value.toWellFormed());
   }
   if (different.size <= MOST_VALUES) return [...different].toSorted();
-  const what = `Measure ${field} has ${different.size} different values in one document; at most ${MOST_VALUES} fit a batch`;
-  throw new MillraceError('measure-too-many-values', what, {
-    mend: 'Count coarser values, or let groupBy part the rows of a document.',
-  });
+  const what = `Measure ${field} has ${different.size} different values in one document; a transactional batch can hold ${MOST_VALUES}`;
+  throw projectionsError('measure-too-many-values', what);
 }
 
 function bestRows(field: string, top: TopSpec, rows: readonly unknown[]): TopPart {
@@ -97,21 +92,17 @@ function bestRows(field: string, top: TopSpec, rows: readonly unknown[]): TopPar
   return { best: ranked[0]?.by ?? 0, rows: ranked.slice(0, top.n) };
 }
 
-/** As it will be stored: plain JSON, so that it equals what is read back. */
+/** The value as plain JSON, so that it equals the value that a later read returns. */
 function kept(field: string, value: unknown): Doc {
   assertStorable(value, `Measure ${field}`);
   const text = JSON.stringify(value) ?? '';
   const plain: unknown = text === '' ? undefined : JSON.parse(text);
   if (isObject(plain) && Buffer.byteLength(text) <= MOST_KEPT_BYTES) return plain;
-  const what = isObject(plain) ? `${Buffer.byteLength(text)} bytes` : 'no object';
-  throw new MillraceError('measure-keep', `Measure ${field} was to keep ${what} of a row`, {
-    mend: `Return an object of at most ${MOST_KEPT_BYTES} bytes of JSON from keep.`,
-  });
+  const what = isObject(plain) ? `${Buffer.byteLength(text)} bytes; the limit is ${MOST_KEPT_BYTES}` : 'no object';
+  throw projectionsError('measure-keep', `keep of measure ${field} returned ${what}`);
 }
 
 function finite(field: string, value: unknown): number {
   if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw new MillraceError('measure-not-a-number', `Measure ${field} got ${shown(value)}, not a finite number`, {
-    mend: 'Leave the document out with `where`, or return a number for it.',
-  });
+  throw projectionsError('measure-not-a-number', `Measure ${field} got ${shown(value)}, not a finite number`);
 }

@@ -1,25 +1,26 @@
-import { MillraceError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import type { AggregateSpec, MeasureSpec } from '../../definition/specs.ts';
-import type { Write } from '../../sinks/session.ts';
+import type { Write } from '../../sinks/document-access.ts';
 import { countDistinct } from './distinct.ts';
 import { mergeExtremes } from './extremes.ts';
 import type { Part, Values } from './measures.ts';
 import type { Fold, Kept, Own } from './step.ts';
 import { mergeTop } from './top.ts';
+import { projectionsError } from '../errors.ts';
 
-/** How long an emptied group that others derive from stays, seconds: the longest they may be behind. */
+/** How long an emptied group that other projections derive from is kept, seconds: they may lag no longer. */
 const EMPTIED_TTL_S = 30 * 86_400;
 
 export interface Next {
-  /** The group's fields; a group that is only left keeps those it has. */
+  /** The group's fields; undefined where documents only leave the group, which then keeps its fields. */
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** Whether other projections derive from the aggregate: it is then emptied, not removed (R5). */
+  /** Whether other projections derive from the aggregate: it is then emptied, not removed (AGG-G11). */
   readonly feeds: boolean;
 }
 
 /**
- * The writes that bring an aggregate from its old document to the next, without those of the contributions; undefined
- * where a read was behind, so that all is to be read again.
+ * The writes that turn an aggregate's old document into the next one, without those of the contributions. Undefined: a
+ * read was too old, so everything must be read again.
  * @throws MillraceError `sum-unsafe`
  */
 export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next): Promise<Write[] | undefined> {
@@ -61,6 +62,7 @@ export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next)
     type: spec.into.type,
     ...(rows === 0 ? { ttl: EMPTIED_TTL_S } : {}),
     _mr: {
+      ...formatOf('own'),
       by: fold.projection,
       rows,
       sums,
@@ -69,7 +71,7 @@ export async function nextAggregate(spec: AggregateSpec, fold: Fold, next: Next)
     } satisfies Own,
   };
   if (aggregate) return [{ op: 'replace', id, body, ifMatch: aggregate._etag }, ...writes];
-  // Nothing came in, so there is nothing to tell those who derive from it.
+  // The group never existed, so the projections that derive from it need no change.
   return rows === 0 ? writes : [{ op: 'create', id, body }, ...writes];
 }
 
@@ -80,9 +82,9 @@ const added = (field: string, fold: Fold): number => delta(fold, ({ m }) => numb
 const numberOf = (part: Part | undefined): number => (typeof part === 'number' ? part : 0);
 
 /**
- * What one step adds to a sum's rounding at most, to first order: each of k additions is off by u = 2^-53 of what it gives
- * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., (2.4) and 3.3), which is no more than all of its parts
- * together, and the last one by u of the sum.
+ * The most that one step adds to a sum's rounding error, to first order. Each of k additions is off by at most u = 2^-53
+ * times its result (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., (2.4) and 3.3). A result is no
+ * larger than all parts together; the last result is the sum.
  */
 function roundedBy(field: string, sum: number, { replaced }: Fold): number {
   const parts = replaced.flatMap(({ before, after }) => [numberOf(before?.m[field]), numberOf(after?.m[field])]);
@@ -91,12 +93,10 @@ function roundedBy(field: string, sum: number, { replaced }: Fold): number {
   return (Number.EPSILON / 2) * (parts.length * all + Math.abs(sum));
 }
 
-/** Beyond 2^53 integers are rounded, and what is taken back later is no longer what was added. */
+/** Beyond 2^53 integers are rounded, so a later subtraction would not take back exactly what was added. */
 function safe(field: string, sum: number): number {
   if (Math.abs(sum) <= Number.MAX_SAFE_INTEGER) return sum;
-  throw new MillraceError('sum-unsafe', `Measure ${field} would be ${sum}, beyond the integers that are exact (2^53)`, {
-    mend: 'Sum a larger unit, or part the group further; or leave the document out with `where`.',
-  });
+  throw projectionsError('sum-unsafe', `Measure ${field} would be ${sum}, beyond the integers that are exact (2^53)`);
 }
 
 function addBuckets(field: string, { bounds }: Extract<MeasureSpec, { kind: 'histogram' }>, fold: Fold): number[] {

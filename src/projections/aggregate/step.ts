@@ -1,9 +1,9 @@
 import type { Key } from '../../feed/reading/change.ts';
-import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
 import type { SinkContainer } from '../sink-container.ts';
 import type { TopRow, Values } from './measures.ts';
 
-/** One contribution of a batch, before and after; null: nothing. */
+/** The values of one contribution of a batch, before and after; null: none. */
 export interface Replaced {
   readonly id: string;
   readonly before: Values | null;
@@ -13,11 +13,11 @@ export interface Replaced {
 /** Millrace's own part of an aggregate document. */
 export interface Own {
   readonly by: string;
-  /** Rows that contribute; at 0 the aggregate is removed, or kept as emptied where others derive from it. */
+  /** Rows that contribute. At 0 the aggregate is deleted, or kept as emptied where other projections derive from it. */
   readonly rows: number;
   /** Sums behind the averages. */
   readonly sums: Readonly<Record<string, number>>;
-  /** By how much sums may be off by now, for having been added to and taken from; integers are exact. */
+  /** The largest error of each sum, from rounding at every addition and subtraction; integers are exact. */
   readonly rounding?: Readonly<Record<string, number>>;
   /** Rows kept behind the tops, more than are shown. */
   readonly kept?: Readonly<Record<string, Kept>>;
@@ -34,7 +34,7 @@ export interface KeptRow extends TopRow {
   readonly c: string;
 }
 
-/** One batch of one group: what a measure is worked out from. */
+/** One batch of one group: the input from which a measure is computed. */
 export interface Fold {
   readonly projection: string;
   readonly sink: SinkContainer;
@@ -43,15 +43,15 @@ export interface Fold {
   readonly aggregate: SinkDocument | undefined;
   readonly own: Own | undefined;
   readonly replaced: readonly Replaced[];
-  readonly session: SinkSession;
+  readonly access: DocumentAccess;
 }
 
 /**
- * Asks the group's stored contributions that aren't in the batch, by a number in them. To be called once the
- * aggregate's ETag has been read: its condition then makes sure that the answer still holds (R6).
+ * Queries the group's stored contributions that aren't in the batch, by a number in them. The caller must have read the
+ * aggregate's ETag before: the condition of its write then holds only if the answer is still right (AGG-G5).
  */
-export async function askContributions<T extends { readonly id: string }>(
-  { projection, sink, key, aggregateId, replaced, session }: Fold,
+export async function queryContributions<T extends { readonly id: string }>(
+  { projection, sink, key, aggregateId, replaced, access }: Fold,
   query: {
     /** Below `values.m`. */
     readonly path: readonly string[];
@@ -71,7 +71,7 @@ export async function askContributions<T extends { readonly id: string }>(
     of: aggregateId,
     ...(query.atLeast === undefined ? {} : { least: query.atLeast }),
   };
-  const found = await session.query<T>(sink.name, sql, parameters, key);
+  const found = await access.query<T>(sink.name, sql, parameters, key);
   const inBatch = new Set(replaced.map(({ id }) => id));
   return found.filter(({ id }) => !inBatch.has(id));
 }

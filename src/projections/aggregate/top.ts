@@ -1,10 +1,10 @@
-import { type Fold, type Kept, type KeptRow, askContributions } from './step.ts';
+import { type Fold, type Kept, type KeptRow, queryContributions } from './step.ts';
 import { type TopPart, type Values, byRank } from './measures.ts';
 
 /**
- * The best rows of a group after a batch, and some more (R6). What is kept are always the first of all rows of the
- * group: a newcomer enters only above the last one kept, unless all are kept. Only once fewer than `n` are left and
- * others exist are the contributions asked.
+ * The best rows of a group after a batch, and some more (AGG-G9). The kept rows are always the first of all rows of the
+ * group: a new row enters only above the last kept one, unless all are kept. It queries the contributions only if fewer
+ * than `n` rows are left and others exist.
  */
 export async function mergeTop(n: number, field: string, fold: Fold): Promise<Kept> {
   const known = fold.own?.kept?.[field] ?? { rows: [], all: true };
@@ -15,28 +15,29 @@ export async function mergeTop(n: number, field: string, fold: Fold): Promise<Ke
   const enter = floor === undefined ? added : added.filter((row) => rank(row, floor) <= 0);
   const rows = [...stay, ...enter].toSorted(rank);
   if (known.all || rows.length >= n) return cut(rows, n, known.all);
-  return askAnew(n, field, fold, added);
+  return queryBest(n, field, fold, added);
 }
 
-/** One row more than shown for each shown: asking anew is then rare. */
+/** Keeps one more row for each row that is shown, so that the contributions are rarely queried. */
 const cut = (rows: readonly KeptRow[], n: number, all: boolean): Kept => ({
   rows: rows.slice(0, 2 * n),
   all: all && rows.length <= 2 * n,
 });
 
 /**
- * From the contributions themselves: the `2n` whose best row is best hold the `2n` best rows, for each row has its own
- * contribution's best above it. All with the last one's best are asked for, so that equals aren't cut at random.
+ * The best rows from the contributions themselves. Each row ranks below the best row of its own contribution, so the
+ * `2n` contributions with the best rows contain the `2n` best rows. All contributions whose best equals that of the last
+ * are included, so that the cut between equals isn't random.
  */
-async function askAnew(n: number, field: string, fold: Fold, added: readonly KeptRow[]): Promise<Kept> {
+async function queryBest(n: number, field: string, fold: Fold, added: readonly KeptRow[]): Promise<Kept> {
   const most = 2 * n;
-  const leaders = await askContributions<{ id: string; v: number }>(fold, {
+  const leaders = await queryContributions<{ id: string; v: number }>(fold, {
     path: [field, 'best'],
     select: (value) => `TOP ${most + fold.replaced.length} c.id, ${value} AS v`,
     order: 'DESC',
   });
   const last = leaders[most - 1];
-  const others = await askContributions<{ id: string; values: Values }>(fold, {
+  const others = await queryContributions<{ id: string; values: Values }>(fold, {
     path: [field, 'best'],
     select: () => 'c.id, c["values"]',
     ...(last ? { atLeast: last.v } : {}),
@@ -48,5 +49,5 @@ async function askAnew(n: number, field: string, fold: Fold, added: readonly Kep
 const rowsOf = (c: string, values: Values | null, field: string): KeptRow[] =>
   ((values?.m[field] as TopPart | undefined)?.rows ?? []).map((row) => ({ c, ...row }));
 
-/** By rank; rows that are equal to a reader still have an order, by their contribution. */
+/** Sorts rows by rank. Rows that look equal to a reader are sorted by their contribution. */
 const rank = (a: KeptRow, b: KeptRow): number => byRank(a, b) || (a.c < b.c ? -1 : Number(a.c > b.c));

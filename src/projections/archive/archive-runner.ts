@@ -1,20 +1,20 @@
 import { type ArchiveSpec, projectionId } from '../../definition/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { type Runner, evaluate, lastOfEach } from '../runner.ts';
 import { Entries, forEach } from './entries.ts';
 
 /**
- * The live half of an archive (R11 step 4): it archives nothing, it voids the entries of documents that changed or were
- * deleted. What leaves the container is a sweep's business (src/archive).
+ * The live half of an archive (ARC-H15). It archives nothing: it voids the entries of documents that changed or were
+ * deleted. A sweep moves documents out of the container (src/archive).
  */
 export function archiveRunner(spec: ArchiveSpec, stateContainer: string): Runner {
   const id = projectionId(spec);
   const entries = new Entries(stateContainer);
-  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     evaluate(changes, (change) => change);
     const live = lastOfEach(changes).filter(({ op }) => op !== 'archive');
-    await forEach(live, (change) => entries.annul(id, change, session));
+    await forEach(live, (change) => entries.annul(id, change, access));
   };
   return { id, order: 'document', sources: [spec.from], apply };
 }

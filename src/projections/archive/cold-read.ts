@@ -1,11 +1,12 @@
 import type { Identity, Version } from '../../feed/reading/change.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 
 /**
- * A source document as it was stored, `_etag` and `_ts` included, if it lies in the archive in exactly this version. For
- * projections that go back to a source; bound in runtime, since the archive lies above the projections.
+ * Reads a source document from the archive as it was stored, with `_etag` and `_ts`; undefined if the archive does not
+ * have exactly this version. For projections that read a source again. `runtime` binds it, since the room `archive` is
+ * above `projections`.
  */
 export type ColdRead = (
   document: Identity & { readonly version: Version },
-  session: SinkSession,
+  access: DocumentAccess,
 ) => Promise<Record<string, unknown> | undefined>;

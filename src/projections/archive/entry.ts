@@ -1,8 +1,8 @@
 import type { Identity, Version } from '../../feed/reading/change.ts';
 
 /**
- * The state of one document in the archive (R11): moved forward only, by version. `archived`: its newest known version
- * lies in `blob`. `void`: a newer version lives in the container, or the document was deleted; the blob is history.
+ * The state of one document in the archive (ARC-H3); it never goes back to an older version. `archived`: the newest known
+ * version is in `blob`. `void`: a newer version is in the container, or the document was deleted; the blob is history.
  */
 export interface ArchiveEntry extends Identity {
   /** `name@version` of the archive projection that wrote the entry last. */

@@ -1,12 +1,13 @@
 import { digest, isObject } from '../../base/json.ts';
+import { assertFormat } from '../../base/format.ts';
 import type { Version } from '../../feed/reading/change.ts';
 
-/** What a document that came back from the archive carries in `_mr.restored`, until it changes. */
+/** The mark `_mr.restored` of a document that came back from the archive, until it changes. */
 export interface RestoredMark {
-  /** Version it was archived in. */
+  /** The version that was archived. */
   readonly epoch: number;
   readonly lsn: number;
-  /** Of its content: a writer that keeps `_mr` but changes something has made it a document like any other. */
+  /** A digest of its content. After a change that keeps `_mr` the digest differs, so the mark no longer counts. */
   readonly digest: string;
 }
 
@@ -16,8 +17,13 @@ export const restoredMark = ({ epoch, lsn }: Version, doc: Record<string, unknow
   digest: digest(doc),
 });
 
-/** Whether a stored document is as the archive gave it back; `doc` is it without system fields. */
+/**
+ * Whether a stored document is unchanged since the archive restored it. `doc`: the same without system fields.
+ * @throws FormatUnreadable
+ */
 export function isRestored(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean {
   const own = raw['_mr'];
-  return isObject(own) && isObject(own['restored']) && own['restored']['digest'] === digest(doc);
+  if (!isObject(own)) return false;
+  assertFormat('own', own['format'], raw['id']);
+  return isObject(own['restored']) && own['restored']['digest'] === digest(doc);
 }

@@ -2,7 +2,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/specs.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
 import { untilDone } from '../conflict.ts';
 import { type FitOptions, fitOf } from '../sink-type.ts';
@@ -19,13 +19,13 @@ export interface CopyOptions extends FitOptions {
   readonly stateContainer: string;
   /** Containers of the copied and the joined types, by name. */
   readonly sources: ReadonlyMap<string, SourceContainer>;
-  /** How old a read may be, milliseconds (A3). */
+  /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
-  /** Finds a copied document that has left its container for the archive; without it only the container is asked. */
+  /** Finds a copied document that has left its container for the archive; without it only the container is read. */
   readonly cold?: ColdRead | undefined;
 }
 
-/** Denormalised copies under the version guard (R7), with joined documents from either side (J1). */
+/** Denormalised copies under the version guard (COPY-C1), with joined documents from either side (COPY-J1). */
 export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOptions): Runner {
   const id = projectionId(spec);
   const containerOf = (name: string): SourceContainer =>
@@ -36,11 +36,11 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
     (join) => new JoinStates(join, options.stateContainer, id, containerOf(join.of.container)),
   );
 
-  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     evaluate(changes, (change) => change);
-    const due = await advanceJoins(joins, changes, session);
+    const due = await advanceJoins(joins, changes, access);
     const own = changes.filter(({ container, type }) => container === spec.from.container && type === spec.from.type);
-    await applyOwn(wantedChanges(own, spec), session);
+    await applyOwn(wantedChanges(own, spec), access);
     const fan = {
       spec,
       sink,
@@ -49,20 +49,20 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
       cold: options.cold,
       reapply: applyOwn,
     };
-    await refreshCopies(fan, due, session);
+    await refreshCopies(fan, due, access);
   };
 
-  /** Repeats what was made with a joined state that is no longer the current one, until all of it is confirmed. */
-  const applyOwn = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+  /** Makes copies again whose joined state is no longer the current one, until all copies are confirmed. */
+  const applyOwn = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     let rest = changes;
     await untilDone(`A joined document of ${id}`, async () => {
-      rest = rest.length > 0 ? await applyOnce(rest, session) : rest;
+      rest = rest.length > 0 ? await applyOnce(rest, access) : rest;
       return rest.length === 0;
     });
   };
 
-  const applyOnce = async (changes: readonly Change[], session: SinkSession): Promise<Change[]> => {
-    const joined = await joinedStates(joins, changes, session);
+  const applyOnce = async (changes: readonly Change[], access: DocumentAccess): Promise<Change[]> => {
+    const joined = await joinedStates(joins, changes, access);
     const fit = await fitOf(id, options);
     const placed = evaluate(changes, (change) => {
       const at = place(spec, sink, change, joined.get(change) ?? {});
@@ -73,22 +73,22 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
       const { settled, staleJoins } = await writeCopies(
         target,
         placed.flatMap(({ at }) => at ?? []),
-        session,
+        access,
       );
-      return unconfirmed(joins, settled, staleJoins, session);
+      return unconfirmed(joins, settled, staleJoins, access);
     }
     const targeted = placed.map(({ change, at }) => ({ change, places: at ? [at] : [] }));
-    const located = await locators.advance(targeted, session);
+    const located = await locators.advance(targeted, access);
     const copies = located.flatMap(({ change, places, departed }): Placed[] => [
       ...places,
       ...departed.map((left) => ({ ...left, change, body: null, joins: {}, waits: false })),
     ]);
-    const { settled, staleJoins } = await writeCopies(target, copies, session);
-    const again = await unconfirmed(joins, settled, staleJoins, session);
+    const { settled, staleJoins } = await writeCopies(target, copies, access);
+    const again = await unconfirmed(joins, settled, staleJoins, access);
     const open = new Set(again);
     await locators.prune(
       located.filter((one) => hasLeft(one) && !open.has(one.change)),
-      session,
+      access,
     );
     return again;
   };
@@ -97,11 +97,11 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
   return { id, order: 'document', sources: [spec.from, ...joined], apply };
 }
 
-/** Takes the changes of joined documents into their states; what comes back has copies to be made again. */
+/** Takes the changes of joined documents into their states. Returns those whose copies must be made again. */
 async function advanceJoins(
   joins: readonly JoinStates[],
   changes: readonly Change[],
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<Refresh[]> {
   const work = joins.flatMap((states) => {
     const { container, type } = states.join.of;
@@ -112,7 +112,7 @@ async function advanceJoins(
   });
   const advanced = await mapSettled(
     work,
-    async ({ states, change }) => ({ join: states.join.name, ...(await states.advance(change, session)) }),
+    async ({ states, change }) => ({ join: states.join.name, ...(await states.advance(change, access)) }),
     { concurrency: 128 },
   );
   return advanced.filter(({ changed }) => changed);
@@ -121,23 +121,23 @@ async function advanceJoins(
 async function joinedStates(
   joins: readonly JoinStates[],
   changes: readonly Change[],
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<Map<Change, Record<string, JoinState>>> {
   const result = new Map<Change, Record<string, JoinState>>();
   for (const states of joins) {
-    for (const [change, state] of await states.currentOf(changes, session)) {
+    for (const [change, state] of await states.currentOf(changes, access)) {
       result.set(change, { ...result.get(change), [states.join.name]: state });
     }
   }
   return result;
 }
 
-/** The changes whose copies were made with a state that has been replaced since: they have to be made again. */
+/** The changes whose copies must be made again, since the joined state that they used has been replaced. */
 async function unconfirmed(
   joins: readonly JoinStates[],
   settled: readonly Placed[],
   staleJoins: readonly Placed[],
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<Change[]> {
   const again = new Set<Change>();
   for (const states of joins) {
@@ -153,7 +153,7 @@ async function unconfirmed(
     );
     const failed = new Set<string>();
     const confirm = async ([key, state]: readonly [string, JoinState]): Promise<void> => {
-      if (!(await states.confirm(state, session))) failed.add(key);
+      if (!(await states.confirm(state, access))) failed.add(key);
     };
     await mapSettled(used, confirm, { concurrency: 128 });
     if (failed.size === 0) continue;

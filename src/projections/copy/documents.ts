@@ -1,16 +1,17 @@
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
+import { formatOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { SinkDocument } from '../../sinks/session.ts';
+import type { SinkDocument } from '../../sinks/document-access.ts';
 import type { Place } from '../locator.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
 import { type Stamp, stampOf } from '../stamp.ts';
 
-/** Which state of a joined document a copy was made with. */
+/** The state of a joined document that a copy was made with. */
 export interface JoinUse {
-  /** Tells the joined document: a digest of its identity. */
+  /** Identifies the joined document: a digest of its identity. */
   readonly ref: string;
-  /** Tells its content: a digest of its ETag, or `none`. */
+  /** Identifies its content: a digest of its ETag, or `none`. */
   readonly mark: string;
   /** Its version, where the feed has delivered it; null before that. */
   readonly version: { readonly epoch: number; readonly lsn: number } | null;
@@ -22,7 +23,7 @@ export interface CopyOwn {
   readonly joins?: Readonly<Record<string, JoinUse>>;
 }
 
-/** A copy as it lies in the sink; `millrace.tombstone` and `millrace.pending` are copies no reader should see. */
+/** A copy as it is stored in the sink. No reader should see the types `millrace.tombstone` and `millrace.pending`. */
 export type CopyDocument = SinkDocument & { readonly type: string; readonly _src: Stamp; readonly _mr: CopyOwn };
 
 export const TOMBSTONE = 'millrace.tombstone';
@@ -42,7 +43,7 @@ export const tombstone = (
   id: place.id,
   type: TOMBSTONE,
   _src: stampOf(change),
-  _mr: { by: projection },
+  _mr: { ...formatOf('own'), by: projection },
   ttl: TOMBSTONE_TTL_S,
 });
 
@@ -57,10 +58,10 @@ export const pending = (
   id: place.id,
   type: PENDING,
   _src: stampOf(change),
-  _mr: { by: projection, ...(joins ? { joins } : {}) },
+  _mr: { ...formatOf('own'), by: projection, ...(joins ? { joins } : {}) },
 });
 
-/** Whether `a` is an older state of the same joined document than `b`; one its feed has not delivered yet is the oldest. */
+/** Whether `a` is an older state of the same joined document than `b`. A state that the feed hasn't delivered is oldest. */
 export function isOlderUse(a: JoinUse, b: JoinUse): boolean {
   if (a.mark === b.mark || b.version === null) return false;
   if (a.version === null) return true;

@@ -1,18 +1,20 @@
 import { LRUCache } from 'lru-cache';
-import { MillraceError } from '../../base/errors.ts';
+import type { MillraceError } from '../../base/errors.ts';
+import { formatOf, readableWhere } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { Doc, Join } from '../../definition/specs.ts';
 import { type Change, type Identity, type Key, type Version, compareVersions } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, typeOf } from '../../feed/reading/mapper.ts';
-import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import type { JoinUse } from './documents.ts';
+import { projectionsError } from '../errors.ts';
 
 /**
- * What a copy projection knows of one joined document: kept in the state container by the joined document's own feed,
- * looked up by every copy. A copy is settled only once a conditional patch has confirmed that the state it was made
- * with is still the current one (J1, docs/SPEC-copies.md), so it may be cached and read stale without harm.
+ * What a copy projection knows about one joined document. Changes of the joined document write it to the state container,
+ * and every copy reads it. A copy is settled only when a conditional patch has confirmed that its state is still the
+ * current one (COPY-J1), so a cached or stale state does no harm.
  */
 interface StateDocument {
   readonly id: string;
@@ -23,7 +25,7 @@ interface StateDocument {
   readonly mark: string;
   readonly version: Version | null;
   readonly doc: Doc | null;
-  /** Another content was here before: copies made with it may lie in the sink. */
+  /** The state had another content before: copies made with it may be in the sink. */
   readonly replaced: boolean;
 }
 
@@ -50,7 +52,7 @@ export class JoinStates {
     this.#source = source;
   }
 
-  /** The joined document's identity as the child names it; undefined where a join field is null or missing. */
+  /** The joined document's identity as the child names it; undefined if a join field is null or missing. */
   parentOf(child: Doc): Identity | undefined {
     const field = (name: string): unknown => child[this.join.on[name] ?? ''];
     const key = this.#source.keyPaths.map((path) => field(path.join('/')));
@@ -60,12 +62,12 @@ export class JoinStates {
   }
 
   /**
-   * The states of several joined documents by their children, each read once. Nothing is shared with other calls: they
-   * have sessions, and so fences, of their own.
+   * The states of several joined documents by their children; each is read once. Concurrent calls share nothing, since
+   * each has an access, and so a fence, of its own.
    */
   async currentOf<C extends { readonly doc?: Doc }>(
     children: readonly C[],
-    sink: SinkSession,
+    sink: DocumentAccess,
   ): Promise<Map<C, JoinState>> {
     const parents = new Map<string, { parent: Identity; children: C[] }>();
     for (const child of children) {
@@ -88,8 +90,8 @@ export class JoinStates {
     return states;
   }
 
-  /** The state of a joined document, made from the source where there is none yet. */
-  async current(parent: Identity, sink: SinkSession): Promise<JoinState> {
+  /** The state of a joined document; created from the source if there is none yet. */
+  async current(parent: Identity, sink: DocumentAccess): Promise<JoinState> {
     const pk = this.#partition(parent);
     const known = this.#known.get(pk);
     if (known) return known;
@@ -102,13 +104,12 @@ export class JoinStates {
       }
       const body = await this.#fromSource(pk, parent, sink);
       const result = await sink.commit(this.#container, [pk], [{ op: 'create', id: STATE_ID, body }]);
-      if (result.kind === 'refused') throw new MillraceError('state-refused', result.why);
+      if (result.kind === 'refused') throw stateRefused(result.why);
       if (result.kind === 'conflict') return false;
       state = this.#remember(body);
       return true;
     });
-    if (!state)
-      throw new MillraceError('join-state-missing', `No state for joined document ${parent.id}`, { retryable: true });
+    if (!state) throw stateMissing(parent);
     return state;
   }
 
@@ -117,8 +118,8 @@ export class JoinStates {
     this.#known.delete(state.pk);
   }
 
-  /** True when the state a copy was made with is still the current one: then it was so after the copy was durable. */
-  async confirm(state: JoinState, sink: SinkSession): Promise<boolean> {
+  /** True if the state is still the current one now, after the copy that was made with it is durable. */
+  async confirm(state: JoinState, sink: DocumentAccess): Promise<boolean> {
     const result = await sink.commit(
       this.#container,
       [state.pk],
@@ -127,7 +128,7 @@ export class JoinStates {
           op: 'patch',
           id: STATE_ID,
           operations: [{ op: 'set', path: '/confirmed', value: 1 }],
-          where: `from c where c.mark = '${state.mark}'`,
+          where: `from c where c.mark = '${state.mark}' and ${readableWhere('join')}`,
         },
       ],
     );
@@ -137,58 +138,66 @@ export class JoinStates {
   }
 
   /**
-   * Takes a change of a joined document into the state. `changed` means that copies made with the former content may
-   * lie in the sink; a state that is new has none, for no copy was confirmed without a state.
+   * Takes a change of a joined document into the state. `changed`: copies made with the former content may be in the sink.
+   * A new state has no such copies, since no copy is confirmed without a state.
    */
-  async advance(change: Change, sink: SinkSession): Promise<{ state: JoinState; changed: boolean }> {
+  async advance(change: Change, sink: DocumentAccess): Promise<{ state: JoinState; changed: boolean }> {
     const pk = this.#partition(change);
     const doc = change.op === 'delete' ? null : (change.doc ?? null);
     const taken = {
       id: STATE_ID,
       pk,
       type: 'millrace.join',
+      ...formatOf('join'),
       projection: this.#projection,
       parent: { container: change.container, key: change.key, id: change.id },
       version: change.version,
       doc,
     } as const;
-    let outcome: { state: JoinState; changed: boolean } | undefined;
+    let advanced: { state: JoinState; changed: boolean } | undefined;
     await untilDone(`The state of joined document ${change.id}`, async () => {
       const [found] = await sink.read(this.#container, [pk], [STATE_ID]);
       const stored = found as (SinkDocument & StateDocument) | undefined;
       if (stored?.version) {
         const order = compareVersions(change.version, stored.version);
-        // A duplicate may come after a crash between this write and the copies' refresh: they are looked at again.
+        // A duplicate may come after a crash between this write and the refresh of the copies: refresh them again.
         if (order !== 'newer') {
-          outcome = { state: this.#remember(stored), changed: order === 'same' && stored.replaced };
+          advanced = { state: this.#remember(stored), changed: order === 'same' && stored.replaced };
           return true;
         }
       }
       const known = stored !== undefined && isOf(stored, change.version, doc);
-      // One that came before and comes again has another mark: copies made with it then are found, and made again.
+      // Content that returns after other content gets a new mark, so that copies of the first time are made again too.
       const mark = known ? stored.mark : digest(change.version);
       const body = { ...taken, mark, replaced: stored !== undefined && (!known || stored.replaced) };
       const write = stored
         ? ({ op: 'replace', id: STATE_ID, body, ifMatch: stored._etag } as const)
         : ({ op: 'create', id: STATE_ID, body } as const);
       const result = await sink.commit(this.#container, [pk], [write]);
-      if (result.kind === 'refused') throw new MillraceError('state-refused', result.why);
+      if (result.kind === 'refused') throw stateRefused(result.why);
       if (result.kind === 'conflict') return false;
-      outcome = { state: this.#remember(body), changed: body.replaced };
+      advanced = { state: this.#remember(body), changed: body.replaced };
       return true;
     });
-    if (!outcome)
-      throw new MillraceError('join-state-missing', `No state for joined document ${change.id}`, { retryable: true });
-    return outcome;
+    if (!advanced) throw stateMissing(change);
+    return advanced;
   }
 
-  async #fromSource(pk: string, parent: Identity, sink: SinkSession): Promise<StateDocument> {
+  async #fromSource(pk: string, parent: Identity, sink: DocumentAccess): Promise<StateDocument> {
     const [found] = await sink.read(parent.container, parent.key, [parent.id]);
-    // Its feed will say whether it is there, and in which version; until then the read is as good as any.
+    // The read may be stale. The document's feed will deliver its right version, which replaces this state.
     const doc =
       found && typeOf(this.#source.types, found) === this.join.of.type ? toDocument(this.#source, found) : null;
     const made = { mark: readMark(doc, found?._etag), version: null, doc, replaced: false };
-    return { id: STATE_ID, pk, type: 'millrace.join', projection: this.#projection, parent, ...made };
+    return {
+      id: STATE_ID,
+      pk,
+      type: 'millrace.join',
+      ...formatOf('join'),
+      projection: this.#projection,
+      parent,
+      ...made,
+    };
   }
 
   #remember(stored: StateDocument): JoinState {
@@ -204,11 +213,17 @@ export class JoinStates {
   }
 }
 
-/** What the source showed ahead of its feed is told by its ETag alone. */
+/** The mark of a document that was read before its feed delivered it: only its ETag is known. */
 const readMark = (doc: Doc | null, etag: string | undefined): string => (doc && etag ? digest(etag) : NONE);
 
-/** Whether a state says what a version does: it is of that very version, or was read ahead of the feed that now has it. */
+/** Whether a state has the content of a version: it is of that version, or was read before the feed delivered it. */
 const isOf = (stored: StateDocument, { etag }: Version, doc: Doc | null): boolean =>
   stored.version === null ? stored.mark === readMark(doc, etag) : stored.version.etag === etag;
 
 const refOf = (parent: Identity): string => digest([parent.container, parent.key, parent.id]);
+
+const stateRefused = (why: string): MillraceError =>
+  projectionsError('state-refused', `The state container refused the state of a joined document: ${why}`);
+
+const stateMissing = ({ id }: Identity): MillraceError =>
+  projectionsError('join-state-missing', `Joined document ${id} has no state`);

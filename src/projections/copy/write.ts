@@ -1,7 +1,8 @@
-import { MillraceError } from '../../base/errors.ts';
+import type { MillraceError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/specs.ts';
-import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess, Write } from '../../sinks/document-access.ts';
 import { refusalOf } from '../../sinks/size.ts';
 import { untilDone } from '../conflict.ts';
 import type { Guess } from '../guess.ts';
@@ -11,8 +12,9 @@ import type { SinkContainer } from '../sink-container.ts';
 import { sameIdentity, stampOf, standing } from '../stamp.ts';
 import { type CopyDocument, TOMBSTONE, isCopyOf, isOlderUse, pending, tombstone } from './documents.ts';
 import { type Placed, joinUses } from './place.ts';
+import { projectionsError } from '../errors.ts';
 
-/** What the write of a copy came to: `stale-join` means that a joined document's state in hand is older than the copy's. */
+/** Copies that are written or need no write, and those whose joined state is older than that of the stored copy. */
 export interface Written {
   readonly settled: Placed[];
   readonly staleJoins: Placed[];
@@ -25,11 +27,13 @@ export interface CopyTarget {
   readonly guess: Guess;
 }
 
-/** Writes copies under the version guard (R7), each on its own condition; the session sends many in one request. */
+/**
+ * Writes copies under the version guard (COPY-C1), each on its own condition; the access sends many in one request.
+ */
 export async function writeCopies(
   target: CopyTarget,
   placed: readonly Placed[],
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<Written> {
   const settled: Placed[] = [];
   const staleJoins: Placed[] = [];
@@ -37,10 +41,10 @@ export async function writeCopies(
   await mapSettled(
     withoutRepeats(placed),
     async (one) => {
-      const outcome = await writeCopy(target, one, session);
-      if (outcome === 'settled') settled.push(one);
-      else if (outcome === 'stale-join') staleJoins.push(one);
-      else refusals.push({ change: one.change, error: outcome });
+      const result = await writeCopy(target, one, access);
+      if (result === 'settled') settled.push(one);
+      else if (result === 'stale-join') staleJoins.push(one);
+      else refusals.push({ change: one.change, error: result });
     },
     { concurrency: 512 },
   );
@@ -51,35 +55,35 @@ export async function writeCopies(
 async function writeCopy(
   { spec, sink, guess }: CopyTarget,
   one: Placed,
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<'settled' | 'stale-join' | MillraceError> {
   const projection = projectionId(spec);
-  let outcome: 'settled' | 'stale-join' | MillraceError = 'settled';
+  let result: 'settled' | 'stale-join' | MillraceError = 'settled';
   await untilDone(`Copy ${sink.name}/${one.id}`, async (first) => {
-    const found = await guess.read(first, async () => (await session.read(sink.name, one.key, [one.id]))[0]);
-    const verdict = found ? await judge(projection, sink, one, found, session) : 'write';
-    if (verdict !== 'write') {
-      outcome = verdict === 'skip' ? 'settled' : verdict;
+    const found = await guess.read(first, async () => (await access.read(sink.name, one.key, [one.id]))[0]);
+    const action = found ? await judge(projection, sink, one, found, access) : 'write';
+    if (action !== 'write') {
+      result = action === 'skip' ? 'settled' : action;
       return true;
     }
     const body = documentOf(projection, sink, one);
     const write: Write = found
       ? { op: 'replace', id: one.id, body, ifMatch: found._etag }
       : { op: 'create', id: one.id, body };
-    const answer = await session.commit(sink.name, one.key, [write]);
-    if (answer.kind === 'refused') outcome = refusalOf(sink.name, body, answer.why);
+    const answer = await access.commit(sink.name, one.key, [write]);
+    if (answer.kind === 'refused') result = refusalOf(sink.name, body, answer.why);
     return answer.kind !== 'conflict';
   });
-  return outcome;
+  return result;
 }
 
-/** Whether the copy in the sink gives way to this one. */
+/** Whether this copy replaces the one in the sink. */
 async function judge(
   projection: string,
   sink: SinkContainer,
   one: Placed,
   found: SinkDocument,
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<'write' | 'skip' | 'stale-join' | MillraceError> {
   if (!isCopyOf(projection, found)) return taken(sink, found);
   if (!sameIdentity(one.change, found._src)) {
@@ -87,7 +91,7 @@ async function judge(
     if (found.type === TOMBSTONE) return 'write';
     return collision(`${sink.name}/${found.id}`, found._src);
   }
-  const order = await standing(one.change, found._src, session);
+  const order = await standing(one.change, found._src, access);
   if (order === 'older') return 'skip';
   const joins = compareJoins(one, found);
   if (joins === 'older') return 'stale-join';
@@ -95,7 +99,7 @@ async function judge(
   return one.body !== null && found.type !== TOMBSTONE && joins === 'newer' ? 'write' : 'skip';
 }
 
-/** How the joined states in hand stand to those the stored copy was made with, where both name the same document. */
+/** Compares the joined states with those of the stored copy, for joins that name the same document in both. */
 function compareJoins(one: Placed, found: CopyDocument): 'older' | 'same' | 'newer' {
   let changed = false;
   for (const [name, state] of Object.entries(one.joins)) {
@@ -111,17 +115,17 @@ function documentOf(projection: string, sink: SinkContainer, one: Placed): objec
   const joins = joinUses(one.joins);
   if (one.waits) return pending(sink, projection, one, one.change, joins);
   const own = Object.keys(one.joins).length > 0 ? { by: projection, joins } : { by: projection };
-  return { ...one.body, _src: stampOf(one.change), _mr: own };
+  return { ...one.body, _src: stampOf(one.change), _mr: { ...formatOf('own'), ...own } };
 }
 
-/** Two changes of a page that want one sink document: the second is refused rather than left to chance. */
+/** If two changes of a page have the same sink document, the second is refused, so that the result isn't random. */
 function withoutRepeats(placed: readonly Placed[]): Placed[] {
   const byPlace = new Map<string, Placed>();
   const refusals: Refusal[] = [];
   for (const one of placed) {
     const place = placeId(one);
     const before = byPlace.get(place);
-    // A departed place and a live one of another document may coincide: the live one stays.
+    // A departed place may be the live place of another document: the live one stays.
     if (!before || before.body === null) byPlace.set(place, one);
     else if (one.body !== null) refusals.push({ change: one.change, error: collision(one.id, before.change) });
   }
@@ -130,13 +134,10 @@ function withoutRepeats(placed: readonly Placed[]): Placed[] {
 }
 
 const collision = (id: string, other: { readonly id: string }): MillraceError =>
-  new MillraceError('sink-collision', `Sink document ${id} is already the copy of ${other.id}`, {
-    mend: 'Make the id that map returns hold the source key as well as the source id.',
-  });
+  projectionsError('sink-collision', `Sink document ${id} is already the copy of ${other.id}`);
 
 const taken = (sink: SinkContainer, found: SinkDocument): MillraceError =>
-  new MillraceError(
+  projectionsError(
     'sink-occupied',
     `${sink.name} already has a document ${found.id} of type ${String(found['type'])} that this projection did not write`,
-    { mend: 'Give the projection a type or a container of its own, or remove that document.' },
   );

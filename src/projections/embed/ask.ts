@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import { type Refusal, evaluate } from '../runner.ts';
 import { attempt, childWrite, commitChild } from './children.ts';
@@ -10,14 +10,14 @@ import type { EmbedTarget } from './embed-fan-out.ts';
 import { type ParentState, fieldsDue, matchesOf } from './fields.ts';
 
 /**
- * Looks up the parents of children that changed: that heals those born meanwhile, moved, or written back as they were.
- * The states may be read too old: a child that is older than 2 × the read lag after a state was written is seen by the
- * state's own pass, and one that is younger reads it no older than that.
+ * Looks up the parents of children that changed. This corrects children that were created meanwhile, that have another
+ * parent now, or that were written back in an old form. A state may be read too old: if a child was written less than
+ * 2 × the read lag after the state, the state's own pass finds it; a child that was written later reads that state.
  */
 export async function askParents(
   target: EmbedTarget,
   changes: readonly Change[],
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<Refusal[]> {
   const { spec, parents, states } = target;
   const named = evaluate(changes, (change) => ({ change, matches: matchesOf(spec, parents, change.doc ?? {}) }));
@@ -26,8 +26,8 @@ export async function askParents(
   await mapSettled(
     wanted,
     async ([ref, parent]) => {
-      const held = await states.read(parent, session);
-      if (held) known.set(ref, held.state);
+      const stored = await states.read(parent, access);
+      if (stored) known.set(ref, stored.state);
     },
     { concurrency: 128 },
   );
@@ -36,7 +36,7 @@ export async function askParents(
     named,
     async ({ change, matches }) => {
       const due = attempt(() => fieldsDue(spec, matches, known, change.doc ?? {}, undefined));
-      const error = due instanceof MillraceError ? due : await heal(target, change, due, known, session);
+      const error = due instanceof MillraceError ? due : await heal(target, change, due, known, access);
       if (error) refusals.push({ change, error });
     },
     { concurrency: 128 },
@@ -49,31 +49,31 @@ async function heal(
   change: Change,
   due: object,
   known: ReadonlyMap<string, ParentState>,
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<MillraceError | undefined> {
   if (Object.keys(due).length === 0) return undefined;
   let refused: MillraceError | undefined;
   await untilDone(`Child ${change.id}`, async () => {
-    const raw = await storedAs(change, target.readLagMs, session);
+    const raw = await storedAs(change, target.readLagMs, access);
     const write = raw && attempt(() => childWrite(target, raw, known));
     if (!write) return true;
-    const outcome = write instanceof MillraceError ? write : await commitChild(target, write, session);
-    if (outcome instanceof MillraceError) refused = outcome;
-    return outcome !== 'conflict';
+    const result = write instanceof MillraceError ? write : await commitChild(target, write, access);
+    if (result instanceof MillraceError) refused = result;
+    return result !== 'conflict';
   });
   return refused;
 }
 
 /**
- * The child as it is stored, if that is still the version that changed; a newer one has a change of its own. What is read
- * may be older than the change (A3), so anything else counts only once the replicas must have caught up.
+ * The stored child, if it is still the version that changed; a newer version has a change of its own. A read may be older
+ * than the change (ASM-A3), so another version counts only when the replicas must have caught up.
  */
-async function storedAs(change: Change, readLagMs: number, session: SinkSession): Promise<SinkDocument | undefined> {
+async function storedAs(change: Change, readLagMs: number, access: DocumentAccess): Promise<SinkDocument | undefined> {
   const settledAt = systemClock.monotonic() + readLagMs;
   for (let pause = 5; ; pause *= 2) {
-    // An answer may be long under way: how old it can be goes by when it was asked for.
+    // An answer may take long: its age counts from the request.
     const askedAt = systemClock.monotonic();
-    const [found] = await session.read(change.container, change.key, [change.id]);
+    const [found] = await access.read(change.container, change.key, [change.id]);
     if (found?._etag === change.version.etag) return found;
     if (askedAt >= settledAt || (found && Number(found['_ts']) * 1000 > change.at)) return undefined;
     await systemClock.sleep(Math.min(pause, Math.max(1, settledAt - systemClock.monotonic())));

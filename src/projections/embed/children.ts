@@ -1,12 +1,13 @@
 import type { PatchOperation } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
 import type { MillraceError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import { fullKey } from '../../cosmos/paths.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, withoutSystemFields } from '../../feed/reading/mapper.ts';
-import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess, Write } from '../../sinks/document-access.ts';
 import { refusalOf } from '../../sinks/size.ts';
 import { asRefusal } from '../runner.ts';
 import {
@@ -26,27 +27,27 @@ export interface ChildTarget {
   readonly spec: EmbedSpec;
   readonly parents: SourceContainer;
   readonly children: SourceContainer;
-  /** Seconds after which the container's documents expire that don't say so themselves; undefined: never. */
+  /** Default time to live of the container's documents, in seconds; undefined: they never expire. */
   readonly childTtl?: number | undefined;
 }
 
 /** A patch takes ten operations. */
 const MOST_OPERATIONS = 10;
-/** What a patch's path can name without escaping. */
+/** Field names that a patch's path can contain without escaping. */
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** What is to be written to one stored child. */
+/** The write to one stored child. */
 export interface ChildWrite {
   readonly key: Key;
   readonly write: Write;
-  /** The whole document as it will be. */
+  /** The whole document after the write. */
   readonly body: Doc;
 }
 
 /**
- * What brings the fields of one stored child up to date, on the condition that it is still as it was read; the rest of
- * it stays its writer's. undefined: it is as it should be, or isn't this projection's business. Throws what the user's
- * functions throw, and nothing else.
+ * The write that updates the embedded fields of one stored child, on the condition that it hasn't changed since it was
+ * read; it leaves the other fields alone. Undefined: the child is right already, or is not of this projection. Throws
+ * only what the user's functions throw.
  */
 export function childWrite(
   target: ChildTarget,
@@ -65,14 +66,14 @@ export function childWrite(
   const ttl = remaining(target, raw);
   if (ttl !== undefined && ttl <= 0) return undefined;
   const content = defined({ ...withoutSystemFields(raw), ...due });
-  const mark = { ...own, [name]: guardOf(matches, states, content, guard) };
+  const mark = { ...own, ...formatOf('own'), [name]: guardOf(matches, states, content, guard) };
   const fields = { ...due, ...(ttl !== undefined && { ttl }), _mr: mark };
   const keyed = fullKey(raw, children.keyPaths);
   const key = 'key' in keyed ? keyed.key : [];
   return { key, write: writeOf(raw, fields), body: { ...content, _mr: mark } };
 }
 
-/** What the user's functions throw is that child's trouble: the others are to be written all the same. */
+/** An error of the user's functions concerns this child only: the others are written all the same. */
 export function attempt<T>(plan: () => T): T | MillraceError {
   try {
     return plan();
@@ -81,7 +82,7 @@ export function attempt<T>(plan: () => T): T | MillraceError {
   }
 }
 
-/** As this projection left it, for the parents in hand: functions that don't always return the same must not go on for ever. */
+/** Whether this projection wrote the child for these parents: functions with changing results must not write endlessly. */
 function isOwnEcho(
   raw: SinkDocument,
   guard: Guard | undefined,
@@ -100,14 +101,14 @@ function isOwnEcho(
 export async function commitChild(
   { children }: ChildTarget,
   { key, write, body }: ChildWrite,
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<'written' | 'conflict' | MillraceError> {
-  const answer = await session.commit(children.name, key, [write]);
+  const answer = await access.commit(children.name, key, [write]);
   if (answer.kind === 'done') return 'written';
   return answer.kind === 'conflict' ? 'conflict' : refusalOf(children.name, body, answer.why);
 }
 
-/** Undefined fields are taken away. */
+/** The write removes undefined fields. */
 function writeOf(raw: SinkDocument, fields: Doc): Write {
   const entries = Object.entries(fields);
   if (entries.length <= MOST_OPERATIONS && entries.every(([field]) => PLAIN.test(field))) {
@@ -122,7 +123,7 @@ function writeOf(raw: SinkDocument, fields: Doc): Write {
 
 const defined = (doc: Doc): Doc => Object.fromEntries(Object.entries(doc).filter(([, value]) => value !== undefined));
 
-/** Our write would count as its last one: what is left of its time to live, in seconds; undefined where it has none. */
+/** The rest of the child's time to live, in seconds, since our write starts it again; undefined: it never expires. */
 function remaining({ childTtl }: ChildTarget, raw: SinkDocument): number | undefined {
   const declared = typeof raw['ttl'] === 'number' ? raw['ttl'] : childTtl;
   if (declared === undefined || declared < 0) return undefined;

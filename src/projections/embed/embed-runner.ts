@@ -5,30 +5,30 @@ import { CHILDREN_WITH_THE_PAGE } from '../../definition/builders/embed.ts';
 import { type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { askParents } from './ask.ts';
 import { type EmbedTarget, type OpenEmbed, PAGE, type Progress, continueEmbed } from './embed-fan-out.ts';
-import { EmbedStates, type Held } from './states.ts';
+import { EmbedStates, type StoredState } from './states.ts';
 
 export interface EmbedOptions {
   readonly stateContainer: string;
   /** Containers of the parents and the children, by name. */
   readonly sources: ReadonlyMap<string, SourceContainer>;
-  /** How old a read may be, milliseconds (A3). */
+  /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
-  /** Seconds after which the children's container lets documents expire that don't say so themselves. */
+  /** Default time to live of the children's container, in seconds. */
   readonly childTtl?: number | undefined;
 }
 
-/** Children that are dealt with in one go, by pages; the rest is left to `resume`. */
+/** Pages of children that one call updates; `resume` updates the rest. */
 const PAGES = CHILDREN_WITH_THE_PAGE / PAGE;
-/** How often this host looks for parents that another one left behind. */
+/** How often this host looks for parents that another host left unfinished. */
 const LOOK_MS = 60_000;
 /** How long one call of `resume` works. */
 const WORK_MS = 20_000;
 
-/** Fields kept as a parent says, in documents that others write (R8, docs/SPEC-embeds.md). */
+/** Keeps fields of a parent in documents that others write (EMB-M1). */
 export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
   const id = projectionId(spec);
   const containerOf = (name: string): SourceContainer =>
@@ -45,7 +45,7 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
   const open = new Map<string, OpenEmbed>();
   let lookedAt: number | undefined;
 
-  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     evaluate(changes, (change) => change);
     const parents = changes.filter(
       ({ container, type }) => container === spec.from.container && type === spec.from.type,
@@ -54,39 +54,40 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
       ({ container, type }) => container === spec.into.container && type === spec.into.type,
     );
     const refusals = [
-      ...(await tellChildren(wantedChanges(parents, spec), session)),
-      ...(await askParents(target, wantedChanges(children, { onDelete: 'remove' }), session)),
+      ...(await updateChildren(wantedChanges(parents, spec), access)),
+      ...(await askParents(target, wantedChanges(children, { onDelete: 'remove' }), access)),
     ];
     if (refusals.length > 0) throw new Poison(refusals);
   };
 
   /** Writes the states, then as many children as a page has time for. */
-  const tellChildren = async (changes: readonly Change[], session: SinkSession): Promise<Refusal[]> => {
+  const updateChildren = async (changes: readonly Change[], access: DocumentAccess): Promise<Refusal[]> => {
     const refusals: Refusal[] = [];
     const advance = async (change: Change): Promise<void> => {
       const doc = change.op === 'delete' ? null : (change.doc ?? null);
-      const held = await states.advance(change, doc, session).catch(stateRefused);
-      if (held instanceof MillraceError) refusals.push({ change, error: held });
-      else if (held?.state.job === 'run') refusals.push(...refusalOf(change, await goOn(remember(held), session)));
+      const stored = await states.advance(change, doc, access).catch(stateRefused);
+      if (stored instanceof MillraceError) refusals.push({ change, error: stored });
+      else if (stored?.state.job === 'run')
+        refusals.push(...refusalOf(change, await continueOne(remember(stored), access)));
     };
     await mapSettled(changes, advance, { concurrency: 8 });
     return refusals;
   };
 
-  const remember = (held: Held): OpenEmbed => {
-    const { pk, version } = held.state;
+  const remember = (stored: StoredState): OpenEmbed => {
+    const { pk, version } = stored.state;
     const known = open.get(pk);
-    // Known longer under this version: what counts is when it was first seen.
-    const since = known?.held.state.version.etag === version.etag ? known.since : systemClock.monotonic();
-    const one = { held, since };
+    // If this host knows the version already, the time when it first saw it counts.
+    const since = known?.stored.state.version.etag === version.etag ? known.since : systemClock.monotonic();
+    const one = { stored, since };
     open.set(pk, one);
     return one;
   };
 
-  const goOn = async (one: OpenEmbed, session: SinkSession): Promise<Progress> => {
-    const { pk } = one.held.state;
-    const progress = await continueEmbed(target, one, session, { pages: PAGES, signal: session.fence.signal });
-    // A newer change of the parent may have come in between: that one is to be remembered.
+  const continueOne = async (one: OpenEmbed, access: DocumentAccess): Promise<Progress> => {
+    const { pk } = one.stored.state;
+    const progress = await continueEmbed(target, one, access, { pages: PAGES, signal: access.fence.signal });
+    // A newer change of the parent may have replaced the entry meanwhile: then that one stays.
     if (open.get(pk) === one) {
       if (progress.kind === 'done') open.delete(pk);
       else open.set(pk, progress.next);
@@ -94,16 +95,16 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
     return progress;
   };
 
-  const resume = async (session: SinkSession): Promise<{ idle: boolean; refusals: Refusal[] }> => {
+  const resume = async (access: DocumentAccess): Promise<{ idle: boolean; refusals: Refusal[] }> => {
     const begun = systemClock.monotonic();
     if (lookedAt === undefined || begun - lookedAt > LOOK_MS) {
-      for (const held of await states.open(session)) if (!open.has(held.state.pk)) remember(held);
+      for (const stored of await states.open(access)) if (!open.has(stored.state.pk)) remember(stored);
       lookedAt = begun;
     }
     const refusals: Refusal[] = [];
     for (const one of open.values()) {
       if (systemClock.monotonic() - begun > WORK_MS) break;
-      refusals.push(...refusalOf(changeOf(spec, one.held), await goOn(one, session)));
+      refusals.push(...refusalOf(changeOf(spec, one.stored), await continueOne(one, access)));
     }
     return { idle: open.size === 0, refusals };
   };
@@ -111,24 +112,24 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
   return { id, order: 'document', sources: [spec.from, spec.into], apply, resume };
 }
 
-/** What a parent is refused for: children that can't take what it says. */
+/** Refuses a parent whose children can't take its fields. */
 function refusalOf(change: Change, { refused }: Progress): Refusal[] {
   const [first] = refused;
   if (!first) return [];
-  const [child, { code, message, mend }] = first;
+  const [child, { code, message, hint }] = first;
   const others = refused.size > 1 ? ` (of ${refused.size})` : '';
   const why = `Child ${child}${others} can't take the fields: ${message}`;
-  return [{ change, error: new MillraceError(code, why, mend === undefined ? {} : { mend }) }];
+  return [{ change, error: MillraceError.from({ code, message: why, hint }) }];
 }
 
-/** A parent too large for its state to be kept is that parent's trouble. */
+/** Only this parent is refused if its state is too large to store. */
 function stateRefused(error: unknown): MillraceError {
   if (error instanceof MillraceError && error.code === 'state-refused') return error;
   throw error;
 }
 
-/** A parent's change as its state remembers it, for what is found out long after its page. */
-const changeOf = ({ from }: EmbedSpec, { state: { parent, version, doc } }: Held): Change => ({
+/** A parent's change, made from its stored state: a child may be refused long after the page of the change. */
+const changeOf = ({ from }: EmbedSpec, { state: { parent, version, doc } }: StoredState): Change => ({
   ...parent,
   type: from.type,
   version,

@@ -4,21 +4,21 @@ import type { Identity, Key, Version } from '../../feed/reading/change.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { assertStorable } from '../sink-type.ts';
 
-/** What is known of a parent. */
+/** A version of a parent. */
 export interface ParentState {
   readonly version: Version;
-  /** null: it was deleted, and its fields go with it. */
+  /** null: the parent was deleted, so its fields are removed from the children. */
   readonly doc: Doc | null;
 }
 
 /** Epoch and lsn of a parent. */
 export type Order = readonly [epoch: number, lsn: number];
 
-/** What a child remembers of an embed, in `_mr["name@version"]`. */
+/** What a child stores about an embed, in `_mr["name@version"]`. */
 export interface Guard {
-  /** Of its content as the embed left it: by that an echo is known. */
+  /** A digest of its content after the embed's write; an equal digest means that a change is the embed's own. */
   readonly hash: string;
-  /** The version it holds of each of its parents, by `refOf`. */
+  /** The version of each of its parents whose fields it has, by `refOf`. */
   readonly parents: Readonly<Record<string, Order>>;
 }
 
@@ -27,14 +27,14 @@ export interface Match {
   readonly ref: string;
   readonly parent: Identity;
   readonly item: Doc;
-  /** Place in the list; undefined: the child itself. */
+  /** Index in the list; undefined: the child itself. */
   readonly at?: number;
 }
 
-/** Tells a parent in a guard: short, since an order has many lines. 132 bits. */
+/** Identifies a parent in a guard. Short, since an order has many lines; 132 bits. */
 export const refOf = ({ container, key, id }: Identity): string => digest([container, key, id]).slice(0, 22);
 
-/** The parents that a child names, where `when` lets them have a say. */
+/** The parents that a child names, except where `when` returns false. */
 export function matchesOf(spec: EmbedSpec, parents: SourceContainer, child: Doc): Match[] {
   const list: unknown = spec.each ? child[spec.each.field] : [child];
   if (!Array.isArray(list)) return [];
@@ -45,7 +45,7 @@ export function matchesOf(spec: EmbedSpec, parents: SourceContainer, child: Doc)
   });
 }
 
-/** undefined where a field that names the parent is missing, or can't be a key. */
+/** Undefined if a field that names the parent is missing, or can't be a key. */
 function parentOf(spec: EmbedSpec, parents: SourceContainer, item: Doc, child: Doc): Identity | undefined {
   const field = (name: string): unknown =>
     spec.each && name in spec.each.on ? item[spec.each.on[name] ?? ''] : child[spec.on[name] ?? ''];
@@ -57,9 +57,9 @@ function parentOf(spec: EmbedSpec, parents: SourceContainer, item: Doc, child: D
 }
 
 /**
- * The fields of a child that have to be written for it to be as these parents say, undefined ones to be taken away; none:
- * it is so already. Elements whose parent isn't among `states`, or is known older than what the child holds, are left
- * as they are.
+ * The fields that must be written to a child so that it agrees with these parents; undefined values are to be removed.
+ * An empty result means that it agrees already. An element stays as it is if its parent isn't among `states`, or if the
+ * child has a newer version of that parent.
  */
 export function fieldsDue(
   spec: EmbedSpec,
@@ -68,8 +68,8 @@ export function fieldsDue(
   child: Doc,
   guard: Guard | undefined,
 ): Doc {
-  const held: unknown = spec.each && child[spec.each.field];
-  const list: unknown[] = Array.isArray(held) ? [...(held as unknown[])] : [];
+  const current: unknown = spec.each && child[spec.each.field];
+  const list: unknown[] = Array.isArray(current) ? [...(current as unknown[])] : [];
   const due: Doc = {};
   for (const { ref, item, at } of matches) {
     const state = states.get(ref);
@@ -93,11 +93,11 @@ function given(spec: EmbedSpec, field: string, value: unknown): unknown {
   return stored(value);
 }
 
-/** As it comes back from where it is stored. */
+/** The value as a later read returns it. */
 export const stored = (value: unknown): unknown =>
   value === undefined ? undefined : (JSON.parse(JSON.stringify(value) ?? 'null') as unknown);
 
-/** The guard of a child once it is written: of the parents it names now, the newest version that either knew. */
+/** The guard of a child after the write: for each parent that it names now, the newer version of `states` and `before`. */
 export function guardOf(
   matches: readonly Match[],
   states: ReadonlyMap<string, ParentState>,
@@ -115,7 +115,7 @@ export function guardOf(
   return { hash: hashOf(content), parents };
 }
 
-/** Of a child's content: without system fields, ours, and `ttl`, which we rewrite ourselves. */
+/** A digest of a child's content. Callers leave out system fields and `_mr`; `ttl` is left out here, as embeds rewrite it. */
 export function hashOf(content: Doc): string {
   const { ttl: _ttl, ...rest } = content;
   return digest(rest);
@@ -123,6 +123,6 @@ export function hashOf(content: Doc): string {
 
 export const orderOf = ({ epoch, lsn }: Version): Order => [epoch, lsn];
 
-/** Whether `a` is an older version than what is known. */
+/** Whether `a` is an older version than the known one. */
 export const isOlder = (a: Order, known: Order | undefined): boolean =>
   known !== undefined && (a[0] === known[0] ? a[1] < known[1] : a[0] < known[0]);

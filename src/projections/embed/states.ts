@@ -1,23 +1,24 @@
-import { MillraceError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { type Doc, type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
-import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import { standing } from '../stamp.ts';
-import { sameTold } from './same-told.ts';
+import { sameForChildren } from './same-for-children.ts';
+import { projectionsError } from '../errors.ts';
 
-/** One look at all children of a parent. */
-export interface Pass {
-  /** It began at least 2 × the read lag after the state was written, so it sees every child of then. */
+/** How far one pass through all children of a parent has got. */
+export interface ChildPass {
+  /** It began at least 2 × the read lag after the state was written, so it sees every child that existed then. */
   readonly late: boolean;
   /** It has found nothing to do so far. */
   readonly clean: boolean;
-  /** The last child id it has dealt with. */
+  /** The id of the last child that it has processed. */
   readonly after: string;
 }
 
-/** The durable state of a parent: what its children are to be told, and how far that is. */
+/** The durable state of a parent: the version that its children must get, and the progress of that. */
 export interface EmbedState {
   readonly id: string;
   readonly pk: string;
@@ -26,21 +27,21 @@ export interface EmbedState {
   readonly parent: Identity;
   readonly version: Version;
   readonly doc: Doc | null;
-  /** `run`: children may still have what was before; whoever finds it goes on with it. */
+  /** `run`: children may still have older fields; any host that finds the state continues. */
   readonly job: 'run' | 'done';
-  /** null: the next pass begins at the beginning. */
-  readonly pass: Pass | null;
+  /** null: the next pass begins with the first child. */
+  readonly pass: ChildPass | null;
 }
 
-/** A state as it was read or written. */
-export interface Held {
+/** A state as it was read or written, with its ETag. */
+export interface StoredState {
   readonly state: EmbedState;
   readonly etag: string;
 }
 
 const STATE_ID = 'state';
 
-/** The states of one projection's parents, each in a partition of its own in the state container. */
+/** The states of one projection's parents. Each has a logical partition of its own in the state container. */
 export class EmbedStates {
   readonly #container: string;
   readonly #spec: EmbedSpec;
@@ -52,51 +53,53 @@ export class EmbedStates {
     this.#projection = projectionId(spec);
   }
 
-  /** May be stale. */
-  async read(parent: Identity, session: SinkSession): Promise<Held | undefined> {
-    const [found] = await session.read(this.#container, [this.#partition(parent)], [STATE_ID]);
-    return found && held(found as SinkDocument & EmbedState);
+  /** The stored state of a parent. It may be older than a write of another host. */
+  async read(parent: Identity, access: DocumentAccess): Promise<StoredState | undefined> {
+    const [found] = await access.read(this.#container, [this.#partition(parent)], [STATE_ID]);
+    return found && storedStateOf(found as SinkDocument & EmbedState);
   }
 
-  /** The states whose children are not done, wherever they were left. May be stale. */
-  async open(session: SinkSession): Promise<Held[]> {
+  /** The states whose children are not done, of all hosts. May be stale. */
+  async open(access: DocumentAccess): Promise<StoredState[]> {
     const sql = `SELECT * FROM c WHERE c.type = 'millrace.embed' AND c.projection = @projection AND c.job = 'run'`;
-    const found = await session.query<SinkDocument & EmbedState>(this.#container, sql, {
+    const found = await access.query<SinkDocument & EmbedState>(this.#container, sql, {
       projection: this.#projection,
     });
-    return found.map(held);
+    return found.map(storedStateOf);
   }
 
   /**
-   * Takes a parent's change into its state, before anything is written to a child; undefined where it is older than what
-   * is known. What tells the children the same as before needs none of them: an echo ends here.
+   * Takes a parent's change into its state, before anything is written to a child. Undefined: the change is older than
+   * the state. A change that gives the children the same fields as before starts no pass: an echo ends here.
    */
-  async advance(change: Change, doc: Doc | null, session: SinkSession): Promise<Held | undefined> {
+  async advance(change: Change, doc: Doc | null, access: DocumentAccess): Promise<StoredState | undefined> {
     const pk = this.#partition(change);
-    let result: Held | undefined;
+    let result: StoredState | undefined;
     await untilDone(`The state of parent ${change.id}`, async () => {
-      const [found] = await session.read(this.#container, [pk], [STATE_ID]);
-      const stored = found && held(found as SinkDocument & EmbedState);
-      const order = stored ? await standing(change, stored.state.version, session) : 'newer';
+      const [found] = await access.read(this.#container, [pk], [STATE_ID]);
+      const stored = found && storedStateOf(found as SinkDocument & EmbedState);
+      const order = stored ? await standing(change, stored.state.version, access) : 'newer';
       result = order === 'older' ? undefined : stored;
       if (order !== 'newer') return true;
       const state: EmbedState = {
         id: STATE_ID,
         pk,
         type: 'millrace.embed',
+        ...formatOf('embed'),
         projection: this.#projection,
         parent: { container: change.container, key: change.key, id: change.id },
         version: change.version,
         doc,
-        ...(stored && sameTold(this.#spec, stored.state.doc, doc)
+        ...(stored && sameForChildren(this.#spec, stored.state.doc, doc)
           ? { job: stored.state.job, pass: stored.state.pass }
           : { job: 'run', pass: null }),
       };
       const write = stored
         ? ({ op: 'replace', id: STATE_ID, body: state, ifMatch: stored.etag } as const)
         : ({ op: 'create', id: STATE_ID, body: state } as const);
-      const answer = await session.commit(this.#container, [pk], [write]);
-      if (answer.kind === 'refused') throw new MillraceError('state-refused', answer.why);
+      const answer = await access.commit(this.#container, [pk], [write]);
+      if (answer.kind === 'refused')
+        throw projectionsError('state-refused', `The state container refused the state of a parent: ${answer.why}`);
       if (answer.kind === 'conflict') return false;
       result = { state, etag: answer.etags[0] ?? '' };
       return true;
@@ -104,15 +107,15 @@ export class EmbedStates {
     return result;
   }
 
-  /** Notes how far the children are; undefined where the state has moved on, or another host got further. */
+  /** Stores the progress; undefined if a newer parent or another host has changed the state. */
   async save(
-    { state, etag }: Held,
+    { state, etag }: StoredState,
     progress: Pick<EmbedState, 'job' | 'pass'>,
-    session: SinkSession,
-  ): Promise<Held | undefined> {
-    const body: EmbedState = { ...state, ...progress };
+    access: DocumentAccess,
+  ): Promise<StoredState | undefined> {
+    const body: EmbedState = { ...state, ...formatOf('embed'), ...progress };
     const write = { op: 'replace', id: STATE_ID, body, ifMatch: etag } as const;
-    const answer = await session.commit(this.#container, [state.pk], [write]);
+    const answer = await access.commit(this.#container, [state.pk], [write]);
     return answer.kind === 'done' ? { state: body, etag: answer.etags[0] ?? '' } : undefined;
   }
 
@@ -122,7 +125,7 @@ export class EmbedStates {
   }
 }
 
-const held = ({
+const storedStateOf = ({
   id,
   pk,
   type,
@@ -133,7 +136,7 @@ const held = ({
   job,
   pass,
   _etag,
-}: SinkDocument & EmbedState): Held => ({
+}: SinkDocument & EmbedState): StoredState => ({
   state: { id, pk, type, projection, parent, version, doc, job, pass },
   etag: _etag,
 });

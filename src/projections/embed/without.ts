@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json.ts';
 import type { Doc, EmbedSpec } from '../../definition/specs.ts';
 
-/** A document without what these embeds write into it: as its own writer left it. */
+/** A document without the fields that these embeds write, so only with those of its own writer. */
 export function withoutEmbedded(embeds: readonly EmbedSpec[], doc: Doc): Doc {
   let own = doc;
   for (const { each, set } of embeds) {

@@ -6,7 +6,7 @@ import type { Change, Identity } from '../../feed/reading/change.ts';
 import { assertStorable } from '../sink-type.ts';
 import type { HubMessage } from '../../sinks/event-hub.ts';
 
-/** Characters a partition key may have in Event Hubs (quotas: partition key length); a longer one is hashed. */
+/** The most characters of a partition key in Event Hubs (quotas: partition key length); a longer one is hashed. */
 const LONGEST_KEY = 128;
 
 /** The event of a change; undefined where `where` leaves it out. */
@@ -37,22 +37,22 @@ export function messageOf(spec: PublishSpec, change: Change): HubMessage | undef
   return { partitionKey, event };
 }
 
-/** Canonical JSON of what an event keeps its order within: the full Cosmos DB key, and the id where that is the order. */
+/** Canonical JSON of the key within which events keep their order: the full Cosmos DB key, with the id for `document`. */
 export function orderKey({ order }: Pick<PublishSpec, 'order'>, { key, id }: Pick<Identity, 'key' | 'id'>): string {
   const text = canonical(order === 'document' ? [...key, id] : key);
   return text.length > LONGEST_KEY ? digest(text) : text;
 }
 
 /**
- * The same for every delivery of one version of a document, whoever delivers it: consumers that keep the ids they have
- * seen need nothing else. 43 characters, since a message id may have no more than 128.
+ * The same for every delivery of one version of a document, by any host: a consumer that stores the ids it has seen can
+ * drop duplicates. 43 characters; a message id may have at most 128.
  */
 export const eventId = (spec: PublishSpec, { container, key, id, version }: Change): string =>
   digest([projectionId(spec), container, key, id, version.etag]);
 
 /**
  * Attributes of CloudEvents 1.0, with its extensions `partitionkey` and `sequence`. The sequence rises, as text, with
- * the versions of one document, and says nothing across documents (A1).
+ * the versions of one document, and says nothing across documents (ASM-A1).
  */
 function attributes(spec: PublishSpec, change: Change, partitionkey: string) {
   const { container, type, key, id, version, at, op, operation } = change;
@@ -69,13 +69,13 @@ function attributes(spec: PublishSpec, change: Change, partitionkey: string) {
   };
 }
 
-/** Sixteen digits, and what follows them where a document is gone just after the version that was parked. */
+/** Sixteen digits, with a fraction where a document was deleted just after the version that was parked. */
 function sequenceOf({ epoch, lsn }: Change['version']): string {
   const [whole = '', ...fraction] = String(lsn).split('.');
   return [`${String(epoch).padStart(6, '0')}-${whole.padStart(16, '0')}`, ...fraction].join('.');
 }
 
-/** What the event says: the document, or what was before and after. */
+/** The event's data: the document, or the documents before and after. */
 function data(spec: PublishSpec, doc: Doc | undefined, before: Doc | undefined): unknown {
   const shaped = (of: Doc): unknown => {
     if (!spec.map) return of;

@@ -5,20 +5,21 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { type EmbedSpec, type ReactSpec, projectionId } from '../../definition/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { withoutEmbedded } from '../embed/without.ts';
 import { LastPublished } from '../publish/published.ts';
 import { Poison, type Refusal, type Runner, evaluate } from '../runner.ts';
+import { projectionsError } from '../errors.ts';
 
 export interface ReactRunnerOptions {
   readonly stateContainer: string;
-  /** The embeds that write into the documents reacted to: what they write comes back as changes. */
+  /** The embeds that write into the documents of this reaction: their writes come back as changes. */
   readonly embeds: readonly EmbedSpec[];
-  /** First pause between two attempts, milliseconds; doubled each time. */
+  /** First pause between two attempts, milliseconds; each later pause is twice as long. */
   readonly pauseMs?: number;
 }
 
-/** Documents, or keys, that are dealt with at once. */
+/** Documents, or keys, that are processed at the same time. */
 const AT_ONCE = 16;
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
@@ -31,15 +32,15 @@ export function reactRunner(
   const id = projectionId(spec);
   const echoing = embeds.length > 0 && !spec.echoes;
   const last = echoing ? new LastPublished(stateContainer, id, (doc) => withoutEmbedded(embeds, doc)) : undefined;
-  /** Of the page in hand: a change that was refused makes the engine offer the others again. */
+  /** Changes of the current page that are done: after a refused change, the engine passes the others again. */
   const done = new WeakSet<Change>();
 
-  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     const meant = evaluate(changes, (change) => ({ change, runs: !done.has(change) && concerns(spec, change) }))
       .filter(({ runs }) => runs)
       .map(({ change }) => change);
-    const news = last ? await last.news(meant, session) : meant;
-    const groups = Map.groupBy(news, ({ container, key, id: document }) =>
+    const changed = last ? await last.changed(meant, access) : meant;
+    const groups = Map.groupBy(changed, ({ container, key, id: document }) =>
       canonical([container, key, ...(spec.order === 'document' ? [document] : [])]),
     );
     const refusals: Refusal[] = [];
@@ -47,13 +48,13 @@ export function reactRunner(
       groups.values(),
       async (group) => {
         for (const change of group) {
-          const error = await reactTo(change, session.fence);
+          const error = await reactTo(change, access.fence);
           if (error) refusals.push({ change, error });
-          // What is behind a refused change of its key waits for it; of a document a newer version takes its place.
+          // By key, later changes wait for a refused one. By document, a newer version takes its place.
           if (error && spec.order === 'partitionKey') return;
           if (error) continue;
           done.add(change);
-          await last?.note([change], session);
+          await last?.note([change], access);
         }
       },
       { concurrency: AT_ONCE },
@@ -70,7 +71,7 @@ export function reactRunner(
         await within(spec.run(change.doc ?? {}, { key: effectKey(id, change), attempt, signal }), signal);
         return undefined;
       } catch (cause) {
-        // The change is the next owner's, whatever became of this attempt.
+        // The lease is lost: the next owner processes the change, also if this attempt had an effect.
         fence.signal.throwIfAborted();
         if (attempt >= spec.attempts) return refusal(spec, cause, timeout.aborted);
         const pause = Math.min(LONGEST_PAUSE_MS, pauseMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
@@ -82,20 +83,20 @@ export function reactRunner(
   return { id, order: spec.order, sources: [spec.from], apply };
 }
 
-/** What left for the archive, or came back from it, is no news; nor is a deletion, unless it is to be looked at. */
+/** False for moves to and from the archive, and for deletions, unless the reaction asks for them. */
 function concerns(spec: ReactSpec, { op, doc, restored }: Change): boolean {
   if (op === 'archive' || (restored === true && !spec.restored)) return false;
   if (doc === undefined || (op === 'delete' && spec.onDelete === 'remove')) return false;
   return spec.when?.(doc) ?? true;
 }
 
-/** `container/key/id/epoch/lsn/projection`, each part as in an address: ASCII, so that it fits a header. */
+/** `container/key/id/epoch/lsn/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. */
 export const effectKey = (projection: string, { container, key, id, version }: Change): string =>
   [container, JSON.stringify(key), id, version.epoch, version.lsn, projection]
     .map((part) => encodeURIComponent(String(part).toWellFormed()))
     .join('/');
 
-/** Code that doesn't heed its signal isn't waited for. */
+/** Does not wait for code that ignores its signal. */
 function within(running: Promise<void>, signal: AbortSignal): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason as Error);
@@ -106,9 +107,6 @@ function within(running: Promise<void>, signal: AbortSignal): Promise<void> {
 
 function refusal({ attempts, timeoutMs }: ReactSpec, cause: unknown, late: boolean): MillraceError {
   if (cause instanceof MillraceError) return cause;
-  const why = late ? `it was not done within ${timeoutMs} ms` : messageOf(cause);
-  return new MillraceError('reaction-failed', `The reaction failed ${attempts} times: ${why}`, {
-    cause,
-    mend: 'Mend what it calls, then redrive the dead letter.',
-  });
+  const why = late ? `it did not end within ${timeoutMs} ms` : messageOf(cause);
+  return projectionsError('reaction-failed', `The reaction failed ${attempts} times: ${why}`, { cause });
 }

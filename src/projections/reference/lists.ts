@@ -1,11 +1,12 @@
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
-import { MillraceError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
-import type { SinkDocument, SinkSession } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import { standing } from '../stamp.ts';
+import { projectionsError } from '../errors.ts';
 
 /** One document of a list: a piece of reference data, or a tenant. */
 export interface Listed {
@@ -15,7 +16,7 @@ export interface Listed {
   readonly projection: string;
   readonly of: Identity;
   readonly version: Version;
-  /** What its copies are made of; of one that is not there any more, what they were made of. null: never known. */
+  /** The content of its copies; of a deleted one, the content that they had. null: never known. */
   readonly part: Doc | null;
   readonly present: boolean;
   /** Every pair with it is written. */
@@ -23,7 +24,7 @@ export interface Listed {
   readonly ttl?: number;
 }
 
-/** A listed document as it was written by whoever has to write its pairs. */
+/** A list entry as this host wrote it, which now has to write its pairs. */
 export interface Due {
   readonly change: Change;
   readonly listed: Listed;
@@ -31,8 +32,8 @@ export interface Due {
 }
 
 /**
- * The reference data, or the tenants, of one projection: kept in one partition of the state container, written before
- * any copy is, moved forward only. Both sides are lists, since either may change while the other is being copied.
+ * The reference data, or the tenants, of one projection: one partition of the state container, written before any copy
+ * and never set back to an older version. Both sides have a list, since each may change while the other is copied.
  */
 export class List {
   readonly #container: string;
@@ -46,22 +47,22 @@ export class List {
   }
 
   /**
-   * Takes a change into the list; undefined where it is older than what is known, or its pairs are all written.
-   * `part`: null where it is to have no copies. `assertSame` throws where the part lies somewhere else than before.
+   * Takes a change into the list. Undefined: the change is older than the entry, or all its pairs are written.
+   * `part`: null if the document has no copies. `assertSame` throws if the copies would move to another place.
    */
   async advance(
     change: Change,
     part: Doc | null,
     assertSame: (before: Doc, now: Doc) => void,
-    session: SinkSession,
+    access: DocumentAccess,
   ): Promise<Due | undefined> {
     const of = { container: change.container, key: change.key, id: change.id };
     const id = digest([of.container, of.key, of.id]);
     let due: Due | undefined;
     await untilDone(`The list entry of ${change.id}`, async () => {
-      const [found] = await session.read(this.#container, [this.#pk], [id]);
+      const [found] = await access.read(this.#container, [this.#pk], [id]);
       const stored = found as (SinkDocument & Listed) | undefined;
-      const order = stored ? await standing(change, stored.version, session) : 'newer';
+      const order = stored ? await standing(change, stored.version, access) : 'newer';
       due = undefined;
       if (order === 'older') return true;
       if (stored && order === 'same' && (stored.settled || isSame(stored, part))) {
@@ -75,6 +76,7 @@ export class List {
         id,
         pk: this.#pk,
         type: 'millrace.listed',
+        ...formatOf('listed'),
         projection: this.#projection,
         of,
         version: change.version,
@@ -82,7 +84,7 @@ export class List {
         present: part !== null,
         settled: unchanged && stored.settled,
       };
-      const result = await session.commit(
+      const result = await access.commit(
         this.#container,
         [this.#pk],
         [
@@ -91,7 +93,8 @@ export class List {
             : { op: 'create', id, body: listed },
         ],
       );
-      if (result.kind === 'refused') throw new MillraceError('state-refused', result.why);
+      if (result.kind === 'refused')
+        throw projectionsError('state-refused', `The state container refused a list entry: ${result.why}`);
       if (result.kind === 'conflict') return false;
       if (!listed.settled) due = { change, listed, etag: result.etags[0] ?? '' };
       return true;
@@ -99,37 +102,38 @@ export class List {
     return due;
   }
 
-  /** All of the list, those that are gone included as long as a late writer may still know them. May be stale. */
-  all(session: SinkSession): Promise<Listed[]> {
+  /** The whole list, with deleted documents for as long as a late writer may still know them. May be stale. */
+  all(access: DocumentAccess): Promise<Listed[]> {
     const sql = `SELECT * FROM c WHERE c.type = 'millrace.listed'`;
-    return session.query<Listed>(this.#container, sql, {}, [this.#pk]);
+    return access.query<Listed>(this.#container, sql, {}, [this.#pk]);
   }
 
-  /** Lets the version that is listed write its pairs again once its change comes again: what a repair needs. */
-  async reopen(of: Identity, session: SinkSession): Promise<void> {
+  /** Marks an entry so that the next delivery of its version writes its pairs again. A repair needs this. */
+  async reopen(of: Identity, access: DocumentAccess): Promise<void> {
     const id = digest([of.container, of.key, of.id]);
     await untilDone(`The list entry of ${of.id}`, async () => {
-      const [found] = await session.read(this.#container, [this.#pk], [id]);
+      const [found] = await access.read(this.#container, [this.#pk], [id]);
       const stored = found as (SinkDocument & Listed) | undefined;
       if (!stored?.settled) return true;
       const { pk, type, projection, version, part, present } = stored;
-      const body: Listed = { id, pk, type, projection, of: stored.of, version, part, present, settled: false };
+      const kept = { id, pk, type, ...formatOf('listed'), projection, of: stored.of, version, part, present };
+      const body: Listed = { ...kept, settled: false };
       const write = { op: 'replace', id, body, ifMatch: stored._etag } as const;
-      return (await session.commit(this.#container, [this.#pk], [write])).kind === 'done';
+      return (await access.commit(this.#container, [this.#pk], [write])).kind === 'done';
     });
   }
 
-  /** Notes that all pairs are written; where the entry has moved on since, that is the newer change's business. */
-  async settle({ listed, etag }: Due, session: SinkSession): Promise<void> {
-    const body = settledForm({ ...listed, settled: true });
-    await session.commit(this.#container, [this.#pk], [{ op: 'replace', id: listed.id, body, ifMatch: etag }]);
+  /** Stores that all pairs are written. If a newer change has advanced the entry, nothing happens. */
+  async settle({ listed, etag }: Due, access: DocumentAccess): Promise<void> {
+    const body = settledForm({ ...listed, ...formatOf('listed'), settled: true });
+    await access.commit(this.#container, [this.#pk], [{ op: 'replace', id: listed.id, body, ifMatch: etag }]);
   }
 }
 
-/** Whether an entry says of its document what is to be said now; of what isn't there, what it was is kept. */
+/** Whether an entry already has this content; the entry of a deleted document keeps its last content. */
 const isSame = (stored: Listed, part: Doc | null): boolean =>
   stored.present === (part !== null) && canonical(stored.part) === canonical(part ?? stored.part);
 
-/** What is gone is forgotten once no late writer can bring it back; before its copies are gone it must be known. */
+/** The entry of a deleted document expires when its copies are gone and no late writer can write them again. */
 const settledForm = (listed: Listed): Listed =>
   listed.settled && !listed.present ? { ...listed, ttl: TOMBSTONE_TTL_S } : listed;

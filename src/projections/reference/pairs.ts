@@ -1,9 +1,10 @@
-import { MillraceError } from '../../base/errors.ts';
+import type { MillraceError } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
 import { canonical, digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type ReferenceSpec, projectionId } from '../../definition/specs.ts';
 import { type Key, type Version, compareVersions } from '../../feed/reading/change.ts';
-import type { SinkDocument, SinkSession, Write } from '../../sinks/session.ts';
+import type { SinkDocument, DocumentAccess, Write } from '../../sinks/document-access.ts';
 import { refusalOf } from '../../sinks/size.ts';
 import { chunksOf } from '../chunks.ts';
 import { untilDone } from '../conflict.ts';
@@ -11,8 +12,9 @@ import { TOMBSTONE, isCopyOf, tombstone } from '../copy/documents.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { sameIdentity, stampOf } from '../stamp.ts';
 import type { Listed } from './lists.ts';
+import { projectionsError } from '../errors.ts';
 
-/** A piece of reference data and a tenant; `side`: which of the two changed, so that its writer is answerable. */
+/** A reference document and a tenant. `side`: which of the two changed; its change is refused if the pair is. */
 export interface Pair {
   readonly data: Listed;
   readonly tenant: Listed;
@@ -24,8 +26,8 @@ export interface PairTarget {
   readonly sink: SinkContainer;
 }
 
-export interface Outcome {
-  /** As new as the pair, or superseded by somebody else's newer change of the answerable side. */
+export interface WrittenPairs {
+  /** The copy is as new as the pair, or a newer change of the pair's `side` supersedes it. */
   readonly settled: readonly Pair[];
   readonly refused: readonly { readonly pair: Pair; readonly error: MillraceError }[];
 }
@@ -36,26 +38,30 @@ interface Placed {
   readonly id: string;
 }
 
-/** What a copy remembers of its tenant. */
+/** What a copy stores about its tenant. */
 interface TenantUse extends Pick<Version, 'epoch' | 'lsn' | 'etag'> {
   readonly ref: string;
 }
 
 /**
- * Writes the copies of pairs, or tombstones where either side is gone, each on its own condition. A copy only ever gives
- * way to one whose data *and* tenant are no older; what was listed too old is left open, for the next look at the list.
+ * Writes the copies of pairs, or tombstones where one side is deleted, each on its own condition. A copy is replaced only
+ * by one whose data *and* tenant are no older. A pair that was read too old is in neither list: read the list again.
  */
-export async function writePairs(target: PairTarget, pairs: readonly Pair[], session: SinkSession): Promise<Outcome> {
+export async function writePairs(
+  target: PairTarget,
+  pairs: readonly Pair[],
+  access: DocumentAccess,
+): Promise<WrittenPairs> {
   const settled: Pair[] = [];
   const refused: { pair: Pair; error: MillraceError }[] = [];
   const placed: Placed[] = [];
   for (const pair of pairs) {
-    // Nothing was ever copied of what was never known.
+    // A document without a known part never had a copy.
     if (pair.data.part === null || pair.tenant.part === null) settled.push(pair);
     else placed.push({ pair, ...placeOf(target, pair) });
   }
   const write = async (chunk: readonly Placed[]): Promise<void> => {
-    const result = await writeChunk(target, chunk, session);
+    const result = await writeChunk(target, chunk, access);
     settled.push(...result.settled);
     refused.push(...result.refused);
   };
@@ -68,7 +74,7 @@ export async function writePairs(target: PairTarget, pairs: readonly Pair[], ses
   return { settled, refused };
 }
 
-/** Two that want one place can't share a batch: the second is to meet what the first has written. */
+/** Two pairs with the same place can't share a batch: the second must find what the first has written. */
 function withoutTwins(placed: readonly Placed[]): Placed[][] {
   const met = new Map<string, number>();
   const rounds: Placed[][] = [];
@@ -89,16 +95,16 @@ export function placeOf(
   return { key: sinkKey(sink, body), id: String(data.part?.['id']) };
 }
 
-async function writeChunk(target: PairTarget, chunk: readonly Placed[], session: SinkSession): Promise<Outcome> {
+async function writeChunk(target: PairTarget, chunk: readonly Placed[], access: DocumentAccess): Promise<WrittenPairs> {
   const { sink } = target;
   const [first] = chunk;
   if (!first) return { settled: [], refused: [] };
   let settled: Pair[] = [];
-  let refused: Outcome['refused'][number][] = [];
+  let refused: WrittenPairs['refused'][number][] = [];
   let rest = chunk;
   await untilDone(`Copies in ${sink.name}`, async () => {
     settled = [];
-    const found = await session.read(
+    const found = await access.read(
       sink.name,
       first.key,
       rest.map(({ id }) => id),
@@ -107,20 +113,20 @@ async function writeChunk(target: PairTarget, chunk: readonly Placed[], session:
     const writes: Write[] = [];
     for (const [index, one] of rest.entries()) {
       const stored = found[index];
-      const verdict = stored ? judge(target, one, stored) : 'write';
-      if (verdict === 'settled') settled.push(one.pair);
-      else if (verdict === 'write') {
+      const action = stored ? judge(target, one, stored) : 'write';
+      if (action === 'settled') settled.push(one.pair);
+      else if (action === 'write') {
         due.push(one);
         const body = documentOf(target, one);
         writes.push(
           stored ? { op: 'replace', id: one.id, body, ifMatch: stored._etag } : { op: 'create', id: one.id, body },
         );
-      } else if (verdict !== 'open') refused.push({ pair: one.pair, error: verdict });
+      } else if (action !== 'open') refused.push({ pair: one.pair, error: action });
     }
     const bad = new Set(refused.map(({ pair }) => pair));
     rest = rest.filter(({ pair }) => !bad.has(pair));
     if (writes.length === 0) return true;
-    const answer = await session.commit(sink.name, first.key, writes);
+    const answer = await access.commit(sink.name, first.key, writes);
     if (answer.kind === 'done') settled.push(...due.map(({ pair }) => pair));
     const culprit = answer.kind === 'refused' ? due[answer.index] : undefined;
     if (answer.kind === 'refused' && culprit) {
@@ -143,8 +149,7 @@ function judge(
   const { data, tenant, side } = pair;
   if (!isCopyOf(projectionId(spec), found)) {
     const why = `${sink.name} already has a document ${found.id} of type ${String(found['type'])} that this projection did not write`;
-    const mend = 'Give the projection a type or a container of its own, or remove that document.';
-    return new MillraceError('sink-occupied', why, { mend });
+    return projectionsError('sink-occupied', why);
   }
   const use = (found._mr as { tenant?: TenantUse }).tenant;
   const dead = found.type === TOMBSTONE;
@@ -154,11 +159,12 @@ function judge(
   if (otherData || otherTenant) {
     if (gone) return 'settled';
     if (dead) return 'write';
-    // Of two that want one place the second was refused by its own change: its counterpart isn't to blame.
+    // Another pair has this place. Its own change was refused; the change of the other side must not be.
     if (side === 'data' ? !otherData : !otherTenant) return 'settled';
-    const why = `Sink document ${sink.name}/${found.id} is already the copy of ${found._src.id}, or another tenant's`;
-    const mend = 'Let the id that map returns hold the source key, and the key field tell the tenants apart.';
-    return new MillraceError('sink-collision', why, { mend });
+    const why = `Sink document ${sink.name}/${found.id} is already the copy of ${found._src.id}, or belongs to another tenant`;
+    const hint =
+      'Return an id from `map` that contains the source’s partition key. Give each tenant its own value in the `key` field.';
+    return projectionsError('sink-collision', why, { hint });
   }
   const byData = compareVersions(data.version, found._src);
   const byTenant = compareVersions(tenant.version, use);
@@ -171,7 +177,7 @@ function documentOf({ spec, sink }: PairTarget, { pair, key, id }: Placed): obje
   const { data, tenant } = pair;
   const by = projectionId(spec);
   const { epoch, lsn, etag } = tenant.version;
-  const own = { by, tenant: { ref: refOf(tenant), epoch, lsn, etag } satisfies TenantUse };
+  const own = { ...formatOf('own'), by, tenant: { ref: refOf(tenant), epoch, lsn, etag } satisfies TenantUse };
   const source = { ...data.of, version: data.version };
   if (!data.present || !tenant.present) return { ...tombstone(sink, by, { key, id }, source), _mr: own };
   return { ...data.part, ...tenant.part, id, type: spec.into.type, _src: stampOf(source), _mr: own };

@@ -4,16 +4,17 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { type Doc, type ReferenceSpec, type SourceRef, projectionId } from '../../definition/specs.ts';
 import { sinkDocumentId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { type FitOptions, fitOf } from '../sink-type.ts';
 import { type SinkContainer, sinkKey } from '../sink-container.ts';
 import { type Due, List } from './lists.ts';
 import { spreadPairs } from './spread.ts';
+import { projectionsError } from '../errors.ts';
 
 export interface ReferenceOptions extends FitOptions {
   readonly stateContainer: string;
-  /** How old a read may be, milliseconds (A3). */
+  /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
 }
 
@@ -25,10 +26,10 @@ export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, option
     tenants: new List(options.stateContainer, id, 'tenants'),
   };
 
-  /** What the tenants give, and we. */
+  /** Fields that the tenants or Millrace add. */
   const later = new Set([...Object.keys(spec.key), 'type']);
 
-  const apply = async (changes: readonly Change[], session: SinkSession): Promise<void> => {
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     const fit = await fitOf(id, options);
     const data = evaluate(wantedChanges(changesOf(spec.from, changes), spec), (change) => {
       const part = dataPart(spec, change);
@@ -43,7 +44,7 @@ export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, option
     const dueData = await advance(lists.data, data, (before, now) => assertSamePlace(spec, sink, before, now));
     const dueTenants = await advance(lists.tenants, tenants, assertSameTenant);
     refusals.push(
-      ...(await spreadPairs({ spec, sink, lists, ...options }, { data: dueData, tenants: dueTenants }, session)),
+      ...(await spreadPairs({ spec, sink, lists, ...options }, { data: dueData, tenants: dueTenants }, access)),
     );
     if (refusals.length > 0) throw new Poison(refusals);
 
@@ -56,7 +57,7 @@ export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, option
         parts,
         async ({ change, part }) => {
           try {
-            return await list.advance(change, part, assertSame, session);
+            return await list.advance(change, part, assertSame, access);
           } catch (error) {
             if (!(error instanceof MillraceError) || error.retryable) throw error;
             refusals.push({ change, error });
@@ -79,12 +80,13 @@ function assertSamePlace(spec: ReferenceSpec, sink: SinkContainer, before: Doc, 
   const place = (part: Doc): string =>
     canonical([part['id'], sinkKey(sink, { ...part, ...placeholder(spec), type: spec.into.type })]);
   if (place(before) === place(now)) return;
-  const mend = 'Let id and partition key come from what never changes of a document, such as its own id.';
-  const why = `A new version of the document would lie in another place of ${sink.name}`;
-  throw new MillraceError('place-changed', why, { mend });
+  throw projectionsError(
+    'place-changed',
+    `A new version of the document would get another id or partition key in ${sink.name}`,
+  );
 }
 
-/** Stands for any tenant's fields. */
+/** Empty values in place of a tenant's fields. */
 const placeholder = ({ key }: ReferenceSpec): Doc => Object.fromEntries(Object.keys(key).map((field) => [field, '']));
 
 function dataPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
@@ -92,9 +94,7 @@ function dataPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
   const mapped = spec.map(doc);
   const { id } = mapped;
   if (typeof id === 'string' && id !== '') return { ...mapped, id: sinkDocumentId(id, spec.badIds) };
-  throw new MillraceError('sink-id-missing', `${projectionId(spec)} returned a document without an id`, {
-    mend: 'Return a non-empty string as id.',
-  });
+  throw projectionsError('sink-id-missing', `${projectionId(spec)} returned a document without an id`);
 }
 
 function tenantPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
@@ -102,12 +102,8 @@ function tenantPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
   const part: Doc = {};
   for (const [field, of] of Object.entries(spec.key)) {
     const value = doc[of];
-    if (!['string', 'number', 'boolean'].includes(typeof value)) {
-      const why = `The tenant has no value in ${of}, which tells its copies apart`;
-      throw new MillraceError('tenant-key-missing', why, {
-        mend: 'Give every tenant that field, or name another in key.',
-      });
-    }
+    if (!['string', 'number', 'boolean'].includes(typeof value))
+      throw projectionsError('tenant-key-missing', `The tenant has no value in ${of}, the key of its copies`);
     part[field] = value;
   }
   return part;
@@ -115,6 +111,5 @@ function tenantPart(spec: ReferenceSpec, { op, doc = {} }: Change): Doc | null {
 
 function assertSameTenant(before: Doc, now: Doc): void {
   if (canonical(before) === canonical(now)) return;
-  const mend = 'Take what never changes of a tenant for key, such as its id.';
-  throw new MillraceError('tenant-key-changed', `The tenant's copies would lie under another key`, { mend });
+  throw projectionsError('tenant-key-changed', 'A key field of the tenant changed; its copies have the former value');
 }

@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import type { SinkSession } from '../../sinks/session.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
 import type { Refusal } from '../runner.ts';
 import type { Due, List, Listed } from './lists.ts';
 import { type Pair, type PairTarget, placeOf, writePairs } from './pairs.ts';
@@ -10,7 +10,7 @@ const STALE_MS = 20;
 
 export interface Spread extends PairTarget {
   readonly lists: { readonly data: List; readonly tenants: List };
-  /** How old a read may be, milliseconds (A3). */
+  /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
 }
 
@@ -19,14 +19,14 @@ interface DuePair extends Pair {
 }
 
 /**
- * Writes every pair with what changed, and comes back with the changes whose pairs were refused. The other side is known
- * by a list that may be stale: it is looked at again until a look that began 2 × the read lag after the entries were
- * written finds nothing more to write. Of two that change at once, the later one's writer sees the other (F2).
+ * Writes every pair of the changed documents, and returns the changes whose pairs were refused. The list of the other
+ * side may be stale: it is read again until a read that began 2 × the read lag after the entries were written finds
+ * nothing more to write. If both sides change at the same time, the later writer sees the other's entry (COPY-F2).
  */
 export async function spreadPairs(
   spread: Spread,
   changed: { readonly data: readonly Due[]; readonly tenants: readonly Due[] },
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<Refusal[]> {
   if (changed.data.length + changed.tenants.length === 0) return [];
   const settledAt = systemClock.monotonic() + 2 * spread.readLagMs;
@@ -34,16 +34,16 @@ export async function spreadPairs(
   const refused = new Map<Due, Refusal>();
   for (;;) {
     const last = systemClock.monotonic() >= settledAt;
-    const pairs = (await pairsOf(spread, changed, session)).filter((pair) => !done.has(pairId(pair)));
-    const outcome = await writePairs(spread, pairs, session);
-    for (const pair of outcome.settled) done.add(pairId(pair));
-    for (const { pair, error } of outcome.refused) {
+    const pairs = (await pairsOf(spread, changed, access)).filter((pair) => !done.has(pairId(pair)));
+    const written = await writePairs(spread, pairs, access);
+    for (const pair of written.settled) done.add(pairId(pair));
+    for (const { pair, error } of written.refused) {
       done.add(pairId(pair));
       const { due } = pair as DuePair;
       refused.set(due, { change: due.change, error });
     }
-    // What was listed too old is listed anew once the replicas have caught up.
-    if (pairs.length > outcome.settled.length + outcome.refused.length) await systemClock.sleep(STALE_MS);
+    // Some entries were read too old: the lists are read again when the replicas have caught up.
+    if (pairs.length > written.settled.length + written.refused.length) await systemClock.sleep(STALE_MS);
     if (pairs.length > 0) continue;
     if (last) break;
     await systemClock.sleep(Math.max(1, settledAt - systemClock.monotonic()));
@@ -51,7 +51,7 @@ export async function spreadPairs(
   const settle = (list: List, dues: readonly Due[]): Promise<unknown> =>
     mapSettled(
       dues.filter((due) => !refused.has(due)),
-      (due) => list.settle(due, session),
+      (due) => list.settle(due, access),
       { concurrency: 128 },
     );
   await settle(spread.lists.data, changed.data);
@@ -62,11 +62,11 @@ export async function spreadPairs(
 async function pairsOf(
   target: Spread,
   changed: { readonly data: readonly Due[]; readonly tenants: readonly Due[] },
-  session: SinkSession,
+  access: DocumentAccess,
 ): Promise<DuePair[]> {
   const { lists } = target;
-  const allTenants = changed.data.length > 0 ? await lists.tenants.all(session) : [];
-  const allData = changed.tenants.length > 0 ? await lists.data.all(session) : [];
+  const allTenants = changed.data.length > 0 ? await lists.tenants.all(access) : [];
+  const allData = changed.tenants.length > 0 ? await lists.data.all(access) : [];
   return [
     ...changed.data.flatMap((due) =>
       entitled(allTenants, (tenant) => placeId(target, due.listed, tenant)).map((tenant) => ({
@@ -90,7 +90,7 @@ async function pairsOf(
 const placeId = (target: PairTarget, data: Listed, tenant: Listed): string =>
   data.part === null || tenant.part === null ? '' : canonical(placeOf(target, { data, tenant }));
 
-/** Without those that wait, refused, for a place that another one's copies have. */
+/** Without the entries that were refused because another entry's copies have their place. */
 function entitled(all: readonly Listed[], place: (listed: Listed) => string): readonly Listed[] {
   if (all.every(({ settled }) => settled)) return all;
   const taken = new Set(all.filter(({ settled, present }) => settled && present).map(place));

@@ -1,4 +1,4 @@
-// Archives in a proof: what their rules name leaves its container for blobs, is read from there, and comes back.
+// Archives in a proof: documents leave their container for blobs, are read from there, and come back.
 import { createHash } from 'node:crypto';
 import type { BlobStore, StoredBlob } from '../../archive/blob-store.ts';
 import { coldReader } from '../../archive/cold-reader.ts';
@@ -14,7 +14,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { ColdRead } from '../../projections/archive/cold-read.ts';
 import type { ByContainer } from './oracle.ts';
 
-/** Blobs in memory, with conditions as Blob Storage has them. */
+/** Blobs in memory, with the conditions of Blob Storage. */
 class MemoryBlobs implements BlobStore {
   readonly #blobs = new Map<string, StoredBlob>();
 
@@ -34,7 +34,7 @@ class MemoryBlobs implements BlobStore {
   }
 }
 
-/** Everything is delivered when it is called, so whatever the rule names may leave. */
+/** Everything has been delivered before a sweep, so every eligible document may leave. */
 const OPEN = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false };
 const NEVER = new AbortController().signal;
 
@@ -44,7 +44,7 @@ export class ColdHalf {
   readonly #services: Pick<Services, 'database' | 'state'>;
   readonly #archives: readonly Archive[];
   readonly #store: BlobStore;
-  /** What projections go back to an archived source by. */
+  /** Reads an archived source document for projections. */
   readonly read: ColdRead;
 
   private constructor(
@@ -73,7 +73,7 @@ export class ColdHalf {
     return new ColdHalf(loaded, services, archives, store);
   }
 
-  /** How many documents left: all that the rules name, once the youngest of `stored` is old enough. */
+  /** Archives at a time when the youngest of `stored` is old enough. Returns how many documents left. */
   async sweep(stored: ByContainer): Promise<number> {
     let archived = 0;
     for (const archive of this.#archives) {
@@ -83,7 +83,7 @@ export class ColdHalf {
     return archived;
   }
 
-  /** What lies in the archive and nowhere else, as it is read from there; `lagMs`: how old a read may be. */
+  /** The documents that are only in the archive, as read from there; `lagMs`: how old a read may be. */
   async documents(lagMs: number): Promise<ByContainer> {
     const { pipeline, model } = this.#loaded;
     const services = { ...this.#services, store: this.#store, readLagMs: lagMs };
@@ -97,14 +97,14 @@ export class ColdHalf {
     return found;
   }
 
-  /** What is wrong with blobs, manifests and entries. */
+  /** The faults of blobs, manifests and entries. */
   async faults(): Promise<string[]> {
     const verified = [];
     for (const archive of this.#archives) verified.push(await verifyArchive(archive, { signal: NEVER }));
     return verified.flatMap(({ faults }) => faults.map(({ what }) => what));
   }
 
-  /** How many documents came back: all there are. */
+  /** Restores all documents. Returns how many came back. */
   async restore(): Promise<number> {
     let restored = 0;
     for (const archive of this.#archives) restored += (await restoreArchive(archive, {}, { signal: NEVER })).restored;
@@ -112,7 +112,7 @@ export class ColdHalf {
   }
 }
 
-/** When the youngest document is old enough. */
+/** The time when the youngest document is old enough. */
 function dueAt({ from, dateField, rule }: ArchiveSpec, stored: ByContainer): number {
   const dates = (stored.get(from.container) ?? []).map((doc) => parseDate(doc[dateField]) ?? 0);
   return Math.max(Date.now(), ...dates) + (rule.kind === 'after' ? rule.ms : 0) + 1;

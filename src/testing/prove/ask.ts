@@ -1,4 +1,4 @@
-// Asks one access pattern of the projected database and of the recomputed one, and compares the rows.
+// Runs one access pattern on the projected database and on the recomputed one, and compares the rows.
 import type { Container as Live, Database, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
 import { canonical, isObject } from '../../base/json.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -17,9 +17,9 @@ export interface Asked {
   readonly runs: number;
   /** Rows that the recomputed documents give, over all runs. */
   readonly rows: number;
-  /** The dearest run, RU. */
+  /** The most expensive run, RU. */
   readonly ru: number;
-  /** The most documents that one run loaded to look at them. */
+  /** The most documents that one run loaded to evaluate them. */
   readonly loaded: number;
   /** The first difference. */
   readonly first?: string;
@@ -30,11 +30,11 @@ export interface Asked {
 export interface Sides {
   readonly actual: Database;
   readonly expected: Database;
-  /** What archives took away, by container, and where it is read now; before anything left, absent. */
+  /** The archived documents by container, and how they are read now; absent before anything was archived. */
   readonly cold?: { readonly documents: ByContainer; read(container: Container, doc: Doc): Promise<Found> };
 }
 
-/** A document as it is read, without what Cosmos DB and Millrace add. */
+/** A document as it is read, without the fields that Cosmos DB and Millrace add. */
 export interface Found {
   readonly doc?: Doc;
   readonly ru: number;
@@ -43,7 +43,7 @@ export interface Found {
 const RUNS = 20;
 const NOTHING = { runs: 0, rows: 0, ru: 0, loaded: 0 };
 
-/** `documents`: those that may be asked for, the present ones first, then those of before. */
+/** `documents`: those for which parameters are made, present documents first, then removed ones. */
 export async function ask(question: Question, sides: Sides, documents: readonly Doc[]): Promise<Asked> {
   if (question.kind === 'query') {
     try {
@@ -51,7 +51,7 @@ export async function ask(question: Question, sides: Sides, documents: readonly 
     } catch (error) {
       const { status, message } = failureOf(error);
       if (status !== 400) throw error;
-      return { ...NOTHING, first: `Cosmos DB refuses the query: ${message.split('\n')[0]}` };
+      return { ...NOTHING, first: `Cosmos DB refused the query: ${message.split('\n')[0]}` };
     }
   }
   if (question.kind === 'point-read') return pointReads(question.container, sides, documents);
@@ -65,7 +65,7 @@ async function query(
   documents: readonly Doc[],
 ): Promise<Asked> {
   const sets = new Map<string, SqlQuerySpec>();
-  let why = 'no document of its container is known';
+  let why = 'its container has had no document';
   for (const doc of documents) {
     const bound = bind(asked, doc, documents);
     if (typeof bound === 'string') why = bound;
@@ -102,7 +102,7 @@ async function run(container: Live, spec: SqlQuerySpec): Promise<{ rows: unknown
   return answer;
 }
 
-/** The SDK gives the metrics by partition, each with the documents that were loaded to be looked at. */
+/** The SDK returns the metrics by partition, each with the number of documents that the query loaded. */
 function loadedIn(metrics: unknown): number {
   if (typeof metrics === 'string') return Number(/retrievedDocumentCount=(\d+)/.exec(metrics)?.[1] ?? 0);
   if (!isObject(metrics)) return 0;
@@ -113,7 +113,7 @@ function loadedIn(metrics: unknown): number {
 
 const plain = (row: unknown): unknown => (isObject(row) ? ownFields(row) : row);
 
-/** In words; undefined where the rows are the same. Rows that tie for the last place of a limited list may be others. */
+/** In words; undefined: the rows are equal. Rows that share the last rank of a limited list may differ. */
 export function differenceOf(found: readonly unknown[], wanted: readonly unknown[], of: Query): string | undefined {
   const ranks = (row: unknown): string => canonical(of.order.map(({ path }) => valueAt(row, path) ?? null));
   const ordered = of.order.length > 0;
@@ -123,11 +123,11 @@ export function differenceOf(found: readonly unknown[], wanted: readonly unknown
     const extra = found.find((row) => !there?.has(canonical(plain(row))));
     const lacking = wanted.find((row) => !here?.has(canonical(plain(row))));
     const odd = extra === undefined ? `missing ${short(lacking)}` : `unexpected ${short(extra)}`;
-    return `${found.length} rows where ${wanted.length} are right; ${odd}`;
+    return `${found.length} rows instead of ${wanted.length}; ${odd}`;
   }
   if (ordered) {
     const at = found.findIndex((row, index) => ranks(row) !== ranks(wanted[index]));
-    if (at >= 0) return `row ${at + 1} is ${short(found[at])} where ${short(wanted[at])} is right`;
+    if (at >= 0) return `row ${at + 1} is ${short(found[at])} instead of ${short(wanted[at])}`;
   }
   const last = limited ? ranks(wanted.at(-1)) : undefined;
   const left = wanted.filter((row) => ranks(row) !== last).map((row) => canonical(plain(row)));
@@ -156,12 +156,12 @@ async function pointReads(
     total.rows += wanted.doc ? 1 : 0;
     total.ru = Math.max(total.ru, found.ru);
     if (canonical(found.doc ?? null) !== canonical(wanted.doc ?? null))
-      return { ...total, first: `${short(doc['id'])}: ${short(found.doc)} where ${short(wanted.doc)} is right` };
+      return { ...total, first: `${short(doc['id'])}: ${short(found.doc)} instead of ${short(wanted.doc)}` };
   }
-  return total.runs === 0 ? { ...total, why: 'no document of its container is known' } : total;
+  return total.runs === 0 ? { ...total, why: 'its container has had no document' } : total;
 }
 
-/** Every document that is in the archive, or was until it came back. */
+/** Every document that is in the archive, or that was there before it was restored. */
 async function archived(container: Container, { cold }: Sides): Promise<Asked> {
   const total = { ...NOTHING };
   for (const doc of cold?.documents.get(container.name) ?? []) {
@@ -170,9 +170,9 @@ async function archived(container: Container, { cold }: Sides): Promise<Asked> {
     total.rows += 1;
     total.ru = Math.max(total.ru, found?.ru ?? 0);
     if (canonical(found?.doc ?? null) !== canonical(ownFields(doc)))
-      return { ...total, first: `${short(doc['id'])}: ${short(found?.doc ?? null)} where ${short(doc)} is right` };
+      return { ...total, first: `${short(doc['id'])}: ${short(found?.doc ?? null)} instead of ${short(doc)}` };
   }
-  return cold ? total : { ...total, why: 'no archive took anything away' };
+  return cold ? total : { ...total, why: 'no document was archived' };
 }
 
 export const keyOf = ({ partitionKey }: Container, doc: Doc): PartitionKey =>
@@ -182,7 +182,7 @@ export async function readOne(database: Database, container: Container, doc: Doc
   try {
     const item = database.container(container.name).item(String(doc['id']), keyOf(container, doc));
     const { resource, requestCharge } = await withRetry(() => item.read<Doc>(), { reads: true });
-    // What a projection keeps to remember a removed row is nobody's to read: of a type of its own, or emptied.
+    // A projection may keep a trace of a removed row, of Millrace's type or emptied; applications don't read that.
     const there = resource && !String(resource['type']).startsWith('millrace.') && !isEmptied(resource);
     const own = there ? ownFields(resource) : undefined;
     return { ...(own && { doc: own }), ru: requestCharge };

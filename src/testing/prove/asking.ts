@@ -1,4 +1,4 @@
-// The access patterns of a model, asked stage by stage: one verdict each in the end.
+// The access patterns of a model, run after each stage. In the end each has one verdict.
 import type { Database } from '@azure/cosmos';
 import type { Doc } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
@@ -16,22 +16,22 @@ export interface PatternProof {
   readonly pattern: string;
   readonly description: string;
   readonly verdict: Verdict;
-  /** Why it wasn't run, or the first difference with its stage. */
+  /** Why it was not run, or the first difference with its stage. */
   readonly why?: string;
   readonly container?: string;
   readonly how?: Question['kind'];
   /** Over all stages. */
   readonly runs: number;
   readonly rows: number;
-  /** The dearest run, RU, as the embedded server charges; and what the document states. */
+  /** The most expensive run, RU, by the embedded server's charge; then the RU that the document states. */
   readonly ru: number;
   readonly statedRu?: number;
   readonly reach?: 'a key prefix' | 'all partitions';
-  /** Fields that it filters or sorts by and that the container's policy doesn't index; documents one run loaded for them. */
+  /** Fields of its filters and order that the indexing policy leaves out, and the most documents loaded for them. */
   readonly scan?: { readonly fields: readonly string[]; readonly loaded: number };
 }
 
-/** One line of the report: what its pattern came to, over all stages. */
+/** One line of the report: the result of its pattern over all stages. */
 export class Asking {
   readonly #row: Mapping | undefined;
   readonly #question: Question;
@@ -63,11 +63,11 @@ export class Asking {
     const present = now.get(name) ?? [];
     const keys = new Set(present.map((doc) => rowKey(doc, partitionKey)));
     const gone = [...(seen.get(name) ?? [])].filter(([key]) => !keys.has(key)).map(([, doc]) => doc);
-    // Half of what may be asked for is left to what is gone.
+    // Leave half of the runs to removed documents.
     this.#take(stage, await ask(question, sides, [...present.slice(0, 10), ...gone, ...present.slice(10)]));
   }
 
-  /** False: it isn't one that writes, or has nothing to write. */
+  /** False: the pattern doesn't write, or has nothing to write. */
   async write(stage: string, database: Database, changes: Changes): Promise<boolean> {
     if (this.#question.kind !== 'write') return false;
     const asked = await write(this.#question, database, changes);
@@ -75,12 +75,12 @@ export class Asking {
     return asked.runs > 0;
   }
 
-  /** What a projection published, where this pattern is served by it. */
+  /** Takes the result of a `publish`, if it serves this pattern. */
   published(stage: string, name: string, asked: Asked): void {
     if (this.#question.kind === 'events' && this.#question.of === name) this.#take(stage, asked);
   }
 
-  /** What it wrote was delivered, and something that follows from such writes is wrong. */
+  /** Notes a difference after the writes of this and other patterns were delivered. */
   blame(stage: string, difference: string): void {
     this.#first ??= `after ${stage}: ${difference}`;
   }
@@ -100,7 +100,7 @@ export class Asking {
     const reach = question.kind === 'query' ? reachOf(question.container, question.query) : 'one partition';
     const fields = question.kind === 'query' ? unindexed(question.container, question.query) : [];
     const why =
-      this.#first ?? (verdict === 'proved' ? undefined : (this.#why ?? 'no document of the examples answers it'));
+      this.#first ?? (verdict === 'proved' ? undefined : (this.#why ?? 'no example document is in its result'));
     return {
       ...this.#as,
       verdict,
@@ -116,7 +116,7 @@ export class Asking {
   }
 }
 
-/** Every pattern of the mapping, and those of the requirements that no row answers. */
+/** Every pattern of the mapping, and those of the requirements that no row of the mapping names. */
 export function patternsOf(
   design: Design,
   requirements: Requirements | undefined,
@@ -136,7 +136,7 @@ export function patternsOf(
   const lacking = patterns
     .filter(({ id }) => wanted(id) && !known.has(id))
     .map(({ id, description }) => {
-      const why = 'no row of the mapping answers it';
+      const why = 'no row of the mapping names it';
       return new Asking({ pattern: id, description }, undefined, { kind: 'none', why });
     });
   return [...mapped, ...lacking];

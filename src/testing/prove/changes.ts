@@ -1,4 +1,4 @@
-// What is written to prove a pipeline: the document's own examples, then changes of the same shape, one kind a stage.
+// The writes of a proof: the document's own examples, then changes of the same shape, one kind for each stage.
 import { canonical } from '../../base/json.ts';
 import { typeRules } from '../../definition/discriminator.ts';
 import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../../definition/specs.ts';
@@ -14,18 +14,18 @@ interface Written {
   readonly type: DocumentType;
   readonly keyPaths: readonly string[];
   readonly isDeleted: (doc: Doc) => boolean;
-  /** Fields that are the id in every example, as a store's storeId. */
+  /** Fields that equal the id in every example, such as a store's storeId. */
   readonly own: readonly string[];
-  /** Fields that a projection was promised never to change. */
+  /** Fields that never change, by a promise of the pipeline (`stable`). */
   readonly fixed: readonly string[];
 }
 
-/** Makes versions of the documents that the data model shows, the same ones for a seed. */
+/** Makes versions of the documents that the data model shows. The same seed makes the same versions. */
 export class Changes {
   readonly #types: readonly Written[];
   readonly #seed: number;
   #drawn = 0;
-  /** Newest version of each document, by type and identity; and its first, for what may never change. */
+  /** The newest version of each document by type and identity, and its first one for the fields that never change. */
   readonly #newest = new Map<string, { readonly written: Written; readonly first: Doc; readonly doc: Doc }>();
 
   constructor(loaded: { pipeline: Pipeline; model: Model }, seed: number) {
@@ -51,7 +51,7 @@ export class Changes {
     return this.#record(this.#types.flatMap((written) => written.type.examples.map((doc) => [written, doc] as const)));
   }
 
-  /** Other values for what is there, and new documents beside it. `spared`: types of which one document is touched. */
+  /** New versions of existing documents, and new documents. `spared`: types of which only one document changes. */
   updates(round: number, spared: readonly SourceRef[] = []): Documents {
     const names = new Set(spared.map(refName));
     return this.#record(
@@ -66,7 +66,7 @@ export class Changes {
     );
   }
 
-  /** One field at a time takes the value it has in another example: whatever a sink is keyed by is among them. */
+  /** One field after another takes the value of another example: the fields of the sinks' keys are among them. */
   moves(): Documents {
     const moved: (readonly [Written, Doc])[] = [];
     for (const { written, doc } of this.#newest.values()) {
@@ -86,7 +86,7 @@ export class Changes {
     return this.#record(moved);
   }
 
-  /** Every other document gets the mark that a deleted example of its type has. */
+  /** Every second document gets the delete mark of an example of its type. */
   deletions(): Documents {
     const marked: (readonly [Written, Doc])[] = [];
     const seen = new Map<Written, number>();
@@ -101,8 +101,8 @@ export class Changes {
   }
 
   /**
-   * For an access pattern that writes into a container: a document that isn't there yet, or the next version of one that
-   * is, with the mark of a delete where the pattern's text names it. Undefined: no example of a written type is left.
+   * A write for an access pattern that writes into a container: a new document, or the next version of an existing one,
+   * with the delete mark if the pattern's text names it. Undefined: no example of a written type is left.
    */
   meant(container: string, operation: WriteOperation, text: string): { doc: Doc; before?: Doc } | undefined {
     const types = this.#types.filter(({ of }) => of.container === container);
@@ -144,7 +144,7 @@ export class Changes {
     return `${refName(written.of)} ${rowKey(doc, written.keyPaths)}`;
   }
 
-  /** Types that are deleted by a mark which no example shows, so that none can be set. */
+  /** Types without an example of their delete mark, so that it can't be set. */
   get unmarked(): string[] {
     return this.#types.filter((written) => markOf(written) === undefined).map(({ of }) => refName(of));
   }
@@ -162,19 +162,19 @@ export class Changes {
   }
 }
 
-/** The top-level fields that hold its key. */
+/** The top-level fields of the partition key. */
 const keyFields = ({ keyPaths }: Written): string[] => keyPaths.map((path) => path.split('/')[1] ?? '');
 
 const sameAsId = ({ own }: Written, { id }: Doc): Doc => Object.fromEntries(own.map((field) => [field, id]));
 
-/** `fields`: those of a mark, which nothing has that is live. */
+/** `fields`: those of the delete mark, which a live document must not have. */
 const without = (doc: Doc, fields: Doc | undefined): Doc =>
   Object.fromEntries(Object.entries(doc).filter(([field]) => !(fields && field in fields)));
 
 const pick = (doc: Doc, fields: readonly string[]): Doc =>
   Object.fromEntries(fields.filter((field) => field in doc).map((field) => [field, doc[field]]));
 
-/** What is live doesn't expire, unless a live example does. */
+/** A live document expires only if a live example does. */
 function withoutExpiry({ type, isDeleted }: Written, doc: Doc): Doc {
   const { ttl, ...rest } = doc;
   if (ttl === undefined) return doc;
@@ -192,7 +192,7 @@ function markOf({ type, isDeleted }: Written): Doc | undefined {
   return live.every((other) => isDeleted({ ...other, ...mark })) ? mark : undefined;
 }
 
-/** Fields whose value decides where a stable projection's rows lie: the pipeline declares that they never change. */
+/** Fields that decide the place of a stable projection's rows: the pipeline declares that they never change. */
 function fixedFields(
   stable: readonly Stable[],
   { partitionKey }: { readonly partitionKey: readonly string[] },
@@ -210,11 +210,11 @@ function fixedFields(
 
 interface Stable {
   readonly spec: ProjectionSpec;
-  /** Of the sink. */
+  /** The sink's key paths. */
   readonly keyPaths: readonly string[];
 }
 
-/** Where a document's rows lie; undefined where the projection can't take it. */
+/** The place of a document's rows; undefined if the projection refuses the document. */
 function placeOf({ spec, keyPaths }: Stable, doc: Doc): string | undefined {
   try {
     if (spec.kind === 'aggregate')

@@ -1,5 +1,5 @@
-// What a pipeline publishes, on a stand-in for an Event Hubs namespace: the last event of each document says what the
-// document is now.
+// The events that a pipeline publishes, on a stand-in for an Event Hubs namespace: the last event of each document must
+// agree with the document.
 import { EventHubProducerClient } from '@azure/event-hubs';
 import { canonical, isObject } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
@@ -18,7 +18,7 @@ export interface Hubs extends AsyncDisposable {
   readonly events: (hub: string) => readonly PublishedEvent[];
 }
 
-/** One hub of two partitions for each that is published to. */
+/** Opens a stand-in with each hub that the pipeline publishes to, with two partitions. */
 export async function openHubs(publishes: readonly PublishSpec[], seed: number): Promise<Hubs> {
   const { startEventHubs } = await import('../../emulator/eventhubs/index.ts');
   const names = [...new Set(publishes.map(({ to }) => to))];
@@ -43,7 +43,7 @@ export async function openHubs(publishes: readonly PublishSpec[], seed: number):
   };
 }
 
-/** One row a document that was published, and the first whose events say something else. */
+/** Counts each published document as a row, and finds the first document whose last event is wrong. */
 export function askEvents(
   spec: PublishSpec,
   events: readonly PublishedEvent[],
@@ -60,7 +60,7 @@ export function askEvents(
     loaded: 0,
     ...(first !== undefined && { first }),
   });
-  /** What the last event of a document must say; one with its delete mark is told as it is, as a delete. */
+  /** The content that the last event of a document must have; with a delete mark it is a delete with the document. */
   const due = (raw: Doc): { is: 'due' | 'left out' | 'refused'; op: string; data: unknown } => {
     const own = ownFields(raw);
     try {
@@ -77,21 +77,21 @@ export function askEvents(
     const { subject, ...content } = contentOf(spec, event);
     const before = said.get(subject);
     if (before && content.sequence < before.sequence)
-      return asked(`${spec.name}: ${subject} says ${content.sequence} after ${before.sequence}`);
+      return asked(`${spec.name}: ${subject} has sequence ${content.sequence} after ${before.sequence}`);
     said.set(subject, content);
   }
   const keyOf = (raw: Doc): unknown[] => paths.map((path) => valueAt(raw, path));
   const documents = (stored.get(spec.from.container) ?? [])
     .filter((raw) => isOfType(spec.from.type, rules, raw))
     .map((raw) => ({ key: canonical(keyOf(raw)), subject: canonical([...keyOf(raw), raw['id']]), ...due(raw) }));
-  // What the pipeline's own functions throw on is parked, and so is what waits behind it.
-  const held = new Set(documents.flatMap(({ key, is }) => (is === 'refused' ? [key] : [])));
+  // Millrace parks documents for which the pipeline's functions throw, and with them later changes of their key.
+  const waiting = new Set(documents.flatMap(({ key, is }) => (is === 'refused' ? [key] : [])));
   for (const { key, subject, is, op, data } of documents) {
-    if (is !== 'due' || (spec.order === 'partitionKey' && held.has(key))) continue;
+    if (is !== 'due' || (spec.order === 'partitionKey' && waiting.has(key))) continue;
     const last = said.get(subject) ?? { op: 'nothing', data: null };
     if (last.op === op && canonical(last.data) === canonical(data)) continue;
     const [wrong, right] = [last, { op, data }].map((of) => `${of.op} ${canonical(of.data)}`);
-    return asked(`${spec.name}: ${subject} says ${wrong} where ${right} is right`);
+    return asked(`${spec.name}: the last event of ${subject} is ${wrong} instead of ${right}`);
   }
   return asked();
 }

@@ -1,4 +1,4 @@
-// The document's derived examples against what projections make of its source examples.
+// Compares the document's derived examples with the documents that projections make from its source examples.
 import { canonical } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
 import { ownFields, rowKey } from '../../definition/oracle/recompute.ts';
@@ -12,9 +12,9 @@ export interface ExampleProof {
   readonly different: readonly {
     /** `container/type id`. */
     readonly example: string;
-    /** Of the data model. */
+    /** Line in the data-model document. */
     readonly line: number;
-    /** `field: in the document, made of the source examples`; `nothing makes it` where there is no such row. */
+    /** The fields that differ, or that no source example makes this document. */
     readonly what: string;
   }[];
 }
@@ -43,13 +43,13 @@ export function proveExamples(design: Design, { pipeline, model }: LoadedPipelin
 }
 
 function differing(example: Doc, made: Doc | undefined): string | undefined {
-  if (!made) return 'nothing in the source examples makes it';
+  if (!made) return 'no source example makes it';
   const own = ownFields(made);
   const fields = new Set([...Object.keys(example), ...Object.keys(own)]);
   const odd = [...fields].filter((field) => canonical(example[field] ?? null) !== canonical(own[field] ?? null));
   return odd.length === 0
     ? undefined
-    : odd.map((field) => `${field}: ${say(example[field])} in the document, ${say(own[field])} is made`).join('; ');
+    : odd.map((field) => `${field}: ${say(example[field])} in the document, ${say(own[field])} derived`).join('; ');
 }
 
 const say = (value: unknown): string => (value === undefined ? 'absent' : canonical(value));

@@ -1,18 +1,19 @@
-// `millrace model prove`. It lies beside the test kit it is made of, above the other operations, and is registered by the
-// command line alone: a deployment has no use for it.
+// `millrace model prove`. It is beside the test kit that it uses, above the other operations. Only the command line
+// registers it: a deployment doesn't need it.
 import { z } from 'zod';
-import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { readPair } from '../../operations/model/pair.ts';
 import { ruleFlags } from '../../operations/model/settings.ts';
 import { suggestion } from '../../base/near.ts';
 import type { PatternProof } from './asking.ts';
 import { type Proof, prove } from './prove.ts';
+import { operationsError } from '../../operations/errors.ts';
+import { testingError } from '../errors.ts';
 
 export const modelProve = defineOperation({
   noun: 'model',
   verb: 'prove',
-  summary: 'Run the pipeline and every access pattern on the examples, and compare with what the sources give',
+  summary: 'Run the pipeline and every access pattern on the examples, and compare with a recomputation',
   examples: [
     'millrace model prove',
     'millrace model prove examples/flights --seed 7',
@@ -22,8 +23,13 @@ export const modelProve = defineOperation({
   argument: 'directory',
   input: z.object({
     directory: ruleFlags.directory,
-    seed: z.number().int().nonnegative().default(1).describe('the same seed makes the same changes and mishaps'),
-    only: z.string().optional().describe('patterns by number, parted by commas: 3 or 3,5'),
+    seed: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(1)
+      .describe('seed of the random changes and failures; the same seed repeats them'),
+    only: z.string().optional().describe('numbers of the patterns, separated by commas: 3 or 3,5 (default: all)'),
   }),
   run: async ({ directory, seed, only }, context): Promise<Proof> => {
     const { workspace, screen } = context;
@@ -31,8 +37,8 @@ export const modelProve = defineOperation({
     const { documents } = await readPair(workspace, directory);
     const { design, requirements } = documents;
     if (!design)
-      throw new UsageError('model-missing', 'There is no data model to be proved', {
-        mend: 'Write cosmosdb_data_model.md, or let `millrace model import` draft it.',
+      throw operationsError('model-missing', 'There is no data-model document to prove', {
+        hint: 'Write cosmosdb_data_model.md, or draft it with `millrace model import`.',
       });
     const known = [
       ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),
@@ -56,8 +62,8 @@ function chosen(only: string | undefined, known: readonly string[]): string[] | 
       .replace(/^\D+/, '')
       .replace(/^0+(?=\d)/, '');
     if (known.includes(id)) return id;
-    throw new UsageError('pattern-unknown', `There is no pattern ${text.trim()}${suggestion(id, known)}`, {
-      mend: known.length === 0 ? 'The data model has no table of access patterns.' : `There are: ${known.join(', ')}.`,
+    throw testingError('pattern-unknown', `There is no pattern ${text.trim()}${suggestion(id, known)}`, {
+      hint: known.length === 0 ? 'Add a table of access patterns to the data model.' : `Use ${known.join(', ')}.`,
     });
   });
 }
@@ -66,18 +72,18 @@ export function formatProof({ stages, examples, patterns, notes, totals, seed }:
   const lines = patterns.map(sayPattern);
   lines.push('');
   for (const { stage, changes, moved, parked, difference } of stages) {
-    const what = stage === 'archive' ? 'documents left' : stage === 'restore' ? 'documents came back' : 'changes';
+    const what = stage === 'archive' ? 'documents archived' : stage === 'restore' ? 'documents restored' : 'changes';
     const said = [`${changes} ${what}`];
     if (moved > 0) said.push(`${moved} rows moved to another key`);
-    said.push(difference === undefined ? 'what is derived is right' : `different: ${difference}`);
-    if (parked.length > 0) said.push(`${parked.length} parked, first ${parked[0]}`);
+    said.push(difference === undefined ? 'derived documents are right' : `different: ${difference}`);
+    if (parked.length > 0) said.push(`${parked.length} parked, the first: ${parked[0]}`);
     lines.push(`${stage.padEnd(12)} ${said.join('; ')}`);
   }
   for (const { example, line, what } of examples.different) lines.push(`example, line ${line}: ${example}: ${what}`);
   lines.push(...notes.map((note) => `note: ${note}`), '');
   const right = examples.compared - examples.different.length;
   lines.push(
-    `${totals.proved} proved, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples are what the source examples give (seed ${seed}).`,
+    `${totals.proved} proved, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples agree with the source examples (seed ${seed}).`,
   );
   return lines.join('\n');
 }

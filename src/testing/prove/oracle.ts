@@ -1,5 +1,5 @@
-// All documents that a database must hold, given what applications wrote into it: derived ones worked out anew, by code
-// that shares nothing with the running one.
+// All documents that a database must hold, given what applications wrote into it. Code that shares nothing with the
+// projections recomputes the derived ones.
 import type { Doc, Pipeline, SourceRef } from '../../definition/specs.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import { recompute, visible } from '../../definition/oracle/recompute.ts';
@@ -11,11 +11,11 @@ export type ByContainer = ReadonlyMap<string, readonly Doc[]>;
 
 export const refName = ({ container, type }: SourceRef): string => `${container}/${type}`;
 
-/** Types that projections write; nobody else may. */
+/** Types that projections write; no application may write them. */
 export const derivedTypes = ({ projections }: Pick<Pipeline, 'projections'>): ReadonlySet<string> =>
   new Set(projections.map(({ into }) => refName(into)));
 
-/** Types that applications write, as the model lists them. */
+/** Types of the model that applications write. */
 export function sourceTypes({ pipeline, model }: { pipeline: Pipeline; model: Model }): SourceRef[] {
   const derived = derivedTypes(pipeline);
   return model.containers
@@ -24,8 +24,8 @@ export function sourceTypes({ pipeline, model }: { pipeline: Pipeline; model: Mo
 }
 
 /**
- * `stored`: every document of every container, as read from the database. `cold`: those in the archive, which are derived
- * from and don't change; they aren't among the result.
+ * `stored`: every document of every container, as read from the database. `cold`: archived documents; they are sources
+ * that don't change, and the result doesn't contain them.
  */
 export function expectedDocuments(
   { pipeline, model }: { pipeline: Pipeline; model: Model },
@@ -40,7 +40,7 @@ export function expectedDocuments(
   const typed = (all: ByContainer, of: SourceRef): Doc[] =>
     (all.get(of.container) ?? []).filter((doc) => isOfType(of.type, typeRules(sources, of), doc));
   const written = (of: SourceRef): Doc[] => typed(stored, of);
-  // What a projection can't take contributes nothing: it is parked, and told apart.
+  // A document that a projection refuses contributes nothing; the proof reports parked changes separately.
   const refused = (): void => undefined;
   const workedOut = (of: SourceRef): Doc[] => {
     if (derived.has(refName(of))) {

@@ -1,5 +1,5 @@
-// Proves a model and its pipeline on the embedded server: stage by stage, every access pattern is asked as its document
-// says, of what projections made and of what their sources give when worked out anew.
+// Proves a model and its pipeline on the embedded server: after each stage it runs every access pattern of the document
+// on the documents that projections made and on those recomputed from the sources.
 import { CosmosClient } from '@azure/cosmos';
 import type { Design, Requirements } from '../../model/documents.ts';
 import { planModel } from '../../operations/model/apply.ts';
@@ -18,7 +18,7 @@ export interface Proof {
   readonly stages: readonly StageProof[];
   readonly examples: ExampleProof;
   readonly patterns: readonly PatternProof[];
-  /** What was left out, and why. */
+  /** What the proof left out, and why. */
   readonly notes: readonly string[];
   readonly totals: Readonly<Record<Verdict, number>>;
 }
@@ -34,7 +34,7 @@ export interface ProveOptions {
 const LAG_MS = 10;
 const EVERYTHING = { redeliver: true, reorder: true, crash: true, stale: true };
 
-/** @throws what the server, or a pipeline that can't be run at all, throws */
+/** Rejects with errors of the server, and of a pipeline that can't run at all. */
 export async function prove(
   loaded: LoadedPipeline,
   { design, requirements }: { readonly design: Design; readonly requirements: Requirements | undefined },
@@ -45,9 +45,9 @@ export async function prove(
   const client = new CosmosClient({ ...emulator.server.clientOptions, consistencyLevel: 'Session' });
   const services = servicesOn(client, client.database('proof'));
   const { archives } = loaded.pipeline;
-  // Images need a feed that tells what was before, which deliveries don't read.
+  // Images need the feed of all versions and deletes, which deliveries don't read.
   const publishes = loaded.pipeline.publishes.filter(({ images }) => !images);
-  // Nothing is sent to anybody. Events and archives come after the rest.
+  // Effects are left out, so that nothing reaches another system. Events and archives have stages of their own.
   const own = { archives: [], publishes: [], ingests: [], effects: [] };
   const model = onePartitionEach(loaded.model);
   const inside: LoadedPipeline = { ...loaded, model, pipeline: { ...loaded.pipeline, ...own } };
@@ -95,19 +95,19 @@ export async function prove(
   const names = (of: readonly { readonly name: string }[]): string => of.map(({ name }) => name).join(', ');
   const { effects, ingests } = loaded.pipeline;
   const images = loaded.pipeline.publishes.filter((spec) => !publishes.includes(spec));
-  if (effects.length > 0) notes.push(`not run, as it reaches out: ${names(effects)}`);
-  if (images.length > 0) notes.push(`not run, as it needs all versions and deletes: ${names(images)}`);
-  if (ingests.length > 0) notes.push(`not run, as the document shows no events: ${names(ingests)}`);
+  if (effects.length > 0) notes.push(`not run, since it calls another system: ${names(effects)}`);
+  if (images.length > 0) notes.push(`not run, since it needs all versions and deletes: ${names(images)}`);
+  if (ingests.length > 0) notes.push(`not run, since the document shows no events: ${names(ingests)}`);
   const feeding = inside.pipeline.projections.filter(
     ({ kind, into }) =>
       kind === 'aggregate' && inside.pipeline.projections.some(({ from }) => refName(from) === refName(into)),
   );
   if (feeding.length > 0)
     notes.push(
-      `a group that has lost its last row is read as zeros for 30 days, as others derive from it: ${names(feeding)}`,
+      `a group without rows is read as zeros for 30 days, since other projections derive from it: ${names(feeding)}`,
     );
   if (changes.unmarked.length > 0)
-    notes.push(`not deleted, as no example shows the mark: ${changes.unmarked.join(', ')}`);
+    notes.push(`not deleted, since no example shows the delete mark: ${changes.unmarked.join(', ')}`);
   if (proving.proofs.every(({ moved }) => moved === 0)) notes.push('no change moved a row to another key of its sink');
   const patterns = asking.map((one) => one.proof());
   const count = (verdict: Verdict): number => patterns.filter((of) => of.verdict === verdict).length;

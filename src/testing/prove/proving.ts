@@ -1,4 +1,4 @@
-// The stages of a proof, one after another on one account: what is written, delivered and asked, and what that came to.
+// The stages of a proof, one after another on one account: each writes, delivers, runs the patterns, keeps the result.
 import { AssertionError } from 'node:assert/strict';
 import type { Database } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
@@ -21,12 +21,13 @@ import { type ByContainer, derivedTypes, expectedDocuments, refName } from './or
 
 export interface StageProof {
   readonly stage: string;
-  /** Changes written (of an archive: documents that left, or came back), and how many rows lie under another key of their sink than before. */
+  /** Changes written; for an archive, the documents archived or restored. */
   readonly changes: number;
+  /** Rows that have another key in their sink than before. */
   readonly moved: number;
-  /** Changes that projections parked until then. */
+  /** Changes that projections have parked so far. */
   readonly parked: readonly string[];
-  /** What projections made that isn't what their sources give, or what an archive lost. */
+  /** The first derived document that differs from the recomputed one, or that an archive lost. */
   readonly difference?: string;
 }
 
@@ -39,13 +40,13 @@ export class Proving {
   readonly #ground: Ground;
   readonly #asking: readonly Asking[];
   readonly #scratch: (name: string) => Promise<Database>;
-  /** Whatever was there once: a removed row is asked for as well, and must be gone. */
+  /** Every document that ever existed: patterns also ask for removed rows, which must be gone. */
   readonly #seen = new Map<string, Map<string, Doc>>();
   #before: ByContainer = new Map();
-  /** Once something was archived: where deliveries go on, and what left and hasn't been written since. */
+  /** After stage `archive`: the ground of later deliveries, and the archived documents that weren't written since. */
   #archive: { readonly half: ColdHalf; readonly ground: Ground; readonly left: ByContainer } | undefined;
 
-  /** `scratch` makes a database with the model's containers, for what is worked out anew. */
+  /** `scratch` makes a database with the model's containers, for the recomputed documents. */
   constructor(ground: Ground, asking: readonly Asking[], scratch: (name: string) => Promise<Database>) {
     this.#ground = ground;
     this.#asking = asking;
@@ -63,7 +64,7 @@ export class Proving {
     await this.#end(stage, countOf(written), difference);
   }
 
-  /** What each access pattern that writes does by its own operation, and what follows from all of it. */
+  /** Runs each access pattern that writes, by its own operation, then checks what is derived from all writes. */
   async write(stage: string, changes: Changes): Promise<void> {
     const wrote: Asking[] = [];
     for (const one of this.#asking)
@@ -74,7 +75,7 @@ export class Proving {
     await this.#end(stage, wrote.length, difference);
   }
 
-  /** The last event of each document is of its newest version, although pages come again. */
+  /** Checks that the last event of each document is of its newest version, although pages come again. */
   async publish(stage: string, publishes: readonly PublishSpec[], written: Documents, seed: number): Promise<void> {
     const { loaded } = this.#ground;
     await using hubs = await openHubs(publishes, seed);
@@ -91,7 +92,7 @@ export class Proving {
     await this.#end(stage, countOf(written), difference ?? this.#wrong(expectedDocuments(loaded, stored), stored));
   }
 
-  /** What archives take away is in the blobs as it was, and nothing that was derived from it changes. */
+  /** Checks that archived documents are in the blobs unchanged, and that nothing derived from them changes. */
   async archive(stage: string, archives: readonly ArchiveSpec[]): Promise<void> {
     const { loaded, services } = this.#ground;
     const archiving = { ...loaded, pipeline: { ...loaded.pipeline, archives } };
@@ -99,11 +100,11 @@ export class Proving {
     this.#archive = { half, ground: { ...this.#ground, loaded: archiving, cold: half.read }, left: new Map() };
     const were = await this.stored();
     const swept = await half.sweep(were);
-    if (swept === 0) this.notes.push('archive: no document of the examples’ shape is old enough to leave');
+    if (swept === 0) this.notes.push('archive: no document is old enough to be archived');
     await this.#endCold(stage, swept, were);
   }
 
-  /** Changes of what archived documents were joined with, and new versions of some of them. */
+  /** Delivers changes of documents that archived ones were joined with, and new versions of some archived ones. */
   async deliverToCold(stage: string, written: Documents): Promise<void> {
     if (!this.#archive) return;
     const { ground, left } = this.#archive;
@@ -111,7 +112,7 @@ export class Proving {
     await this.#endCold(stage, countOf(written), left);
   }
 
-  /** Everything comes back as it was, and still nothing that was derived from it changes. */
+  /** Checks that all documents come back unchanged, and that nothing derived from them changes. */
   async restore(stage: string): Promise<void> {
     if (!this.#archive) return;
     const { half, ground, left } = this.#archive;
@@ -121,7 +122,7 @@ export class Proving {
     await this.#endCold(stage, restored, left, (container, doc) => readOne(database, container, doc));
   }
 
-  /** `were`: documents that must be in their container or in the archive now, those apart that were written since. */
+  /** `were`: documents that must be in their container or in the archive now, except those written since. */
   async #endCold(stage: string, changes: number, were: ByContainer, read?: ColdSide['read']): Promise<void> {
     if (!this.#archive) return;
     const { loaded, lagMs } = this.#ground;
@@ -137,10 +138,11 @@ export class Proving {
       const gone = (were.get(container.name) ?? []).filter((doc) => !there(stored, container, doc));
       left.set(container.name, gone);
       for (const doc of cold.get(container.name) ?? [])
-        if (there(stored, container, doc)) lost ??= `${container.name}: ${String(doc['id'])} is here and archived`;
+        if (there(stored, container, doc))
+          lost ??= `${container.name}: ${String(doc['id'])} is both in the container and archived`;
       for (const doc of gone)
         if (canonical(there(cold, container, doc) ?? null) !== canonical(ownFields(doc)))
-          lost ??= `${container.name}: ${String(doc['id'])} isn't in the archive as it was`;
+          lost ??= `${container.name}: ${String(doc['id'])} is not in the archive, or has changed there`;
     }
     const difference = fault ?? lost ?? this.#wrong(expectedDocuments(loaded, stored, cold), stored);
     const side: ColdSide = read
@@ -179,7 +181,7 @@ export class Proving {
     await scratch.delete();
   }
 
-  /** What projections and embeds made, against what is expected of them; in words. */
+  /** Compares the documents of projections and embeds with the expected ones; returns the first difference in words. */
   #wrong(expected: ByContainer, stored: ByContainer): string | undefined {
     const { pipeline } = this.#ground.loaded;
     const derived = new Set([...derivedTypes(pipeline), ...pipeline.embeds.map(({ into }) => refName(into))]);
@@ -194,7 +196,7 @@ export class Proving {
       const lacking = right.find((row) => !is.includes(row));
       const odd = is.find((row) => !right.includes(row));
       if (lacking !== undefined || odd !== undefined)
-        return `${container}: ${odd ?? 'nothing'} where ${lacking ?? 'nothing'} is right`;
+        return `${container}: ${odd ?? 'nothing'} instead of ${lacking ?? 'nothing'}`;
     }
     return undefined;
   }
@@ -233,7 +235,7 @@ function remember(seen: Map<string, Map<string, Doc>>, now: ByContainer, { conta
   }
 }
 
-/** Copies that have lain under another key before: the same type and id, another row. */
+/** Counts the copies that had another key before: the same type and id, another row. */
 function movedBetween(before: ByContainer, after: ByContainer, { pipeline, model }: LoadedPipeline): number {
   let moved = 0;
   for (const { into, kind } of pipeline.projections) {

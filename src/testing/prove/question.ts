@@ -1,4 +1,4 @@
-// How an access pattern is asked, by its row of the mapping; and the values its parameters take, from documents.
+// How an access pattern is run, by its row of the mapping, and the values of its parameters, from documents.
 import { valueAt } from '../../model/rules/facts.ts';
 import type { Mapping, Operation, ProjectionRow, Query } from '../../model/documents.ts';
 import type { Container, Model } from '../../model/model.ts';
@@ -14,16 +14,16 @@ export type Question =
       readonly kind: 'write';
       readonly container: Container;
       readonly operation: WriteOperation;
-      /** The row in words: they name the type, and the mark of a delete. */
+      /** The text of the row, which names the type and perhaps the delete mark. */
       readonly text: string;
     }
-  /** Documents that an archive took away, from it and after it gave them back. */
+  /** Archived documents, read from the archive and after a restore. */
   | { readonly kind: 'archive'; readonly container: Container }
   /** The last event of each document of the container. */
   | { readonly kind: 'events'; readonly container: Container; readonly of: string }
   | { readonly kind: 'none'; readonly why: string };
 
-/** Works outside of the account. */
+/** Kinds of projection with effects outside of the account. */
 const OUTSIDE = /^(react|send|publish|custom|ingest)/i;
 
 export function questionOf(row: Mapping, projections: readonly ProjectionRow[], model: Model): Question {
@@ -33,7 +33,7 @@ export function questionOf(row: Mapping, projections: readonly ProjectionRow[], 
   );
   const source = model.containers.find((of) => of.name === outside?.source?.container);
   if (outside?.kind.startsWith('publish') && source) return { kind: 'events', container: source, of: outside.name };
-  if (outside) return none(`it is served by the ${outside.kind} ${outside.name}, outside of the containers`);
+  if (outside) return none(`${outside.kind} ${outside.name} serves it, outside of the containers`);
   const archive = projections.find(
     ({ kind, serves }) => /^archive/i.test(kind) && serves.some((id) => row.ids.includes(id)),
   );
@@ -50,10 +50,10 @@ export function questionOf(row: Mapping, projections: readonly ProjectionRow[], 
   const operation = WRITES.find((one) => row.operations.includes(one));
   if (operation) return { kind: 'write', container, operation, text: `${row.operationText} ${row.notes}` };
   const [other] = row.operations;
-  return none(other ? `a ${other} isn't tried` : `its row names no operation that is known: "${row.operationText}"`);
+  return none(other ? `the proof doesn't run a ${other}` : `its row names no known operation: "${row.operationText}"`);
 }
 
-/** How much of the partition key a query names by equality: all of it is one partition. */
+/** How many partitions a query reads, by the parts of the partition key that it names by equality. */
 export function reachOf(
   { partitionKey }: Container,
   { equal }: Query,
@@ -62,7 +62,7 @@ export function reachOf(
   return named.every(Boolean) ? 'one partition' : named[0] === true ? 'a key prefix' : 'all partitions';
 }
 
-/** Fields that a query filters or sorts by and that the container's policy leaves out: they are found by looking. */
+/** Fields of a query's filters and order that the indexing policy leaves out, so that the query must load documents. */
 export function unindexed({ indexingPolicy: policy }: Container, { filters, order }: Query): string[] {
   if (!policy) return [];
   const reach = (paths: readonly { readonly path: string }[] = [], field: string): number =>
@@ -94,14 +94,14 @@ export interface Bound {
 }
 
 /**
- * Values for a query's parameters, such that it asks for one document among `all`; a string where nothing says what a
- * parameter is, or the document has no value for it.
+ * Values for a query's parameters, such that it finds `doc` among `all`. A string says for which parameter there is no
+ * value.
  */
 export function bind({ text }: Query, doc: Doc, all: readonly Doc[]): readonly Bound[] | string {
   const bound: Bound[] = [];
   for (const name of new Set(text.match(/@\w+/g))) {
     const value = valueFor(name, text, doc, all);
-    if (value === undefined) return `nothing says what ${name} is`;
+    if (value === undefined) return `no document gives a value for ${name}`;
     bound.push({ name, value });
   }
   return bound;
@@ -135,7 +135,7 @@ function valueFor(name: string, text: string, doc: Doc, all: readonly Doc[]): un
   const part = new RegExp(String.raw`\b(STARTSWITH|CONTAINS)\s*\(\s*${PATH}\s*,\s*${own}`, 'i').exec(text);
   if (part) {
     const value = at(part[2] ?? '');
-    // A day of a time, the first letters of a name.
+    // The day of a time, or the first letters of a name.
     return typeof value === 'string' ? value.slice(0, /^\d{4}-|^\d{4}\//.test(value) ? 10 : 3) : undefined;
   }
   const list = new RegExp(String.raw`\bARRAY_CONTAINS\s*\(\s*${own}\s*,\s*${PATH}`, 'i').exec(text);
@@ -152,7 +152,7 @@ function valueFor(name: string, text: string, doc: Doc, all: readonly Doc[]): un
   return at(name.slice(1));
 }
 
-/** Above every value there is, of the kind of `like`. */
+/** A value of the kind of `like`, above all values. */
 function beyond(values: readonly unknown[], like: unknown): unknown {
   if (typeof like === 'number') return 1 + Math.max(...values.filter((value) => typeof value === 'number'));
   if (typeof like !== 'string') return undefined;

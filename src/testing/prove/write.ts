@@ -1,5 +1,5 @@
-// An access pattern that writes, by its own operation on the projected database: does it do as written, what does it
-// take, and, once it is delivered, is everything that follows from it right?
+// Runs an access pattern that writes, by its own operation on the projected database: does the write take effect, and
+// what does it cost? Later stages check what is derived from it.
 import type { Database, PatchOperation } from '@azure/cosmos';
 import { canonical } from '../../base/json.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -10,7 +10,7 @@ import type { Changes } from './changes.ts';
 import type { Question } from './question.ts';
 
 const NOTHING = { runs: 0, rows: 0, ru: 0, loaded: 0 };
-/** The service takes that many operations in one patch. */
+/** The most operations of one patch. */
 const PATCHED = 10;
 
 export async function write(
@@ -19,7 +19,7 @@ export async function write(
   changes: Changes,
 ): Promise<Asked> {
   const meant = changes.meant(container.name, operation, text);
-  if (!meant) return { ...NOTHING, why: `no example of ${container.name} that an application writes is left` };
+  if (!meant) return { ...NOTHING, why: `${container.name} has no example left that an application writes` };
   const { doc, before } = meant;
   const live = database.container(container.name);
   const item = live.item(String(doc['id']), keyOf(container, doc));
@@ -41,7 +41,7 @@ export async function write(
   const { doc: after } = await readOne(database, container, doc);
   const asked = { runs: 1, rows: 1, ru, loaded: 0 };
   if (canonical(after ?? null) === canonical(wanted ? ownFields(wanted) : null)) return asked;
-  return { ...asked, first: `${short(doc['id'])} reads ${short(after ?? null)} after the ${operation}` };
+  return { ...asked, first: `${short(doc['id'])} is ${short(after ?? null)} after the ${operation}` };
 }
 
 const patchOf = (before: Doc, doc: Doc): PatchOperation[] =>

@@ -14,7 +14,7 @@ async function asReader(bench: Bench): Promise<Container> {
 
 export const access: readonly Probe[] = [
   {
-    number: 'E48',
+    number: 'ASM-E48',
     asks: 'what a role doesn’t allow is 403/5301, and management by identity 403/5300',
     run: async (bench) => {
       const container = await asReader(bench);
@@ -26,7 +26,7 @@ export const access: readonly Probe[] = [
     },
   },
   {
-    number: 'E49',
+    number: 'ASM-E49',
     asks: 'the built-in reader reads items, queries and the change feed, and writes nothing',
     run: async (bench) => {
       const container = await asReader(bench);
@@ -47,7 +47,7 @@ export const access: readonly Probe[] = [
     },
   },
   {
-    number: 'A18',
+    number: 'ASM-A18',
     asks: 'removing a document that is not there asks for the right first: 403, not 404',
     run: async (bench) => {
       const container = await asReader(bench);
@@ -55,7 +55,7 @@ export const access: readonly Probe[] = [
     },
   },
   {
-    number: 'F14',
+    number: 'ASM-F14',
     asks: 'a role on the database is enough for a client, the read of the account included',
     run: async (bench) => {
       same(

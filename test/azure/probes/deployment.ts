@@ -6,7 +6,7 @@ const INFRA = join(import.meta.dirname, '../../../infra');
 
 export const deployment: readonly Probe[] = [
   {
-    number: 'F17',
+    number: 'ASM-F17',
     asks: 'the resource manager takes infra/main.bicep as both profiles have it (az deployment sub what-if)',
     run: async ({ az }) => {
       if (!az) throw new NotProbed('There is no resource manager here.');

@@ -50,7 +50,7 @@ const at = (token: string, lsn: number): ChangeFeedStartFrom => {
 
 export const feed: readonly Probe[] = [
   {
-    number: 'A1',
+    number: 'ASM-A1',
     asks: '_lsn grows with each version of a document, and documents of one transaction share one',
     run: async (bench) => {
       const container = await bench.container();
@@ -67,7 +67,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'A2',
+    number: 'ASM-A2',
     asks: 'the latest-version feed has a document once, nothing of deleted ones, and the whole of it after a patch',
     run: async (bench) => {
       const container = await bench.container();
@@ -87,7 +87,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'A9',
+    number: 'ASM-A9',
     asks: 'a feed can be read on from any lsn, also from one that no page ended at',
     run: async (bench) => {
       const container = await bench.container();
@@ -110,7 +110,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'E10',
+    number: 'ASM-E10',
     asks: 'a page never cuts a transaction, even where it becomes larger than asked for',
     run: async (bench) => {
       const container = await bench.container();
@@ -120,7 +120,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'E11',
+    number: 'ASM-E11',
     asks: '304 carries a position',
     run: async (bench) => {
       const page = await feedOf(await bench.container()).readNext();
@@ -130,7 +130,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'E12',
+    number: 'ASM-E12',
     asks: 'a start from a time gives what was written since, and its continuation goes on by position',
     run: async (bench) => {
       const container = await bench.container();
@@ -150,7 +150,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'E43',
+    number: 'ASM-E43',
     asks: 'a feed answer’s session token is not behind the entries it brings',
     run: async (bench) => {
       const container = await bench.container();
@@ -162,7 +162,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'E31',
+    number: 'ASM-E31',
     asks: 'the all-versions feed has creates, replaces and deletes in order, as documented',
     run: async (bench) => {
       const { kept, reader } = await allVersions(await bench.container(KEPT));
@@ -185,7 +185,7 @@ export const feed: readonly Probe[] = [
     },
   },
   {
-    number: 'A7',
+    number: 'ASM-A7',
     asks: 'the all-versions feed begins now or at a continuation, never at the beginning',
     run: async (bench) => {
       const { kept } = await allVersions(await bench.container(KEPT));

@@ -16,7 +16,7 @@ async function valuesOf(bench: Bench, document: object, expressions: readonly st
 
 export const functions: readonly Probe[] = [
   {
-    number: 'E60',
+    number: 'ASM-E60',
     asks: 'ticks are units of 100 ns since 1970',
     run: async (bench) => {
       const expressions = [
@@ -29,7 +29,7 @@ export const functions: readonly Probe[] = [
     },
   },
   {
-    number: 'E61',
+    number: 'ASM-E61',
     asks: 'an undefined argument, a fraction of a character and an empty text to replace give undefined',
     run: async (bench) => {
       const expressions = [
@@ -46,7 +46,7 @@ export const functions: readonly Probe[] = [
     },
   },
   {
-    number: 'E63',
+    number: 'ASM-E63',
     asks: 'IntAdd takes whole numbers, TRIM a set of characters, and SetIntersect keeps the order of its second list',
     run: async (bench) => {
       const expressions = ['IntAdd(1.5, 1)', 'IntAdd(2, 1)', 'TRIM("xyaxy", "yx")', 'SetIntersect([1, 2, 3], [3, 2])'];

@@ -20,7 +20,7 @@ async function filled(bench: Bench, values: readonly object[], indexingPolicy?: 
 
 export const queries: readonly Probe[] = [
   {
-    number: 'E19',
+    number: 'ASM-E19',
     asks: 'conditions on a missing property hold in no direction, and results leave it out',
     run: async (bench) => {
       const container = await filled(bench, [{}, { v: 2 }, { v: 1 }, { w: null }]);
@@ -31,7 +31,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E20',
+    number: 'ASM-E20',
     asks: '= is false and != is true across types, and < and > are undefined',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 'text' }]);
@@ -42,7 +42,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E21',
+    number: 'ASM-E21',
     asks: 'ORDER BY sorts undefined, null, booleans, numbers, strings, and keeps documents without the property',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 'a' }, { v: 1 }, { v: true }, { v: null }, {}]);
@@ -50,7 +50,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E22',
+    number: 'ASM-E22',
     asks: 'SUM and AVG over anything but numbers, and MIN over a list, are undefined; over nothing SUM is 0',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 'a' }, { v: 1 }]);
@@ -62,7 +62,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E23',
+    number: 'ASM-E23',
     asks: 'a page without a size has at most 100 entries',
     run: async (bench) => {
       const container = await bench.container();
@@ -78,7 +78,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E32',
+    number: 'ASM-E32',
     asks: 'ORDER BY two properties needs a composite index',
     run: async (bench) => {
       const two = 'SELECT * FROM c ORDER BY c.a, c.b';
@@ -94,7 +94,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E33',
+    number: 'ASM-E33',
     asks: 'an indexing policy names /* among the included or the excluded paths',
     run: async (bench) => {
       const policy = (indexingPolicy: IndexingPolicy) =>
@@ -112,7 +112,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E34',
+    number: 'ASM-E34',
     asks: 'ORDER BY with GROUP BY is refused',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 1 }]);
@@ -121,7 +121,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E41',
+    number: 'ASM-E41',
     asks: 'a page that came out full has a continuation even where nothing follows',
     run: async (bench) => {
       const container = await filled(bench, [{}, {}]);
@@ -130,7 +130,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E50',
+    number: 'ASM-E50',
     asks: 'an aggregate without GROUP BY may have an ORDER BY',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 1 }, { v: 2 }]);
@@ -138,7 +138,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E52',
+    number: 'ASM-E52',
     asks: 'a continuation token can be used more than once and goes on in the state of then',
     run: async (bench) => {
       const container = await filled(bench, [{ v: 1 }, { v: 2 }, { v: 3 }]);
@@ -157,7 +157,7 @@ export const queries: readonly Probe[] = [
     },
   },
   {
-    number: 'E62',
+    number: 'ASM-E62',
     asks: 'GROUP BY takes null for one value and a missing property for another',
     run: async (bench) => {
       const container = await filled(bench, [{}, { v: null }, { v: null }, { v: 1 }]);

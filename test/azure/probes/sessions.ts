@@ -2,7 +2,7 @@ import { type Probe, holds } from '../probe.ts';
 
 export const sessions: readonly Probe[] = [
   {
-    number: 'E5',
+    number: 'ASM-E5',
     asks: 'session tokens are range:version#lsn, on refusals too',
     run: async (bench) => {
       const { items } = await bench.container();
@@ -21,7 +21,7 @@ export const sessions: readonly Probe[] = [
     },
   },
   {
-    number: 'E6',
+    number: 'ASM-E6',
     asks: 'a session token ahead of the partition is refused with 404',
     run: async (bench) => {
       const container = await bench.container();

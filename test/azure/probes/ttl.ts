@@ -12,7 +12,7 @@ const expired = async (bench: Bench): Promise<Container> => {
 
 export const ttl: readonly Probe[] = [
   {
-    number: 'A4',
+    number: 'ASM-A4',
     asks: 'time to live counts from the last write, and what has expired is hidden to queries too',
     run: async (bench) => {
       const container = await expired(bench);
@@ -20,7 +20,7 @@ export const ttl: readonly Probe[] = [
     },
   },
   {
-    number: 'E18',
+    number: 'ASM-E18',
     asks: 'an item’s ttl counts only where the container has a default',
     run: async (bench) => {
       const plain = await bench.container();
@@ -31,7 +31,7 @@ export const ttl: readonly Probe[] = [
     },
   },
   {
-    number: 'E53',
+    number: 'ASM-E53',
     asks: 'an expired item is gone to every request at once: a patch is 404, and its id can be created again',
     run: async (bench) => {
       const container = await expired(bench);

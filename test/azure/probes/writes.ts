@@ -18,7 +18,7 @@ const nested = (levels: number): object => (levels === 1 ? {} : { in: nested(lev
 
 export const writes: readonly Probe[] = [
   {
-    number: 'A5',
+    number: 'ASM-A5',
     asks: 'a batch is applied whole or not at all, and a patch has at most 10 operations',
     run: async (bench) => {
       const container = await bench.container();
@@ -41,7 +41,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E13',
+    number: 'ASM-E13',
     asks: 'the culprit of a batch carries its status and the others 424; 101 operations are refused',
     run: async (bench) => {
       const container = await bench.container();
@@ -68,7 +68,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E14',
+    number: 'ASM-E14',
     asks: 'an upsert that inserts ignores If-Match',
     run: async (bench) => {
       const { items } = await bench.container();
@@ -78,7 +78,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E15',
+    number: 'ASM-E15',
     asks: 'If-None-Match: * on a write is refused with 412 where the item exists',
     run: async (bench) => {
       const { items } = await bench.container();
@@ -88,7 +88,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E16',
+    number: 'ASM-E16',
     asks: 'a patch has at most ten operations and can’t touch id or the partition key',
     run: async (bench) => {
       const container = await bench.container();
@@ -103,7 +103,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E17',
+    number: 'ASM-E17',
     asks: 'unique keys hold within one logical partition, and a missing value counts as null',
     run: async (bench) => {
       const { items } = await bench.container({ uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
@@ -115,7 +115,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E25',
+    number: 'ASM-E25',
     asks: 'replacing an item under another id renames it',
     run: async (bench) => {
       const container = await bench.container();
@@ -125,7 +125,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E35',
+    number: 'ASM-E35',
     asks: 'an item’s ttl of null is refused',
     run: async (bench) => {
       const { items } = await bench.container({ defaultTtl: -1 });
@@ -134,7 +134,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E37',
+    number: 'ASM-E37',
     asks: 'a document nests at most 128 levels',
     run: async (bench) => {
       const { items } = await bench.container();
@@ -143,7 +143,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E40',
+    number: 'ASM-E40',
     asks: 'a key value has at most 2 KB',
     run: async (bench) => {
       const { items } = await bench.container();
@@ -152,7 +152,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'E39',
+    number: 'ASM-E39',
     asks: 'a key path’s names are letters, digits and _, or quoted',
     run: async (bench) => {
       const path = (text: string) =>
@@ -165,7 +165,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'A13',
+    number: 'ASM-A13',
     asks: 'a read in a batch sees what the batch and writes before it made, and of two batches that patch one document both count',
     run: async (bench) => {
       const { items } = await bench.container();
@@ -196,7 +196,7 @@ export const writes: readonly Probe[] = [
     },
   },
   {
-    number: 'A15',
+    number: 'ASM-A15',
     asks: 'a patch with a condition answers 404, 412 or, by return=representation, the document, and one that changes no value is a write',
     run: async (bench) => {
       const container = await bench.container();

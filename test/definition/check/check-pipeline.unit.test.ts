@@ -52,11 +52,11 @@ test('what is in the document passes', () => {
 
 test.each([
   [{ container: 'Order', type: 'order' }, 'container-unknown', 'Did you mean Orders?'],
-  [{ container: 'Shipments', type: 'order' }, 'container-unknown', 'There are: Orders, Customers, Sums.'],
+  [{ container: 'Shipments', type: 'order' }, 'container-unknown', 'Name one of: Orders, Customers, Sums.'],
   [{ container: 'Orders', type: 'Order' }, 'type-unknown', 'Did you mean order?'],
-  [{ container: 'Orders', type: 'refund' }, 'type-unknown', 'There is: order.'],
-])('%j is not in the document', (from, code, mend) => {
-  expect(check({ ...sums, from })).toMatchObject([{ code, severity: 'error', mend }]);
+  [{ container: 'Orders', type: 'refund' }, 'type-unknown', 'Name one of: order.'],
+])('%j is not in the document', (from, code, hint) => {
+  expect(check({ ...sums, from })).toMatchObject([{ code, severity: 'error', hint }]);
   expect(check({ ...sums, into: from })).toMatchObject([{ code, message: expect.stringContaining('m.md') }]);
 });
 
@@ -73,10 +73,10 @@ test('a join must be a point read', () => {
     map: (o) => ({ id: o.id, customerId: o.customerId, n: 1 }),
   });
   expect(check({ ...names, joins: [join] })).toMatchObject([
-    { code: 'join-not-a-point-read', mend: expect.stringContaining("storeId: '…'") },
+    { code: 'join-not-a-point-read', hint: expect.stringContaining("storeId: '…'") },
   ]);
   expect(check({ ...names, joins: [{ ...join, on: { storeId: 'storeId' } }] })).toMatchObject([
-    { code: 'join-not-a-point-read', mend: expect.stringContaining("id: '…'") },
+    { code: 'join-not-a-point-read', hint: expect.stringContaining("id: '…'") },
   ]);
 });
 

@@ -78,17 +78,17 @@ test.each([
       () => 'd',
       (order) => order.cents as number,
     ),
-    "example-refused: Projection a can't take the example bare of Orders (order): Measure cents got undefined",
+    "example-refused: Projection a can't take the example bare of Orders (order): Measure cents got undefined, not a finite number",
   ],
   [
     'an id that is illegal, where such are to be parked',
     copies('a/b', () => 'p'),
-    'example-refused: Projection copies can\'t take the example o of Orders (order): The id "a/b" has one of / \\ # ?',
+    'example-refused: Projection copies can\'t take the example o of Orders (order): The id "a/b" contains one of / \\ # ?',
   ],
   [
     "a copy without its sink's key",
     copies('a', (order) => order.place as string),
-    'sink-key-value: Projection copies makes of an example of Orders (order) a document without a string, number or boolean in /place, the key of Copies',
+    'sink-key-value: For an example of Orders (order), projection copies returns a document without a string, number or boolean in /place, the key of Copies',
   ],
 ])('%s', (_what, projection, message) => expect(found(projection)).toContain(message));
 
@@ -103,7 +103,7 @@ test('two projections that write one document, and not two versions of one', () 
     () => 'd',
     () => 2,
   );
-  expect(found(one, two)).toEqual(['sink-shared: Projections a and b write one document of Sums: ["s","sum|d|s"]']);
+  expect(found(one, two)).toEqual(['sink-shared: Projections a and b both write the document ["s","sum|d|s"] of Sums']);
   expect(found(one, { ...two, name: 'a', version: 2 })).toEqual([]);
 });
 

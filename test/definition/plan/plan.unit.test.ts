@@ -35,7 +35,7 @@ test('a group that could change is kept with a locator, and the plan says what w
     {
       id: 'days@1',
       mode: 'contribution with locator',
-      reason: 'Its group comes of storeId, placedAt, so a locator must know where the document was before',
+      reason: 'Its group depends on storeId, placedAt, so a locator stores where the document was before',
       cheaper: expect.stringMatching(/if the data model says that placedAt never changes; saves 11 RU/),
       ru: { each: 22 },
     },
@@ -46,7 +46,7 @@ test('what is declared stable names the fields that it relies on', async () => {
   const { projections } = await plan(days(true));
   expect(projections[0]).toMatchObject({
     mode: 'contribution, no locator',
-    reason: 'Its group comes of storeId, placedAt, and placedAt must never change: you said so (stable)',
+    reason: 'Its group depends on storeId, placedAt, and you declared that placedAt never changes (stable)',
     cheaper: undefined,
     ru: { each: 11 },
   });
@@ -78,7 +78,7 @@ test('a join is read, confirmed, fanned out at its largest, and needs its indexe
   const { projections, circles } = await plan(...pipeline.default.projections);
   const summaries = projections.find(({ id }) => id.startsWith('order-summaries'));
   expect(summaries?.steps.map(({ what }) => what)).toEqual(
-    expect.arrayContaining(['read customer', 'confirm what was joined']),
+    expect.arrayContaining(['read customer', 'confirm the joined documents']),
   );
   expect(summaries?.fanOut[0]).toMatch(/^a change of customer: up to 2,400 copies, [\d,]+ RU/);
   expect(summaries?.indexes).toContain('/_mr/joins/customer/ref/?');

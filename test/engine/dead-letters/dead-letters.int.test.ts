@@ -21,7 +21,7 @@ const change = (id: string, lsn: number, version: Partial<Version> = {}): Change
 });
 const refusal = (of: Change, message = 'It does not fit'): Refusal => ({
   change: of,
-  error: new MillraceError('projection-threw', message, { mend: 'Correct the order.' }),
+  error: new MillraceError('projection-threw', message, { hint: 'Correct the order.' }),
 });
 
 async function state() {
@@ -48,7 +48,7 @@ describe('parking', () => {
         op: 'upsert',
         code: 'projection-threw',
         message: 'It does not fit',
-        mend: 'Correct the order.',
+        hint: 'Correct the order.',
         attempts: 1,
         firstAt: '2026-01-01T00:00:01.000Z',
         lastAt: '2026-01-01T00:00:01.000Z',

@@ -34,7 +34,7 @@ describe('a change larger than its letter', () => {
   it('waits whole, and leaves nothing behind once it went out', async () => {
     const { letters, kinds } = await state();
     const large = change('b', 2, LARGE);
-    await letters.hold(P, [large, change('c', 3)], NOW);
+    await letters.parkWaiting(P, [large, change('c', 3)], NOW);
     expect(await kinds()).toEqual([LETTER, LETTER, PART, PART, PART]);
     const waiting = await letters.waiting(P, new Set([orderOf(large)]));
     expect(waiting.find(({ id }) => id === 'b')).toEqual(large);
@@ -45,15 +45,15 @@ describe('a change larger than its letter', () => {
 
   it('is replaced by a newer version, with its parts', async () => {
     const { letters, kinds } = await state();
-    await letters.hold(P, [change('b', 2, LARGE)], NOW);
-    await letters.hold(P, [change('b', 3, `${LARGE}!`)], NOW);
+    await letters.parkWaiting(P, [change('b', 2, LARGE)], NOW);
+    await letters.parkWaiting(P, [change('b', 3, `${LARGE}!`)], NOW);
     expect(await kinds()).toEqual([LETTER, PART, PART, PART]);
     const [newer] = await letters.waiting(P, new Set([orderOf(change('b', 3))]));
     expect(newer?.doc).toEqual({ id: 'b', text: `${LARGE}!` });
     // An older one, and the same again, change nothing and leave nothing.
-    await letters.hold(P, [change('b', 2, LARGE), change('b', 3, `${LARGE}!`)], NOW);
+    await letters.parkWaiting(P, [change('b', 2, LARGE), change('b', 3, `${LARGE}!`)], NOW);
     expect(await kinds()).toEqual([LETTER, PART, PART, PART]);
-    await letters.hold(P, [change('b', 4)], NOW);
+    await letters.parkWaiting(P, [change('b', 4)], NOW);
     expect(await kinds()).toEqual([LETTER]);
   });
 

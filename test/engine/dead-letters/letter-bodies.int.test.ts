@@ -98,7 +98,7 @@ it.each([
   const { letters, blobs, names } = await stage();
   await blobs.create();
   const [large, small] = [change(1, 1_500_000), { ...change(1, 100), id: 'e2' }];
-  await letters.hold(P, [large, small], NOW);
+  await letters.parkWaiting(P, [large, small], NOW);
   const [name = ''] = await names();
   const damaged = bytes();
   await blobs.getBlockBlobClient(name).upload(damaged, damaged.length);

@@ -36,7 +36,7 @@ test('of several one is to be named, unless one has the name that is nobody’s 
   await run('billing', 'totals');
   await expect(openViews(state).current('lists')).rejects.toMatchObject({
     code: 'view-pipeline-unnamed',
-    message: 'There are views of the pipelines billing, shop',
+    message: 'The container holds the views of several pipelines: billing, shop',
   });
   expect(await openViews(state, { pipeline: 'billing' }).current('totals')).toEqual(at);
   await run('millrace', 'rows');

@@ -96,7 +96,7 @@ describe('preparing', () => {
     await expect(store('a').prepare(go)).rejects.toMatchObject({
       code: 'lease-container-missing',
       message: expect.stringContaining('leases') as string,
-      mend: expect.stringContaining('model apply') as string,
+      hint: expect.stringContaining('ensureLeaseContainer') as string,
     });
   });
 });
@@ -184,7 +184,7 @@ describe('what is stored', () => {
   it('is never an empty position, which would mean “from the start” to every host', async () => {
     const { a, read, first } = await prepared();
     const lease = some(await a.acquire(await first()));
-    await expect((async () => a.renew(lease, ''))()).rejects.toMatchObject({ code: 'position-missing' });
+    await expect((async () => a.renew(lease, ''))()).rejects.toMatchObject({ code: 'position-empty' });
     expect(await read('P..0')).toMatchObject({ ContinuationToken: null });
   });
 
@@ -320,7 +320,7 @@ describe('a lease container', () => {
     await expect(store('a', { leases: 'other' }).prepare(go)).rejects.toMatchObject({
       code: 'lease-container-key',
       message: expect.stringContaining('/type') as string,
-      mend: expect.stringContaining('/id') as string,
+      hint: expect.stringContaining('/id') as string,
     });
   });
 
@@ -413,7 +413,7 @@ describe('leases of others under the same prefix', () => {
     const [first] = await a.ranges();
     await expect(a.create(some(first), undefined)).rejects.toMatchObject({
       code: 'lease-unreadable',
-      message: expect.stringContaining('its version 2 is none that is known here') as string,
+      message: expect.stringContaining('its version 2 is not known') as string,
     });
   });
 

@@ -151,7 +151,7 @@ export function leaseContract(what: string, stage: (partitions: number) => Promi
     it('never stores an empty position', async () => {
       const { a, only } = await prepared();
       const lease = some(await a.acquire(await only(a)));
-      await expect((async () => a.renew(lease, ''))()).rejects.toMatchObject({ code: 'position-missing' });
+      await expect((async () => a.renew(lease, ''))()).rejects.toMatchObject({ code: 'position-empty' });
       expect((await only(a)).position).toBeUndefined();
     });
 

@@ -93,12 +93,12 @@ describe('the lag of a lease', () => {
       known: false,
       why: expect.stringMatching(/ahead of the feed, which is at 3/) as string,
     });
-    expect(await lag('"x"')).toEqual({ known: false, why: expect.stringContaining('is no number') as string });
+    expect(await lag('"x"')).toEqual({ known: false, why: expect.stringContaining('is not a number') as string });
     expect(await lag('"1"', { min: 'FF', max: 'FFF' })).toEqual({
       known: false,
       why: expect.stringContaining('no range') as string,
     });
     await container.delete();
-    expect(await lag('"1"')).toEqual({ known: false, why: 'there is no container c any more' });
+    expect(await lag('"1"')).toEqual({ known: false, why: 'the container c doesn’t exist any more' });
   });
 });

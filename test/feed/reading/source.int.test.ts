@@ -255,7 +255,7 @@ test('a feed that lost what lies before the position is read no further, once it
   clock.advance(1);
   await expect(source.read(ALL, next, go)).rejects.toMatchObject({
     code: 'feed-behind',
-    mend: expect.stringContaining('Rewind') as string,
+    hint: expect.stringContaining('Rewind') as string,
   });
   expect(raised).toHaveLength(1);
 });

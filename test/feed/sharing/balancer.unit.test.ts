@@ -89,13 +89,13 @@ describe('which leases a host takes', () => {
 
   it('says of every lease what it does about it, and why', () => {
     const leases = owned('a', 'b', 'b', 'b', 'c');
-    const verdicts = balance(leases, { host: 'a', supervised: new Set(['l0']), expired: new Set() });
-    expect(verdicts.map(({ lease: { id }, sighting, decision, why }) => [id, sighting, decision, why])).toEqual([
-      ['l0', 'supervised', 'keep', 'it is looked after here'],
-      ['l1', 'live', 'leave', 'one is stolen at a time'],
-      ['l2', 'live', 'leave', 'one is stolen at a time'],
+    const decisions = balance(leases, { host: 'a', supervised: new Set(['l0']), expired: new Set() });
+    expect(decisions.map(({ lease: { id }, sighting, decision, why }) => [id, sighting, decision, why])).toEqual([
+      ['l0', 'supervised', 'keep', 'this host manages it'],
+      ['l1', 'live', 'leave', 'this host steals one lease at a time'],
+      ['l2', 'live', 'leave', 'this host steals one lease at a time'],
       ['l3', 'live', 'steal', 'b has 3 leases, more than 2'],
-      ['l4', 'live', 'leave', 'one is stolen at a time'],
+      ['l4', 'live', 'leave', 'this host steals one lease at a time'],
     ]);
     const enough = balance(owned('a', 'b'), { host: 'a', supervised: new Set(['l0']), expired: new Set() });
     expect(enough[1]).toMatchObject({ decision: 'leave', why: 'this host has its share, 1' });

@@ -59,7 +59,7 @@ const silent = (): Promise<undefined> => Promise.resolve(undefined);
 const whole = range('', 'FF');
 const parts = [range('', '7F'), range('7F', 'FF')];
 
-describe('a split (R10)', () => {
+describe('a split (PROC-L5)', () => {
   test('writes the parent before each child, gives each child its position, and deletes the parent last', async () => {
     const store = new Store([lease(whole, '"9"')], parts);
     expect(await splitLease(store, lease(whole, '"9"'), silent)).toBeUndefined();

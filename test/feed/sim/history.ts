@@ -64,7 +64,9 @@ export class History {
   readonly #order: ((change: Change) => string) | undefined;
   readonly #manual: boolean;
   readonly #start: 'beginning' | 'now';
-  /** All handlers of this host hang, as where it can't reach the sink: healthy hosts handle what it can't (L8f). */
+  /**
+   * All handlers of this host hang, as where it can't reach the sink: healthy hosts handle what it can't (PROC-L8f).
+   */
   readonly #sick: string | undefined;
   /** People delete and double leases. */
   readonly #meddling: boolean;
@@ -124,12 +126,12 @@ export class History {
     if (!sick && random.chance(0.3)) await this.#goFromRest();
     const stopped = Promise.all([...this.#hosts.values()].map(({ feed }) => feed.stop()));
     await this.#world.pass(TIMINGS.stopMs + 1_000);
-    await Promise.race([stopped, turn().then(() => this.#oracle.failures.push('L7: stop() does not end'))]);
+    await Promise.race([stopped, turn().then(() => this.#oracle.failures.push('PROC-L7: stop() does not end'))]);
     this.#oracle.stopped();
     return this.#oracle.failures;
   }
 
-  /** L7c: leases at rest are seldom listed, and yet whoever goes is replaced in time. */
+  /** PROC-L7c: leases at rest are seldom listed, and yet whoever goes is replaced in time. */
   async #goFromRest(): Promise<void> {
     const { acquireMs, renewMs, expirationMs } = this.#timings;
     const settledMs = Math.max(acquireMs, renewMs);

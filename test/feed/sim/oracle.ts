@@ -37,7 +37,7 @@ interface Tenure {
   handled: number;
 }
 
-/** Judges a history by what reached the server and the handlers; knows L1 to L12 and nothing of the code. */
+/** Judges a history by what reached the server and the handlers; knows PROC-L1 to PROC-L12 and nothing of the code. */
 export class Oracle implements Watcher {
   readonly failures: string[] = [];
   readonly #world: World;
@@ -77,17 +77,17 @@ export class Oracle implements Watcher {
     this.#leases = leases;
   }
 
-  /** L2, L3, L5: whatever a stored position passes is durable, and it never goes back. */
+  /** PROC-L2, PROC-L3, PROC-L5: whatever a stored position passes is durable, and it never goes back. */
   stored(lease: Lease, before: Lease | undefined): void {
     const lsn = lsnOf(lease.position);
     if (before && lsn < lsnOf(before.position))
-      this.#fail('L3', `${lease.id} went from ${before.position} to ${lease.position}`);
-    if (lease.position === '') this.#fail('L5', `${lease.id} has an empty position`);
+      this.#fail('PROC-L3', `${lease.id} went from ${before.position} to ${lease.position}`);
+    if (lease.position === '') this.#fail('PROC-L5', `${lease.id} has an empty position`);
     for (const doc of this.#container.docs.values()) {
       if (doc.lsn > lsn || doc.hash < lease.range.min || doc.hash >= lease.range.max || this.#isBefore(doc.at))
         continue;
       if ((this.#durable.get(doc.id) ?? 0) < doc.lsn)
-        this.#fail(before ? 'L2' : 'L5', `${lease.id} at ${lease.position} passes ${doc.id}@${doc.lsn}`);
+        this.#fail(before ? 'PROC-L2' : 'PROC-L5', `${lease.id} at ${lease.position} passes ${doc.id}@${doc.lsn}`);
     }
   }
 
@@ -96,18 +96,18 @@ export class Oracle implements Watcher {
     if (before.owner !== null && before.owner !== host && from === 'nobody') {
       const unchanged = this.#world.now - writtenAt;
       if (unchanged <= this.#rules.expirationMs)
-        this.#fail('L11', `${host} took ${lease.id} of ${before.owner}, written ${unchanged} ms ago`);
+        this.#fail('PROC-L11', `${host} took ${lease.id} of ${before.owner}, written ${unchanged} ms ago`);
       this.#end(lease.id, host, 'another host took it, as it had expired');
     }
     if (from === 'owner') {
       this.#stolen.set(`${before.owner} ${lease.id}`, host);
       const steals = (this.#steals.get(host) ?? 0) + 1;
       this.#steals.set(host, steals);
-      if (steals > 1) this.#fail('L7', `${host} stole ${steals} leases by one listing`);
+      if (steals > 1) this.#fail('PROC-L7', `${host} stole ${steals} leases by one listing`);
     }
     const decided = this.#decided.get(`${host} ${lease.id}`);
     if (decided !== 'take' && decided !== 'steal')
-      this.#fail('L12', `${host} took ${lease.id} and had said: ${decided}`);
+      this.#fail('PROC-L12', `${host} took ${lease.id} and had said: ${decided}`);
     this.#goesBack(lease.id);
   }
 
@@ -146,13 +146,13 @@ export class Oracle implements Watcher {
 
   listedAtMost(times: number): void {
     for (const [host, listed] of this.listings)
-      if (listed > times) this.#fail('L7', `${host} listed leases at rest ${listed} times, more than ${times}`);
+      if (listed > times) this.#fail('PROC-L7', `${host} listed leases at rest ${listed} times, more than ${times}`);
   }
 
   /** Somebody has gone: each of its leases is in use again. */
   replaced(hosts: readonly string[], how: string): void {
     for (const { id, owner } of this.#leases())
-      if (owner === null || !hosts.includes(owner)) this.#fail('L7', `${id} is still ${owner}’s after its ${how}`);
+      if (owner === null || !hosts.includes(owner)) this.#fail('PROC-L7', `${id} is still ${owner}’s after its ${how}`);
   }
 
   writing(host: string, id: string, position: string | undefined): () => void {
@@ -161,12 +161,12 @@ export class Oracle implements Watcher {
     const held = (this.#open.get(key) ?? 0) > 0;
     const count = (this.#writing.get(key) ?? 0) + Number(held);
     this.#writing.set(key, count);
-    if (count > 1) this.#fail('L9', `${host} writes ${id} ${count} times at once`);
+    if (count > 1) this.#fail('PROC-L9', `${host} writes ${id} ${count} times at once`);
     if (position !== undefined) {
       const cost = this.#costOf(host, id);
       cost.writes += 1;
       if (cost.writes > cost.allowed)
-        this.#fail('L9', `${host} wrote ${cost.writes} checkpoints of ${id}, more than pages`);
+        this.#fail('PROC-L9', `${host} wrote ${cost.writes} checkpoints of ${id}, more than pages`);
     }
     return () => this.#writing.set(key, Math.max(0, (this.#writing.get(key) ?? 0) - Number(held)));
   }
@@ -180,18 +180,18 @@ export class Oracle implements Watcher {
     this.#meddled.push(range);
   }
 
-  /** L1c: what an old owner delivers must not come after something newer of the same range from a later owner. */
+  /** PROC-L1c: what an old owner delivers must not come after something newer of the same range from a later owner. */
   #delivers(tenure: Tenure, lsn: number): void {
     if (this.#meddled.some((range) => overlaps(range, tenure.range))) return;
     for (const other of this.#tenures.values())
       if (other.number > tenure.number && other.reached > lsn && overlaps(other.range, tenure.range))
         this.#fail(
-          'L1c',
+          'PROC-L1c',
           `${tenure.host} delivers @${lsn} of ${tenure.lease} after ${other.host} delivered @${other.reached}`,
         );
   }
 
-  /** L1c, L4, L10: a handler is begun. */
+  /** PROC-L1c, PROC-L4, PROC-L10: a handler is begun. */
   begins(
     host: string,
     lease: string,
@@ -215,32 +215,35 @@ export class Oracle implements Watcher {
     this.#tenures.set(signal, tenure);
     const stored = [...this.#leases()].find(({ id }) => id === lease);
     if (this.#rules.start === 'now' && stored?.owner === host && stored.position === undefined)
-      this.#fail('L4', `${lease} hands on without a stored position`);
-    // L9b: of pages whose checkpoint isn't stored there is one at most.
+      this.#fail('PROC-L4', `${lease} hands on without a stored position`);
+    // PROC-L9b: of pages whose checkpoint isn't stored there is one at most.
     const { pages, checkpointMs } = this.#rules;
     const own = stored?.owner === host && tenure.over === undefined;
     if (pages && checkpointMs === 0 && own && lsnOf(stored.position) < tenure.handled)
-      this.#fail('L9', `${lease} hands on a page while it stands at ${stored.position}, before @${tenure.handled}`);
+      this.#fail(
+        'PROC-L9',
+        `${lease} hands on a page while it stands at ${stored.position}, before @${tenure.handled}`,
+      );
     const handed = this.#times.get(lease) ?? [];
     this.#times.set(lease, handed);
     handed.push(...changes.map(() => this.#world.now));
     const value = order(changes[0]!);
-    if (changes.some((change) => order(change) !== value)) this.#fail('L10', 'two order values in one batch');
+    if (changes.some((change) => order(change) !== value)) this.#fail('PROC-L10', 'two order values in one batch');
     const busy = (tenure.busy.get(value) ?? 0) + 1;
     tenure.busy.set(value, busy);
-    if (busy > 1) this.#fail('L10', `${value} is handled twice at once`);
+    if (busy > 1) this.#fail('PROC-L10', `${value} is handled twice at once`);
     tenure.inHand += changes.length;
     for (const { id, version } of changes) {
       this.#delivers(tenure, version.lsn);
       const newest = tenure.newest.get(id) ?? 0;
-      if (version.lsn < newest) this.#fail('L10', `${id}@${version.lsn} was handed on after @${newest}`);
+      if (version.lsn < newest) this.#fail('PROC-L10', `${id}@${version.lsn} was handed on after @${newest}`);
       tenure.newest.set(id, version.lsn);
       const times = (this.#given.get(`${id}@${version.lsn}`) ?? 0) + 1;
       this.#given.set(`${id}@${version.lsn}`, times);
       if (times > 1) this.repeated += 1;
     }
     tenure.reached = Math.max(tenure.reached, ...changes.map(({ version }) => version.lsn));
-    if (tenure.inHand > 2 * this.#rules.window) this.#fail('L10', `${tenure.inHand} changes in hand`);
+    if (tenure.inHand > 2 * this.#rules.window) this.#fail('PROC-L10', `${tenure.inHand} changes in hand`);
     return tenure;
   }
 
@@ -251,11 +254,11 @@ export class Oracle implements Watcher {
     tenure.inHand -= changes.length;
   }
 
-  /** L1, L1c: the fence let the write of a change begin. */
+  /** PROC-L1, PROC-L1c: the fence let the write of a change begin. */
   acts(tenure: Tenure, lsn: number): void {
     const { host, lease, over } = tenure;
     this.#delivers(tenure, lsn);
-    if (over !== undefined) this.#fail('L1', `${host} acts for ${lease} though ${over}`);
+    if (over !== undefined) this.#fail('PROC-L1', `${host} acts for ${lease} though ${over}`);
   }
 
   /** The write has reached the server: the version guard keeps what is newer. */
@@ -263,7 +266,7 @@ export class Oracle implements Watcher {
     this.#durable.set(id, Math.max(this.#durable.get(id) ?? 0, lsn));
   }
 
-  /** L12: what is published has to fit together. */
+  /** PROC-L12: what is published has to fit together. */
   event<N extends keyof Events>(name: N, event: Events[N], host: string): void {
     const of = event as { lease?: string };
     const key = `${host} ${of.lease}`;
@@ -277,20 +280,21 @@ export class Oracle implements Watcher {
       this.#states.delete(key);
       this.#open.set(key, (this.#open.get(key) ?? 0) + 1);
       this.#costOf(host, of.lease ?? '').allowed += 2;
-      if (this.#open.get(key) !== 1) this.#fail('L12', `${key} was acquired twice without a release`);
+      if (this.#open.get(key) !== 1) this.#fail('PROC-L12', `${key} was acquired twice without a release`);
     }
     if (name === 'lease:released') {
       this.#open.set(key, (this.#open.get(key) ?? 0) - 1);
       // A write whose answer never comes is left behind with its tenure.
       this.#writing.delete(key);
       this.allowWrite(host, of.lease ?? '');
-      if (this.#open.get(key) !== 0) this.#fail('L12', `${key} was released without being acquired`);
-      if ((event as Events['lease:released']).reason === '') this.#fail('L12', `${key} was released without a reason`);
+      if (this.#open.get(key) !== 0) this.#fail('PROC-L12', `${key} was released without being acquired`);
+      if ((event as Events['lease:released']).reason === '')
+        this.#fail('PROC-L12', `${key} was released without a reason`);
     }
     if (name === 'lease:state') {
       const { from, to } = event as Events['lease:state'];
       if ((this.#states.get(key) ?? from) !== from)
-        this.#fail('L12', `${key} was ${this.#states.get(key)}, and then moved from ${from}`);
+        this.#fail('PROC-L12', `${key} was ${this.#states.get(key)}, and then moved from ${from}`);
       this.#states.set(key, to);
     }
   }
@@ -300,9 +304,9 @@ export class Oracle implements Watcher {
     for (const key of this.#writing.keys()) if (key.startsWith(`${host} `)) this.#writing.delete(key);
   }
 
-  /** L8: a handler that hangs has lost its lease by now. */
+  /** PROC-L8: a handler that hangs has lost its lease by now. */
   hung(signal: AbortSignal, what: string): void {
-    if (!signal.aborted) this.#fail('L8', `${what} hangs, and its lease was kept`);
+    if (!signal.aborted) this.#fail('PROC-L8', `${what} hangs, and its lease was kept`);
   }
 
   /** Everything written was handled, and every range has one lease; `evenly`: no host stands back. */
@@ -313,29 +317,31 @@ export class Oracle implements Watcher {
     const leases = [...this.#leases()].toSorted((a, b) => (a.range.min < b.range.min ? -1 : 1));
     let end = '';
     for (const { id, range } of leases) {
-      if (range.min > end) this.#fail('L6', `nothing covers ${end}-${range.min}`);
-      if (range.min < end) this.#fail('L6', `${id} covers what another lease covers`);
+      if (range.min > end) this.#fail('PROC-L6', `nothing covers ${end}-${range.min}`);
+      if (range.min < end) this.#fail('PROC-L6', `${id} covers what another lease covers`);
       end = range.max > end ? range.max : end;
     }
-    if (end !== 'FF') this.#fail('L6', `nothing covers ${end}-FF`);
+    if (end !== 'FF') this.#fail('PROC-L6', `nothing covers ${end}-FF`);
     const counts = hosts.map((host) => leases.filter(({ owner }) => owner === host).length);
     if (evenly && Math.max(...counts) > Math.ceil(leases.length / hosts.length))
-      this.#fail('L7', `hosts have ${counts.join(', ')} leases`);
-    if (leases.some(({ owner }) => owner === null || !hosts.includes(owner))) this.#fail('L7', 'a lease is nobody’s');
+      this.#fail('PROC-L7', `hosts have ${counts.join(', ')} leases`);
+    if (leases.some(({ owner }) => owner === null || !hosts.includes(owner)))
+      this.#fail('PROC-L7', 'a lease is nobody’s');
     if (this.repeated > this.mayRepeat)
-      this.#fail('L5', `${this.repeated} changes came again, more than ${this.mayRepeat}`);
+      this.#fail('PROC-L5', `${this.repeated} changes came again, more than ${this.mayRepeat}`);
   }
 
   /** After every host was stopped: all is offered, and stands at the end of what was written. */
   stopped(): void {
     for (const { id, owner, position, range } of this.#leases()) {
-      if (owner !== null) this.#fail('L7', `${id} was not offered by ${owner}`);
+      if (owner !== null) this.#fail('PROC-L7', `${id} was not offered by ${owner}`);
       const last = [...this.#container.docs.values()]
         .filter(({ hash }) => hash >= range.min && hash < range.max)
         .reduce((most, { lsn, at }) => (this.#isBefore(at) ? most : Math.max(most, lsn)), -1);
-      if (lsnOf(position) < last) this.#fail('L2', `${id} ends at ${position}, before ${last}`);
+      if (lsnOf(position) < last) this.#fail('PROC-L2', `${id} ends at ${position}, before ${last}`);
     }
-    for (const [key, count] of this.#open) if (count !== 0) this.#fail('L12', `${key} was never said to be released`);
+    for (const [key, count] of this.#open)
+      if (count !== 0) this.#fail('PROC-L12', `${key} was never said to be released`);
   }
 
   #costOf(host: string, id: string): { writes: number; allowed: number } {

@@ -42,7 +42,7 @@ describe('the table of a supervisor', () => {
   });
 
   it('refuses what can’t be', () => {
-    expect(() => nextState('idle', 'page')).toThrow("can't have 'page' while idle");
+    expect(() => nextState('idle', 'page')).toThrow("got the event 'page' in state 'idle'");
     expect(() => nextState('lost', 'due')).toThrow(expect.objectContaining({ code: 'impossible-transition' }) as Error);
   });
 });

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import type { Lease } from '../../../src/feed/leases/lease.ts';
-import { LeaseSession } from '../../../src/feed/tenure/lease-session.ts';
+import { LeaseTenure } from '../../../src/feed/tenure/lease-tenure.ts';
 import { lsnOf } from '../../../src/feed/reading/position.ts';
 import { RangeMemory } from '../../../src/feed/tenure/range-memory.ts';
 import type { ChangeSource } from '../../../src/feed/reading/source.ts';
@@ -38,10 +38,10 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
     resolve: () => Promise.resolve(''),
   };
   const times = { renewMs: 1_000, expirationMs: 240_000 };
-  const session = new LeaseSession(LEASE, clock.monotonic(), { container: 'c', store, clock, ...times });
+  const tenure = new LeaseTenure(LEASE, clock.monotonic(), { container: 'c', store, clock, ...times });
   const stop = new AbortController();
   const supervisor = new Supervisor(
-    session,
+    tenure,
     {
       container: 'c',
       source,
@@ -70,9 +70,9 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
   const end = async (): Promise<void> => {
     stop.abort();
     await ended;
-    await session.end(false);
+    await tenure.end(false);
   };
-  return { begun, supervisor, session, pass, end };
+  return { begun, supervisor, tenure, pass, end };
 }
 
 /** From the read that found nothing first to the next, and so on. */
@@ -108,8 +108,8 @@ it.each([
       if (says === 'progress') tenure.progress();
     }
   };
-  const { session, pass, end } = supervise(5, 0, { clock, handle, stallMs: 1_500 });
+  const { tenure, pass, end } = supervise(5, 0, { clock, handle, stallMs: 1_500 });
   await pass(4_200);
-  expect(session.signal.aborted).toBe(!keeps);
+  expect(tenure.signal.aborted).toBe(!keeps);
   await end();
 });

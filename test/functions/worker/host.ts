@@ -1,5 +1,5 @@
 // Plays the host to a language worker in a process of its own, on any Node: what each trigger delivers is typed as the
-// host types it (docs/assumptions.md, F2, F11, F12).
+// host types it (ASM-F2, ASM-F11, ASM-F12).
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

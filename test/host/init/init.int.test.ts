@@ -67,9 +67,15 @@ describe('init', () => {
   it('takes a folder that holds a new repository alone, and refuses one that holds more, or a name that is none', async () => {
     mkdirSync(join(place, 'fresh/.git'), { recursive: true });
     expect(await run('init', 'fresh')).toMatchObject({ code: 0 });
-    expect(await run('init', 'fresh')).toMatchObject({ code: 2, stderr: expect.stringContaining('something in') });
+    expect(await run('init', 'fresh')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not an empty folder'),
+    });
     writeFileSync(join(place, 'file'), '');
-    expect(await run('init', 'file')).toMatchObject({ code: 2, stderr: expect.stringContaining('something in') });
+    expect(await run('init', 'file')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not an empty folder'),
+    });
     expect(await run('init', 'My App')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("can't be the name"),

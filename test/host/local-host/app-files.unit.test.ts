@@ -41,12 +41,12 @@ describe('the files of an app', () => {
   });
 
   it.each([
-    ['no host.json', {}, 'no function app'],
-    ['a host.json that is no JSON', { 'host.json': '{' }, 'host.json can’t be read'],
+    ['no host.json', {}, 'not the folder of a function app'],
+    ['a host.json that is not JSON', { 'host.json': '{' }, 'host.json can’t be read'],
     [
       'a time that is none',
       { 'host.json': '{"extensions":{"eventHubs":{"initialOffsetOptions":{"type":"fromEnqueuedTime"}}}}' },
-      'enqueuedTimeUtc is no time',
+      'enqueuedTimeUtc is not a time',
     ],
     ['values that are no texts', { 'host.json': '{}', 'local.settings.json': '{"Values":{"A":1}}' }, 'Values.A'],
     ['encrypted values', { 'host.json': '{}', 'local.settings.json': '{"IsEncrypted":true}' }, 'is encrypted'],
@@ -64,7 +64,7 @@ describe('indexing', () => {
     ['a file that registers nothing', { 'package.json': '{"main":"a.mjs"}', 'a.mjs': '' }, 'app-empty'],
   ])('says what the host would keep to itself: %s', async (_, files, code) => {
     for (const [file, text] of Object.entries(files)) write(file, text);
-    await expect(indexApp(new FunctionsCore(), root)).rejects.toMatchObject({ code, mend: expect.any(String) });
+    await expect(indexApp(new FunctionsCore(), root)).rejects.toMatchObject({ code, hint: expect.any(String) });
   });
 });
 

@@ -54,7 +54,7 @@ it.each([
   [
     'a trigger of the all-versions feed',
     () => cosmosTriggers([trigger('a', { changeFeedMode: 'AllVersionsAndDeletes' })], env),
-    /a has changeFeedMode "AllVersionsAndDeletes", and this host reads latest versions/,
+    /a has changeFeedMode "AllVersionsAndDeletes"; this host reads only latest versions/,
   ],
   [
     'a name without its setting',
@@ -62,9 +62,9 @@ it.each([
     /setting DB is missing; function a/,
   ],
   [
-    'a connection that is none',
+    'an invalid connection',
     () => cosmosTriggers([trigger('a')], { ...env, MAIN: 'secret' }),
-    /The setting MAIN: is no connection string/,
+    /The setting MAIN: must be a connection string/,
   ],
   [
     'names of an older extension',
@@ -74,21 +74,21 @@ it.each([
   [
     'a schedule that is none',
     () => startTimers([timer('whenever')], {}, async () => undefined),
-    /schedule of tick, "whenever"/,
+    /schedule of tick is "whenever"/,
   ],
   [
     'a schedule without its setting',
     () => startTimers([timer('%WHEN%')], {}, async () => undefined),
     /setting WHEN is missing/,
   ],
-])('refuses %s, and says how to mend it', (_, act, message) => {
+])('refuses %s, and hints at what to do', (_, act, message) => {
   let thrown: unknown;
   try {
     act();
   } catch (error) {
     thrown = error;
   }
-  expect(thrown).toMatchObject({ message: expect.stringMatching(message), mend: expect.any(String) });
+  expect(thrown).toMatchObject({ message: expect.stringMatching(message), hint: expect.any(String) });
   expect(String(thrown)).not.toContain('secret');
 });
 

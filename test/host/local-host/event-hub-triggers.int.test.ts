@@ -70,26 +70,26 @@ describe('a binding', () => {
       /setting HUB is missing; function a/,
     ],
     [
-      'a connection that is none',
+      'an invalid connection',
       [trigger('a')],
       { ...ENV, HUBS: 'secret' },
-      /The setting HUBS: is no connection string/,
+      /The setting HUBS: must be a connection string/,
     ],
     ['no storage of the host', [trigger('a')], { HUBS: NAMESPACE }, /AzureWebJobsStorage is missing/],
     [
-      'a storage that is none',
+      'an invalid storage',
       [trigger('a')],
       { ...ENV, AzureWebJobsStorage: 'secret' },
-      /The setting AzureWebJobsStorage: is no/,
+      /The setting AzureWebJobsStorage: must be/,
     ],
-  ])('is refused for %s, with the mend', (_, functions, env, message) => {
+  ])('is refused for %s, with a hint', (_, functions, env, message) => {
     let thrown: unknown;
     try {
       eventHubTriggers(functions, env);
     } catch (error) {
       thrown = error;
     }
-    expect(thrown).toMatchObject({ message: expect.stringMatching(message), mend: expect.any(String) });
+    expect(thrown).toMatchObject({ message: expect.stringMatching(message), hint: expect.any(String) });
     expect(String(thrown)).not.toContain('secret');
   });
 });
@@ -137,7 +137,7 @@ describe('an invocation', () => {
   it('can’t be made as JSON of an event that is none: the host gives up the batch', () => {
     expect(() =>
       invocationOf([event(Buffer.from('{ no'), 1)], { cardinality: 'many', dataType: 'json' }, place),
-    ).toThrow(/An event is no JSON/);
+    ).toThrow(/An event is not JSON/);
   });
 });
 
@@ -194,7 +194,7 @@ describe('a running trigger', () => {
     );
     expect(succeeded.flat()).toEqual([0, 1, 2, 3, 4]);
     expect(first.deliveries.filter((numbers) => numbers.includes(2))).toHaveLength(4);
-    expect(first.said.filter((line) => line.includes('not yet; tried again'))).toHaveLength(3);
+    expect(first.said.filter((line) => line.includes('not yet; retry in'))).toHaveLength(3);
     await send(5, 6);
     const second = await run(
       hubs.hubs.connectionString,
@@ -219,7 +219,7 @@ describe('a running trigger', () => {
       (all) => all.flat().includes(2),
     );
     expect(deliveries).toEqual([[1], [2]]);
-    expect(said.join('\n')).toMatch(/careless: no; 1 event of partition 1 LOST, as in Azure: it has no/);
+    expect(said.join('\n')).toMatch(/careless: no; 1 event of partition 1 LOST, as in Azure: the function has no/);
   });
 
   it.each([

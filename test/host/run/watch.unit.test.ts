@@ -17,7 +17,7 @@ it('says that one place comes again and again, and why, less often the longer it
   expect(lines).toEqual(
     [2, 4, 8].map(
       (times) =>
-        `feed of orders: 90 changes after "7" were handed on here ${times} times, and come again: the sink is not there`,
+        `feed of orders: 90 changes after "7" were delivered ${times} times, and will be delivered again: the sink is not there`,
     ),
   );
 });
@@ -26,12 +26,12 @@ it('says at once that a handler hung', () => {
   const lines = watched();
   rejected(1, new LeaseStalled('P..0', 'a handler has taken more than 180 s'));
   expect(lines).toEqual([
-    'feed of orders: 90 changes after "7" were handed on here once, and come again: Lease P..0 is lost: a handler has taken more than 180 s',
+    'feed of orders: 90 changes after "7" were delivered once, and will be delivered again: Lease P..0 is lost: a handler has taken more than 180 s',
   ]);
 });
 
 it('says what the leases are troubled by', () => {
   const lines = watched();
   emit('balancer:failed', { container: 'orders', error: new Error('Lease P..0 can’t be read') });
-  expect(lines).toEqual(['leases of orders: Lease P..0 can’t be read; it will be tried again']);
+  expect(lines).toEqual(['leases of orders: Lease P..0 can’t be read; Millrace will try again']);
 });

@@ -40,7 +40,7 @@ export const A_TO_D: readonly Case[] = [
     rule: 'A2',
     wrong: [['| 3 | Read a customer (source', '| 2 | Read a customer (source']],
     at: '| 2 | Read a customer (source',
-    says: 'given twice',
+    says: 'occurs twice',
   },
   {
     rule: 'A2',
@@ -125,7 +125,7 @@ export const A_TO_D: readonly Case[] = [
     given: [ADD7, CROSS(30)],
     wrong: [['| 30 RU |', '| 4 RU |']],
     at: '| 4 RU |',
-    says: '2 partitions add 5 RU',
+    says: '2 partitions cost at least 5 RU',
   },
   {
     rule: 'B9',

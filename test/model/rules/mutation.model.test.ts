@@ -1,4 +1,5 @@
-// Mistakes in the documents and pipelines of the examples: 95 % are found by the right rule at the right line.
+// Mistakes in the documents and pipelines of the examples: of A1 to I14, the right rule finds 95 % at the
+// right line.
 import { expect, test } from 'vitest';
 import { contractRules } from '../../../src/contract/contract-rules.ts';
 import type { Documents } from '../../../src/model/documents.ts';

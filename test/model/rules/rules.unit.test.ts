@@ -40,11 +40,11 @@ test.each(CASES.map((one, index) => [`${one.rule} #${index}`, one] as const))(
     const [first] = found.filter(
       (finding) =>
         lineOf(after, finding).includes(at) &&
-        (says === undefined || `${finding.message} ${finding.mend ?? ''}`.includes(says)) &&
+        (says === undefined || `${finding.message} ${finding.hint ?? ''}`.includes(says)) &&
         (severity === undefined || finding.severity === severity),
     );
     expect(first).toBeDefined();
-    expect(first?.mend).toBeTruthy();
+    expect(first?.hint).toBeTruthy();
   },
 );
 

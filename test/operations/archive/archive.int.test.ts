@@ -89,7 +89,7 @@ describe('sweep, list, verify, restore', () => {
       })),
     );
     expect((await cli(['archive', 'list'])).stdout).toMatch(/orders-cold@1 +s1 +2026-01 +1 +3 +\d+ B\n6 documents, /);
-    expect((await cli(['archive', 'verify'])).stdout).toContain('Every blob is as it was written.');
+    expect((await cli(['archive', 'verify'])).stdout).toContain('Every blob is intact.');
     expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 8 } });
 
     const which = ['--tenant', 's1', '--from', '2026-01', '--to', '2026'];
@@ -97,7 +97,10 @@ describe('sweep, list, verify, restore', () => {
       steps: [expect.stringMatching(/^orders-cold: read 1 blob \(\d+ B\), write up to 3 documents back to Orders$/)],
     });
     const mistyped = await cli(['archive', 'restore', '--tenant', 'store-s1']);
-    expect(mistyped).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing is archived of tenant') });
+    expect(mistyped).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('The archive has no documents of tenant'),
+    });
     expect((await json('archive', 'restore', ...which)).value).toMatchObject([{ restored: 3, skipped: 0 }]);
     expect((await json('audit', 'list')).value).toMatchObject([
       { verb: 'archive restore', arguments: { tenant: 's1' }, outcome: 'done', result: [{ restored: 3 }] },
@@ -115,7 +118,7 @@ describe('sweep, list, verify, restore', () => {
   it('hold what the projections have not got yet, and what they have parked', async () => {
     for (const one of JANUARY) await stage.container('Orders').items.upsert(one);
     const early = await cli(['archive', 'sweep']);
-    expect(early.stdout).toContain('6 documents held until every projection has them');
+    expect(early.stdout).toContain('6 documents not archived until every projection has applied them');
     expect(await hot()).toHaveLength(6);
     await derive({ ...order(8), cents: 'a lot' });
     expect((await json('archive', 'sweep')).value).toMatchObject([{ removed: 6, held: 1 }]);
@@ -126,8 +129,8 @@ describe('sweep, list, verify, restore', () => {
     await derive(order(1), order(2, '2026-13-01'), order(3, '2025-12-01'));
     const { code, stdout } = await cli(['archive', 'sweep', '--now', '2025-12-31']);
     expect(code).toBe(0);
-    expect(stdout).toContain('placedAt of Orders/o1 lies in the future');
-    expect(stdout).toContain('placedAt of Orders/o2 is no date: "2026-13-01"');
+    expect(stdout).toContain('placedAt of Orders/o1 is in the future');
+    expect(stdout).toContain('placedAt of Orders/o2 is not a date: "2026-13-01"');
     expect((await hot()).map(({ id }) => id)).toEqual(['o1', 'o2']);
   });
 });
@@ -135,9 +138,9 @@ describe('sweep, list, verify, restore', () => {
 describe('bad input is one clear message, exit code 2, and hot data stay', () => {
   it.each([
     ['no setting', { STORAGE: '' }, /^error: The setting STORAGE is missing\n {2}Set STORAGE/],
-    ['no connection string', { STORAGE: 'nonsense' }, /^error: The setting STORAGE: is no connection string/],
+    ['no connection string', { STORAGE: 'nonsense' }, /^error: The setting STORAGE: must be a connection string/],
     ['no blob container', { STORAGE_CONTAINER: 'absent' }, /absent at http\S+ does not exist.*\n {2}.*model apply/],
-    ['another key', { STORAGE: 'AccountKey=QUJD' }, /refused us.*\n {2}Check STORAGE/],
+    ['another key', { STORAGE: 'AccountKey=QUJD' }, /refused access.*\n {2}Check `STORAGE`/],
   ])('%s', async (_, env: Readonly<Record<string, string>>, message) => {
     await derive(...JANUARY);
     const { STORAGE } = env;
@@ -172,13 +175,13 @@ describe('bad input is one clear message, exit code 2, and hot data stay', () =>
   });
 
   it.each([
-    [['sweep', '--now', 'soon'], '--now "soon" is no date'],
+    [['sweep', '--now', 'soon'], '--now "soon" is not a date'],
     [['sweep', 'orders-cool'], 'did you mean orders-cold?'],
     [['restore', '--from', '2026-13'], '--from: must be a month'],
-    [['restore', '--id', '../o1', '--key', '["s1"]'], 'Nothing was ever archived of ["s1"] ../o1'],
-    [['restore', '--id', 'o1', '--key', '["s1"]', '--dry-run'], 'Nothing was ever archived of ["s1"] o1'],
-    [['restore', '--id', 'o1'], 'One document is told by --key and --id together'],
-    [['restore', '--id', 'o1', '--key', 's1'], '--key s1 is no partition key of Orders'],
+    [['restore', '--id', '../o1', '--key', '["s1"]'], 'The archive never had a document ["s1"] ../o1'],
+    [['restore', '--id', 'o1', '--key', '["s1"]', '--dry-run'], 'The archive never had a document ["s1"] o1'],
+    [['restore', '--id', 'o1'], '--key and --id name a document together'],
+    [['restore', '--id', 'o1', '--key', 's1'], '--key s1 is not a partition key of Orders'],
     [['restore', '--id', 'o1', '--key', '["s1","o1"]'], 'a value for each of /storeId'],
   ])('%j', async (args, message) => {
     const { code, stderr } = await cli(['archive', ...args]);
@@ -259,7 +262,7 @@ describe('what was done to a blob by hand', () => {
     expect((await cli(['archive', 'list'])).stdout).toMatch(/s0 +2026-01 +unknown[^]*manifest-unreadable: Manifest /);
     expect(await json('archive', 'restore', '--tenant', 's1')).toMatchObject({ code: 0, value: [{ restored: 3 }] });
     const skipping = await json('archive', 'restore', '--skip-damaged', '--dry-run');
-    expect(JSON.stringify(skipping.value)).toContain(`go on without ${manifest}`);
+    expect(JSON.stringify(skipping.value)).toContain(`skip ${manifest}`);
     expect((await json('archive', 'restore', '--dry-run')).value).toMatchObject({ error: { code: 'archive-damaged' } });
   });
 

@@ -171,7 +171,7 @@ it('a container that is on its way elsewhere is refused, until that is finished 
   await expect(migrate(elsewhere)).rejects.toMatchObject({
     code: 'migration-other',
     message: 'Orders is being migrated to ByCustomer',
-    mend: expect.stringContaining('--give-up') as string,
+    hint: expect.stringContaining('--give-up') as string,
   });
   const migrations = new Migrations(stage.services.state);
   await migrations.forget('Orders');
@@ -205,25 +205,25 @@ describe('a source that is written faster than it is copied', () => {
     return { said, done: migrate({ ...options(), clock, progress, warn: (text) => said.push(text), ...more }) };
   };
 
-  it('is told, with the cause and the mend, and migrated once less is written', async () => {
+  it('is reported with cause and hint, and migrated once less is written', async () => {
     await write(2_000);
     const { said, done } = copying(async (before) => write(before.length < 3 ? 1_200 : 0));
     expect(await done).toMatchObject({ copied: written, late: [] });
     expect(said).toHaveLength(3);
     const [first = '', last = ''] = [said[0], said.at(-1)];
     expect(first).toMatch(
-      /^ByCustomer comes no nearer to Orders: [\d,]+ transactions left, [\d,]+ 60 s ago; nothing was throttled\n {2}Run it nearer .* less be written to Orders/,
+      /^ByCustomer does not catch up with Orders: [\d,]+ transactions left, [\d,]+ 60 s ago; nothing was throttled\n {2}Run the migration nearer .* write less to Orders/,
     );
     expect(last).toContain(' 180 s ago');
   });
 
-  it('is left where patience is at its end, and gone on with', async () => {
+  it('ends after its patience, and resumes', async () => {
     await write(2_000);
     const { said, done } = copying(() => write(1_200), { patienceMs: 120_000 });
     await expect(done).rejects.toMatchObject({
       code: 'migrate-no-nearer',
       retryable: true,
-      mend: expect.stringContaining('it goes on where it was') as string,
+      hint: expect.stringContaining('it resumes') as string,
     });
     expect(said).toHaveLength(1);
     const { resources } = await stage
@@ -239,7 +239,7 @@ describe('a source that is written faster than it is copied', () => {
     await write(200);
     await expect(copying(() => write(100)).done).rejects.toMatchObject({
       code: 'migrate-too-slow',
-      mend: expect.stringContaining('without the gate') as string,
+      hint: expect.stringContaining('without the gate') as string,
     });
     await using gate = await openWriteGate(stage.services.state, 'Orders');
     using pass = await gate.enter();
@@ -273,7 +273,7 @@ describe('a process that does not stop', () => {
 describe('after a migration the pipeline still reads the old container', () => {
   const findings = async () => {
     const { stdout } = await cli(['doctor', '--pipeline', SHOP, '--json']);
-    return (JSON.parse(stdout) as { check: string; verdict: string; what: string; mend: string }[]).filter(
+    return (JSON.parse(stdout) as { check: string; verdict: string; what: string; hint: string }[]).filter(
       ({ check }) => check === 'migrations',
     );
   };
@@ -289,8 +289,8 @@ describe('after a migration the pipeline still reads the old container', () => {
       {
         check: 'migrations',
         verdict: 'bad',
-        what: 'writers of Orders write to ByCustomer since it was migrated, and the pipeline reads Orders: it sees nothing new',
-        mend: expect.stringContaining('--rollback') as string,
+        what: 'Orders was migrated: its writers write to ByCustomer, but the pipeline still reads Orders and sees no new changes',
+        hint: expect.stringContaining('--rollback') as string,
       },
     ]);
     await migrate({ ...options(), rollback: true });
@@ -305,7 +305,7 @@ describe('after a migration the pipeline still reads the old container', () => {
       {
         verdict: 'bad',
         what: expect.stringContaining('write to Orders in database new of new.documents.azure.com') as string,
-        mend: 'Deploy the pipeline with the settings of that account and database.',
+        hint: 'Deploy the pipeline with the settings of that account and database.',
       },
     ]);
   });
@@ -321,12 +321,12 @@ it('says on the command line what it would do, did, and refuses', async () => {
     );
     expect((await containers('Order', '--into', 'ByCustomer')).stderr).toContain('did you mean Orders?');
     expect((await containers('Orders', '--into', 'Orders')).code).toBe(2);
-    expect((await containers('Orders', '--into', 'ByCustomer', '--rollback')).stderr).toContain('no way back');
+    expect((await containers('Orders', '--into', 'ByCustomer', '--rollback')).stderr).toContain('nothing to roll back');
     expect((await containers('Orders', '--into', 'ByCustomer', '--give-up')).stderr).toContain(
-      'No migration of Orders',
+      'There is no migration of Orders',
     );
     expect((await containers('Orders', '--into', 'ByCustomer')).stdout).toMatch(
-      /1 document copied, 0 taken out; writes paused for \d/,
+      /1 document copied, 0 removed; writes paused for \d/,
     );
     expect((await containers('Order', '--into', 'ByCustomer', '--give-up')).stderr).toContain('did you mean Orders?');
   } finally {

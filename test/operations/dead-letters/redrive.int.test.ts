@@ -246,7 +246,7 @@ describe('on the command line', () => {
       'a test order',
       '--yes',
     );
-    expect(stdout).toContain('1 letter given up.');
+    expect(stdout).toContain('1 dead letter discarded.');
     expect(await letters()).toMatchObject([{ projection: 'summaries@1' }]);
     const { resources } = await stage.services.state.items.query("SELECT * FROM c WHERE c.pk = 'audit'").fetchAll();
     expect(resources).toMatchObject([

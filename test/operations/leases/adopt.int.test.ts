@@ -36,7 +36,7 @@ describe('adopting', () => {
     expect(steps.filter((step) => step.startsWith('read Orders'))).toHaveLength(2);
     expect(await world.documents(prefix), 'a plan changes nothing').toEqual(before);
     const outcome = await world.run(leasesAdopt, { prefix });
-    expect(outcome.text).toContain('leave the other one off');
+    expect(outcome.text).toContain('keep the other one stopped');
     expect(positions(await world.documents(await world.ownPrefix()))).toEqual(positions(before));
     expect((await world.documents(prefix)).map(({ Owner, ContinuationToken }) => [Owner, ContinuationToken])).toEqual(
       before.map(({ ContinuationToken }) => [null, ContinuationToken]),
@@ -81,7 +81,7 @@ describe('adopting', () => {
     const { world, prefix, host } = await stage(2);
     await host.stop();
     const error = await world.refusal(leasesAdopt, { prefix });
-    expect(error).toMatchObject({ code: 'start-needed', mend: expect.stringContaining('--start beginning') as string });
+    expect(error).toMatchObject({ code: 'start-needed', hint: expect.stringContaining('--start beginning') as string });
     expect(world.clock.total).toBe(0);
     expect(await world.refusal(leasesAdopt, { prefix, start: 'soon' })).toMatchObject({ code: 'input-invalid' });
     await world.run(leasesAdopt, { prefix, start: '2000-01-01' });
@@ -131,7 +131,7 @@ describe('adopting', () => {
       for (const operation of [leasesAdopt, leasesHandback])
         expect(await world.refusal(operation, { prefix: given })).toMatchObject({
           code,
-          mend: expect.any(String) as string,
+          hint: expect.any(String) as string,
         });
     await world.leases.items.create({ ...lease, id: `${prefix}..9`, version: 9, LeaseToken: '9' });
     expect(await world.refusal(leasesAdopt, { prefix })).toMatchObject({ code: 'lease-unexplained' });
@@ -148,7 +148,7 @@ describe('handing back', () => {
     await world.derive();
     await world.write(30, 35);
     const outcome = await world.run(leasesHandback, { prefix });
-    expect(outcome.text).toContain('leave the pipeline off');
+    expect(outcome.text).toContain('keep the pipeline stopped');
     seen.length = 0;
     await host.acquire();
     await host.work();

@@ -43,7 +43,7 @@ describe('exported and imported', () => {
       `2 leases written to ${file}`,
     );
     await drop(world, before);
-    expect((await world.plan(leasesImport, { file })).join()).toBe('make 2 leases');
+    expect((await world.plan(leasesImport, { file })).join()).toBe('create 2 leases');
     await world.run(leasesImport, { file });
     const after = await world.documents(own);
     for (const [index, { _etag, _ts, _rid, _self, _attachments, ...document }] of before.entries()) {
@@ -106,7 +106,7 @@ describe('exported and imported', () => {
     const own = await world.ownPrefix();
     const [before] = await world.documents(own);
     expect(await world.plan(leasesImport, { file })).toContain(`Orders 0: "9" → "5"`);
-    expect((await world.run(leasesImport, { file })).text).toBe('0 leases made, 1 moved.');
+    expect((await world.run(leasesImport, { file })).text).toBe('0 leases created, 1 moved.');
     expect(world.clock.total).toBe(180_000);
     const [after] = await world.documents(own);
     const { ContinuationToken: _a, timestamp: _b, _etag: _c, _ts: _d, ...rest } = before ?? { id: '' };
@@ -140,7 +140,7 @@ describe('a file that can’t be imported', () => {
     ] as const) {
       writeFileSync(join(directory, 'f.jsonl'), text);
       const error = await world.refusal(leasesImport, { file: join(directory, 'f.jsonl') });
-      expect([error.code, `${error.message} ${error.mend}`]).toEqual([code, expect.stringContaining(said)]);
+      expect([error.code, `${error.message} ${error.hint}`]).toEqual([code, expect.stringContaining(said)]);
     }
     expect(await world.refusal(leasesImport, { file: join(directory, 'none') })).toMatchObject({
       code: 'file-unreadable',

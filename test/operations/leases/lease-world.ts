@@ -6,7 +6,7 @@ import { compose } from '../../../src/runtime/processor-host.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { leasePrefix } from '../../../src/feed/leases/cosmos-lease-store.ts';
 import { processorName } from '../../../src/runtime/processor-name.ts';
-import type { Operation, Outcome } from '../../../src/operations/operation.ts';
+import type { Operation, OperationResult } from '../../../src/operations/operation.ts';
 import { ForeignHost, type ForeignHostOptions } from '../../support/foreign-host.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
 
@@ -52,7 +52,7 @@ export interface LeaseWorld {
   readonly ownPrefix: (container?: string) => Promise<string>;
   readonly foreign: (prefix: string, options?: Partial<ForeignHostOptions>) => ForeignHost;
   /** Runs an operation as the command line would, with the world's clock. */
-  readonly run: (operation: Operation, input?: Record<string, unknown>) => Promise<Outcome>;
+  readonly run: (operation: Operation, input?: Record<string, unknown>) => Promise<OperationResult>;
   readonly plan: (operation: Operation, input?: Record<string, unknown>) => Promise<readonly string[]>;
   /** What it is refused with. */
   readonly refusal: (operation: Operation, input?: Record<string, unknown>) => Promise<MillraceError>;

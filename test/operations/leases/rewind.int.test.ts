@@ -88,8 +88,8 @@ describe('rewinding the pipeline’s own leases', () => {
     await world.derive();
     await world.run(leasesRewind, { to: 'beginning', leaseExpiration: 60_000 });
     expect(world.clock.total).toBe(180_000);
-    expect(world.shown).toContain('Waiting to see that nobody writes the leases (s) 60/120');
-    expect(world.shown.some((line) => line.startsWith('Waiting to see that nobody takes them up'))).toBe(true);
+    expect(world.shown).toContain('Waiting until no host has written the leases (s) 60/120');
+    expect(world.shown.some((line) => line.startsWith('Checking that no host writes them'))).toBe(true);
   });
 });
 
@@ -129,7 +129,7 @@ describe('rewinding a foreign host’s leases', () => {
     const error = await world.refusal(leasesRewind, { prefix, to: '2000-01-01' });
     expect(error).toMatchObject({ code: 'lease-host-running', message: expect.stringContaining(host.owner) as string });
     expect(error.message).toContain('Nothing was overwritten');
-    expect(error.mend).toContain('scaled to zero is not stopped');
+    expect(error.hint).toContain('scaled to zero is not stopped');
     expect(positions(await world.documents(prefix))).toEqual(before);
     expect((await world.audit()).map(({ verb, outcome }) => [verb, outcome])).toEqual([['leases rewind', 'failed']]);
   });
@@ -142,7 +142,7 @@ describe('rewinding a foreign host’s leases', () => {
     };
     const error = await world.refusal(leasesRewind, { prefix, to: '2000-01-01' });
     expect(error).toMatchObject({ code: 'lease-host-running' });
-    expect(error.message).toContain('may overwrite them with its own');
+    expect(error.message).toContain('may overwrite them with its old ones');
   });
 
   // Of two leases: writes 1 and 2 claim them, 3 and 4 move them.
@@ -182,15 +182,15 @@ describe('bad input', () => {
     for (const [input, code, said] of [
       [{ to: 'yesterday' }, 'input-invalid', 'checkpoint:NAME'],
       [{ to: '"3"', container: 'Orders' }, 'input-invalid', '--lease'],
-      [{ to: '"3"', lease: '99' }, 'lease-unknown', 'There are:'],
+      [{ to: '"3"', lease: '99' }, 'lease-unknown', 'Name one of:'],
       [{ to: 'beginning', prefix: `${own}x` }, 'prefix-unknown', own],
-      [{ to: 'beginning', prefix: 'shop' }, 'prefix-unknown', 'counts whole'],
+      [{ to: 'beginning', prefix: 'shop' }, 'prefix-unknown', 'the whole prefix'],
       [{ to: 'beginning', container: 'Order' }, 'source-unknown', 'Orders'],
       [{ to: 'checkpoint:nope' }, 'checkpoint-unknown', 'checkpoints save'],
       [{ to: 'beginning', leaseExpiration: 5 }, 'input-invalid', '--help'],
     ] as const) {
       const error = await world.refusal(leasesRewind, input);
-      expect([error.code, `${error.message} ${error.mend}`]).toEqual([code, expect.stringContaining(said)]);
+      expect([error.code, `${error.message} ${error.hint}`]).toEqual([code, expect.stringContaining(said)]);
     }
     expect(world.clock.total).toBe(0);
     expect(await world.audit()).toEqual([]);
@@ -203,13 +203,13 @@ describe('bad input', () => {
     world.stage.emulator.faults({ rules: [{ container: 'leases', status: 403 }] });
     expect(await world.refusal(leasesRewind, { to: 'beginning' })).toMatchObject({
       code: 'lease-container-denied',
-      mend: expect.stringContaining('Data Contributor') as string,
+      hint: expect.stringContaining('Data Contributor') as string,
     });
     world.stage.emulator.faults({});
     await world.leases.delete();
     expect(await world.refusal(leasesRewind, { to: 'beginning' })).toMatchObject({
       code: 'lease-container-missing',
-      mend: expect.stringContaining('LEASES_CONTAINER') as string,
+      hint: expect.stringContaining('LEASES_CONTAINER') as string,
     });
   });
 });

@@ -30,10 +30,10 @@ const check = (path: string, ...flags: string[]) => cli(['model', 'check', path,
 const WRONG: Edit = ['| 5 | Place an order | Orders |', '| 5 | Place an order | Ordrs |'];
 
 describe('model check', () => {
-  it('says nothing found, and what was not checked; exit code 0', async () => {
+  it('says that there are no findings, and what was not checked; exit code 0', async () => {
     const { code, stdout } = await check(await pair());
-    expect(stdout).toContain('nothing found');
-    expect(stdout).toMatch(/Not checked, for lack of\n/);
+    expect(stdout).toContain('no findings');
+    expect(stdout).toMatch(/Not checked, because this is missing\n/);
     expect(stdout).toMatch(/a shard map .*: I1 I2 I3 I4 I5/);
     expect(code).toBe(0);
   });
@@ -228,8 +228,8 @@ describe('what is no pair of documents', () => {
       { 'cosmosdb_data_model.md': Buffer.concat([Buffer.from(DESIGN), Buffer.from('caf\u00E9', 'latin1')]) },
       /line 1\d\d isn't UTF-8/,
     ],
-    ['other content', { 'cosmosdb_data_model.md': '# Readme\n\n## Install\n' }, /not a document of this kind/],
-    ['other content', { 'cosmosdb_requirements.md': '# Readme\n\n## Install\n' }, /not a document of this kind/],
+    ['other content', { 'cosmosdb_data_model.md': '# Readme\n\n## Install\n' }, /not a data-model document/],
+    ['other content', { 'cosmosdb_requirements.md': '# Readme\n\n## Install\n' }, /not a requirements document/],
     ['no document', { 'cosmosdb_data_modle.md': DESIGN }, /neither .* did you mean cosmosdb_data_modle\.md/],
   ])('%s: one clear word, exit code 2', async (_, files, message) => {
     const { code, stderr, stdout } = await check(await folder(files));
@@ -258,7 +258,7 @@ describe('model explain, cost and format', () => {
   it('explains a rule, lists all, and asks what was meant', async () => {
     const one = await cli(['model', 'explain', 'b11']);
     expect(one.stdout).toMatch(/^B11 {2}/);
-    for (const part of ['How to mend', 'Source', '70 %']) expect(one.stdout).toContain(part);
+    for (const part of ['How to fix it', 'Source', '70 %']) expect(one.stdout).toContain(part);
     expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(104);
     expect((await cli(['model', 'explain', 'A10'])).stdout).toContain('withdrawn');
     expect(await cli(['model', 'explain', 'B111'])).toMatchObject({

@@ -46,7 +46,7 @@ describe('pages of the rules', () => {
     const ids = [...rules, ...WITHDRAWN].map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(rules.length).toBe(103);
-    for (const { why, mend, source, title } of rules)
-      for (const part of [why, mend, source, title]) expect(part.length).toBeGreaterThan(5);
+    for (const { why, hint, source, title } of rules)
+      for (const part of [why, hint, source, title]) expect(part.length).toBeGreaterThan(5);
   });
 });

@@ -25,7 +25,7 @@ test('what the file states replaces the defaults, and a flag the file', async ()
 test.each([
   ['{ "frequnt": 25 }', 'there is no setting frequnt: did you mean frequent?'],
   ['{ "headroom": 7 }', 'headroom'],
-  ['{ "outage": "long" }', 'long is no duration'],
+  ['{ "outage": "long" }', 'long is not a duration'],
   ['{ "thresholds": { "single": 20, "multi": 50 } }', 'multi is above single'],
   ['[]', 'expected object'],
   ['{ "price": ', 'JSON'],
@@ -33,6 +33,6 @@ test.each([
   await expect(read(text)).rejects.toMatchObject({
     code: 'settings-unreadable',
     message: expect.stringContaining(why),
-    mend: expect.stringContaining('There are: profile'),
+    hint: expect.stringContaining('The settings are: profile'),
   });
 });

@@ -1,3 +1,4 @@
+// Deaths at random requests of every operation on projections: REB-V2, REB-V3 and REB-V6.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openServices } from '../../../src/runtime/services.ts';
 import { redrive } from '../../../src/operations/dead-letters/redrive.ts';

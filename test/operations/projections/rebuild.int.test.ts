@@ -165,7 +165,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     }));
     await expect(promote(opts('summaries@2'))).rejects.toMatchObject({
       code: 'not-caught-up',
-      mend: expect.stringContaining('rebuild summaries@2') as string,
+      hint: expect.stringContaining('rebuild summaries@2') as string,
     });
   });
 

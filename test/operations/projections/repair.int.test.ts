@@ -1,5 +1,6 @@
 // Every kind of damage that a person or an accident leaves in a sink: verify names it for what it is, repair puts it right
-// or says why it can't, and a repair never tells of a success that changed nothing. docs/SPEC-rebuild.md, W6 to W10.
+// or says why it can't, and a repair never tells of a success that changed nothing. docs/SPEC-rebuild.md, REB-W6 to
+// REB-W10.
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
@@ -245,16 +246,16 @@ describe(`repairing (seed ${SEED})`, () => {
     expect(after).toMatchObject({ different: 3, repaired: { repaired: 0, removed: 0, reset: 0 } });
     expect(after.repaired?.unrepaired.map(({ document, why }) => [document, why])).toEqual(
       expect.arrayContaining([
-        ['["s1","o1"]', 'a document of type note that Millrace did not write is in its place'],
-        ['["s1","o2"]', 'what is in its place belongs to another@1'],
-        ['["s1","day|2026-01-01|s1"]', 'a document of type note that Millrace did not write is in its place'],
+        ['["s1","o1"]', 'a document of type note that Millrace did not write has its place'],
+        ['["s1","o2"]', 'a document of another@1 has its place'],
+        ['["s1","day|2026-01-01|s1"]', 'a document of type note that Millrace did not write has its place'],
       ]),
     );
     expect(await read('Summaries', 'o1')).toMatchObject(foreign);
     expect(await read('Days', day.id)).toMatchObject(day);
     const text = formatVerification(after);
     expect(text).toContain('Repaired 0 of 3 differences');
-    expect(text).toContain('not repaired: Summaries ["s1","o2"]: what is in its place belongs to another@1');
+    expect(text).toContain('not repaired: Summaries ["s1","o2"]: a document of another@1 has its place');
     // A change that meets it is parked, and verify names that instead.
     await order('o1', { amount: 2 });
     await app.drained(signal);

@@ -98,17 +98,17 @@ describe('pausing', () => {
     expect(await hours()).toMatch(/^hours-out is paused since .*: the hub is full$/);
     expect(await readings()).toBe('goes on');
     expect(await events()).toBe('goes on');
-    expect(await text('projections', 'show', 'hours-out')).toMatch(/paused since .* by .*: the hub is full/);
+    expect(await text('projections', 'show', 'hours-out')).toMatch(/paused by .* at .*: the hub is full/);
     expect((await cli(['projections', 'pause', 'hours-out', '--pipeline', TELEMETRY])).stderr).toMatch(
       /already|is paused since/,
     );
-    expect(await text('projections', 'resume', 'hours-out')).toMatch(/^hours-out goes on; it was paused since/);
+    expect(await text('projections', 'resume', 'hours-out')).toMatch(/^hours-out is resumed\. It was paused at/);
     expect(await hours()).toBe('goes on');
   });
 
   it('holds the events of an ingest, and no feed', async () => {
     expect(await text('projections', 'pause', 'readings-in@1', '--dry-run')).toMatch(
-      /hold back events of device-readings/,
+      /stop reading events of device-readings/,
     );
     expect(await events()).toBe('goes on');
     await json('projections', 'pause', 'readings-in');

@@ -86,12 +86,12 @@ test('--repair puts embedded fields right, of parents that were never seen and o
   await using stage = await openStage({}, STOREFRONT);
   await fill(stage, 3);
   const { settings, services, loaded } = stage;
-  const mend = { signal, screen, only: ONLY, readLagMs: 0, settings, repair: true };
-  expect(await verify(loaded, services, mend)).toMatchObject({ different: 0, repaired: { applied: 12 } });
+  const hint = { signal, screen, only: ONLY, readLagMs: 0, settings, repair: true };
+  expect(await verify(loaded, services, hint)).toMatchObject({ different: 0, repaired: { applied: 12 } });
   const { resource } = await stage.container('Catalog').item('b', ['s1', 'p']).read<Record<string, unknown>>();
   await stage.container('Catalog').items.upsert({ ...resource, currency: 'false' });
-  expect(await verify(loaded, services, { ...mend, repair: false })).toMatchObject({ different: 1 });
-  expect(await verify(loaded, services, mend)).toMatchObject({ different: 0 });
+  expect(await verify(loaded, services, { ...hint, repair: false })).toMatchObject({ different: 1 });
+  expect(await verify(loaded, services, hint)).toMatchObject({ different: 0 });
   expect((await stage.container('Catalog').item('b', ['s1', 'p']).read()).resource).toMatchObject({ currency: 'C1' });
 });
 
@@ -101,9 +101,9 @@ test('what has no versions, or nothing to compare, is said so', async () => {
   try {
     const projections = (...args: string[]) => cli(['projections', ...args, '--pipeline', STOREFRONT]);
     expect((await projections('promote', ONLY)).stderr).toMatch(
-      /variant-currencies@1 is an embed.*\n.*`millrace projections rebuild variant-currencies` fills it in/,
+      /variant-currencies@1 is an embed.*\n.*Fill it in place with `millrace projections rebuild variant-currencies`/,
     );
-    expect((await projections('replay', ONLY, '--into', 'Catalog')).stderr).toContain('writes in place only');
+    expect((await projections('replay', ONLY, '--into', 'Catalog')).stderr).toContain('only writes in place');
     expect((await projections('rebuild', 'variant-curencies')).stderr).toContain('did you mean variant-currencies?');
     expect((await projections('rebuild', ONLY, '--dry-run')).stdout).toContain('where they differ');
     const { pipeline } = stage.loaded;

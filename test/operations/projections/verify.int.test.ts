@@ -144,7 +144,7 @@ describe(`verifying (seed ${SEED})`, () => {
         await stage.container('Days').item(`day|2026-01-01|${storeId}`, storeId).delete();
       const repair = (...args: string[]) => cli(['projections', 'repair', 'days', ...args, '--pipeline', VERSIONS]);
       expect((await repair('--key', '["s1"]', '--dry-run')).stdout).toContain(
-        'put right Days ["s1","day|2026-01-01|s1"] (missing)',
+        'correct Days ["s1","day|2026-01-01|s1"] (missing)',
       );
       expect((await repair('--key', 's1')).code).toBe(2);
       expect((await repair('--key', '["s1"]')).code).toBe(0);

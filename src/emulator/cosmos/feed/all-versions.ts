@@ -11,7 +11,7 @@ import { feedHeaders, reply } from '../wire/reply.ts';
 import { badRequest, header } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
-/** One page of the all-versions-and-deletes feed: every change, whole lsn groups only, from now or a continuation. */
+/** One page of the all-versions-and-deletes feed, from now or from a continuation. A page never ends between changes with the same lsn. */
 export function allVersions(
   account: Account,
   call: Call,

@@ -3,7 +3,7 @@ import type { Container } from '../storage/container.ts';
 import type { Version } from '../storage/logical-partition.ts';
 import type { Change, PhysicalPartition } from '../storage/physical-partition.ts';
 
-/** Records what one commit to an item means for whoever reads every change: nothing, one change, or two. */
+/** Records the entries of the all-versions feed for one commit to an item: none, one or two. */
 export function record(
   account: Account,
   container: Container,
@@ -30,12 +30,12 @@ export function record(
     container.rangeOf(item.home.epk).changes.push(change);
     account.journal?.change(container, change);
   };
-  // What had expired without being purged is gone first, and says so.
+  // An item that had expired without being purged is deleted first, as an entry of its own.
   if (before && (!live || !after)) note('delete', undefined, before);
   if (after) note(live ? 'replace' : 'create', after, live ? before : undefined);
 }
 
-/** Forgets what has left the retention window. */
+/** Forgets the changes that are older than the retention. */
 export function forgetOld(account: Account, container: Container): void {
   const oldest = account.now() - container.retentionMs;
   for (const range of container.ranges) {
@@ -48,7 +48,7 @@ export function forgetOld(account: Account, container: Container): void {
   account.journal?.forgetChanges(container, oldest);
 }
 
-/** When a container starts to keep changes, earlier ones count as forgotten. */
+/** Begins to keep changes: all earlier ones count as forgotten. */
 export function beginChanges(ranges: readonly PhysicalPartition[]): void {
   for (const range of ranges) {
     range.changes = [];

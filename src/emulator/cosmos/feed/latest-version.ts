@@ -13,7 +13,7 @@ import type { Call, Reply } from '../wire/wire.ts';
 
 /**
  * One page of the latest-version change feed of one physical partition: the newest state of every item whose newest
- * lsn lies above the position. Whole lsn groups only, because the etag can name nothing finer.
+ * lsn is above the position. A page has whole lsn groups only, because the etag can only name an lsn.
  */
 export function changeFeed(account: Account, call: Call, container: Container): Reply {
   const target = targetOf(call, container);
@@ -34,7 +34,7 @@ export function changeFeed(account: Account, call: Call, container: Container): 
   return reply(200, feedCharge(page.bytes), headers, bodyOf(call, container, page.versions));
 }
 
-/** Where the page begins: an etag wins over a time, as the client sends the time with every request. */
+/** Where the page begins. An etag overrides a time, because the client sends the time with every request. */
 function start(call: Call, container: Container, partition: PhysicalPartition): { from: number; since: number } {
   const etag = header(call.headers, 'if-none-match');
   if (etag === '*') return { from: partition.lsn, since: 0 };
@@ -52,8 +52,8 @@ function start(call: Call, container: Container, partition: PhysicalPartition): 
 }
 
 /**
- * The documents with their lsn, which isn't part of what is stored: as one of their fields, or, in the format of the
- * all-versions feed, which Java's processor asks for here too, beside them (docs/assumptions.md, E70).
+ * The documents with their lsn, which isn't stored in them: as a field, or beside them in the format of the all-versions
+ * feed, which Java's processor requests here too (ASM-E70).
  */
 function bodyOf(call: Call, container: Container, versions: readonly Version[]): Buffer {
   const apart = header(call.headers, 'x-ms-cosmos-changefeed-wire-format-version') !== undefined;
@@ -69,7 +69,7 @@ function bodyOf(call: Call, container: Container, versions: readonly Version[]):
 interface Page {
   readonly versions: readonly Version[];
   readonly bytes: number;
-  /** Everything up to here has been delivered or isn't there any more. */
+  /** Everything up to this lsn has been delivered or no longer exists. */
   readonly lsn: number;
 }
 
@@ -107,6 +107,6 @@ function read(
     versions.push(...group);
     bytes += weight;
   }
-  // A position ahead of the partition (a token of another life of the container) isn't moved back.
+  // A position ahead of the partition (a token of an earlier container of this name) isn't moved back.
   return { versions, bytes, lsn: Math.max(partition.lsn, from) };
 }

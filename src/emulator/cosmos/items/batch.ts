@@ -2,7 +2,7 @@ import type { Account } from '../storage/account.ts';
 import { bytesOf } from '../wire/bytes.ts';
 import type { Container } from '../storage/container.ts';
 import { perform } from './operations.ts';
-import type { Operation, Outcome } from './operations.ts';
+import type { Operation, OperationResult } from './operations.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
 import { chargeText, itemHeaders, reply } from '../wire/reply.ts';
 import { homeOf, rangeById } from '../storage/target.ts';
@@ -17,7 +17,7 @@ interface WireOperation extends Record<string, unknown> {
   readonly operationType: Operation['type'];
 }
 
-/** A transactional batch (one key, all or nothing) or a bulk request (one range, each operation for itself). */
+/** A transactional batch (one key, all or nothing) or a bulk request (one range, each operation separately). */
 export function batch(account: Account, call: Call, container: Container): Reply {
   if (call.body.length > MAX_BYTES) throw tooLarge();
   const operations = parseJson(textOf(call.body));
@@ -65,17 +65,17 @@ function transactional(
   const results = new Results();
   let charge = 0;
   for (const operation of operations) {
-    const result = attempt(tx, operation);
-    charge += result.charge;
-    if (result.error) {
+    const attempted = attempt(tx, operation);
+    charge += attempted.charge;
+    if (attempted.error) {
       const failed = new Results();
       for (let i = 0; i < operations.length; i++) {
-        if (i === results.count) failed.refused(result.error, result.charge);
+        if (i === results.count) failed.refused(attempted.error, attempted.charge);
         else failed.leftOut();
       }
       return answer(207, container, [tx.range], failed, charge);
     }
-    results.done(result.outcome!, minimal);
+    results.done(attempted.result!, minimal);
   }
   tx.commit();
   return answer(200, container, [tx.range], results, charge);
@@ -94,18 +94,18 @@ function bulk(account: Account, call: Call, container: Container, operations: Pa
       results.leftOut();
       continue;
     }
-    const result = single(account, container, range, operation, operation.key ?? key);
-    charge += result.charge;
-    failed ||= result.error !== undefined;
-    if (result.error) results.refused(result.error, result.charge);
-    else results.done(result.outcome!, minimal);
+    const attempted = single(account, container, range, operation, operation.key ?? key);
+    charge += attempted.charge;
+    failed ||= attempted.error !== undefined;
+    if (attempted.error) results.refused(attempted.error, attempted.charge);
+    else results.done(attempted.result!, minimal);
   }
   return answer(failed ? 207 : 200, container, range ? [range] : container.ranges, results, charge);
 }
 
 interface Attempt {
   readonly charge: number;
-  readonly outcome?: Outcome;
+  readonly result?: OperationResult;
   readonly error?: WireError;
 }
 
@@ -121,30 +121,30 @@ function single(
     if (range && tx.range !== range) {
       throw new WireError(410, 'The key does not belong to this partition key range.', 1002);
     }
-    const outcome = perform(tx, operation);
+    const result = perform(tx, operation);
     tx.commit();
-    return outcome;
+    return result;
   });
 }
 
 const attempt = (tx: Transaction, operation: Operation): Attempt => caught(() => perform(tx, operation));
 
-function caught(work: () => Outcome): Attempt {
+function caught(work: () => OperationResult): Attempt {
   try {
-    const outcome = work();
-    return { charge: outcome.charge, outcome };
+    const result = work();
+    return { charge: result.charge, result };
   } catch (error) {
     if (!(error instanceof WireError)) throw error;
     return { charge: Number(error.headers['x-ms-request-charge'] ?? 0), error };
   }
 }
 
-/** The entries of an answer, kept in pieces: a document's text goes into the page without being copied before. */
+/** The entries of an answer, in pieces, so that a document's text is copied only once, into the page. */
 class Results {
   readonly texts = ['['];
   count = 0;
 
-  done({ status, charge, etag, text: body }: Outcome, minimal: boolean): void {
+  done({ status, charge, etag, text: body }: OperationResult, minimal: boolean): void {
     const tag = etag === undefined ? '' : `,"eTag":${JSON.stringify(etag)}`;
     this.#next(`{"statusCode":${status},"requestCharge":${chargeText(charge)}${tag}`);
     if (body !== undefined && !minimal) this.texts.push(',"resourceBody":', body);
@@ -155,7 +155,7 @@ class Results {
     this.#next(JSON.stringify({ statusCode: status, subStatusCode: substatus, requestCharge: charge, message }));
   }
 
-  /** Not done, as another one failed. */
+  /** Adds an operation that was not done because another one failed. */
   leftOut(): void {
     this.#next('{"statusCode":424,"subStatusCode":0,"requestCharge":0}');
   }

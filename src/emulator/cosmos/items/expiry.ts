@@ -6,12 +6,12 @@ import { expiry } from '../storage/logical-partition.ts';
 import { left, shareOf, spend } from '../storage/budget.ts';
 import { Transaction } from './transaction.ts';
 
-/** Deletes what has expired, unless told not to. Readers hide it at once; this is the later purge, which moves the lsn. */
+/** Deletes expired items, unless the faults forbid it. Readers hide an expired item immediately; this later purge moves the lsn. */
 export function sweep(account: Account): void {
   if (account.faults.purge !== false) purge(account);
 }
 
-/** The same on command. Where throughput is enforced it takes no more than half of what a partition has. */
+/** Deletes expired items, whatever the faults say. With enforced throughput it uses at most half of a partition's RU/s. */
 export function purge(account: Account): void {
   const now = account.now();
   for (const { containers } of account.databases.values()) {

@@ -2,20 +2,20 @@ import { batch } from './batch.ts';
 import type { Container } from '../storage/container.ts';
 import { changeFeed } from '../feed/latest-version.ts';
 import { perform, read } from './operations.ts';
-import type { Operation, Outcome } from './operations.ts';
+import type { Operation, OperationResult } from './operations.ts';
 import { containerHeaders, itemHeaders, reply } from '../wire/reply.ts';
 import type { Queries } from '../query/query.ts';
 import { queryPlan } from '../query/query-plan.ts';
 import type { Account } from '../storage/account.ts';
 import { Transaction } from './transaction.ts';
 import { homeOf } from '../storage/target.ts';
-import { View } from '../storage/view.ts';
+import { Replica } from '../storage/replica.ts';
 import { flag, header, notAllowed, parseJson, parseObject, textOf, tooLarge, WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
-/** Everything under `/dbs/{d}/colls/{c}/docs`. */
+/** Answers all requests under `/dbs/{d}/colls/{c}/docs`. */
 export function items(account: Account, queries: Queries, call: Call, container: Container): Reply {
   try {
     const id = call.segments[5];
@@ -60,13 +60,13 @@ function item(account: Account, call: Call, container: Container, id: string): R
 
 function point(account: Account, call: Call, container: Container, id: string): Reply {
   const home = homeOf(container, header(call.headers, 'x-ms-documentdb-partitionkey'));
-  const view = new View(account, container, header(call.headers, 'x-ms-session-token'));
+  const replica = new Replica(account, container, header(call.headers, 'x-ms-session-token'));
   const range = container.rangeOf(home.epk);
-  view.demand(range);
-  const token = view.sessionToken([range]);
+  replica.demand(range);
+  const token = replica.sessionToken([range]);
   return withToken(token, () => {
-    const outcome = read(view.read(home, id), header(call.headers, 'if-none-match'));
-    return answer(call, { ...containerHeaders(container), 'x-ms-session-token': token }, outcome);
+    const result = read(replica.read(home, id), header(call.headers, 'if-none-match'));
+    return answer(call, { ...containerHeaders(container), 'x-ms-session-token': token }, result);
   });
 }
 
@@ -79,24 +79,24 @@ function write(account: Account, call: Call, container: Container, operation: Op
   const home = inBody ? container.open(container.keys.of(body!)) : homeOf(container, key);
   const tx = new Transaction(account, container, home);
   return withToken(itemHeaders(container, [tx.range])['x-ms-session-token']!, () => {
-    const outcome = perform(tx, {
+    const result = perform(tx, {
       ...operation,
       ifMatch: header(call.headers, 'if-match'),
       ifNoneMatch: header(call.headers, 'if-none-match'),
     });
     tx.commit();
-    return answer(call, itemHeaders(container, [tx.range]), outcome);
+    return answer(call, itemHeaders(container, [tx.range]), result);
   });
 }
 
-/** Nothing would run them, and the client would believe that something did. */
+/** Refuses triggers: the server doesn't run them, and without an error the client would assume that it did. */
 function refuseTriggers({ headers }: Call): void {
   const named = headers['x-ms-documentdb-pre-trigger-include'] ?? headers['x-ms-documentdb-post-trigger-include'];
   if (named === undefined) return;
-  throw new WireError(501, 'The embedded server runs no triggers, and this request names some.');
+  throw new WireError(501, 'The embedded server does not run triggers, and this request names one.');
 }
 
-/** Refusals carry the session token as answers do: the client stores it for 404, 409 and 412. */
+/** Adds the session token to errors too: the client stores it for 404, 409 and 412. */
 function withToken(token: string, work: () => Reply): Reply {
   try {
     return work();
@@ -106,10 +106,10 @@ function withToken(token: string, work: () => Reply): Reply {
   }
 }
 
-function answer(call: Call, headers: Record<string, string>, outcome: Outcome): Reply {
-  if (outcome.etag !== undefined) headers.etag = outcome.etag;
+function answer(call: Call, headers: Record<string, string>, result: OperationResult): Reply {
+  if (result.etag !== undefined) headers.etag = result.etag;
   const minimal = call.method !== 'GET' && header(call.headers, 'prefer') === 'return=minimal';
-  return reply(outcome.status, outcome.charge, headers, minimal ? '' : outcome.text);
+  return reply(result.status, result.charge, headers, minimal ? '' : result.text);
 }
 
 function document(call: Call): Record<string, unknown> {

@@ -9,7 +9,7 @@ import type { Doc, WireError } from '../wire/wire.ts';
 
 const MAX_ID_BYTES = 1023;
 
-/** One operation on one item, whatever request it came in. */
+/** One operation on one item, from a request of its own or from a batch. */
 export interface Operation {
   readonly type: 'Create' | 'Upsert' | 'Read' | 'Replace' | 'Delete' | 'Patch';
   readonly id?: string | undefined;
@@ -18,15 +18,15 @@ export interface Operation {
   readonly ifNoneMatch?: string | undefined;
 }
 
-export interface Outcome {
+export interface OperationResult {
   readonly status: number;
   readonly charge: number;
   readonly etag?: string;
   readonly text?: string;
 }
 
-/** Stages one operation; throws a WireError where the service refuses it. */
-export function perform(tx: Transaction, operation: Operation): Outcome {
+/** Stages one operation; throws a WireError if the service refuses it. */
+export function perform(tx: Transaction, operation: Operation): OperationResult {
   switch (operation.type) {
     case 'Create':
       return create(tx, operation);
@@ -45,7 +45,7 @@ export function perform(tx: Transaction, operation: Operation): Outcome {
   }
 }
 
-export function read(version: Version | undefined, ifNoneMatch: string | undefined): Outcome {
+export function read(version: Version | undefined, ifNoneMatch: string | undefined): OperationResult {
   if (!version) throw charged(notFound(), REFUSED);
   if (ifNoneMatch !== undefined && (ifNoneMatch === '*' || ifNoneMatch === version.etag)) {
     return { status: 304, charge: REFUSED, etag: version.etag };
@@ -53,7 +53,7 @@ export function read(version: Version | undefined, ifNoneMatch: string | undefin
   return { status: 200, charge: readCharge(version.size), etag: version.etag, text: version.text };
 }
 
-function create(tx: Transaction, operation: Operation): Outcome {
+function create(tx: Transaction, operation: Operation): OperationResult {
   const doc = documentOf(tx, operation);
   const id = doc.id as string;
   if (tx.read(id)) throw charged(conflict(), REFUSED);
@@ -61,11 +61,11 @@ function create(tx: Transaction, operation: Operation): Outcome {
   return { status: 201, charge: createCharge(text.length), etag, text };
 }
 
-function upsert(tx: Transaction, operation: Operation): Outcome {
+function upsert(tx: Transaction, operation: Operation): OperationResult {
   const doc = documentOf(tx, operation);
   const id = doc.id as string;
   const before = tx.read(id);
-  // The service looks at If-Match only where the upsert turns out to be a replace (docs/assumptions.md, E14).
+  // The service checks If-Match only if the upsert replaces an item (ASM-E14).
   if (before) checkConditions(before, operation);
   const { etag, text } = tx.put(id, doc);
   return before
@@ -73,7 +73,7 @@ function upsert(tx: Transaction, operation: Operation): Outcome {
     : { status: 201, charge: createCharge(text.length), etag, text };
 }
 
-function replace(tx: Transaction, operation: Operation): Outcome {
+function replace(tx: Transaction, operation: Operation): OperationResult {
   const id = requireId(operation);
   const doc = documentOf(tx, operation);
   const before = existing(tx, id, operation);
@@ -85,13 +85,13 @@ function replace(tx: Transaction, operation: Operation): Outcome {
   return { status: 200, charge: replaceCharge(text.length), etag, text };
 }
 
-function remove(tx: Transaction, operation: Operation): Outcome {
+function remove(tx: Transaction, operation: Operation): OperationResult {
   const before = existing(tx, requireId(operation), operation);
   tx.remove(before.item.id);
   return { status: 204, charge: deleteCharge(before.size) };
 }
 
-function patch(tx: Transaction, operation: Operation): Outcome {
+function patch(tx: Transaction, operation: Operation): OperationResult {
   const { operations, condition } = parsePatch(operation.body);
   const before = existing(tx, requireId(operation), operation);
   const now = (): number => tx.account.now();
@@ -143,7 +143,7 @@ export function checkId(id: unknown): void {
   if (Buffer.byteLength(id) > MAX_ID_BYTES) throw badRequest(`The id is longer than ${MAX_ID_BYTES} bytes.`);
 }
 
-/** Notes what a refusal cost. */
+/** Adds the charge of a refused operation. */
 export function charged(error: WireError, charge: number): WireError {
   error.headers['x-ms-request-charge'] = String(charge);
   return error;

@@ -14,11 +14,11 @@ interface PatchOperation {
 
 export interface PatchRequest {
   readonly operations: readonly PatchOperation[];
-  /** `from c where …`: what must hold for the patch to be applied. */
+  /** `from c where …`: the condition for the patch. */
   readonly condition?: string;
 }
 
-/** Reads the body in either of its two forms. */
+/** Reads a patch body, which is an array of operations or an object with `operations`. */
 export function parsePatch(body: unknown): PatchRequest {
   const whole = Array.isArray(body)
     ? { operations: body as unknown[] }
@@ -104,7 +104,7 @@ function parentOf(doc: Doc, path: readonly string[], fail: Fail): Parent {
 }
 
 function index(step: string, last: number, fail: Fail): number {
-  if (!/^(0|[1-9]\d*)$/.test(step) || Number(step) > last) fail(`'${step}' is no index of the array.`);
+  if (!/^(0|[1-9]\d*)$/.test(step) || Number(step) > last) fail(`'${step}' is not an index of the array.`);
   return Number(step);
 }
 

@@ -20,8 +20,8 @@ interface Staged {
 }
 
 /**
- * Writes to one logical partition that become visible together, under one lsn. Nothing outside changes before
- * `commit`, so a transaction that is dropped has had no effect.
+ * Writes to one logical partition that become visible together, under one lsn. Nothing else changes before `commit`, so a
+ * transaction without a commit has no effect.
  */
 export class Transaction {
   readonly account: Account;
@@ -32,7 +32,7 @@ export class Transaction {
   readonly #staged = new Map<string, Staged | undefined>();
   readonly #unique = new Map<string, string | undefined>();
 
-  /** @param now when it is, or was: milliseconds since 1970 */
+  /** @param now the time of the writes, milliseconds since 1970 */
   constructor(account: Account, container: Container, home: LogicalPartition, now = account.now()) {
     this.account = account;
     this.container = container;
@@ -41,7 +41,7 @@ export class Transaction {
     this.now = now;
   }
 
-  /** The item as this transaction sees it. Staged states come as versions that aren't in any log. */
+  /** The item as this transaction sees it. A staged state is returned as a version that isn't in any log. */
   read(id: string): Version | undefined {
     if (this.#staged.has(id)) {
       const staged = this.#staged.get(id);
@@ -131,7 +131,7 @@ export class Transaction {
     if (before) this.#release(id, before.doc);
     for (const value of this.container.uniqueValues(doc)) {
       const holder = this.#unique.has(value) ? this.#unique.get(value) : this.home.unique.get(value);
-      // A holder that has expired but wasn't purged yet gives way.
+      // An expired item that isn't purged yet does not hold its value.
       if (holder !== undefined && holder !== id && this.read(holder)) throw conflict();
       this.#unique.set(value, id);
     }
@@ -144,7 +144,7 @@ export class Transaction {
   }
 }
 
-/** How long the past is kept: what replicas may show and a failover may go back to. */
+/** How long past states are kept, for lagging replicas and for failovers. */
 const keepMs = ({ faults: { replicaLagMs = 0, historyMs = 0 } }: Account): number => Math.max(replicaLagMs, historyMs);
 
 function readTtl(doc: Doc): number | undefined {

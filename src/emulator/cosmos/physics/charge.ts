@@ -1,7 +1,7 @@
-// The stated model of request units. Microsoft publishes two sizes for point operations with indexing off (1 KB: read 1,
-// create 5; 100 KB: read 10, create 50; "Azure Cosmos DB as a key value store", "Optimize the cost of reads and writes");
-// this draws a straight line between them and adds a small share for indexing. Queries and feed pages are set so that
-// they cost more than the point reads they replace only by a base. Figures are for comparing designs, not for billing.
+// The model of request units. Microsoft publishes the charges of two sizes for point operations with indexing off (1 KB:
+// read 1, create 5; 100 KB: read 10, create 50; "Azure Cosmos DB as a key value store", "Optimize the cost of reads and
+// writes"). This model is linear between them and adds a small share for indexing. A query or a feed page costs a base
+// more than the point reads that it replaces. The figures are for comparing designs, not for billing.
 
 const kilobytes = (bytes: number): number => Math.max(1, bytes / 1024);
 
@@ -24,12 +24,12 @@ export const deleteCharge = createCharge;
 /** A patch is a replace on the server, and saves the client the read. */
 export const patchCharge = replaceCharge;
 
-/** A refused operation has still looked the item up. */
+/** A refused operation costs the lookup of the item. */
 export const REFUSED = 1;
 
-/** `loaded` documents of `bytes` in all; each physical partition beyond the first adds its own look. */
+/** `loaded` documents of `bytes` in total; each physical partition after the first adds a charge. */
 export const queryCharge = (loaded: number, bytes: number, partitions: number): number =>
   QUERY_BASE + PER_PARTITION * Math.max(0, partitions - 1) + loaded * QUERY_SHARE + (bytes / 1024) * QUERY_SHARE;
 
-/** A page costs as reads of what it holds, and an empty poll 1 RU. */
+/** A page costs like the reads of its documents; an empty page costs 1 RU. */
 export const feedCharge = (bytes: number): number => Math.max(1, (bytes / 1024) * FEED_SHARE);

@@ -1,4 +1,4 @@
-/** The server's time: the machine's, moved forward on command, or standing still. */
+/** The server's time: the machine's time, which a command can move forward or stop. */
 export class Clock {
   #ahead = 0;
   #frozen: number | undefined;
@@ -13,12 +13,12 @@ export class Clock {
     else this.#frozen += ms;
   }
 
-  /** From here on time moves by `advance` only. */
+  /** Stops the time: only `advance` moves it. */
   freeze(): void {
     this.#frozen ??= this.now();
   }
 
-  /** Time runs again, from where it stood. */
+  /** Lets the time run again, from where it stopped. */
   thaw(): void {
     if (this.#frozen === undefined) return;
     this.#ahead = this.#frozen - Date.now();

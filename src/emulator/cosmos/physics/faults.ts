@@ -3,37 +3,38 @@ import type { Rule } from './rules.ts';
 import { WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
-/** What may go wrong, by choice. Probabilities are 0 to 1 per request on items. */
+/** The faults that a server simulates. Probabilities are 0 to 1 for each request on items. */
 export interface Faults {
-  /** Reads and queries may see state up to this old, unless their session token covers what they would miss. */
+  /** Reads and queries may return state of up to this age, unless their session token requires newer state. */
   readonly replicaLagMs?: number;
-  /** A write happens and its answer is lost: 408, 503 or a connection reset. */
+  /** A write takes effect and its answer is lost: 408, 503 or a connection reset. */
   readonly failAfterEffect?: number;
   /** A request fails without effect: 408, 449, 503 or a connection reset. */
   readonly failBefore?: number;
   /** 429 with a retry-after, without effect. */
   readonly throttle?: number;
-  /** Failures by rule, looked at before the probabilities above. */
+  /** Failures by rule; the server checks them before the probabilities above. */
   readonly rules?: readonly Rule[];
-  /** How long each request on items takes at least, half of it before its effect, and up to how much longer. */
+  /** The least time of each request on items. Half of it passes before the effect. */
   readonly latencyMs?: number;
+  /** The most time that is added to `latencyMs`, at random. */
   readonly jitterMs?: number;
   /** Whether each physical partition answers 429 beyond its share of the provisioned RU/s. */
   readonly enforceThroughput?: boolean;
-  /** Whether what has expired is purged (default true); `purge()` does it on command. */
+  /** Whether the server deletes expired items (default true); `purge()` does it on command. */
   readonly purge?: boolean;
-  /** COUNT includes what has expired and isn't purged yet. */
+  /** COUNT includes expired items that aren't purged yet. */
   readonly countExpired?: boolean;
-  /** How far back a failover may lose writes, and a restore may reach. */
+  /** How long the server keeps past states, for failovers and restores. */
   readonly historyMs?: number;
-  /** Entries of one lsn come in a random order (default true), as the service promises none. */
+  /** Entries of one lsn come in a random order (default true), because the service promises no order. */
   readonly shuffleInLsn?: boolean;
 }
 
-/** What becomes of one request, drawn before it is handled: a reset without effect, or another answer after it. */
+/** What happens to one request, decided at random before it is handled: a reset without effect, or another answer after it. */
 export type Fate = 'normal' | 'reset-before' | 'reset-after' | { readonly answer: Reply };
 
-/** Without a rule only requests on items fail: clients that can't reach the account at all are no interesting case. */
+/** Without a rule only requests on items fail: a client that can't even reach the account tests nothing. */
 export function fateOf(faults: Faults, random: () => number, call: Call, kind: string): Fate {
   const { throttle = 0, failBefore = 0, failAfterEffect = 0, rules = [] } = faults;
   const rule = rules.length > 0 ? strike(rules, call, kind, random) : undefined;
@@ -49,7 +50,7 @@ export function fateOf(faults: Faults, random: () => number, call: Call, kind: s
       case 0:
         throw new WireError(408, 'The request timed out before it was carried out.');
       case 1:
-        throw new WireError(503, 'The service is currently unavailable; nothing was done.');
+        throw new WireError(503, 'The service is currently unavailable. The request had no effect.');
       case 2:
         throw new WireError(449, 'Conflicting request to the resource has been attempted. Retry to avoid conflicts.');
       default:
@@ -71,7 +72,7 @@ export function tooManyRequests(retryAfterMs: number): WireError {
   return error;
 }
 
-/** The write has happened; only its answer is gone. */
+/** The write took effect; only its answer is lost. */
 const lostAnswer = (status: number): Reply =>
   new WireError(status, 'The answer was lost: the request may have been carried out.').reply();
 

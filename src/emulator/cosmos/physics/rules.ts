@@ -1,34 +1,34 @@
 import type { Call } from '../wire/wire.ts';
 import { WireError } from '../wire/wire.ts';
 
-/** A failure by rule. Requests that match are counted from 1 from the moment the rules were set. */
+/** A failure by rule. The server counts the matching requests from 1 when the rules are set. */
 export interface Rule {
-  /** Kinds of request as `stats()` names them, such as `read`, `batch` or `change-feed`; absent: every one on items. */
+  /** Kinds of request as in `stats()`, such as `read`, `batch` or `change-feed`; absent: all requests on items. */
   readonly operation?: string | readonly string[];
-  /** The container's id, or `database/container`; absent: every one. */
+  /** The container's id, or `database/container`; absent: all containers. */
   readonly container?: string;
-  /** Spares the matching requests before this one. */
+  /** The number of the first matching request that fails. */
   readonly nth?: number;
-  /** How many are struck at most; default 1 where `nth` is given, else no end. */
+  /** How many requests fail at most; default 1 with `nth`, else without limit. */
   readonly times?: number;
   /** 0 to 1, default 1. */
   readonly probability?: number;
-  /** What the client sees; `reset` cuts the connection. */
+  /** The status of the answer; `reset` breaks the connection. */
   readonly status: number | 'reset';
   readonly substatus?: number;
   readonly retryAfterMs?: number;
-  /** `after`: the request is carried out, and its answer replaced. Default `before`: nothing is done. */
+  /** `after`: the request takes effect, and its answer is replaced. Default `before`: it has no effect. */
   readonly effect?: 'before' | 'after';
 }
 
 const count = new WeakMap<Rule, { matched: number; struck: number }>();
 
-/** Forgets how often the rules have matched, so that the same objects may be set anew. */
+/** Forgets how often the rules have matched, so that the same objects can be set again. */
 export function restart(rules: readonly Rule[]): void {
   for (const rule of rules) count.set(rule, { matched: 0, struck: 0 });
 }
 
-/** The first rule that strikes this request. Each counts it, whichever strikes. */
+/** The first rule that makes this request fail. Every matching rule counts the request. */
 export function strike(rules: readonly Rule[], call: Call, kind: string, random: () => number): Rule | undefined {
   let first: Rule | undefined;
   for (const rule of rules) if (concerns(rule, call, kind) && strikes(rule, first, random)) first = rule;
@@ -52,7 +52,7 @@ function concerns({ operation, container }: Rule, { segments }: Call, kind: stri
   return typeof operation === 'string' ? operation === kind : operation.includes(kind);
 }
 
-/** By the id alone a container of any database; no id holds a `/`. */
+/** An id alone names the container of that id in every database; an id has no `/`. */
 const named = (container: string, [, database, , id]: readonly string[]): boolean =>
   container.includes('/') ? container === `${database}/${id}` : container === id;
 

@@ -6,59 +6,59 @@ import type { WireKey } from '../storage/keys.ts';
 import type { LogicalPartition } from '../storage/logical-partition.ts';
 import { covers } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
-import type { View } from '../storage/view.ts';
+import type { Replica } from '../storage/replica.ts';
 
 const MAX_KEY_COMBINATIONS = 1000;
-/** To make an index takes longer than to look at everything once. */
+/** For more paths, building the indexes takes longer than reading everything once. */
 const MAX_PATHS = 16;
 
 /**
- * The versions that can match, by ascending seq from the given one on: by id and key or by an index where the query
- * restricts those, else all of the target's.
+ * The versions that can match, by ascending seq, beginning with `from`. They come by id and key or from an index if the
+ * query restricts those, else they are all versions of the target.
  */
 export function* candidates(
   container: Container,
   target: Target,
   restrictions: readonly Restriction[],
-  view: View,
+  replica: Replica,
   from: number,
 ): Generator<Version, void> {
   const ids = bounds(restrictions).find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
   const keys = target.key ? [target.key] : keysOf(container, restrictions);
   if (ids || keys) {
     const wanted = ids && [...new Set(ids.filter((id) => typeof id === 'string'))];
-    yield* versionsOf(homes(container, target, keys, view), wanted, view, from);
+    yield* versionsOf(homes(container, target, keys, replica), wanted, replica, from);
     return;
   }
   const few = pathsOf(restrictions).size <= MAX_PATHS;
-  const indexed = view.lags || !few ? undefined : lookUp(container, restrictions);
+  const indexed = replica.lags || !few ? undefined : lookUp(container, restrictions);
   if (!indexed) {
-    for (const version of view.all(from)) if (covers(target, version.item.home)) yield version;
+    for (const version of replica.all(from)) if (covers(target, version.item.home)) yield version;
     return;
   }
   const items = [...indexed].filter(({ seq, home }) => seq >= from && covers(target, home));
   for (const { home, id } of items.toSorted((a, b) => a.seq - b.seq)) {
-    const version = view.read(home, id);
+    const version = replica.read(home, id);
     if (version) yield version;
   }
 }
 
-/** Those with one of the ids, if any are named. */
+/** The versions with one of the ids, or all versions without `ids`. */
 function versionsOf(
   among: Iterable<LogicalPartition>,
   ids: readonly string[] | undefined,
-  view: View,
+  replica: Replica,
   from: number,
 ): Version[] {
   const found: Version[] = [];
   for (const home of among) {
-    const versions = ids ? ids.map((id) => view.read(home, id)) : view.versions(home);
+    const versions = ids ? ids.map((id) => replica.read(home, id)) : replica.versions(home);
     for (const version of versions) if (version && version.seq >= from) found.push(version);
   }
   return found.toSorted((a, b) => a.seq - b.seq);
 }
 
-/** What the most selective of the usable indexes finds; undefined where looking at everything is as well. */
+/** The items that the most selective usable index finds; undefined if no index helps. */
 function lookUp(container: Container, restrictions: readonly Restriction[]): ReadonlySet<Item> | undefined {
   let best: ReadonlySet<Item> | undefined;
   for (const restriction of restrictions) {
@@ -74,7 +74,7 @@ function bounded(container: Container, bound: Bound): ReadonlySet<Item> | undefi
   return index && new Set(index.find(bound));
 }
 
-/** What any of the alternatives finds, if each of them has an index. */
+/** The items that any of the alternatives finds, if each of them has an index. */
 function united(
   container: Container,
   alternatives: readonly (readonly Restriction[])[],
@@ -92,10 +92,10 @@ function* homes(
   container: Container,
   target: Target,
   keys: readonly WireKey[] | undefined,
-  view: View,
+  replica: Replica,
 ): Generator<LogicalPartition, void> {
   if (!keys) {
-    for (const home of view.homes()) if (covers(target, home)) yield home;
+    for (const home of replica.homes()) if (covers(target, home)) yield home;
     return;
   }
   for (const key of keys) {

@@ -8,7 +8,7 @@ import { containerHeaders, reply } from '../wire/reply.ts';
 import { header } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
-/** How the client can answer a query itself, range by range: what `forceQueryPlan` and `enableQueryControl` ask for. */
+/** A plan by which the client runs a query itself, range by range (`forceQueryPlan`, `enableQueryControl`). */
 export function queryPlan(call: Call, container: Container): Reply {
   const { text, params } = parseBody(call.body);
   const { restrictions } = asWire(() => prepare(text, params));

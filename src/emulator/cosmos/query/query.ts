@@ -15,32 +15,32 @@ import { checkOrder } from '../storage/indexing.ts';
 import { containerHeaders, reply } from '../wire/reply.ts';
 import { MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
-import { View } from '../storage/view.ts';
+import { Replica } from '../storage/replica.ts';
 import { badRequest, header, parseObject } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
-/** What the results kept for next pages may take, and for how long nobody asks for one. */
+/** Limits of the results that are kept for next pages: number, bytes, and time without a request. */
 const MAX_CURSORS = 256;
 const MAX_CURSOR_BYTES = 256 * 1024 * 1024;
 const CURSOR_MS = 60_000;
 
-/** A query under way, whose results are at hand already, sorted or grouped. */
+/** A running query, whose sorted or grouped results are in memory. */
 interface Cursor {
   readonly prepared: Prepared;
   readonly results: Iterator<string, unknown>;
   readonly walk: Walk;
-  readonly view: View;
+  readonly replica: Replica;
   readonly cost: { documents: number; bytes: number };
   pending: IteratorResult<string, unknown> | undefined;
-  /** What the container was when they were made. */
+  /** The container's state when the results were made. */
   readonly state: string;
-  /** When they were asked for last, in milliseconds since 1970 by the server's clock. */
+  /** The time of the last request for them, in milliseconds since 1970 by the server's clock. */
   used: number;
 }
 
 /**
- * Answers queries and plain feeds page by page, each by what there is when it is asked for, from where the one before it
- * ended. Sorted and grouped results are kept for the next page, to be used if nothing was written until then.
+ * Answers queries and plain feeds page by page. A page begins where the page before it ended, and shows the data at the
+ * time of its request. Sorted and grouped results are kept for the next page, and used if nothing was written meanwhile.
  */
 export class Queries {
   readonly #account: Account;
@@ -61,7 +61,7 @@ export class Queries {
     const from = readContinuation(call, container.rid, prepared.orderBy.length);
     const size = pageSize(call);
     const cursor = this.#take(container, from?.cursor) ?? this.#open(container, target, prepared, token, from);
-    for (const range of target.partitions) cursor.view.demand(range);
+    for (const range of target.partitions) cursor.replica.demand(range);
     const before = { ...cursor.cost };
     const began = performance.now();
 
@@ -77,9 +77,9 @@ export class Queries {
     }
     cursor.pending = next;
     const headers = containerHeaders(container);
-    headers['x-ms-session-token'] = cursor.view.sessionToken(target.partitions);
+    headers['x-ms-session-token'] = cursor.replica.sessionToken(target.partitions);
     headers['x-ms-item-count'] = String(results.length);
-    // A page that came out full doesn't know yet that nothing follows.
+    // After a full page the server can't know yet whether more follows.
     if (!next.done || (results.length === size && prepared.streams && target.partitions.length === 1))
       headers['x-ms-continuation'] = continuation(container.rid, end, this.#keep(cursor));
     const { documents, bytes: loaded } = cursor.cost;
@@ -102,12 +102,12 @@ export class Queries {
     from: Position | undefined,
   ): Cursor {
     const withExpired = prepared.counts && this.#account.faults.countExpired === true;
-    const view = new View(this.#account, container, token, withExpired);
+    const replica = new Replica(this.#account, container, token, withExpired);
     const cost = { documents: 0, bytes: 0 };
     const walk = new Walk(from);
     const first = prepared.seeks && from?.values ? from.seq : 0;
     const documents = function* counted(): Generator<Readable, void> {
-      for (const version of candidates(container, target, prepared.restrictions, view, first)) {
+      for (const version of candidates(container, target, prepared.restrictions, replica, first)) {
         cost.documents++;
         cost.bytes += version.size;
         yield version;
@@ -117,7 +117,7 @@ export class Queries {
       prepared,
       results: prepared.run(documents(), walk),
       walk,
-      view,
+      replica,
       cost,
       pending: undefined,
       state: stateOf(container),
@@ -130,7 +130,7 @@ export class Queries {
     return this.#cursors.size;
   }
 
-  /** Gives up results that nobody has asked for in a while: the next page, if ever it is asked for, makes them again. */
+  /** Drops results without a request for a while. A later request for the next page makes them again. */
   sweep(): void {
     const now = this.#account.now();
     for (const [name, { used }] of this.#cursors) if (now - used > CURSOR_MS) this.#cursors.delete(name);
@@ -143,10 +143,10 @@ export class Queries {
     return cursor.state === stateOf(container) ? cursor : undefined;
   }
 
-  /** Returns the name it is kept by; none where it would do nothing that going on from the position doesn't. */
+  /** Keeps the cursor and returns its name; undefined if the position alone is enough to continue. */
   #keep(cursor: Cursor): string | undefined {
-    if (cursor.prepared.seeks || cursor.view.lags) return undefined;
-    // Another after a restart than before, as tokens outlive that.
+    if (cursor.prepared.seeks || cursor.replica.lags) return undefined;
+    // Random, because tokens outlive a restart, after which a counter would give the same names again.
     const name = randomUUID();
     cursor.used = this.#account.now();
     this.#cursors.set(name, cursor);
@@ -161,7 +161,7 @@ export class Queries {
   }
 }
 
-/** Another text once anything was written, or for who might see something expire. */
+/** A text that changes with every write, and with every call if items can expire. */
 const stateOf = (container: Container): string =>
   container.mayExpire ? randomUUID() : [container.rid, ...container.ranges.map(({ id, lsn }) => `${id}:${lsn}`)].join();
 
@@ -185,7 +185,7 @@ interface Amount {
   readonly bytes: number;
 }
 
-/** In the service's form, times in milliseconds. All of the time goes to the first that did something. */
+/** Query metrics in the service's form, times in milliseconds. The whole time is reported as execution time. */
 function queryMetrics(read: Amount, output: Amount, began: number): string {
   const ms = (performance.now() - began).toFixed(2);
   const figures = {
@@ -211,7 +211,7 @@ function queryMetrics(read: Amount, output: Amount, began: number): string {
     .join(';');
 }
 
-/** A query over resources other than items (databases, containers, offers): everything in one page. */
+/** A query over databases, containers or offers: all results in one page. */
 export function queryDefinitions(body: Buffer, definitions: readonly Doc[]): string[] {
   const { text, params } = parseBody(body);
   const readable = definitions.map((doc) => ({ doc, text: JSON.stringify(doc) }));

@@ -5,17 +5,17 @@ import type { Doc } from '../wire/wire.ts';
 const SYSTEM = ['_rid', '_self', '_etag', '_ts', '_docs', '_sprocs', '_triggers', '_udfs', '_conflicts'];
 const MAX_LEVELS = 3;
 
-/** Names of letters, digits and `_`, or anything in quotes. */
+/** Each name has letters, digits and `_`, or is in quotes. */
 const KEY_PATH = /^(?:\/(?:[\p{L}\p{N}_]+|"[^"]+"))+$/u;
 
-/** Names of databases and containers. */
+/** Checks the name of a database or container. */
 export function checkName(id: unknown): asserts id is string {
   if (typeof id !== 'string' || id === '') {
     throw badRequest("The input content is invalid because the required properties - 'id; ' - are missing.");
   }
   if (/[/\\?#]/.test(id) || id.endsWith(' ') || Buffer.byteLength(id) > 255) {
     throw badRequest(
-      `The name ${JSON.stringify(id)} is invalid: it may not hold '/', '\\', '?' or '#', end in a space or exceed 255 bytes.`,
+      `The name ${JSON.stringify(id)} is invalid: it must not contain '/', '\\', '?' or '#', end with a space or exceed 255 bytes.`,
     );
   }
 }
@@ -43,7 +43,7 @@ export function containerDefinition(body: Doc, before?: Doc): Doc {
 
 const isPath = (path: unknown): boolean => typeof path === 'string' && path.startsWith('/');
 
-/** What may not change after creation. Unique keys are kept where the new body doesn't name them. */
+/** Refuses changes that are not allowed after creation. If the new body has no unique keys, the old ones stay. */
 function checkUnchanged(definition: Doc, before: Doc): void {
   definition.uniqueKeyPolicy ??= before.uniqueKeyPolicy;
   if (definition.uniqueKeyPolicy === undefined) delete definition.uniqueKeyPolicy;

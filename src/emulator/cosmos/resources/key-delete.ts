@@ -7,7 +7,7 @@ import { Transaction } from '../items/transaction.ts';
 import { header } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
-/** Deletes every item of a key, or of a key prefix. The service takes its time; here it is done when it is answered. */
+/** Deletes every item of a key, or of a key prefix. The service does this later; this server does it before it answers. */
 export function deleteByKey(account: Account, call: Call, container: Container): Reply {
   demanded(header(call.headers, 'x-ms-documentdb-partitionkey'));
   const target = targetOf(call, container);

@@ -7,7 +7,7 @@ import { offerContent, throughputIn } from '../storage/throughput.ts';
 import { notAllowed, notFound, parseObject } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
-/** What one physical partition carries at most ("Service quotas"). */
+/** The most RU/s of one physical partition ("Service quotas"). */
 const RU_PER_PARTITION = 10_000;
 
 export function addOffer(account: Account, resourceRid: string, resource: string, throughput: Throughput): void {
@@ -59,7 +59,7 @@ export function offers(account: Account, call: Call): Reply {
   return one(200, definition);
 }
 
-/** Splits physical partitions until they can carry the throughput, the fullest first. Fewer RU/s merge none. */
+/** Splits physical partitions, the fullest first, until they can carry the throughput. Fewer RU/s cause no merge. */
 function spread(account: Account, container: Container, { maximum }: Throughput): void {
   while (container.ranges.length * RU_PER_PARTITION < maximum)
     split(account, container, partitionOf(container, undefined));

@@ -5,12 +5,12 @@ import type { LogicalPartition } from '../storage/logical-partition.ts';
 import { PhysicalPartition } from '../storage/physical-partition.ts';
 import { badRequest } from '../wire/wire.ts';
 
-/** As fine as an empty partition can be cut. */
+/** The number of parts into which the key space of empty partitions can be cut. */
 const FINEST = 4096;
 
 /**
- * Cuts a physical partition in two where `cutOf` would. Both children go on from the parent's lsn, so a position in the
- * parent is one in each child.
+ * Cuts a physical partition in two, by default at `cutOf`. Both children continue the parent's lsn, so a position in the
+ * parent is valid in each child.
  * @returns the children's ids
  */
 export function split(
@@ -34,8 +34,8 @@ export function split(
 }
 
 /**
- * Makes one physical partition of two neighbours. It goes on from the higher of their lsns, so a position in either is
- * one in it, for that parent's part of the range. Afterwards the feed refuses to start from a time.
+ * Makes one physical partition of two neighbours. It continues the higher of their lsns, so a position in either parent is
+ * valid in it, for that parent's part of the range. Afterwards the feed refuses to start from a time.
  * @returns the new partition's id
  */
 export function merge(account: Account, container: Container, rangeIds: readonly [string, string] | undefined): string {
@@ -56,7 +56,7 @@ export function merge(account: Account, container: Container, rangeIds: readonly
   return child.id;
 }
 
-/** The partition named; without a name the fullest, or of several as full the one that was split least. */
+/** The named partition; without a name the fullest one, and among equally full ones the one with the fewest splits. */
 export function partitionOf(container: Container, rangeId: string | undefined): PhysicalPartition {
   const found =
     rangeId === undefined
@@ -70,7 +70,10 @@ export function partitionOf(container: Container, rangeId: string | undefined): 
 
 const weight = ({ log }: PhysicalPartition): number => log.length;
 
-/** At the median of the logical partitions or, without any, in the middle of the hash space; throws where it is too small. */
+/**
+ * Where a partition is cut: at the median of its logical partitions or, without any, in the middle of its hash space.
+ * Throws if it is too small.
+ */
 export function cutOf(container: Container, { range: { min, max }, id }: PhysicalPartition): string {
   const inside = (epk: string): boolean => epk > min && epk < max;
   const epks = [...container.logical.values()].map(({ epk }) => epk).filter(inside);

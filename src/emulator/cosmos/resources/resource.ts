@@ -4,7 +4,7 @@ import { reply } from '../wire/reply.ts';
 import { flag } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
-// What databases, containers and offers have in common: stamped definitions, answered one by one or listed.
+// Shared by databases, containers and offers: definitions with system fields, and the answers for one and for a list.
 
 export const isQuery = (call: Call): boolean => flag(call.headers, 'x-ms-documentdb-isquery');
 

@@ -24,7 +24,7 @@ import type { Call, Doc, Reply } from '../wire/wire.ts';
 
 const DEFAULT_THROUGHPUT: Throughput = { maximum: 400, autoscale: false };
 
-/** What clients parse queries by themselves with; .NET's refuses an account that tells nothing (docs/assumptions.md, E65). */
+/** Settings by which clients parse queries. The .NET client refuses an account without them (ASM-E65). */
 const QUERY_ENGINE = {
   maxSqlQueryInputLength: 524_288,
   maxJoinsPerSqlQuery: 10,
@@ -48,7 +48,7 @@ const QUERY_ENGINE = {
   enableSpatialIndexing: true,
 };
 
-/** `GET /`. The id must not be `localhost` and the lists must not be empty, or the client asks again before every call. */
+/** `GET /`. With the id `localhost` or an empty list, the client would read this again before every call. */
 export function accountInfo(call: Call, scheme: string): Reply {
   const endpoint = `${scheme}://${call.headers.host ?? 'localhost'}/`;
   const locations = [{ name: 'Embedded', databaseAccountEndpoint: endpoint }];
@@ -70,7 +70,7 @@ export function accountInfo(call: Call, scheme: string): Reply {
   return reply(200, 0, {}, JSON.stringify(info));
 }
 
-/** Databases, containers, their ranges and offers: what the client calls resources of the control plane. */
+/** Answers requests on databases, containers, their ranges and offers, which the client calls the control plane. */
 export function resources(account: Account, call: Call): Reply {
   const { method, segments } = call;
   const [kind, name] = segments;
@@ -103,7 +103,7 @@ export function resources(account: Account, call: Call): Reply {
 const unsupported = (what: string | undefined): WireError =>
   new WireError(
     501,
-    `The embedded server offers no '${String(what)}': only databases, containers, items, ranges and offers.`,
+    `The embedded server does not support '${String(what)}', only databases, containers, items, ranges and offers.`,
   );
 
 function createDatabase(account: Account, call: Call): Reply {
@@ -141,7 +141,7 @@ function createContainer(account: Account, call: Call, database: Database): Repl
   return one(201, container.definition, ownerHeaders(database));
 }
 
-/** Makes a container, empty and with a resource id of its own. */
+/** Creates an empty container with a new resource id. */
 export function addContainer(
   account: Account,
   database: Database,
@@ -160,7 +160,7 @@ export function addContainer(
   return container;
 }
 
-/** Before the API version of late 2018 containers needed no key; today's service gives those a system key. */
+/** Before the API version of late 2018 a container needed no key. The service gives such a container a system key. */
 function withoutKey(call: Call, body: Doc): Doc {
   if (body.partitionKey !== undefined || (header(call.headers, 'x-ms-version') ?? '') >= '2018-12-31') return body;
   return { ...body, partitionKey: { paths: ['/_partitionKey'], kind: 'Hash', version: 1, systemKey: true } };
@@ -191,20 +191,20 @@ function oneContainer(account: Account, call: Call, database: Database, containe
   return one(200, container.definition, ownerHeaders(database));
 }
 
-/** What an answer about a container tells is in what it lies: Java's client makes its links of that (docs/assumptions.md, E69). */
+/** The names of the database, in answers about its containers: Java's client makes its links of them (ASM-E69). */
 const ownerHeaders = ({ id, rid }: Database): Record<string, string> => ({
   'x-ms-content-path': rid,
   'x-ms-alt-content-path': encodeURI(`dbs/${id}`),
 });
 
-/** Indexes follow at once here, so that they are always complete. */
+/** Indexes are updated with each write, so they are always complete. */
 function indexProgress({ definition }: Container): Record<string, string> {
   const { indexingMode } = definition.indexingPolicy as Doc;
   const lazy = indexingMode === 'lazy' ? { 'x-ms-documentdb-collection-lazy-indexing-progress': '100' } : {};
   return { 'x-ms-documentdb-collection-index-transformation-progress': '100', ...lazy };
 }
 
-/** Sizes in KB; 10 GB is what the service tells for a container of one physical partition. */
+/** Sizes in KB. The service reports 10 GB for a container of one physical partition. */
 function quota(container: Container): Record<string, string> {
   const versions = container.ranges.flatMap(({ log }) => log).filter((version) => version.item.current === version);
   const kilobytes = Math.ceil(versions.reduce((sum, { size }) => sum + size, 0) / 1024);
@@ -225,7 +225,7 @@ const withLinks = (definition: Doc): Doc => ({
   _conflicts: 'conflicts/',
 });
 
-/** What is left of it is kept for as long as the past is, so that it can be restored. */
+/** Drops a container. It is kept for `historyMs`, so that it can be restored. */
 export function dropContainer(account: Account, database: Database, container: Container): void {
   const { historyMs = 0 } = account.faults;
   const at = account.now();
@@ -239,7 +239,7 @@ export function dropContainer(account: Account, database: Database, container: C
   account.journal?.dropContainer(container);
 }
 
-/** Whole, or, as a feed, those that came since the ones the client has: its ids never come again (docs/assumptions.md, E67). */
+/** All ranges or, as a feed, those that are newer than the client's: the ids of ranges are never used again (ASM-E67). */
 function ranges(container: Container, call: Call): Reply {
   const feed = header(call.headers, 'a-im') !== undefined;
   const newest = Math.max(...container.ranges.map(({ id }) => Number(id)));

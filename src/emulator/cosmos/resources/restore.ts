@@ -8,9 +8,8 @@ import { Transaction } from '../items/transaction.ts';
 import type { Doc } from '../wire/wire.ts';
 
 /**
- * Brings back what a container held at `time`, in a container of the same name that is another to everybody: with a new
- * resource id, lsns that begin again, new etags and the old times of writing. Reaches back as far as `Faults.historyMs`
- * kept the past.
+ * Restores a container's state of `time` into a new container of the same name: it has a new resource id, lsns that begin
+ * again, new etags and the old times of writing. `Faults.historyMs` limits how far back `time` may be.
  * @returns the number of items
  */
 export function restore(
@@ -35,7 +34,7 @@ export function restore(
   return versions.length;
 }
 
-/** In the order in which they were written. */
+/** The versions of `time`, in the order of their writes. */
 function stateAt({ ranges }: Container, time: number): Version[] {
   const found: Version[] = [];
   for (const { undo, lsn, log } of ranges) {

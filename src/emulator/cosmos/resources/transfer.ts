@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { z } from 'zod';
-import { messageOf, MillraceError, UsageError } from '../../../base/errors.ts';
+import type { UsageError } from '../../../base/errors.ts';
+import { messageOf, MillraceError } from '../../../base/errors.ts';
 import type { Account } from '../storage/account.ts';
 import type { Container } from '../storage/container.ts';
 import { throughputFor } from '../storage/throughput.ts';
@@ -9,9 +10,11 @@ import { resources } from './resources.ts';
 import { Transaction } from '../items/transaction.ts';
 import { parseJson, WireError } from '../wire/wire.ts';
 import type { Doc } from '../wire/wire.ts';
+import { sharedError } from '../../../base/shared-errors.ts';
+import { EMULATOR_ERRORS } from '../../errors.ts';
 
-// One JSON value a line: a database, then its containers, each followed by its items. What the server itself makes
-// (resource ids, etags, times) is left out and made anew.
+// One JSON value a line: a database, then its containers, each followed by its items. Values that the server makes
+// (resource ids, etags, times) are left out; the import makes new ones.
 
 const SYSTEM = /^_(?:rid|self|etag|ts|attachments|colls|users|docs|sprocs|triggers|udfs|conflicts|lsn)$/;
 
@@ -47,7 +50,7 @@ export async function exportTo(account: Account, path: string): Promise<number> 
   }
 }
 
-/** The account as it is, a value at a time; what is written meanwhile may or may not be among it. */
+/** The account's content, one value at a time. A write during the export may or may not be included. */
 export function* lines(account: Account): Generator<string, void> {
   const now = account.now();
   for (const { definition, containers } of account.databases.values()) {
@@ -73,9 +76,9 @@ function throughputOf(account: Account, { rid }: Container): Doc {
 }
 
 /**
- * Reads what `exportTo` wrote, beside what is there already; returns the number of items. What comes before a mistake
- * in the file stays.
- * @throws UsageError with the line where the file isn't of this form, or names what exists already
+ * Adds the content of a file of `exportTo` to the account; returns the number of items. The lines before an invalid one
+ * stay imported.
+ * @throws UsageError with the number of the line that is invalid or names something that exists already
  */
 export async function importFrom(account: Account, path: string): Promise<number> {
   const file = await open(path).catch((cause: unknown) => {
@@ -92,14 +95,14 @@ export async function importFrom(account: Account, path: string): Promise<number
   }
 }
 
-/** What is wrong with which line. */
+/** A line that can't be imported, with its number. */
 export class ImportError extends MillraceError<'import-invalid'> {
   constructor(message: string, cause?: unknown) {
-    super('import-invalid', message, { cause });
+    super('import-invalid', message, { ...EMULATOR_ERRORS['import-invalid'], cause });
   }
 }
 
-/** Takes lines in their order, and does what each says at once. */
+/** Takes lines in their order, and applies each immediately. */
 export class Importer {
   readonly #account: Account;
   #database: string | undefined;
@@ -108,7 +111,7 @@ export class Importer {
   items = 0;
 
   /**
-   * @param into where items go that come before any container: `database/container`
+   * @param into the container, as `database/container`, of the items before the first line of a container
    * @param first the number of the first line
    */
   constructor(account: Account, into?: string, first = 1) {
@@ -121,7 +124,7 @@ export class Importer {
     }
   }
 
-  /** Where the next item goes; undefined before any database. */
+  /** The container of the next item, or its database; undefined before the first database. */
   get into(): string | undefined {
     return this.#container ? `${this.#database}/${this.#container.id}` : this.#database;
   }
@@ -133,7 +136,7 @@ export class Importer {
     try {
       this.#do(lineOf(text));
     } catch (cause) {
-      const why = cause instanceof z.ZodError ? 'it is of no known form' : messageOf(cause);
+      const why = cause instanceof z.ZodError ? 'it has an unknown form' : messageOf(cause);
       throw new ImportError(`line ${this.#number}: ${why}`, cause);
     }
   }
@@ -145,12 +148,12 @@ export class Importer {
       this.#database = next.database.id;
       this.#container = undefined;
     } else if ('container' in next) {
-      if (this.#database === undefined) throw new ImportError('A container stands before any database.');
+      if (this.#database === undefined) throw new ImportError('A container comes before the first database.');
       const { throughput, autoscale = false } = next;
       create(account, ['dbs', this.#database, 'colls'], next.container, headersOf(throughput, autoscale));
       this.#container = account.databases.get(this.#database)?.containers.get(next.container.id);
     } else {
-      if (!this.#container) throw new ImportError('An item stands before any container.');
+      if (!this.#container) throw new ImportError('An item comes before the first container.');
       const home = this.#container.open(this.#container.keys.of(next.item));
       const tx = new Transaction(account, this.#container, home);
       perform(tx, { type: 'Create', body: next.item });
@@ -160,7 +163,7 @@ export class Importer {
   }
 }
 
-/** Checked, and as it was read: the checker's own copy loses members called `__proto__`. */
+/** Checks a line, and returns the parsed value itself: zod's copy would lose members with the name `__proto__`. */
 function lineOf(text: string): z.output<typeof line> {
   const value: unknown = parseJson(text);
   line.parse(value);
@@ -186,7 +189,7 @@ function headersOf(throughput: number | undefined, autoscale: boolean): Record<s
 }
 
 const unusable = (path: string, why: string, cause: unknown): UsageError =>
-  new UsageError('emulator-file-unusable', `The file ${path} can't be used: ${why}`, {
+  sharedError('emulator-file-unusable', `The file ${path} can't be used: ${why}`, {
     cause,
-    mend: 'Name a file that an embedded server has exported, or a folder that this user may write to.',
+    hint: 'Name a file that an embedded server has exported, or a folder that this user may write to.',
   });

@@ -7,7 +7,7 @@ export type Signer = (text: string) => Buffer;
 
 const BLOCK = 64;
 
-/** By the definition of HMAC (RFC 2104): Node's own makes a key object for every request, which costs more than the rest. */
+/** HMAC by its definition (RFC 2104). Node's own makes a key object for every request, which costs more than the rest. */
 export function signer(key: Buffer): Signer {
   const short = key.length > BLOCK ? hash('sha256', key, 'buffer') : key;
   const block = Buffer.alloc(BLOCK);
@@ -39,15 +39,15 @@ export function authorize(call: Call, sign: Signer): void {
 }
 
 /**
- * The service's gateway decodes a path once more than the client encodes it, and drops spaces at its end. Items whose id
- * that changes can be created, and then neither read nor replaced nor deleted by id (docs/assumptions.md, E38).
+ * The service's gateway decodes a path once more than the client encodes it, and removes spaces at its end. An item whose
+ * id this changes can be created, but not read, replaced or deleted by id (ASM-E38).
  */
 function asGatewaySees(segment: string): string {
   let seen = segment;
   try {
     if (segment.includes('%')) seen = decodeURIComponent(segment);
   } catch {
-    // Not an escape: it stays.
+    // The % begins no escape, so the segment stays as it is.
   }
   return seen.trimEnd();
 }

@@ -2,8 +2,8 @@ import type { Account } from '../storage/account.ts';
 import type { Call } from '../wire/wire.ts';
 
 /**
- * The same call by names, where it has the resource ids of a database and of what is in it: Java's client asks so for a
- * container's ranges. Such a call is signed for the id alone, in lower case (docs/assumptions.md, E68).
+ * Replaces the resource ids in a call's path by names: Java's client uses resource ids to read a container's ranges. Such
+ * a call is signed only for the id, in lower case (ASM-E68).
  */
 export function byName(account: Account, call: Call): Call {
   const [root, first, kind, second, ...rest] = call.segments;

@@ -3,10 +3,10 @@ import { isIP } from 'node:net';
 const ANY_ADDRESS = new Set(['0.0.0.0', '::']);
 
 /**
- * Tells by the Host header whether a request was meant for this server. A page of another site can have its own name
- * resolve to this machine, and then read what a server here answers: such a name is refused, whatever the address.
- * Names of this machine are taken, the one that was listened on, and those that were configured; addresses of any kind
- * where any is listened on, as no site can be called so.
+ * Checks by the Host header whether a request is meant for this server. The name of another site can resolve to this
+ * machine (DNS rebinding), and a page of that site could then read this server's answers. So the server accepts only
+ * names of this machine, the name on which it listens, and the configured names. If it listens on all addresses, it
+ * accepts every address, because a site has a name and not an address.
  */
 export function hostNames(listening: string, configured: readonly string[]): (header: string | undefined) => boolean {
   const known = new Set([listening, ...configured].map((name) => name.toLowerCase()));

@@ -8,21 +8,21 @@ import type { Service } from './service.ts';
 import { WireError } from '../wire/wire.ts';
 import type { Reply } from '../wire/wire.ts';
 
-/** A little above the service's 2 MB, so that its own limit is what refuses. */
+/** Above the service's limit of 2 MB, so that a document above that limit gets the service's answer. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** How long a connection may take, in milliseconds, and how many there may be. */
+/** Limits of connections; times in milliseconds. */
 export interface ConnectionLimits {
-  /** Until the head of a request is there, counted from the connection or from the request's first byte. */
+  /** The longest wait for the head of a request, counted from the connection or from its first byte. */
   readonly headersTimeout: number;
-  /** Until its body is there. */
+  /** The longest wait for a whole request. */
   readonly requestTimeout: number;
-  /** Without a byte in either direction: a client that doesn't read, or a server that stands still. */
+  /** The longest time without a byte in either direction: the client doesn't read, or the server hangs. */
   readonly idleTimeout: number;
-  /** How often all this is looked at. */
+  /** The interval at which the first two times are checked. */
   readonly checkInterval: number;
-  /** More are closed at once. */
+  /** The most connections; further ones are closed immediately. */
   readonly connections: number;
 }
 
@@ -34,22 +34,22 @@ const LIMITS: ConnectionLimits = {
   connections: 1000,
 };
 
-/** What a server over HTTP is made of. */
-export interface Face {
+/** Settings of the HTTP server. */
+export interface HttpSettings {
   /** Whether a Host header is one of this server's names. */
   readonly isOwn: (host: string | undefined) => boolean;
-  /** Makes it HTTPS. */
+  /** With it the server uses HTTPS. */
   readonly certificate?: Certificate | undefined;
   readonly limits?: ConnectionLimits;
 }
 
-/** The HTTP face of a service. */
+/** Serves a `Service` over HTTP or HTTPS. */
 export class CosmosServer {
   readonly #service: Service;
   readonly #http: Server;
-  readonly #isOwn: Face['isOwn'];
+  readonly #isOwn: HttpSettings['isOwn'];
 
-  constructor(service: Service, { isOwn, certificate, limits = LIMITS }: Face) {
+  constructor(service: Service, { isOwn, certificate, limits = LIMITS }: HttpSettings) {
     this.#service = service;
     this.#isOwn = isOwn;
     const { headersTimeout, requestTimeout, idleTimeout, checkInterval, connections } = limits;
@@ -132,14 +132,14 @@ export class CosmosServer {
 const misdirected = (host: string | undefined): WireError =>
   new WireError(
     421,
-    `This server isn't called '${host ?? ''}'. Use localhost or its address, or start it with that name among its 'names'.`,
+    `The name '${host ?? ''}' is not a name of this server. Use localhost or its address, or add the name to the option 'names'.`,
   );
 
 function send(response: ServerResponse, { status, headers, text, lines, bytes }: Reply): void {
   if (response.destroyed) return;
   if (lines) {
     response.writeHead(status, { ...headers, 'content-type': 'application/jsonl' });
-    // A client that breaks off has no use for the rest.
+    // If the client ends the connection, the rest isn't needed.
     pipeline(Readable.from(ended(lines)), response, () => {});
     return;
   }
@@ -148,7 +148,7 @@ function send(response: ServerResponse, { status, headers, text, lines, bytes }:
     response.end();
     return;
   }
-  // A text leaves in one piece with its head.
+  // Node.js sends a string body together with the head.
   const body = bytes ?? text ?? '';
   if (body.length > 0) headers['content-type'] = 'application/json';
   headers['content-length'] = String(bytes ? bytes.length : Buffer.byteLength(body));

@@ -8,9 +8,9 @@ type Request = Parameters<HttpClient['sendRequest']>[0];
 type Response = Awaited<ReturnType<HttpClient['sendRequest']>>;
 
 /**
- * What the client sends its requests by instead of sockets: each goes straight to the service, with its latency, faults
- * and broken connections, in a later turn of the event loop, so that timers and others get theirs.
- * @param current the service that answers at present; another one after a restart
+ * The HTTP client of a `CosmosClient` in this process: it calls the service without sockets, with the same latency, faults
+ * and broken connections. Each call runs in a later turn of the event loop, so that timers and other work can run.
+ * @param current the service that answers now; a restart replaces it
  */
 export function inProcess(current: () => Service): HttpClient {
   return {
@@ -64,11 +64,11 @@ function responseOf(request: Request, { status, headers, text, bytes }: Reply): 
   return { request, status, headers: new Fields(headers), bodyAsText };
 }
 
-/** As the client's own: it tells what to repeat by name and code. */
+/** An error like the HTTP client's own: `@azure/cosmos` decides by name and code what it repeats. */
 const failure = (name: string, message: string, code?: string): Error =>
   Object.assign(new Error(message), { name, ...(code === undefined ? {} : { code }) });
 
-/** An answer's headers in the shape that the client's pipeline reads. */
+/** An answer's headers, in the form that the client's pipeline reads. */
 class Fields implements Iterable<[string, string]> {
   readonly #values: Record<string, string>;
 

@@ -17,10 +17,10 @@ import { metered } from '../storage/budget.ts';
 import { badRequest, flag, notFound, tooLarge, WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
-/** Where commands to the server itself go; no database may be called so, as those live under `dbs`. */
+/** The first part of the path of commands to the server itself. Databases are under `dbs`, so it is no database's name. */
 export const ADMIN = '_millrace';
 
-/** Commands that need no disk, of which the first is how to get it back. */
+/** Commands that work without the disk; `crash` is how to open it again. */
 const WITHOUT_DISK = new Set(['crash', 'stats']);
 
 /** The longest a transactional batch may run ("Transactional batch operations"). */
@@ -29,40 +29,41 @@ const TRANSACTION_MS = 5000;
 /** Answers a command to the server itself. */
 export type Admin = (from: string | undefined, call: Call) => Promise<Reply>;
 
-/** Who comes with a token instead of the account's key. */
+/** The issuer of tokens, which clients may send instead of the account's key. */
 export interface Identity {
-  /** The first part of the paths that are its own. */
+  /** The first part of the issuer's paths. */
   readonly tenant: string;
-  /** Rejects with WireError where the token isn't good, or good for something else. */
+  /** Rejects with WireError if the token is invalid or does not allow the call. */
   authorize(token: string, call: Call): Promise<void>;
   answer(call: Call): Promise<Reply>;
 }
 
-/** A request as it came, its body read; undefined where that was too large to be kept. */
+/** A received request. */
 export interface Incoming {
   readonly method: string;
-  /** Path with whatever follows it, still encoded. */
+  /** The path with the rest of the URL, still encoded. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+  /** Undefined: too large to keep. */
   readonly body: Buffer | undefined;
 }
 
-/** Whoever waits for an answer, over a socket or in this process. Exactly one of the two is called, once. */
+/** The client that waits for an answer, over a socket or in this process. Either `send` or `cut` is called, once. */
 export interface Caller {
-  /** Where the request came from. */
+  /** The address of the client. */
   readonly address: string | undefined;
-  /** Takes the answer; nothing of it is shared with anyone else. */
+  /** Takes the answer, and owns it from then on. */
   send(reply: Reply): void;
   /** Breaks the connection without an answer. */
   cut(): void;
 }
 
-/** Answers one account's requests, whatever they came over, with the faults that were ordered. */
+/** Answers the requests on one account, from sockets and from this process, and simulates its faults. */
 export class Service {
   readonly account: Account;
-  /** Goes on over a restart. */
+  /** A restart keeps them. */
   stats = new Stats();
-  /** Until when everything stands still, in milliseconds since 1970 by the machine's clock. */
+  /** Until when the server is stalled, in milliseconds since 1970 by the machine's clock. */
   stalledUntil = 0;
   readonly #signer: Signer;
   readonly #queries: Queries;
@@ -84,14 +85,14 @@ export class Service {
     return this.#closed;
   }
 
-  /** Answers nobody any more: whoever waits is cut off. */
+  /** Stops answering, and breaks the connections of all waiting callers. */
   close(): void {
     this.#closed = true;
     for (const caller of this.#waiting) caller.cut();
     this.#waiting.clear();
   }
 
-  /** Gives up what is kept for requests that don't come. */
+  /** Drops results that are kept for later requests and are too old. */
   sweep(): void {
     this.#queries.sweep();
   }
@@ -116,7 +117,7 @@ export class Service {
     }
   }
 
-  /** Lets in who has the account's key, or a token; throws WireError for others. */
+  /** Performs the call of a client with the account's key or a token; throws WireError for others. */
   #admit(call: Call, whole: boolean, caller: Caller): void {
     const kind = kindOf(call);
     this.stats.request(kind);
@@ -130,7 +131,8 @@ export class Service {
       go();
       return;
     }
-    if (!this.#identity) throw new WireError(401, 'This server takes no tokens: it was started without TLS.', 5002);
+    if (!this.#identity)
+      throw new WireError(401, 'This server does not accept tokens, because it was started without TLS.', 5002);
     this.#identity
       .authorize(token, call)
       .then(go)
@@ -163,7 +165,7 @@ export class Service {
     });
   }
 
-  /** At once where there is nothing to wait for; never while the world stands still. */
+  /** Runs `work` after `ms` and after the end of a stall; immediately if there is nothing to wait for. */
   #after(ms: number, work: () => void): void {
     const wait = Math.max(ms, this.stalledUntil - Date.now());
     if (wait <= 0) work();
@@ -203,7 +205,7 @@ export class Service {
     this.#release(caller, send);
   }
 
-  /** Sends no answer before what it tells is on disk; where that can't be, another goes out in its place. */
+  /** Sends an answer after all earlier writes are on disk. If they can't be written, it sends 503 instead. */
   #release(caller: Caller, send: () => void): void {
     const { journal } = this.account;
     if (!journal) send();
@@ -250,7 +252,7 @@ const callOf = ({ method, url, headers, body }: Incoming): Call => ({
   body: body ?? Buffer.alloc(0),
 });
 
-/** There are no query strings: the client leaves a `?` in an id as it is, and the service takes it for a part of it. */
+/** There are no query strings: the client doesn't encode a `?` in an id, and the service reads it as a part of the id. */
 function segmentsOf(url: string): string[] {
   try {
     return url
@@ -262,21 +264,21 @@ function segmentsOf(url: string): string[] {
   }
 }
 
-/** The token of `type=aad&ver=1.0&sig=…`, which the client sends as it is and others may encode. */
+/** The token of `type=aad&ver=1.0&sig=…`, plain or percent-encoded. */
 function tokenOf({ headers }: Call): string | undefined {
   return /^type(?:=|%3d)aad(?:&|%26)ver(?:=|%3d)1\.0(?:&|%26)sig(?:=|%3d)(.*)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 const isTransaction = ({ headers }: Call): boolean => flag(headers, 'x-ms-cosmos-batch-atomic');
 
-const unwritten = ({ message, mend }: UsageError): WireError => new WireError(503, `${message} ${mend ?? ''}`.trim());
+const unwritten = ({ message, hint }: UsageError): WireError => new WireError(503, `${message} ${hint ?? ''}`.trim());
 
 const timedOut = (): WireError =>
-  new WireError(408, 'The requested operation exceeded the alloted time. Nothing of the batch was done.');
+  new WireError(408, 'The requested operation exceeded the alloted time. The batch had no effect.');
 
 function refusal(error: unknown): Reply {
   if (error instanceof WireError) return error.reply();
-  // Staged writes are gone with the exception, so nothing is half done.
+  // The exception has discarded the staged writes, so nothing is half done.
   if (error instanceof RangeError) return badRequest('The request is nested too deeply or asks for too much.').reply();
   return new WireError(500, `The embedded server failed: ${messageOf(error)}`).reply();
 }

@@ -1,4 +1,4 @@
-/** What a server has done since it started. */
+/** Figures of a server since its start. */
 export interface EmulatorStats {
   /** Requests by kind, refused ones too. */
   readonly requests: Readonly<Record<string, number>>;
@@ -6,7 +6,7 @@ export interface EmulatorStats {
   readonly statuses: Readonly<Record<string, number>>;
   /** Request units charged. */
   readonly charge: number;
-  /** Requests that were failed by choice. */
+  /** Requests that the simulated faults affected. */
   readonly faults: number;
   /** Queries whose sorted or grouped results are kept for their next page. */
   readonly keptQueries: number;

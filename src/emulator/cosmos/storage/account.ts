@@ -4,7 +4,7 @@ import type { Faults } from '../physics/faults.ts';
 import type { Holdings, Throughput } from './holdings.ts';
 import type { Journal } from './journal.ts';
 
-/** A container that was dropped a while ago. */
+/** A dropped container, kept for a restore. */
 export interface Dropped {
   readonly container: Container;
   readonly throughput: Throughput | undefined;
@@ -12,19 +12,19 @@ export interface Dropped {
   readonly at: number;
 }
 
-/** Everything one server holds. All handlers run to their end without yielding, so each sees and leaves a whole state. */
+/** Everything that one server holds. Each handler runs to its end without yielding, so it sees and leaves a complete state. */
 export interface Account extends Holdings {
-  /** By `database/container`; empty unless a past is kept. */
+  /** Dropped containers by `database/container`; empty without `historyMs`. */
   readonly dropped: Map<string, Dropped>;
   readonly journal: Journal | undefined;
   readonly random: () => number;
-  /** Counts the starts on one data folder: part of every etag, so that none comes twice. */
+  /** Counts the starts on one data folder. It is part of every etag, so that no etag is used twice. */
   readonly boot: number;
   faults: Faults;
-  /** Whether the all-versions feed brings what a document was before. */
+  /** Whether the all-versions feed contains the previous state of a document. */
   previousImages: boolean;
   readonly clock: Clock;
-  /** RU/s by a container's resource id, whatever its offer says. */
+  /** RU/s by a container's resource id, which override its offer. */
   readonly limits: Map<string, number>;
   /** Milliseconds since 1970. */
   now(): number;

@@ -7,7 +7,7 @@ import { throughputFor } from './throughput.ts';
 import { WireError } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
-/** What each partition of the container may use in a second; undefined where nothing is enforced. */
+/** The RU/s of each physical partition of the container; undefined without a limit. */
 export function shareOf(account: Account, container: Container): number | undefined {
   const rate = rateOf(account, container);
   return rate === undefined ? undefined : rate / container.ranges.length;
@@ -25,7 +25,7 @@ function rateOf(account: Account, container: Container): number | undefined {
   return undefined;
 }
 
-/** A database's throughput is shared by the containers that have none of their own. */
+/** How many containers share a throughput: for a database, those without a throughput of their own. */
 function sharers(account: Account, rid: string): number {
   const database = [...account.databases.values()].find((each) => each.rid === rid);
   if (!database) return 1;
@@ -33,7 +33,7 @@ function sharers(account: Account, rid: string): number {
   return [...database.containers.values()].filter((container) => !own.has(container.rid)).length;
 }
 
-/** What a partition has left now. */
+/** The RUs that a partition has left now. */
 export function left(account: Account, share: number, range: PhysicalPartition): number {
   const now = account.now();
   const budget = (range.budget ??= { left: share, at: now });
@@ -43,8 +43,8 @@ export function left(account: Account, share: number, range: PhysicalPartition):
 }
 
 /**
- * Does what a request asks, if the partitions it concerns have anything left, and charges them.
- * @throws WireError 429 with a retry-after while any of them is in debt
+ * Runs a request if all its partitions have RUs left, and charges them.
+ * @throws WireError 429 with a retry-after while one of them is in debt
  */
 export function metered(account: Account, call: Call, container: Container, work: () => Reply): Reply {
   const share = shareOf(account, container);

@@ -36,13 +36,13 @@ export class Container {
   readonly logical = new Map<string, LogicalPartition>();
   /** In the order of their creation. */
   readonly items = new ItemList();
-  /** By path; kept up to date by whoever changes an item's current version. */
+  /** Indexes by path. Code that changes an item's current version must update them. */
   readonly indexes = new Map<string, ValueIndex>();
   /** Next number for a new item. */
   nextSeq: number;
-  /** Set for good by a merge: the feed then refuses to start from a time. */
+  /** A merge sets it permanently: the feed then refuses to start from a time. */
   merged = false;
-  /** How often an item was written with a time to live of its own; 0 spares the sweep. */
+  /** How often an item was written with its own time to live; with 0 no sweep is needed. */
   expiring = 0;
 
   constructor(
@@ -71,7 +71,7 @@ export class Container {
     return typeof ttl === 'number' ? ttl : undefined;
   }
 
-  /** Whether every change is kept: the container asked for it by a retention. */
+  /** Whether every change is kept, because the container has a retention. */
   get allVersions(): boolean {
     return this.retentionMs > 0;
   }
@@ -82,7 +82,7 @@ export class Container {
     return typeof policy?.retentionDuration === 'number' ? policy.retentionDuration * 60_000 : 0;
   }
 
-  /** An index on a path, made when it is first asked for; none where the policy has none or a look at all is as quick. */
+  /** The index on a path, built at the first call; undefined if the policy has none or the container is small. */
   indexOn(path: readonly string[]): ValueIndex | undefined {
     const name = JSON.stringify(path);
     let index = this.indexes.get(name);
@@ -110,7 +110,7 @@ export class Container {
     return this.logical.get(keyText(key));
   }
 
-  /** The logical partition of a full key; a new one isn't kept until something is committed to it. */
+  /** The logical partition of a full key. A new one is stored only with the first commit to it. */
   open(key: WireKey): LogicalPartition {
     const text = keyText(key);
     const known = this.logical.get(text);
@@ -123,7 +123,7 @@ export class Container {
     return this.defaultTtl !== undefined && (this.defaultTtl !== -1 || this.expiring > 0);
   }
 
-  /** Of a document, by constraint. A missing value counts as null. */
+  /** The values of a document's unique keys. A missing value counts as null. */
   uniqueValues(doc: Doc): string[] {
     return this.unique.map(({ paths }, i) => JSON.stringify([i, ...paths.map((steps) => valueAt(doc, steps) ?? null)]));
   }
@@ -133,7 +133,7 @@ export class Container {
   }
 }
 
-/** Physical partitions for a new container, tiling the whole range. */
+/** The physical partitions of a new container, which together cover the whole range. */
 export function newRanges(throughput: number, version: 1 | 2): PhysicalPartition[] {
   const count = Math.max(1, Math.ceil(throughput / RU_PER_NEW_PARTITION));
   const cuts = ['', ...evenBoundaries(count, version), 'FF'];

@@ -4,9 +4,9 @@ import type { Item, Version } from './logical-partition.ts';
 import type { PhysicalPartition } from './physical-partition.ts';
 
 /**
- * A failover to a region that had not received the last `lossMs` of writes: they are undone, and their lsns come again
- * for other writes. Reaches back as far as `Faults.historyMs` kept the past.
- * @returns how many items are other than before
+ * A failover to a region that had not received the writes of the last `lossMs`: they are undone, and later writes get the
+ * same lsns. `Faults.historyMs` limits `lossMs`.
+ * @returns the number of changed items
  */
 export function failover(account: Account, container: Container, lossMs: number): number {
   let changed = 0;

@@ -9,7 +9,7 @@ export interface Database {
 }
 
 export interface Throughput {
-  /** RU/s at most. */
+  /** The most RU/s. */
   readonly maximum: number;
   readonly autoscale: boolean;
 }
@@ -20,7 +20,7 @@ export interface Offer {
   readonly definition: Doc;
 }
 
-/** What of an account outlives the process, where there is a disk. */
+/** The parts of an account that are stored on disk. */
 export interface Holdings {
   readonly databases: Map<string, Database>;
   readonly offers: Map<string, Offer>;

@@ -10,9 +10,9 @@ interface Path extends Doc {
   readonly path: string;
 }
 
-/** What a query wants its results ordered by. */
+/** One item of an ORDER BY clause. */
 export interface SortKey {
-  /** Absent where the expression is no path of the document. */
+  /** Absent if the expression is not a path of the document. */
   readonly path: readonly string[] | undefined;
   readonly descending: boolean;
 }
@@ -95,7 +95,7 @@ function precision(steps: readonly string[], path: readonly string[]): number {
 
 /** Refuses an order that no index can serve: several keys need a composite index with just these. */
 export function checkOrder(policy: Doc, keys: readonly SortKey[]): void {
-  // Elements of arrays, and what a subquery made, have no index to look at.
+  // Elements of arrays and results of subqueries have no index to check.
   if (keys.length === 0 || keys.some(({ path }) => path === undefined)) return;
   if (keys.length === 1) {
     if (keys[0]!.path!.length === 0 || isIndexed(policy, keys[0]!.path!)) return;

@@ -2,7 +2,8 @@ import { closeSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
-import { messageOf, UsageError } from '../../../base/errors.ts';
+import type { UsageError } from '../../../base/errors.ts';
+import { messageOf } from '../../../base/errors.ts';
 import { openPrivate, privateFolder } from '../../private-files.ts';
 import { Container } from './container.ts';
 import { Item, Version } from './logical-partition.ts';
@@ -13,8 +14,9 @@ import { PhysicalPartition } from './physical-partition.ts';
 import type { Change } from './physical-partition.ts';
 import { ridNumber } from './rids.ts';
 import type { Doc } from '../wire/wire.ts';
+import { emulatorError } from '../../errors.ts';
 
-// The lock is exclusive: two servers on one folder would each serve a memory of their own.
+// The lock is exclusive: two servers on one folder would each serve their own memory.
 const SCHEMA = `
   PRAGMA locking_mode = EXCLUSIVE;
   PRAGMA journal_mode = WAL;
@@ -32,13 +34,14 @@ const SCHEMA = `
   CREATE INDEX IF NOT EXISTS changes_by_age ON changes (container, at);
 `;
 
-/** An item's row: its container's number above its own, so that one container's rows lie together. */
+/** The number of an item's row: the container's number in the upper bits, so that one container's rows are adjacent. */
 const ROWS = 2 ** 36;
 const rowOf = ({ rid }: Container, seq: number): number => ridNumber(rid) * ROWS + seq;
 
 /**
- * The durable half: memory serves, and every change is also written here. All changes of one turn of the event loop
- * share a SQLite transaction; no answer leaves before it is committed, so a killed process loses nothing it answered.
+ * Stores the account on disk. Requests are answered from memory, and every change is also written here. All changes of
+ * one turn of the event loop share a SQLite transaction. No answer is sent before the commit, so a killed process loses
+ * nothing that it has answered.
  */
 export class Journal {
   readonly #db: DatabaseSync;
@@ -59,7 +62,7 @@ export class Journal {
       privateFolder(folder);
       const file = join(folder, 'cosmos.db');
       closeSync(openPrivate(file));
-      // SQLite gives a new file beside it the same rights, and leaves an older one as it is.
+      // SQLite creates the file beside it with the same mode, but doesn't change the mode of an existing one.
       if (existsSync(`${file}-wal`)) closeSync(openPrivate(`${file}-wal`));
       this.#db = new DatabaseSync(file);
       this.#db.exec(SCHEMA);
@@ -67,9 +70,8 @@ export class Journal {
         "INSERT INTO meta VALUES ('boot', 0) ON CONFLICT DO NOTHING; UPDATE meta SET value = value + 1 WHERE name = 'boot'",
       );
     } catch (error) {
-      throw new UsageError('emulator-data-unusable', `The data folder ${folder} can't be used: ${messageOf(error)}`, {
+      throw emulatorError('emulator-data-unusable', `The data folder ${folder} can't be used: ${messageOf(error)}`, {
         cause: error,
-        mend: 'Name a folder that this user may write to and that no other emulator has open.',
       });
     }
     this.#put = this.#db.prepare('INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)');
@@ -82,14 +84,14 @@ export class Journal {
   }
 
   /**
-   * Why the disk took no more. From then on memory is ahead of it, so that nothing may be answered from memory: what was
-   * answered before is on disk, and a restart goes on from there.
+   * The error of a failed write to disk. After it, memory has writes that the disk lacks, so no request may be answered
+   * from memory. All answered writes are on disk, and a restart continues from there.
    */
   get failure(): UsageError | undefined {
     return this.#failure;
   }
 
-  /** Calls `send` once everything written before this call is on disk, or `fail` where it can't be. */
+  /** Calls `send` when everything written before this call is on disk, or `fail` if it can't be written. */
   release(send: () => void, fail: (failure: UsageError) => void): void {
     if (this.#failure) fail(this.#failure);
     else if (this.#open) this.#waiting.push({ send, fail });
@@ -110,13 +112,13 @@ export class Journal {
     this.#write('INSERT INTO changes VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)', ...row, Number(expired));
   }
 
-  /** After a failover some changes never were. */
+  /** Writes a container's changes again, because a failover has undone some. */
   rewriteChanges(container: Container): void {
     this.#write('DELETE FROM changes WHERE container = ?', container.rid);
     for (const range of container.ranges) for (const change of range.changes) this.change(container, change);
   }
 
-  /** Gives up what was written and not yet told, as a killed process does. */
+  /** Discards the writes that are not yet answered, like a killed process. */
   crash(): void {
     this.#rollBack();
     this.#waiting = [];
@@ -144,7 +146,7 @@ export class Journal {
     this.#ranges(rid, ranges);
   }
 
-  /** Other physical partitions than before. */
+  /** Stores the new physical partitions of a container. */
   reshaped({ rid, ranges, merged }: Container): void {
     this.#write('DELETE FROM ranges WHERE container = ?', rid);
     this.#ranges(rid, ranges);
@@ -174,7 +176,7 @@ export class Journal {
     this.#write('DELETE FROM offers WHERE id = ?', id);
   }
 
-  /** Reads everything back, as it was after the last commit. */
+  /** Loads everything, as of the last commit. */
   load(holdings: Holdings): void {
     this.#holdings = holdings;
     holdings.nextRid = Number(this.#db.prepare("SELECT value FROM meta WHERE name = 'nextRid'").get()?.value ?? 1);
@@ -225,7 +227,7 @@ export class Journal {
     for (const range of ranges) range.forgottenLsn = (range.changes[0]?.lsn ?? range.lsn + 1) - 1;
   }
 
-  /** A step of the open transaction, or of a new one that ends with this turn of the event loop. */
+  /** Runs `work` in the open transaction, or in a new one that ends with this turn of the event loop. */
   #change(work: () => void): void {
     this.#attempt(() => {
       if (!this.#open) {
@@ -246,28 +248,25 @@ export class Journal {
     }
   }
 
-  /** Takes note that the disk takes no more: nothing that waits, or comes later, is answered as done. */
+  /** Records that the disk can't be written: no waiting or later request is answered as done. */
   fail(cause: unknown): UsageError {
     const message = `The data folder ${this.#folder} can't be written any more: ${messageOf(cause)}.`;
-    this.#failure = new UsageError('emulator-data-not-written', message, {
-      cause,
-      mend: 'Free space on its disk, then restart the server: it goes on from what it had answered.',
-    });
+    this.#failure = emulatorError('emulator-data-not-written', message, { cause });
     this.#rollBack();
-    process.emitWarning(`${message} ${this.#failure.mend ?? ''}`);
+    process.emitWarning(`${message} ${this.#failure.hint ?? ''}`);
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { fail } of waiting) fail(this.#failure);
     return this.#failure;
   }
 
-  /** SQLite may have done so already, with the error. */
+  /** Ends the transaction, unless SQLite has done so with the error. */
   #rollBack(): void {
     this.#open = false;
     if (this.#db.isOpen && this.#db.isTransaction) this.#db.exec('ROLLBACK');
   }
 
-  /** Commits what is open and lets the answers that wait for it go. */
+  /** Commits the open transaction, and sends the answers that wait for it. */
   flush(): void {
     if (!this.#open) return;
     this.#attempt(() => {

@@ -5,7 +5,7 @@ import type { Doc } from '../wire/wire.ts';
 
 const LONGEST = 2048;
 
-/** A key as the wire has it: `{}` where the document lacks the field. */
+/** A key in the protocol's form: `{}` for a field that the document lacks. */
 export type WireKey = readonly (string | number | boolean | null | Record<string, never>)[];
 
 export interface KeyDefinition {
@@ -15,7 +15,7 @@ export interface KeyDefinition {
   readonly systemKey?: boolean;
 }
 
-/** A key's one spelling, by which partitions are found. */
+/** The canonical text of a key, by which partitions are found. */
 export const keyText = (key: WireKey): string => JSON.stringify(key);
 
 /** Splits `/a/"b/c"/d` into its names. */
@@ -46,10 +46,10 @@ export class KeyReader {
     return this.steps.map((steps) => this.#part(valueAt(doc, steps)));
   }
 
-  /** The key header; `full` refuses a prefix of a hierarchical key. */
+  /** Parses the key header; `full` refuses a prefix of a hierarchical key. */
   parse(text: string, full: boolean): WireKey {
     const given = parseJson(text);
-    // No key at all: a document of a container from before keys were asked for.
+    // An empty key: a document of a container from the time before keys were required.
     const value = Array.isArray(given) && given.length === 0 && this.definition.systemKey === true ? [{}] : given;
     const wanted = this.steps.length;
     if (!Array.isArray(value) || value.length === 0 || value.length > wanted || (full && value.length !== wanted)) {

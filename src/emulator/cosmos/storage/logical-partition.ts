@@ -1,13 +1,13 @@
 import type { Doc } from '../wire/wire.ts';
 import type { WireKey } from './keys.ts';
 
-/** All items with one full partition key. Which physical partition it lies in follows from its epk. */
+/** All items with one full partition key. Its epk decides in which physical partition it is. */
 export class LogicalPartition {
   readonly key: WireKey;
   readonly text: string;
   readonly epk: string;
   readonly items = new Map<string, Item>();
-  /** Unique keys' values, by constraint, to the id that holds them. */
+  /** Values of unique keys, by constraint, and the id of the item that has them. */
   readonly unique = new Map<string, string>();
 
   constructor(key: WireKey, text: string, epk: string) {
@@ -21,7 +21,7 @@ export class LogicalPartition {
 export class Item {
   readonly id: string;
   readonly home: LogicalPartition;
-  /** Ascending in order of creation, for good: queries read in this order, and their continuations count on it. */
+  /** Ascending in the order of creation, and never changed: queries and their continuations use this order. */
   readonly seq: number;
   current: Version | undefined;
 
@@ -33,8 +33,8 @@ export class Item {
 }
 
 /**
- * One stored state of an item. The text is kept serialised, without its closing brace, so that reads, query pages and
- * feed pages are made by joining strings; the parsed form is made when a query first asks for it.
+ * One stored state of an item. Its JSON text is kept without the closing brace, so that reads, query pages and feed pages
+ * can be made by joining strings. It is parsed when a query first needs it.
  */
 export class Version {
   readonly item: Item;
@@ -61,7 +61,7 @@ export class Version {
     return `${this.open}}`;
   }
 
-  /** Characters, near enough to bytes for charges and page sizes. */
+  /** Characters, close enough to bytes for charges and page sizes. */
   get size(): number {
     return this.open.length + 1;
   }
@@ -70,7 +70,7 @@ export class Version {
     return this.item.seq;
   }
 
-  /** Shared: nobody may change it. */
+  /** Shared and therefore read-only. */
   get doc(): Doc {
     return (this.#doc ??= JSON.parse(this.text) as Doc);
   }

@@ -15,16 +15,17 @@ export interface Change {
   readonly id: string;
   /** The document's text; absent for a delete. */
   readonly current: string | undefined;
-  /** Kept only where previous images were asked for. */
+  /** Kept only with the option `previousImages`. */
   readonly previous: string | undefined;
   readonly previousLsn: number | undefined;
-  /** A delete because its time to live was over. */
+  /** Whether it is a delete because the time to live was over. */
   readonly expired: boolean;
 }
 
 /**
- * RU/s are shared evenly among physical partitions. Each has a second's worth at most; a request runs while there is
- * any left and may overdraw, and until the debt is earned back all others on that partition are answered 429.
+ * The RUs that a physical partition has left. RU/s are divided evenly among physical partitions, and each can save those
+ * of one second at most. A request runs if any are left, and may use more than that. Until the debt is paid, all requests
+ * on that partition are answered 429.
  */
 export interface Budget {
   left: number;
@@ -32,8 +33,8 @@ export interface Budget {
 }
 
 /**
- * One physical partition: a range of effective keys with its own lsn. `log` holds versions by ascending lsn; a version
- * that is no longer its item's current one is dead, skipped by readers and swept out when the dead outnumber the live.
+ * One physical partition: a range of effective keys with its own lsn. `log` has versions by ascending lsn. A version that
+ * is no longer its item's current one is dead: readers skip it, and `compact` removes it when most versions are dead.
  */
 export class PhysicalPartition {
   readonly id: string;
@@ -42,12 +43,12 @@ export class PhysicalPartition {
   lsn: number;
   log: Version[] = [];
   undo = new Undo();
-  /** Every change, for the all-versions feed; empty where the container doesn't offer that. */
+  /** Every change, for the all-versions feed; empty if the container has no such feed. */
   changes: Change[] = [];
-  /** Changes up to here aren't kept any more. */
+  /** Changes up to this lsn are no longer kept. */
   forgottenLsn = 0;
   budget: Budget | undefined;
-  /** Set while a split has been ordered and not carried out: how often the range still says so, and then what. */
+  /** Set while a split is requested but not done: how many requests are still answered 410/1007, and what does the split. */
   completing: { left: number; readonly finish: () => void } | undefined;
   #dead = 0;
 

@@ -19,7 +19,7 @@ export function containerRid(database: string, n: number): string {
 export const ridNumber = (rid: string): number =>
   Buffer.from(rid.replaceAll('-', '/'), 'base64').readUInt32BE(4) - 0x80000000;
 
-// One for all items, for speed: each call writes the same twelve bytes anew, and the last four stay zero.
+// One buffer for all items, for speed: each call overwrites the same twelve bytes, and the last four stay zero.
 const item = Buffer.alloc(16);
 
 /** 16 bytes for an item. */

@@ -9,16 +9,16 @@ import type { Call } from '../wire/wire.ts';
 export const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 const CHOSEN_PAGE_SIZE = 1000;
 
-/** Which part of a container a request is about. */
+/** The part of a container that a request concerns. */
 export interface Target {
   /** A full key. */
   readonly key?: WireKey;
-  /** Logical partitions outside this are none of the request's. */
+  /** The request concerns only logical partitions in this range. */
   readonly range: FeedRange;
   readonly partitions: readonly PhysicalPartition[];
 }
 
-/** The logical partition of a full key, as a header or an operation has it. */
+/** The logical partition of a full key, from a header or an operation. */
 export function homeOf(container: Container, key: string | undefined): LogicalPartition {
   return container.open(container.keys.parse(demanded(key), true));
 }
@@ -28,7 +28,7 @@ export function demanded(key: string | undefined): string {
   throw badRequest('PartitionKey value must be supplied for this operation.');
 }
 
-/** Reads the key, range and sub-range headers. An unknown range id is answered 410, as after a split. */
+/** Reads the headers for key, range and sub-range. An unknown range id is answered 410, like after a split. */
 export function targetOf(call: Call, container: Container): Target {
   const keyHeader = header(call.headers, 'x-ms-documentdb-partitionkey');
   const rangeId = header(call.headers, 'x-ms-documentdb-partitionkeyrangeid');
@@ -46,7 +46,7 @@ export function targetOf(call: Call, container: Container): Target {
   const partition = rangeById(container, rangeId);
   const min = header(call.headers, 'x-ms-start-epk') ?? partition.range.min;
   const max = header(call.headers, 'x-ms-end-epk') ?? partition.range.max;
-  if (min > max) throw badRequest('The start of the range lies behind its end.');
+  if (min > max) throw badRequest('The start of the range is after its end.');
   return {
     range: {
       min: min > partition.range.min ? min : partition.range.min,
@@ -66,7 +66,7 @@ export function rangeById(container: Container, text: string): PhysicalPartition
     }
     found.completing.finish();
   } else if (found) return found;
-  throw new WireError(410, `The partition key range '${id}' does not exist: it is gone, or was never there.`, 1002);
+  throw new WireError(410, `The partition key range '${id}' does not exist, or no longer exists.`, 1002);
 }
 
 export const covers = ({ key, range }: Target, home: LogicalPartition): boolean =>

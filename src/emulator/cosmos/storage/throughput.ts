@@ -3,7 +3,7 @@ import type { Throughput } from './holdings.ts';
 import { badRequest, header } from '../wire/wire.ts';
 import type { Call, Doc } from '../wire/wire.ts';
 
-/** The throughput that a container or a database has of its own. */
+/** The own throughput of a container or a database. */
 export function throughputFor(account: Account, rid: string): Throughput | undefined {
   for (const { definition } of account.offers.values()) {
     if (definition.offerResourceId === rid) return throughputIn(definition.content);
@@ -21,7 +21,7 @@ export function throughputOf(call: Call): Throughput | undefined {
   try {
     maximum = (JSON.parse(settings) as { maxThroughput?: unknown }).maxThroughput;
   } catch {
-    // Told below, as any other setting that isn't a number.
+    // `checked` refuses it, like any other setting that isn't a number.
   }
   return checked(Number(maximum), true);
 }
@@ -34,7 +34,7 @@ function checked(maximum: number, autoscale: boolean): Throughput {
   return { maximum, autoscale };
 }
 
-/** The content of an offer, and back. */
+/** The content of an offer; `throughputIn` reads it. */
 export const offerContent = ({ maximum, autoscale }: Throughput): Doc =>
   autoscale
     ? {

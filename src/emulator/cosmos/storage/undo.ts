@@ -8,8 +8,8 @@ interface Step {
 }
 
 /**
- * What undoes the last writes of a physical partition, kept only while replicas may lag: a lagging replica's state at
- * an lsn is the present state with every younger step undone, newest first.
+ * The steps that undo the last writes of a physical partition, kept for lagging replicas, failovers and restores. The
+ * state at an lsn is the current state with every later write undone, the newest first.
  */
 export class Undo {
   #steps: Step[] = [];
@@ -30,7 +30,7 @@ export class Undo {
     }
   }
 
-  /** The same for a part of the items, when a partition is split. */
+  /** The steps of a part of the items, for a split partition. */
   part(keep: (item: Item) => boolean): Undo {
     const part = new Undo();
     part.#floor = this.#floor;
@@ -38,7 +38,7 @@ export class Undo {
     return part;
   }
 
-  /** What is left to undo once everything above `lsn` is undone. */
+  /** The steps that remain after everything above `lsn` is undone. */
   until(lsn: number): Undo {
     const rest = new Undo();
     rest.#floor = Math.min(this.#floor, lsn);
@@ -46,7 +46,7 @@ export class Undo {
     return rest;
   }
 
-  /** From here on nothing up to `lsn` can be undone. */
+  /** Drops all steps: nothing up to `lsn` can be undone any more. */
   forget(lsn: number): void {
     this.#steps = [];
     this.#floor = lsn;
@@ -59,7 +59,7 @@ export class Undo {
     return Math.min(latest, Math.max(lsn, floor, this.#floor));
   }
 
-  /** The items that looked different at `lsn`, and how. */
+  /** The items that were different at `lsn`, with their versions then. */
   since(lsn: number): Map<Item, Version | undefined> {
     const past = new Map<Item, Version | undefined>();
     for (let i = this.#steps.length - 1; i >= 0 && this.#steps[i]!.lsn > lsn; i--) {

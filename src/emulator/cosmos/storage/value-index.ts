@@ -15,8 +15,8 @@ interface Entry {
 const order = (a: Entry, b: Entry): number => compareAny(a.value, b.value) || a.item.seq - b.item.seq;
 
 /**
- * The values at one path of a container's items in their order: what equalities and ranges are looked up in. Kept in
- * chunks, so that a write moves a few thousand entries at most.
+ * An index: the sorted values at one path of a container's items, for equalities and ranges. It is stored in chunks, so
+ * that a write moves a few thousand entries at most.
  */
 export class ValueIndex {
   readonly #path: readonly string[];
@@ -34,7 +34,7 @@ export class ValueIndex {
     for (let at = 0; at < all.length; at += CHUNK) this.#chunks.push(all.slice(at, at + CHUNK));
   }
 
-  /** Takes note of an item's new state, or of its end. */
+  /** Updates the entry of an item; without `doc` it removes the entry. */
   update(item: Item, doc: Doc | undefined): void {
     const before = this.#entries.get(item);
     if (before) this.#remove(before);
@@ -43,7 +43,7 @@ export class ValueIndex {
     if (entry) this.#insert(entry);
   }
 
-  /** The items whose value can be as the bound says, each once. */
+  /** The items whose value is within the bound, each once. */
   *find({ values, low, high }: Bound): Generator<Item, void> {
     if (!values) yield* this.#between(low, high);
     else for (const value of new Set(values)) yield* this.#between(value, value);
@@ -88,7 +88,7 @@ export class ValueIndex {
     if (entries.length === 0) this.#chunks.splice(chunk, 1);
   }
 
-  /** Where the first entry stands that is far enough: chunk and place in it. */
+  /** The place of the first entry for which `enough` holds: its chunk, and its place there. */
   #seek(enough: (value: unknown, item: Item) => boolean): [chunk: number, at: number] {
     const far = ({ value, item }: Entry): boolean => enough(value, item);
     const chunk = first(this.#chunks.length, (at) => far(this.#chunks[at]!.at(-1)!));

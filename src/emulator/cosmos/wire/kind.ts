@@ -15,15 +15,15 @@ const ON_ITEMS = [
   'change-feed',
 ] as const;
 
-/** The kinds of request there are; of those on resources (`colls.post`) the form is checked alone. */
+/** The kinds of request. Of kinds on resources (`colls.post`) only the form is checked. */
 export const KINDS: readonly string[] = [...ON_ITEMS, 'account'];
 export const isKind = (name: string): boolean =>
   KINDS.includes(name) || /^(?:dbs|colls|pkranges|offers|operations)\.(?:get|post|put|delete)$/.test(name);
 
 /**
- * What a request is, for figures and rules: `read`, `create`, `upsert`, `replace`, `patch`, `delete`, `batch` (bulk
- * too), `query`, `query-plan`, `read-feed`, `change-feed`, `account`; for all else the resource and the method, as in
- * `pkranges.get`.
+ * The kind of a request, for figures and rules: `read`, `create`, `upsert`, `replace`, `patch`, `delete`, `batch` (also
+ * bulk), `query`, `query-plan`, `read-feed`, `change-feed`, `account`; for all others the resource and the method, such
+ * as `pkranges.get`.
  */
 export function kindOf({ method, segments, headers }: Call): string {
   if (segments.length === 0) return 'account';

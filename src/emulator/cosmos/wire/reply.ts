@@ -1,29 +1,29 @@
 import type { Reply } from './wire.ts';
 
-/** Of a container, what its answers name. */
+/** The names of a container that its answers contain. */
 interface Named {
   readonly rid: string;
   readonly link: string;
 }
 
-/** Of a physical partition, how far it is. */
+/** A physical partition and its lsn. */
 interface Progress {
   readonly id: string;
   readonly lsn: number;
 }
 
-/** Which container an answer is about. Names come percent-encoded: headers are ASCII, and the client compares them so. */
+/** Headers that name the container. Names are percent-encoded: headers are ASCII, and the client compares this form. */
 export const containerHeaders = ({ rid, link }: Named): Record<string, string> => ({
   'x-ms-content-path': rid,
   'x-ms-alt-content-path': encodeURI(link),
 });
 
-/** What every answer about items carries, refusals too: a 404 moves the session forward as a 200 does. */
+/** Headers of every answer about items, also of errors: a 404 moves the session forward like a 200. */
 export function itemHeaders(container: Named, ranges: readonly Progress[]): Record<string, string> {
   return { ...containerHeaders(container), 'x-ms-session-token': sessionToken(ranges) };
 }
 
-/** What a page of a change feed carries: where it ends, and how much there was. */
+/** Headers of a page of a change feed: its end, and its number of documents. */
 export const feedHeaders = (container: Named, range: Progress, lsn: number, count: number): Record<string, string> => ({
   ...itemHeaders(container, [range]),
   etag: `"${lsn}"`,

@@ -1,26 +1,27 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { MillraceError } from '../../../base/errors.ts';
+import { EMULATOR_ERRORS } from '../../errors.ts';
 
 export type Doc = Record<string, unknown>;
 
-/** One request after reading and before routing: decoded path segments and the body as sent. */
+/** One request before routing: decoded path segments and the original body. */
 export interface Call {
   readonly method: string;
   readonly segments: readonly string[];
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** What the signature says instead of the link, where resources were addressed by their resource ids. */
+  /** The signed text instead of the link, if the call used resource ids. */
   readonly signedFor?: string;
 }
 
-/** One answer; its body is JSON, as text or encoded already, or lines of such. Header values are ASCII. */
+/** One answer. Its body is JSON, as text, as bytes or as lines. Header values are ASCII. */
 export interface Reply {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly text?: string;
   readonly bytes?: Buffer;
-  /** Made as they are sent. */
+  /** Produced while they are sent. */
   readonly lines?: Iterable<string>;
 }
 
@@ -44,16 +45,16 @@ const CODES: Record<number, string> = {
   503: 'ServiceUnavailable',
 };
 
-/** A refusal on the wire: a status, the service's sub-status, and text that people look for. */
+/** An error answer: a status, the service's sub-status, and the service's text, for which people search. */
 export class WireError extends MillraceError<'emulator-answer'> {
   readonly status: number;
   readonly substatus: number;
   readonly headers: Record<string, string> = {};
-  /** Set on query errors: makes the client fall back to its own query plan, so it is left out unless wanted. */
+  /** Further fields of the body. On query errors they make the client use its own query plan, so most errors have none. */
   readonly extra: Doc | undefined;
 
   constructor(status: number, message: string, substatus = 0, extra?: Doc) {
-    super('emulator-answer', message);
+    super('emulator-answer', message, EMULATOR_ERRORS['emulator-answer']);
     this.status = status;
     this.substatus = substatus;
     this.extra = extra;
@@ -92,7 +93,7 @@ export function header(headers: IncomingHttpHeaders, name: string): string | und
 export const flag = (headers: IncomingHttpHeaders, name: string): boolean =>
   header(headers, name)?.toLowerCase() === 'true';
 
-/** The body as one JSON object; anything else is the caller's mistake. */
+/** Parses the body as one JSON object; throws WireError 400 for anything else. */
 export function parseObject(body: Buffer): Doc {
   const value = parseJson(textOf(body));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -101,7 +102,7 @@ export function parseObject(body: Buffer): Doc {
   return value as Doc;
 }
 
-/** The service's 128 levels of a document, and what a batch or a query puts around it. */
+/** The service's 128 levels of a document, and the levels of a batch or a query around it. */
 const MAX_DEPTH = 132;
 
 export function parseJson(text: string): unknown {
@@ -115,7 +116,7 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** Refuses what can't be kept as it was sent: too many levels, and numbers that no double holds. */
+/** Refuses values that can't be stored unchanged: too many levels, and numbers too large for a double. */
 function check(value: unknown, levels: number): void {
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw badRequest('The input content is invalid: a number is too large for a double.');
@@ -125,7 +126,7 @@ function check(value: unknown, levels: number): void {
   }
 }
 
-/** A body as text; bytes that aren't UTF-8 would be changed silently otherwise. */
+/** A body as text. Refuses bytes that aren't UTF-8, which decoding would change silently. */
 export function textOf(body: Buffer): string {
   if (!isUtf8(body)) throw badRequest('The input content is invalid because it is not UTF-8.');
   return body.toString('utf8');

@@ -2,33 +2,33 @@ import type { FeedRange } from '../../../cosmos/ranges.ts';
 import type { FeedMode } from '../../reading/source.ts';
 
 /**
- * Who writes lease documents, and how: .NET (and the Functions trigger) one a physical partition or one a range, Java by
- * `handleChanges` (pk) or by `handleLatestVersionChanges` and `handleAllVersionsAndDeletesChanges` (epk).
+ * The forms of lease documents. .NET (and the Functions trigger): one for each physical partition (v0) or range (v1).
+ * Java: of `handleChanges` (pk), or of `handleLatestVersionChanges` and `handleAllVersionsAndDeletesChanges` (epk).
  */
 export const DIALECTS = ['dotnet-v0', 'dotnet-v1', 'java-pk', 'java-epk'] as const;
 export type DialectName = (typeof DIALECTS)[number];
 
-/** What a lease document says, whoever wrote it. */
+/** The content of a lease document, in any dialect. */
 export interface LeaseContent {
   readonly dialect: DialectName;
   /** The physical partition's id, or `min-max`. */
   readonly token: string;
-  /** Absent in Java's pk leases and in older ones of .NET: it is that of the partition `token`. */
+  /** Absent in Java's pk leases and in old .NET leases: they mean the range of the partition `token`. */
   readonly range?: FeedRange;
   readonly owner: string | null;
-  /** Quoted LSN; absent: nothing was checkpointed yet. */
+  /** Quoted LSN; absent: no checkpoint yet. */
   readonly position?: string;
-  /** Which feed its position is of; a lease is of one for its life. */
+  /** The feed mode of the position. It never changes for a lease. */
   readonly mode: FeedMode;
-  /** By the writer's clock, milliseconds; by the service's (`_ts`) where the writer left it out. */
+  /** When the lease was written: milliseconds by the writer's clock, or by the service's (`_ts`) if the writer stored no time. */
   readonly writtenAt?: number;
 }
 
-/** A lease to be written anew. */
+/** A lease to write. */
 export interface NewLease {
   /** Everything before `..`. */
   readonly prefix: string;
-  /** The physical partition that the range is, if it is one. */
+  /** The id of the physical partition, if the range is exactly one. */
   readonly partition?: string | undefined;
   readonly range: FeedRange;
   readonly position?: string | undefined;
@@ -38,15 +38,17 @@ export interface NewLease {
   readonly owner?: string | null | undefined;
 }
 
-/** What only our hosts write and read. */
+/** The fields that only Millrace hosts write and read. */
 export interface OwnFields {
   /** Absent until one of our hosts has taken the lease. */
   readonly tenure?: string;
   readonly takenFrom?: { readonly owner: string; readonly tenure: string };
   readonly shared?: readonly { readonly lsn: number; readonly parts: number }[];
+  /** The format of these fields; absent: 1. */
+  readonly format?: number;
 }
 
-/** The fields that any lease has, and whatever others its writer or somebody after it put there. */
+/** A stored lease. It may have more fields, of its writer or of other tools. */
 export interface LeaseDocument extends Record<string, unknown> {
   id: string;
   LeaseToken: string;
@@ -56,11 +58,11 @@ export interface LeaseDocument extends Record<string, unknown> {
   timestamp: string;
   version?: number;
   FeedRange?: { Range: { min: string; max: string } };
-  /** Java's name of the same. */
+  /** The same field, with Java's name. */
   feedRange?: { Range: { min: string; max: string; isMinInclusive: boolean; isMaxInclusive: boolean } };
   Mode?: string;
   properties?: Record<string, string>;
-  /** Of our hosts; others neither know nor keep it. */
+  /** The fields of Millrace hosts. Other hosts drop them. */
   millrace?: OwnFields;
   /** The partition key of a lease container with the key `/partitionKey`. */
   partitionKey?: string;

@@ -2,7 +2,7 @@ import { isObject } from '../../../base/json.ts';
 import type { FeedRange } from '../../../cosmos/ranges.ts';
 import type { FeedMode } from '../../reading/source.ts';
 
-/** What Java's epk leases keep as their continuation: the state of a feed over one range, as Base64 of JSON. */
+/** The continuation of Java's epk leases: the state of a feed over one range, as Base64 of JSON. */
 export interface JavaState {
   readonly rid: string | undefined;
   readonly mode: FeedMode;
@@ -10,7 +10,7 @@ export interface JavaState {
   readonly position?: string;
 }
 
-/** Undefined where the text is no such state, or one of several ranges, which no lease of Java's has. */
+/** Undefined if the text is not such a state, or has several ranges, which a Java lease never has. */
 export function parseJavaState(text: string): JavaState | undefined {
   const state = decode(text);
   if (!isObject(state) || state['V'] !== 1) return undefined;
@@ -37,7 +37,7 @@ export function javaState(rid: string, range: FeedRange, mode: FeedMode, positio
     V: 1,
     Rid: rid,
     Mode: mode === 'latest-version' ? 'INCREMENTAL' : 'FULL_FIDELITY',
-    // What it began with once; a position overrides it.
+    // The first start. A position overrides it.
     StartFrom: { Type: mode === 'latest-version' ? 'BEGINNING' : 'NOW' },
     ...(position === undefined
       ? { Range: own }

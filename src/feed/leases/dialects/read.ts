@@ -5,7 +5,7 @@ import type { DialectName, LeaseContent } from './dialect.ts';
 import { parseJavaState } from './java-token.ts';
 import { parseTimestamp } from './timestamp.ts';
 
-/** What a document of a lease container is: a lease, a marker (`.info`), a lock, or none of these, and why. */
+/** The kind of a document in a lease container: a lease, a marker (`.info`), a lock, or unknown with the reason. */
 export type Reading =
   | ({ readonly kind: 'lease' } & LeaseContent)
   | { readonly kind: 'marker' | 'lock' }
@@ -14,7 +14,7 @@ export type Reading =
 const FULL_FIDELITY = /^full-?fidelity feed$/i;
 const INCREMENTAL = /^incremental feed$/i;
 
-/** Reads a document of any dialect. What none explains is left to people: nobody may write it. */
+/** Reads a document of any dialect. No host may write a document of unknown kind. */
 export function readDocument(raw: unknown): Reading {
   if (!isObject(raw) || typeof raw['id'] !== 'string') return unknown('it has no id');
   const { id } = raw;
@@ -23,61 +23,62 @@ export function readDocument(raw: unknown): Reading {
   const token = raw['LeaseToken'] ?? raw['PartitionId'];
   if (typeof token !== 'string' || token === '') return unknown('it has no LeaseToken');
   const { Owner: owner = null, ContinuationToken: continuation = null } = raw;
-  if (owner !== null && typeof owner !== 'string') return unknown('its Owner is no text');
-  if (continuation !== null && typeof continuation !== 'string') return unknown('its ContinuationToken is no text');
+  if (owner !== null && typeof owner !== 'string') return unknown('its Owner is not a string');
+  if (continuation !== null && typeof continuation !== 'string')
+    return unknown('its ContinuationToken is not a string');
   const given = raw['FeedRange'] ?? raw['feedRange'] ?? undefined;
   const range = given === undefined ? undefined : rangeOf(given);
-  if (range === null) return unknown('its FeedRange is no range');
-  const told = dialectOf(raw, continuation ?? '');
-  if ('why' in told) return unknown(told.why);
-  if (told.dialect.endsWith('-v1') && range === undefined) return unknown('it is of version 1 and has no FeedRange');
-  const mode = told.mode ?? modeOf(raw['Mode']);
-  if (mode === undefined) return unknown(`its Mode ${JSON.stringify(raw['Mode'])} is none that is known here`);
+  if (range === null) return unknown('its FeedRange is not a valid range');
+  const found = dialectOf(raw, continuation ?? '');
+  if ('why' in found) return unknown(found.why);
+  if (found.dialect.endsWith('-v1') && range === undefined) return unknown('it has version 1, but no FeedRange');
+  const mode = found.mode ?? modeOf(raw['Mode']);
+  if (mode === undefined) return unknown(`its Mode ${JSON.stringify(raw['Mode'])} is not known`);
   const writtenAt = parseTimestamp(raw['timestamp']) ?? parseTimestamp(raw['_ts']);
   return {
     kind: 'lease',
-    dialect: told.dialect,
+    dialect: found.dialect,
     token,
     owner: owner === '' ? null : owner,
     mode,
     ...(range === undefined ? {} : { range }),
-    ...(told.position === undefined ? {} : { position: told.position }),
+    ...(found.position === undefined ? {} : { position: found.position }),
     ...(writtenAt === undefined ? {} : { writtenAt }),
   };
 }
 
 const unknown = (why: string): Reading => ({ kind: 'unknown', why });
 
-interface Told {
+interface FoundDialect {
   readonly dialect: DialectName;
   readonly position?: string;
   readonly mode?: FeedMode;
 }
 
 /**
- * .NET's version 1 and Java's epk leases have the same ids and fields: their positions tell them apart, and where there
- * is none yet, the fields that Java never writes.
+ * .NET's version 1 leases and Java's epk leases have the same ids and fields. The form of the position shows which one it
+ * is; without a position, the fields that Java never writes do.
  */
-function dialectOf(raw: Record<string, unknown>, continuation: string): Told | { why: string } {
+function dialectOf(raw: Record<string, unknown>, continuation: string): FoundDialect | { why: string } {
   const { version } = raw;
   const dotnet = raw['properties'] !== undefined || raw['Mode'] !== undefined;
   if (version !== undefined && version !== null && version !== 0 && version !== 1)
-    return { why: `its version ${JSON.stringify(version)} is none that is known here` };
+    return { why: `its version ${JSON.stringify(version)} is not known` };
   const quoted = /^".*"$/.test(continuation);
   if (version === 1) {
     if (quoted) return { dialect: 'dotnet-v1', position: continuation };
     if (continuation === '') return { dialect: dotnet ? 'dotnet-v1' : 'java-epk' };
     const state = parseJavaState(continuation);
-    if (!state) return { why: 'its ContinuationToken is neither .NET’s (a quoted number) nor Java’s (Base64)' };
+    if (!state) return { why: 'its ContinuationToken has neither .NET’s form (a quoted number) nor Java’s (Base64)' };
     const { mode, position } = state;
     return { dialect: 'java-epk', mode, ...(position === undefined ? {} : { position }) };
   }
-  if (continuation !== '' && !quoted) return { why: 'its ContinuationToken is no quoted number' };
+  if (continuation !== '' && !quoted) return { why: 'its ContinuationToken is not a quoted number' };
   const old = version === 0 || dotnet || raw['PartitionId'] !== undefined || isObject(raw['FeedRange']);
   return { dialect: old ? 'dotnet-v0' : 'java-pk', ...(quoted ? { position: continuation } : {}) };
 }
 
-/** Absent in leases from before there was a choice. */
+/** Old leases have no mode: there was only one. */
 function modeOf(value: unknown): FeedMode | undefined {
   if (value === undefined || value === null || value === '') return 'latest-version';
   if (typeof value !== 'string') return undefined;
@@ -85,7 +86,7 @@ function modeOf(value: unknown): FeedMode | undefined {
   return FULL_FIDELITY.test(value) ? 'all-versions' : undefined;
 }
 
-/** Null where it is none. .NET leaves `isMinInclusive` and `isMaxInclusive` out unless they are unusual. */
+/** Null if it is not a range. .NET leaves `isMinInclusive` and `isMaxInclusive` out if they have their usual values. */
 function rangeOf(value: unknown): FeedRange | null {
   const range = isObject(value) ? value['Range'] : undefined;
   if (!isObject(range)) return null;

@@ -1,16 +1,17 @@
-import { UsageError } from '../../../base/errors.ts';
+import type { UsageError } from '../../../base/errors.ts';
 import { rangeId } from '../../../cosmos/ranges.ts';
 import { SYSTEM_FIELDS } from '../../../cosmos/system-fields.ts';
 import type { FeedMode } from '../../reading/source.ts';
 import type { DialectName, LeaseDocument, NewLease } from './dialect.ts';
 import { javaState } from './java-token.ts';
+import { feedError } from '../../errors.ts';
 
 export const MODE_NAMES: Readonly<Record<FeedMode, string>> = {
   'latest-version': 'Incremental Feed',
   'all-versions': 'Full-Fidelity Feed',
 };
 
-/** Fields that one dialect or another gives a meaning to; all others are somebody's own and go with the lease. */
+/** Fields that have a meaning in some dialect. All other fields are copied with the lease. */
 const KNOWN = new Set([
   'id',
   'version',
@@ -28,8 +29,8 @@ const KNOWN = new Set([
 ]);
 
 /**
- * A lease document in a dialect, with the fields of `from` that no dialect knows.
- * @throws UsageError `lease-not-expressible` where the dialect has no words for it
+ * Makes a lease document in a dialect, with the fields of `from` that no dialect knows.
+ * @throws UsageError `lease-not-expressible`
  */
 export function writeDocument(
   dialect: DialectName,
@@ -54,7 +55,7 @@ export function writeDocument(
   if (dialect !== 'java-pk') {
     own.version = dialect === 'dotnet-v0' ? 0 : 1;
     const { min, max } = range;
-    // Java's, in small letters, says which end belongs to it too; .NET leaves that out where it is as usual.
+    // Java's `feedRange` also says which ends are inclusive; .NET leaves the usual values out.
     if (dialect === 'java-epk') own.feedRange = { Range: { min, max, isMinInclusive: true, isMaxInclusive: false } };
     else own.FeedRange = { Range: { min, max } };
   }
@@ -62,20 +63,20 @@ export function writeDocument(
     own.Mode = MODE_NAMES[mode];
     own.properties = isStrings(from['properties']) ? from['properties'] : {};
   }
-  // Where nothing was read yet, only the mode needs to be said, and only the one that isn't the usual.
+  // Without a position, only the all-versions mode needs a state.
   if (dialect === 'java-epk' && (position !== undefined || mode === 'all-versions')) {
-    if (lease.rid === undefined) throw refusal(dialect, 'its container is not known', 'dotnet-v0');
+    if (lease.rid === undefined) throw refusal(dialect, 'the rid of its container is not known', 'dotnet-v0');
     own.ContinuationToken = javaState(lease.rid, range, mode, position);
   }
   return { ...foreignFields(from), ...own };
 }
 
 const refusal = (dialect: DialectName, why: string, other: string): UsageError =>
-  new UsageError('lease-not-expressible', `A lease can't be written as ${dialect}: ${why}`, {
-    mend: `Choose another dialect, such as ${other}.`,
+  feedError('lease-not-expressible', `A lease can't be written as ${dialect}: ${why}`, {
+    hint: `Choose another dialect, such as ${other}.`,
   });
 
-/** The fields of a document that no dialect knows, without Cosmos DB's own. */
+/** The fields of a document that no dialect knows, without those of Cosmos DB. */
 export const foreignFields = (raw: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(raw).filter(([name]) => !KNOWN.has(name) && !SYSTEM_FIELDS.has(name)));
 

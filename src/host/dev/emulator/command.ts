@@ -1,13 +1,16 @@
 import { z } from 'zod';
-import { MillraceError, UsageError, messageOf } from '../../../base/errors.ts';
+import type { UsageError } from '../../../base/errors.ts';
+import { messageOf } from '../../../base/errors.ts';
+import { hostError } from '../../errors.ts';
+import { sharedError } from '../../../base/shared-errors.ts';
 
-/** Which running embedded server a verb speaks to: shared by the verbs that command one. */
+/** Flags that name a running embedded server, shared by the commands that control one. */
 export const serverInput = {
-  endpoint: z.url().default('http://127.0.0.1:8081/').describe('of the running server'),
-  key: z.string().optional().describe('its key; absent: the published emulator key'),
+  endpoint: z.url().default('http://127.0.0.1:8081/').describe('address of the running server'),
+  key: z.string().optional().describe('key of the server (default: the published emulator key)'),
 };
 
-/** A running server, as a verb's input names it. */
+/** The running server that a command's input names. */
 interface ServerInput {
   readonly endpoint: string;
   readonly key?: string | undefined;
@@ -15,7 +18,7 @@ interface ServerInput {
 
 /**
  * Sends one command to a running embedded server.
- * @throws UsageError where nothing listens, the key is another, or the server refuses the command
+ * @throws UsageError if nothing listens there, the key is wrong, or the server refuses the command
  */
 export async function command(
   name: string,
@@ -26,7 +29,7 @@ export async function command(
   return (await (await send(name, server, body, signal)).json()) as Record<string, unknown>;
 }
 
-/** The same, for an answer of another form. */
+/** Sends one command and returns the response, for answers that are not one JSON object. */
 export async function send(
   name: string,
   { endpoint, key }: ServerInput,
@@ -45,19 +48,19 @@ export async function send(
   });
   if (response.ok) return response;
   const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
-  const message = typeof answer['message'] === 'string' ? answer['message'] : `It answered ${response.status}.`;
-  if (response.status >= 500) throw new MillraceError('emulator-failed', message);
-  throw new UsageError('emulator-command-refused', message, { mend: `See \`millrace emulator ${name} --help\`.` });
+  const message = typeof answer['message'] === 'string' ? answer['message'] : `The server answered ${response.status}.`;
+  if (response.status >= 500) throw hostError('emulator-failed', message);
+  throw sharedError('emulator-command-refused', message, { hint: `See \`millrace emulator ${name} --help\`.` });
 }
 
 function unreachable(endpoint: string, cause: unknown): UsageError {
   const { code } = ((cause as { cause?: unknown }).cause ?? {}) as { code?: unknown };
   const untrusted = code === 'DEPTH_ZERO_SELF_SIGNED_CERT' || code === 'SELF_SIGNED_CERT_IN_CHAIN';
   const why = typeof code === 'string' ? code : messageOf(cause);
-  return new UsageError('emulator-unreachable', `No embedded server answers at ${endpoint}: ${why}`, {
+  return hostError('emulator-unreachable', `No embedded server answers at ${endpoint}: ${why}`, {
     cause,
-    mend: untrusted
-      ? 'Set NODE_EXTRA_CA_CERTS to the file that `millrace emulator start --tls FILE` wrote.'
-      : 'Start one with `millrace emulator start`, or name its --endpoint.',
+    ...(untrusted && {
+      hint: 'Set NODE_EXTRA_CA_CERTS to the file that `millrace emulator start --tls FILE` wrote.',
+    }),
   });
 }

@@ -1,2 +1,2 @@
-/** A setting as a line to be pasted into a shell, whatever its value holds. */
+/** A setting as a line for a shell, with its value quoted. */
 export const exportLine = (name: string, value: string): string => `export ${name}='${value.replaceAll("'", `'\\''`)}'`;

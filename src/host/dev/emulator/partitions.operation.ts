@@ -13,14 +13,14 @@ export const emulatorSplit = defineOperation({
   argument: 'container',
   input: z.object({
     container,
-    range: z.string().optional().describe('id of the partition key range; absent: the fullest'),
-    refuse: z.int().min(0).default(0).describe('requests that are answered 410/1007 before it is done'),
+    range: z.string().optional().describe('id of the partition key range (default: the fullest one)'),
+    refuse: z.int().min(0).default(0).describe('how many requests are answered 410/1007 before the split is done'),
     ...serverInput,
   }),
   run: async ({ container: of, range, refuse, ...server }, { signal }) =>
     (await command('split', server, { container: of, range, refuse }, signal))['ranges'] as string[],
   format: (ranges) =>
-    ranges.length === 0 ? 'The split is under way.' : `The partition is now ${ranges.join(' and ')}.`,
+    ranges.length === 0 ? 'The split has started.' : `The partition is now ${ranges.join(' and ')}.`,
 });
 
 export const emulatorMerge = defineOperation({
@@ -34,12 +34,12 @@ export const emulatorMerge = defineOperation({
     container,
     ranges: z
       .string()
-      .regex(/^\d+,\d+$/, 'must be two ids, as 1,2')
+      .regex(/^\d+,\d+$/, 'must be two ids, such as 1,2')
       .optional()
-      .describe('ids of two neighbours, as 1,2; absent: the first two'),
+      .describe('ids of two neighbours, such as 1,2 (default: the first two)'),
     ...serverInput,
   }),
   run: async ({ container: of, ranges, ...server }, { signal }) =>
     (await command('merge', server, { container: of, ranges: ranges?.split(',') }, signal))['ranges'] as string[],
-  format: (ranges) => `The two are now ${ranges.join()}.`,
+  format: (ranges) => `The two partitions are now ${ranges.join()}.`,
 });

@@ -1,37 +1,37 @@
 import { z } from 'zod';
-import { UsageError } from '../../../base/errors.ts';
 import { defineOperation } from '../../../operations/operation.ts';
 import { command, serverInput } from './command.ts';
+import { operationsError } from '../../../operations/errors.ts';
 
 export const emulatorThrottle = defineOperation({
   noun: 'emulator',
   verb: 'throttle',
-  summary: 'Hold a container of a running embedded server to so many RU/s',
+  summary: 'Limit a container of a running embedded server to a number of RU/s',
   examples: ['millrace emulator throttle shop/orders --ru 100', 'millrace emulator throttle shop/orders --off'],
   effect: 'changes',
   argument: 'container',
   input: z.object({
     container: z.string().describe('as database/container'),
-    ru: z.number().min(1).optional().describe('RU/s, shared evenly by its physical partitions'),
-    off: z.boolean().default(false).describe('back to what was provisioned'),
+    ru: z.number().min(1).optional().describe('RU/s, divided evenly among its physical partitions'),
+    off: z.boolean().default(false).describe('return to the provisioned RU/s'),
     ...serverInput,
   }),
   run: async ({ container, ru, off, ...server }, { signal }) => {
     if (off === (ru !== undefined)) {
-      throw new UsageError('input-invalid', 'Say either how many RU/s, or that it shall end.', {
-        mend: 'Give --ru NUMBER or --off.',
+      throw operationsError('input-invalid', '--ru and --off are both given, or neither is.', {
+        hint: 'Give --ru NUMBER or --off.',
       });
     }
     await command('throttle', server, { container, ruPerSecond: ru ?? null }, signal);
     return { container, ru: ru ?? null };
   },
-  format: ({ container, ru }) => (ru === null ? `${container} is not held back.` : `${container} has ${ru} RU/s.`),
+  format: ({ container, ru }) => (ru === null ? `${container} has no extra limit.` : `${container} has ${ru} RU/s.`),
 });
 
 export const emulatorClock = defineOperation({
   noun: 'emulator',
   verb: 'clock',
-  summary: 'Move, stop or start the clock of a running embedded server; tell its time',
+  summary: 'Move, stop or start the clock of a running embedded server, and show its time',
   examples: [
     'millrace emulator clock --advance 3600',
     'millrace emulator clock --stop',
@@ -39,10 +39,10 @@ export const emulatorClock = defineOperation({
   ],
   effect: 'changes',
   input: z.object({
-    advance: z.number().min(0).optional().describe('seconds forward'),
-    stop: z.boolean().default(false).describe('time moves by --advance only'),
-    start: z.boolean().default(false).describe('time runs again'),
-    purge: z.boolean().default(false).describe('purge what has expired'),
+    advance: z.number().min(0).optional().describe('move the clock forward by this many seconds'),
+    stop: z.boolean().default(false).describe('stop the clock: only --advance moves it'),
+    start: z.boolean().default(false).describe('let the clock run again'),
+    purge: z.boolean().default(false).describe('delete expired items now'),
     ...serverInput,
   }),
   run: async ({ advance, stop, start, purge, ...server }, { signal }) => {
@@ -58,5 +58,5 @@ export const emulatorClock = defineOperation({
     );
     return { now: String(answer['now']) };
   },
-  format: ({ now }) => `It is ${now}.`,
+  format: ({ now }) => `The server’s time is ${now}.`,
 });

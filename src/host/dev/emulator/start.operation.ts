@@ -1,19 +1,21 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../../base/errors.ts';
+import { messageOf } from '../../../base/errors.ts';
 import type { EmulatorOptions, EventHubs, HubOptions, Principals } from '../../../emulator/index.ts';
 import { hubFindings } from '../../../definition/builders/hub-name.ts';
 import { defineOperation } from '../../../operations/operation.ts';
 import { untilAborted } from '../../run/until-aborted.ts';
 import { embeddedInput, startEmbedded } from '../embedded.ts';
 import { exportLine } from './export-line.ts';
+import { sharedError } from '../../../base/shared-errors.ts';
+import { operationsError } from '../../../operations/errors.ts';
 
 export const emulatorStart = defineOperation({
   noun: 'emulator',
   verb: 'start',
   summary:
-    'Start the embedded Cosmos DB server, and Event Hubs beside it where asked, on this machine only, until Ctrl-C',
+    'Start the embedded Cosmos DB server, and optionally an Event Hubs stand-in, on this machine only, until Ctrl-C',
   examples: [
     'millrace emulator start',
     'millrace emulator start --port 9090 --data .millrace/cosmos',
@@ -23,35 +25,41 @@ export const emulatorStart = defineOperation({
   ],
   effect: 'changes',
   input: z.object({
-    port: z.int().min(0).max(65_535).default(8081).describe('port; 0: any free one'),
-    host: z.string().default('127.0.0.1').describe('where it listens'),
+    port: z.int().min(0).max(65_535).default(8081).describe('port; 0: any free port'),
+    host: z.string().default('127.0.0.1').describe('address on which the server listens'),
     allowRemote: z
       .boolean()
       .default(false)
-      .describe('with a --host that lets other machines in: they need nothing but the key to have every document'),
+      .describe('allow a --host that other machines can reach: with the key they can read and write every document'),
     names: z
       .string()
       .optional()
-      .describe("what else clients call this server, by commas, as in a container's network; other names are refused"),
-    key: z.string().optional().describe('Base64; absent: the key Microsoft publishes for its emulators'),
+      .describe(
+        'more host names of the server, separated by commas, such as its name in a container network; it refuses others',
+      ),
+    key: z.string().optional().describe('key in Base64 (default: the published emulator key)'),
     ...embeddedInput,
-    history: z.number().min(0).optional().describe('seconds of the past that a failover or a restore can go back'),
-    tls: z.string().optional().describe('HTTPS, and the file that its certificate is written to, for clients to trust'),
+    history: z.number().min(0).optional().describe('how many seconds a failover or a restore can go back'),
+    tls: z.string().optional().describe('serve HTTPS, and write the certificate that clients must trust to this file'),
     principals: z
       .string()
       .optional()
-      .describe('who gets tokens, with --tls: name=reader or name=contributor, with @database/container, by commas'),
-    eventHubs: z.boolean().default(false).describe('starts a stand-in for Event Hubs as well'),
+      .describe(
+        'who gets tokens, with --tls: name=reader or name=contributor, each optionally with @database/container, separated by commas',
+      ),
+    eventHubs: z.boolean().default(false).describe('also start a stand-in for Event Hubs'),
     hubs: z
       .string()
       .optional()
-      .describe('its event hubs, by commas, each with consumer groups of its own as name:group+group; absent: events'),
-    eventHubsPort: z.int().min(0).max(65_535).default(5672).describe('its port; 0: any free one'),
+      .describe(
+        'event hubs of the stand-in, separated by commas; consumer groups as name:group+group (default: one hub, events)',
+      ),
+    eventHubsPort: z.int().min(0).max(65_535).default(5672).describe('port of the stand-in; 0: any free port'),
   }),
   run: async (asked, { signal, screen }) => {
     const { port, host, allowRemote, names, key, history, tls, principals, eventHubs, hubs, eventHubsPort, ...input } =
       asked;
-    // What is wrong with the flags is said before anything listens.
+    // Errors in the flags are reported before anything listens.
     const wanted = hubsOf(eventHubs, hubs);
     const more: EmulatorOptions = {
       host,
@@ -77,9 +85,9 @@ export const emulatorStart = defineOperation({
       await writeFile(file, server.certificate).catch(async (cause: unknown) => {
         await broker?.close();
         await server.close();
-        throw new UsageError('emulator-file-unusable', `The file ${tls} can't be written: ${messageOf(cause)}`, {
+        throw sharedError('emulator-file-unusable', `The file ${tls} can't be written: ${messageOf(cause)}`, {
           cause,
-          mend: 'Name another file for the certificate.',
+          hint: 'Name another file for the certificate.',
         });
       });
       screen.line(exportLine('NODE_EXTRA_CA_CERTS', file));
@@ -91,7 +99,7 @@ export const emulatorStart = defineOperation({
       screen.line(`Event Hubs listens at ${host}:${broker.port}: ${Object.keys(wanted ?? {}).join(', ')}.`);
       screen.line(exportLine('EVENTHUBS', broker.connectionString));
     }
-    screen.line('Ctrl-C stops it.');
+    screen.line('Ctrl-C stops the server.');
     await untilAborted(signal);
     await broker?.close();
     await server.close();
@@ -100,12 +108,12 @@ export const emulatorStart = defineOperation({
   format: () => 'Stopped.',
 });
 
-/** What `--hubs` names; undefined where there are to be none. */
+/** The event hubs that `--hubs` names; undefined without `--event-hubs`. */
 function hubsOf(eventHubs: boolean, text: string | undefined): Readonly<Record<string, HubOptions>> | undefined {
   if (!eventHubs && text === undefined) return undefined;
   if (!eventHubs) {
-    throw new UsageError('input-invalid', '--hubs names event hubs, and nothing is to have them.', {
-      mend: 'Add --event-hubs.',
+    throw operationsError('input-invalid', '--hubs is given without --event-hubs.', {
+      hint: 'Add --event-hubs.',
     });
   }
   const hubs: Record<string, HubOptions> = {};
@@ -114,7 +122,7 @@ function hubsOf(eventHubs: boolean, text: string | undefined): Readonly<Record<s
     const consumerGroups = groups?.split('+') ?? [];
     const [wrong] = [undefined, ...consumerGroups].flatMap((group) => hubFindings('--hubs', name, group));
     if (wrong)
-      throw new UsageError('input-invalid', `${wrong.message}.`, wrong.mend === undefined ? {} : { mend: wrong.mend });
+      throw operationsError('input-invalid', `${wrong.message}.`, wrong.hint === undefined ? {} : { hint: wrong.hint });
     hubs[name] = { consumerGroups };
   }
   return hubs;
@@ -134,8 +142,8 @@ function principalsOf(text: string): Principals {
   for (const part of text.split(',')) {
     const [, name, role, scope] = /^([^=]+)=(reader|contributor)(?:@(.+))?$/.exec(part.trim()) ?? [];
     if (name === undefined || (role !== 'reader' && role !== 'contributor')) {
-      throw new UsageError('input-invalid', `--principals: '${part.trim()}' is of no known form.`, {
-        mend: 'Write name=reader or name=contributor, and behind it @database or @database/container where that is all.',
+      throw operationsError('input-invalid', `--principals: '${part.trim()}' has an unknown form.`, {
+        hint: 'Write name=reader or name=contributor. Add @database or @database/container to limit it.',
       });
     }
     (principals[name] ??= []).push({ role, ...(scope === undefined ? {} : { scope }) });

@@ -3,25 +3,27 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { UsageError, messageOf } from '../../../base/errors.ts';
+import type { UsageError } from '../../../base/errors.ts';
+import { messageOf } from '../../../base/errors.ts';
 import { defineOperation } from '../../../operations/operation.ts';
 import { plural } from '../../../operations/table.ts';
 import { command, send, serverInput } from './command.ts';
+import { sharedError } from '../../../base/shared-errors.ts';
 
-/** What one request carries at most, below the server's own limit. */
+/** Most characters of one request, below the server's own limit. */
 const CHUNK_CHARACTERS = 1_000_000;
 
 export const emulatorExport = defineOperation({
   noun: 'emulator',
   verb: 'export',
-  summary: 'Write all that a running embedded server holds to a file, one JSON value a line',
+  summary: 'Write everything that a running embedded server holds to a file, one JSON value a line',
   examples: ['millrace emulator export shop.jsonl'],
   effect: 'reads',
   argument: 'file',
-  input: z.object({ file: z.string().describe('written anew'), ...serverInput }),
+  input: z.object({ file: z.string().describe('file to write; an existing file is replaced'), ...serverInput }),
   run: async ({ file, ...server }, { signal }) => {
     const { body } = await send('export', server, {}, signal);
-    if (!body) throw new UsageError('emulator-command-refused', 'The server sent nothing.');
+    if (!body) throw sharedError('emulator-command-refused', 'The server sent nothing.');
     let lines = 0;
     const counted = async function* counting(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
       for await (const chunk of chunks) {
@@ -42,11 +44,11 @@ export const emulatorExport = defineOperation({
 export const emulatorImport = defineOperation({
   noun: 'emulator',
   verb: 'import',
-  summary: 'Load what was exported into a running embedded server, beside what it holds',
+  summary: 'Load an export into a running embedded server, in addition to what it holds',
   examples: ['millrace emulator import shop.jsonl'],
   effect: 'changes',
   argument: 'file',
-  input: z.object({ file: z.string().describe('as `emulator export` writes it'), ...serverInput }),
+  input: z.object({ file: z.string().describe('file that `emulator export` wrote'), ...serverInput }),
   run: async ({ file, ...server }, { signal }) => {
     let [items, first] = [0, 1];
     let into: unknown;
@@ -80,7 +82,4 @@ export const emulatorImport = defineOperation({
 });
 
 const unusable = (file: string, cause: unknown): UsageError =>
-  new UsageError('emulator-file-unusable', `The file ${file} can't be used: ${messageOf(cause)}`, {
-    cause,
-    mend: 'Name another one.',
-  });
+  sharedError('emulator-file-unusable', `The file ${file} can't be used: ${messageOf(cause)}`, { cause });

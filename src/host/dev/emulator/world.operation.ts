@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { UsageError } from '../../../base/errors.ts';
 import { defineOperation } from '../../../operations/operation.ts';
 import { plural } from '../../../operations/table.ts';
 import { command, serverInput } from './command.ts';
+import { operationsError } from '../../../operations/errors.ts';
 
 const container = z.string().describe('as database/container');
 const seconds = z.number().min(0);
@@ -10,62 +10,64 @@ const seconds = z.number().min(0);
 export const emulatorStall = defineOperation({
   noun: 'emulator',
   verb: 'stall',
-  summary: 'Stop the world of a running embedded server: nothing is answered for so long, and then everything',
+  summary: 'Stall a running embedded server: for some seconds it answers no request, then it answers them all',
   examples: ['millrace emulator stall --seconds 5'],
   effect: 'changes',
-  input: z.object({ seconds: seconds.describe('how long'), ...serverInput }),
+  input: z.object({ seconds: seconds.describe('seconds for which the server does not answer'), ...serverInput }),
   run: async ({ seconds: long, ...server }, { signal }) => {
     await command('stall', server, { ms: long * 1000 }, signal);
     return { seconds: long };
   },
-  format: ({ seconds: long }) => `Nothing is answered for ${long} s.`,
+  format: ({ seconds: long }) => `The server answers nothing for ${long} s.`,
 });
 
 export const emulatorCrash = defineOperation({
   noun: 'emulator',
   verb: 'crash',
-  summary: 'Crash a running embedded server and start it again: connections break, and what isn’t on disk yet is gone',
+  summary: 'Crash a running embedded server and start it again: connections break, and data not yet on disk is lost',
   examples: ['millrace emulator crash', 'millrace emulator crash --down 10'],
   effect: 'changes',
   input: z.object({
-    down: seconds.default(0).describe('seconds until it is there again, on the same port'),
+    down: seconds.default(0).describe('seconds until the server listens again, on the same port'),
     ...serverInput,
   }),
   run: async ({ down, ...server }, { signal }) => {
     await command('crash', server, { downMs: down * 1000 }, signal);
     return { down };
   },
-  format: ({ down }) => (down === 0 ? 'It crashed, and starts again.' : `It crashed, and starts again in ${down} s.`),
+  format: ({ down }) =>
+    down === 0 ? 'The server crashed and restarts.' : `The server crashed and restarts in ${down} s.`,
 });
 
 export const emulatorFailover = defineOperation({
   noun: 'emulator',
   verb: 'failover',
-  summary: 'Fail a container of a running embedded server over to a region that lacks its last writes',
+  summary: 'Fail a container of a running embedded server over to a region that does not have its last writes',
   examples: ['millrace emulator failover shop/orders --loss 5'],
   effect: 'changes',
   argument: 'container',
   input: z.object({
     container,
-    loss: seconds.describe('seconds of writes that are lost; the server must have been started with as much --history'),
+    loss: seconds.describe('seconds of writes that are lost; start the server with at least as much --history'),
     ...serverInput,
   }),
   run: async ({ container: of, loss, ...server }, { signal }) => ({
     items: Number((await command('failover', server, { container: of, lossMs: loss * 1000 }, signal))['items']),
   }),
-  format: ({ items }) => `${plural(items, 'item')} ${items === 1 ? 'is' : 'are'} as before, and the lsns come again.`,
+  format: ({ items }) => `${plural(items, 'item')} lost the last writes; their lsns will be used again.`,
 });
 
 export const emulatorRestore = defineOperation({
   noun: 'emulator',
   verb: 'restore',
-  summary: 'Restore a container of a running embedded server, or all: another resource id, and lsns from the beginning',
+  summary:
+    'Restore one or all containers of a running embedded server, with new resource ids and lsns from the beginning',
   examples: ['millrace emulator restore shop/orders', 'millrace emulator restore --ago 60'],
   effect: 'changes',
   argument: 'container',
   input: z.object({
-    container: container.optional().describe('as database/container, one that was dropped too; absent: all there are'),
-    ago: seconds.default(0).describe('to what it was so many seconds ago, with as much --history at the start'),
+    container: container.optional().describe('as database/container, also a dropped one (default: all containers)'),
+    ago: seconds.default(0).describe('restore the state of this many seconds ago; needs at least as much --history'),
     ...serverInput,
   }),
   run: async ({ container: of, ago, ...server }, { signal }) => ({
@@ -77,7 +79,7 @@ export const emulatorRestore = defineOperation({
 export const emulatorFaults = defineOperation({
   noun: 'emulator',
   verb: 'faults',
-  summary: 'Set the faults of a running embedded server, or end them',
+  summary: 'Set or end the faults of a running embedded server',
   examples: [
     'millrace emulator faults adverse',
     'millrace emulator faults \'{"latencyMs": 20, "rules": [{"operation": "replace", "nth": 3, "status": 449}]}\'',
@@ -86,7 +88,7 @@ export const emulatorFaults = defineOperation({
   effect: 'changes',
   argument: 'faults',
   input: z.object({
-    faults: z.string().describe('`adverse`, `none`, or JSON as docs/emulator.md names them'),
+    faults: z.string().describe('`adverse`, `none`, or a JSON object as in docs/emulator.md'),
     ...serverInput,
   }),
   run: async ({ faults, ...server }, { signal }) => {
@@ -102,9 +104,9 @@ function parsed(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
-    // Said below, as for any other text that isn't an object.
+    // Reported below, like any other text that isn't an object.
   }
-  throw new UsageError('input-invalid', `'${text}' is no JSON object.`, {
-    mend: 'Say `adverse`, `none`, or something like \'{"latencyMs": 20}\'.',
+  throw operationsError('input-invalid', `'${text}' is not a JSON object.`, {
+    hint: 'Give `adverse`, `none`, or an object such as \'{"latencyMs": 20}\'.',
   });
 }

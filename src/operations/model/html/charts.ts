@@ -14,10 +14,10 @@ export interface Segment {
 export interface Bar {
   readonly name: string;
   readonly segments: readonly Segment[];
-  /** Drawn as the track behind: what there is room for. */
+  /** The maximum, drawn as a track behind the bar. */
   readonly room?: number;
   readonly label: string;
-  /** More than there is room for. */
+  /** The value is above the maximum. */
   readonly over?: boolean;
 }
 
@@ -28,7 +28,7 @@ const ROW = 34;
 export function bars(list: readonly Bar[], unit: string, title: string): string {
   const total = ({ segments }: Bar): number => segments.reduce((sum, { value }) => sum + value, 0);
   const largest = Math.max(1, ...list.map((bar) => Math.max(total(bar), bar.room ?? 0)));
-  // Names and labels have the room they need at about 7 pixels a letter.
+  // A letter of names and labels takes about 7 pixels.
   const left = Math.min(300, Math.max(...list.map(({ name }) => name.length)) * 7 + 18);
   const right = Math.min(320, Math.max(...list.map(({ label }) => label.length)) * 7 + 14);
   const scale = (WIDTH - left - right) / largest;

@@ -1,4 +1,4 @@
-// The report as one file that needs nothing else: patterns, containers, RU/s, cost, findings.
+// The report as one self-contained file: patterns, containers, RU/s, cost, findings.
 import { type Costs, costsOf } from '../../../model/cost.ts';
 import type { Documents } from '../../../model/documents.ts';
 import type { RuleSettings } from '../../../model/estimate.ts';
@@ -47,13 +47,13 @@ function head(
 
 function findings({ findings: list }: Checked): string {
   if (list.length === 0)
-    return '<section><h2>Findings</h2><div class="card"><span class="tag ok">none</span> No rule found anything.</div></section>';
+    return '<section><h2>Findings</h2><div class="card"><span class="tag ok">none</span> No rule has a finding.</div></section>';
   const groups = [...Map.groupBy(list, ({ rule }) => rule.charAt(0))].map(
     ([group, own]) =>
       `<div class="card" style="margin-bottom:12px"><h3 style="margin:0">${group} · ${escaped(GROUPS[group] ?? '')}</h3>${own
         .map(
-          ({ rule, severity, message, at, evidence, mend, source }) =>
-            `<div class="f"><p><span class="tag ${severity}">${severity}</span><b>${rule}</b> <span class="dim small">${escaped(at.file)}:${at.line}</span></p><p>${escaped(message)}</p>${source?.trim() ? `<pre>${escaped(source.trim())}</pre>` : ''}${evidence === undefined ? '' : `<p class="small">Because ${escaped(evidence)}</p>`}${mend === undefined ? '' : `<p class="small dim">${escaped(mend)}</p>`}</div>`,
+          ({ rule, severity, message, at, evidence, hint, source }) =>
+            `<div class="f"><p><span class="tag ${severity}">${severity}</span><b>${rule}</b> <span class="dim small">${escaped(at.file)}:${at.line}</span></p><p>${escaped(message)}</p>${source?.trim() ? `<pre>${escaped(source.trim())}</pre>` : ''}${evidence === undefined ? '' : `<p class="small">Because ${escaped(evidence)}</p>`}${hint === undefined ? '' : `<p class="small dim">${escaped(hint)}</p>`}</div>`,
         )
         .join('')}</div>`,
   );
@@ -88,7 +88,7 @@ function load({ containers: list }: Costs): string {
 
 const MOST = 16;
 
-/** Every pattern with what it costs where it is mapped; projections that serve patterns stand beside them. */
+/** The cost of each pattern in the container that serves it, and of each projection. */
 function byPattern({ containers: list }: Costs, facts: Facts): string {
   const named = list.flatMap(({ name }, index) => [{ name, colour: colour(index) }]);
   const all = list.flatMap(({ name, terms }, index) =>
@@ -141,7 +141,7 @@ function monthly(profiles: readonly Costs[], price: number | undefined): string 
         `${profile} ${n(sum(all.map(({ hours }) => (hours?.expected ?? 0) * (price ?? 1))))}`,
     )
     .join(', ');
-  return `<section><h2>Cost of a month, by profile</h2><p class="dim small">${price === undefined ? 'In units of 100 RU/s for an hour; <code>--price</code> gives money.' : `At ${price} for 100 RU/s and an hour.`} Expected for the average load, a tenth of autoscale’s maximum at least. Together: ${totals}.</p><div class="card">${bars(rows, unit, 'Cost of a month by profile')}${legend(profiles.map(({ profile }) => ({ name: profile })))}</div></section>`;
+  return `<section><h2>Cost of a month, by profile</h2><p class="dim small">${price === undefined ? 'In units of 100 RU/s for an hour; <code>--price</code> gives money.' : `At ${price} for 100 RU/s and an hour.`} Expected for the average load, but at least for a tenth of the autoscale maximum. Together: ${totals}.</p><div class="card">${bars(rows, unit, 'Cost of a month by profile')}${legend(profiles.map(({ profile }) => ({ name: profile })))}</div></section>`;
 }
 
 function projections({ projections: list }: Costs): string {
@@ -150,7 +150,7 @@ function projections({ projections: list }: Costs): string {
     ({ name, changes, ru, perSecond, instead, breakEven }) =>
       `<tr><td>${escaped(name)}</td><td class="num">${n(changes)}</td><td class="num">${n(ru)}</td><td class="num">${n(perSecond)}</td><td class="num">${instead === undefined ? '–' : n(instead)}</td><td class="num">${breakEven === undefined ? '–' : n(breakEven)}</td></tr>`,
   );
-  return `<section><h2>What projections cost and save</h2><div class="card"><table><thead><tr><th>projection</th><th class="num">changes/s</th><th class="num">RU a change</th><th class="num">RU/s to keep fresh</th><th class="num">RU/s it saves</th><th class="num">dearer from changes/s</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
+  return `<section><h2>What projections cost and save</h2><div class="card"><table><thead><tr><th>projection</th><th class="num">changes/s</th><th class="num">RU a change</th><th class="num">RU/s to keep fresh</th><th class="num">RU/s it saves</th><th class="num">costs more from changes/s</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
 }
 
 function patterns(facts: Facts): string {
@@ -216,7 +216,7 @@ function rest({ waived, notChecked, reading }: Checked): string {
       reading.map(({ message, at }) => `${escaped(at.file)}:${at.line} ${escaped(message)}`),
     ),
     list(
-      'Not checked, for lack of',
+      'Not checked, because this is missing',
       [...Map.groupBy(notChecked, ({ missing }) => missing)].map(
         ([what, entries]) => `${escaped(what)}: ${[...new Set(entries.map(({ rule }) => rule))].join(' ')}`,
       ),

@@ -1,5 +1,5 @@
-// Colours by custom properties: light by default, dark where the reader's system asks for it. A card that is wider than
-// the screen scrolls, with a shade at the edge behind which there is more.
+// Colours by custom properties: light by default, dark if the reader's system prefers it. A card that is wider than the
+// screen scrolls, with a shade at the edge that hides more.
 
 export const STYLE = `
 :root { color-scheme: light dark; --bg: #fbfbfa; --card: #fff; --line: #e3e3df; --text: #1d1f23; --dim: #656a73; --track: #eef0f2; --shade: #0002;

@@ -85,12 +85,12 @@ it.each([
   ['java-pk', {}],
   ['java-pk', { partition: '0', mode: 'all-versions' }],
   ['java-epk', { rid: undefined, position: '"1"' }],
-] as const)('%s has no words for %j, and says so', (dialect, over) => {
+] as const)('%s can’t store %j, and says so', (dialect, over) => {
   const lease = { prefix: 'P', range: { min: '', max: '1F' }, rid: 'r', ...over };
   expect(() => writeDocument(dialect, lease)).toThrow(
     expect.objectContaining({
       code: 'lease-not-expressible',
-      mend: expect.stringContaining('another dialect') as string,
+      hint: expect.stringContaining('another dialect') as string,
     }),
   );
 });

@@ -14,7 +14,7 @@ it('starts event hubs beside the server, says how to reach them, and stops them 
   ]);
   const [, connection = ''] = await emulator.until(/export EVENTHUBS='([^']+)'/);
   await emulator.until(/Event Hubs listens at 127\.0\.0\.1:\d+: orders, readings\./);
-  await emulator.until(/Ctrl-C stops it/);
+  await emulator.until(/Ctrl-C stops the server/);
   const producer = new EventHubProducerClient(connection, 'orders');
   await producer.sendBatch([{ body: 'hello' }]);
   await producer.close();

@@ -1,4 +1,4 @@
-// The function app: "main" of package.json names what is built of this file. Functions of your own can be registered here too.
+// The function app. "main" of package.json names the built file. You can register functions of your own here too.
 import { functionApp } from 'millrace/functions';
 
 await functionApp({ root: new URL('../', import.meta.url) });

@@ -1,4 +1,4 @@
-// What is derived from what: types come from model.types.ts, which `npx millrace model types` writes from the document.
+// The projections of the pipeline. `npx millrace model types` writes model.types.ts from the document.
 import { aggregate, copy, definePipeline, model, source } from 'millrace';
 import type { Shop } from './model.types.ts';
 

@@ -1,4 +1,4 @@
-// What `millrace dev` and the tests load: customers, orders, corrections, cancellations, and customers renamed later.
+// The data that `millrace dev` and the tests load: customers, orders, corrections, cancellations and renamed customers.
 import type { Load } from 'millrace';
 
 const STORES = 3;

@@ -1,4 +1,4 @@
-// Builds dist/, which is what is deployed: compiled code, and the data-model document beside its pipeline.
+// Builds dist/ for the deployment: compiled code, and the data-model document beside its pipeline.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 rmSync('dist', { recursive: true, force: true });
 run('typescript', 'bin/tsc');
 for (const file of globSync('pipeline/*.md')) cpSync(file, `dist/${file}`);
-// What a start would read of the documents, read now.
+// Reads the documents now, so that a start doesn't have to.
 run('millrace', 'bin/millrace.mjs', 'model', 'build', '--pipeline', 'dist/pipeline');
 
 function run(name, bin, ...args) {

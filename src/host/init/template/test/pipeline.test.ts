@@ -1,4 +1,4 @@
-// What holds for any pipeline: put your own into pipeline/, and these tests are about yours.
+// These tests hold for any pipeline: put your own into pipeline/, and they test it.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const bin = fileURLToPath(new URL('bin/millrace.mjs', import.meta.resolve('millrace/package.json')));
 
-/** Runs a verb; answers what it says with --json. Fails with its words where its exit code isn't 0. */
+/** Runs a command with --json and returns its result. If the exit code isn't 0, fails with its output. */
 function millrace(...args: string[]): unknown {
   const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args, '--json'], { encoding: 'utf8' });
   assert.equal(status, 0, `millrace ${args.join(' ')}\n${stdout}\n${stderr}`);
@@ -18,9 +18,9 @@ interface Run {
   verification: { different: number };
 }
 
-/** Loads the workload, derives everything, works it out anew by other code, and compares. */
-function derive(...hardships: string[]): Run {
-  return millrace('dev', '--once', ...hardships) as Run;
+/** Loads the workload, derives everything, recomputes it with other code, and compares. */
+function derive(...faults: string[]): Run {
+  return millrace('dev', '--once', ...faults) as Run;
 }
 
 await test('the documents are complete, and the pipeline does what they say', () => {
@@ -32,16 +32,16 @@ await test('types and infra/ follow from the documents', () => {
   millrace('model', 'infra', '--check');
 });
 
-await test('every projection has work to do, refuses nothing, and is right', () => {
+await test('every projection gets changes, parks none, and is right', () => {
   const { projections, verification } = derive();
   for (const { projection, changes, parked } of projections) {
     assert.ok(changes > 0, `${projection} got no change: give workload.ts some for it`);
-    assert.equal(parked, 0, `${projection} refused changes`);
+    assert.equal(parked, 0, `${projection} parked changes`);
   }
   assert.equal(verification.different, 0);
 });
 
-await test('it is as right where the database lags, throttles and loses answers', () => {
+await test('every projection is right when the database lags, throttles and loses answers', () => {
   const { verification } = derive('--replica-lag', '50', '--throttle', '0.02', '--fail-after-effect', '0.02');
   assert.equal(verification.different, 0);
 });
@@ -49,6 +49,6 @@ await test('it is as right where the database lags, throttles and loses answers'
 await test('the built app registers a trigger for each container it reads', () => {
   const functions = millrace('functions', 'list') as { name: string; type: string }[];
   const triggers = functions.filter(({ type }) => type === 'cosmosDBTrigger');
-  assert.ok(triggers.length > 0, 'there are no triggers: see what `npm run millrace -- functions list` says');
+  assert.ok(triggers.length > 0, 'there are no triggers: run `npm run millrace -- functions list`');
   assert.ok(functions.some(({ name }) => name === 'millrace-health'));
 });

@@ -1,15 +1,15 @@
 // Written by `millrace model infra` from Shop: Azure Cosmos DB NoSQL Data Model; edit the model, not this file.
-// In a deployment of infra/main.bicep and, where only the model has changed, in one of its own (docs/deploy.md).
+// Deploy it with infra/main.bicep or, if only the model has changed, separately (docs/deploy.md).
 @description('The account that holds the database.')
 param accountName string
 
-@description('Also in a deployment of its own this database must be there.')
+@description('The database must exist already, also in a separate deployment.')
 param databaseName string
 
 @description('An account without provisioned throughput.')
 param serverless bool = false
 
-@description('Most RU/s of a container, whatever the model asks for: autoscale maxima are multiples of 1,000.')
+@description('Upper limit for the RU/s of each container, even if the model states more. Use a multiple of 1,000 for autoscale.')
 param mostThroughput int = 1000000
 
 resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' existing = {

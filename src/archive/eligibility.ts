@@ -1,0 +1,49 @@
+import { messageOf } from '../base/errors.ts';
+import { fullKey } from '../cosmos/paths.ts';
+import { parseDate } from '../definition/date.ts';
+import type { ArchiveSpec } from '../definition/specs.ts';
+import type { SourceContainer } from '../feed/reading/mapper.ts';
+import type { Change } from '../feed/reading/change.ts';
+import { type Period, periodOf } from './layout.ts';
+
+/** Whether a document leaves its container. Undated and refused documents stay too; the sweep counts and names them. */
+export type Eligibility =
+  | { readonly kind: 'leaves'; readonly period: Period }
+  | { readonly kind: 'stays' }
+  | { readonly kind: 'undated' | 'refused'; readonly why: string };
+
+const STAYS: Eligibility = { kind: 'stays' };
+
+/**
+ * `change.doc` is the document as stored. These stay: deleted documents (they are markers), restored documents until
+ * they change, and documents with a time to live of their own (they expire, and a restore would bring them back).
+ */
+export function eligibilityOf(spec: ArchiveSpec, source: SourceContainer, change: Change, now: number): Eligibility {
+  const stored = change.doc ?? {};
+  if (change.restored || (typeof stored['ttl'] === 'number' && stored['ttl'] > 0)) return STAYS;
+  try {
+    const rules = source.types.get(change.type);
+    const doc = rules?.upcast ? rules.upcast(stored) : stored;
+    if (rules?.deleted?.(doc)) return STAYS;
+    const value = doc[spec.dateField];
+    const absent = value === undefined || value === null;
+    if (absent && spec.rule.kind !== 'always') return STAYS;
+    const at = parseDate(value);
+    if (at !== undefined && at <= now && !due(spec, at, now)) return STAYS;
+    if (spec.where && !spec.where(doc)) return STAYS;
+    const what = `${spec.dateField} of ${change.container}/${change.id}`;
+    if (absent) return { kind: 'undated', why: `${what} is missing` };
+    if (at === undefined) return { kind: 'undated', why: `${what} is not a date: ${JSON.stringify(value)}` };
+    if (at > now) return { kind: 'undated', why: `${what} is in the future: ${JSON.stringify(value)}` };
+    const keyed = fullKey(stored, source.keyPaths);
+    if ('missing' in keyed) return { kind: 'refused', why: `${change.container}/${change.id} lacks ${keyed.missing}` };
+    return { kind: 'leaves', period: periodOf(spec, doc, at) };
+  } catch (error) {
+    return { kind: 'refused', why: `${change.container}/${change.id}: ${messageOf(error)}` };
+  }
+}
+
+function due({ rule }: ArchiveSpec, at: number, now: number): boolean {
+  if (rule.kind === 'always') return true;
+  return rule.kind === 'before' ? at < rule.ms : at <= now - rule.ms;
+}

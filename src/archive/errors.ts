@@ -1,0 +1,59 @@
+import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+
+export const ARCHIVE_ERRORS = {
+  'archive-damaged': {
+    meaning: 'A blob or a manifest of the archive is missing or was changed.',
+    hint: 'Restore the blob or the manifest from a backup or from soft delete. `millrace archive verify` lists all damage; `millrace archive restore --skip-damaged` restores the rest.',
+  },
+  'archive-unavailable': {
+    meaning: 'A projection can’t read a blob of the archive.',
+    hint: 'Check `STORAGE` and the storage account. Millrace reads the page again.',
+    retryable: true,
+  },
+  'blob-unverified': {
+    meaning: 'Millrace wrote a blob and could not read it back unchanged.',
+    hint: 'Check the storage account, then run `millrace archive sweep` again. No document of the blob has left its container.',
+    retryable: true,
+  },
+  'line-unreadable': {
+    meaning: 'A line of a blob is not an archived document.',
+    hint: 'Restore the blob from a backup or from soft delete.',
+  },
+  'removal-refused': {
+    meaning: 'Cosmos DB refused to delete a document that the archive already holds.',
+    hint: 'Check the rights of the identity on the container, then run `millrace archive sweep` again.',
+  },
+  'restore-refused': {
+    meaning: 'Cosmos DB refused to store a document that comes from the archive.',
+    hint: 'Check the size of the document and the rights of the identity, then run `millrace archive restore` again.',
+  },
+  'storage-missing': {
+    meaning: 'The pipeline archives documents, and no setting names a storage account.',
+    hint: 'Set `STORAGE` to the connection string of the storage account. The archive holds a part of the documents.',
+    usage: true,
+  },
+  'storage-container-missing': {
+    meaning: 'The blob container of the archive does not exist.',
+    hint: 'Create it with `millrace model apply`, or name another in `STORAGE_CONTAINER`.',
+    usage: true,
+  },
+  'storage-denied': {
+    meaning: 'The storage account refused the key or the identity.',
+    hint: 'Check `STORAGE`, or give the identity the role "Storage Blob Data Contributor" on the account.',
+    usage: true,
+  },
+  'blob-offline': {
+    meaning: 'A blob of the archive is in the archive tier, where it can’t be read.',
+    hint: 'Rehydrate the blob to the hot or cool tier, which takes hours. Then try again.',
+    usage: true,
+  },
+  'storage-unreachable': {
+    meaning: 'Millrace can’t reach the storage account.',
+    hint: 'Check the address in `STORAGE` and the network.',
+    usage: true,
+  },
+} as const satisfies ErrorCatalogue;
+
+export const archiveError = errorsOf(ARCHIVE_ERRORS);
+
+export type ArchiveErrorCode = keyof typeof ARCHIVE_ERRORS;

@@ -1,0 +1,36 @@
+import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+
+export const COSMOS_ERRORS = {
+  'account-denied': {
+    meaning: 'The Cosmos DB account refused the key or the identity.',
+    hint: 'Check the key, or give the identity the role "Cosmos DB Built-in Data Contributor" on the account or the database.',
+    usage: true,
+  },
+  'account-unreachable': {
+    meaning: 'The Cosmos DB account can’t be reached.',
+    hint: 'Check the endpoint and the network.',
+    usage: true,
+  },
+  'ambiguous-outcome': {
+    meaning: 'A write got no answer, so it is unknown whether it took effect.',
+    hint: 'Read the document, compare, and then decide whether to write again.',
+    retryable: true,
+  },
+  'container-missing': {
+    meaning: 'The database has no container of this name.',
+    hint: 'Create the container, or correct its name.',
+    usage: true,
+  },
+  'multi-region-writes': {
+    meaning: 'The account accepts writes in several regions, so order, ETags and leases can’t be relied on.',
+    hint: 'Use an account with one write region for sources, sinks and leases.',
+    usage: true,
+  },
+  unavailable: {
+    meaning: 'Cosmos DB could not be reached, or throttled every attempt.',
+    hint: 'Check that the account is reachable and has enough throughput (429s in its metrics).',
+    retryable: true,
+  },
+} as const satisfies ErrorCatalogue;
+
+export const cosmosError = errorsOf(COSMOS_ERRORS);

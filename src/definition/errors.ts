@@ -1,0 +1,42 @@
+import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+
+export const DEFINITION_ERRORS = {
+  'group-value': {
+    meaning: '`groupBy` returned a value that can’t be part of a group.',
+    hint: 'Return a string, a finite number, a boolean or null in every field of the group.',
+  },
+  'history-all-versions': {
+    meaning:
+      'The command needs the history of a container that the pipeline reads by its all-versions feed. That feed has no beginning, and the latest-version feed would leave deleted documents in the sink.',
+    hint: 'Run `millrace projections verify NAME --repair`: it corrects the sink from the source documents.',
+    usage: true,
+  },
+  'measure-value': {
+    meaning: 'The function of a measure returned a value that the measure can’t add up.',
+    hint: 'Return a finite number (`distinct`: a string), or leave the document out with `where`.',
+  },
+  'sink-id-unfit': {
+    meaning: "`map` returned an id that Cosmos DB doesn’t accept, and the projection declares `badIds: 'park'`.",
+    hint: "Return another id from `map`, or declare `badIds: 'hash'`.",
+  },
+  'sink-identity-collision': {
+    meaning: 'A projection copies two source documents to the same id and partition key of its sink.',
+    hint: 'Return an id from `map` that contains the partition key and the id of the source document.',
+  },
+  'trigger-all-versions': {
+    meaning:
+      'The pipeline reads a container by its all-versions feed. The triggers of the function app read latest versions only, so hard deletes would be lost.',
+    hint: "Run the pipeline with `millrace run`. Or remove `feed: 'all-versions'` from `source()`, and mark deleted documents.",
+    usage: true,
+  },
+  'window-date': {
+    meaning: '`timeWindow` got a value that isn’t a date.',
+    hint: 'Pass ISO 8601 text, or seconds or milliseconds since 1970. Or leave the document out with `where`.',
+  },
+  'window-zone': {
+    meaning: '`timeWindow` got a time zone that doesn’t exist.',
+    hint: 'Use a name of the IANA time zone database, such as `Europe/Berlin`.',
+  },
+} as const satisfies ErrorCatalogue;
+
+export const definitionError = errorsOf(DEFINITION_ERRORS);

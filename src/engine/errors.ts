@@ -1,0 +1,47 @@
+import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+
+export const ENGINE_ERRORS = {
+  'hubs-missing': {
+    meaning: 'A projection publishes events, but the engine was opened without event hubs.',
+    hint: 'Pass `hub` to the engine.',
+  },
+  'letter-body-damaged': {
+    meaning: 'The blob that holds the change of a dead letter can’t be read.',
+    hint: 'Restore the blob from a backup or from soft delete, or run `millrace dead-letters discard`.',
+  },
+  'projection-held': {
+    meaning: 'The projection waits: it is paused, its promotion is under way, or its deployment lacks something.',
+    hint: 'Wait for the promotion, resume the projection, or correct the deployment: the message says which.',
+    retryable: true,
+  },
+  'projection-incompatible': {
+    meaning: 'The declaration of the projection changed, and no longer matches the data that this version has written.',
+    hint: 'Undo the change and redrive the dead letters, or declare a new version and rebuild it.',
+  },
+  'resume-too-long': {
+    meaning: 'Deferred work of earlier changes (fan-out) took too long, and Millrace will retry it.',
+    hint: 'Wait. If it happens often, give the sink more throughput.',
+    retryable: true,
+  },
+  'view-not-built': {
+    meaning: 'The projection has no current version: it was declared after the first start and was never built.',
+    hint: 'Run `millrace projections rebuild NAME`, then `millrace projections promote NAME`.',
+    usage: true,
+  },
+  'view-pipeline-unnamed': {
+    meaning: 'The state container holds the views of several pipelines.',
+    hint: "Name one: `openViews(container, { pipeline: 'NAME' })`.",
+    usage: true,
+  },
+  'view-unknown': {
+    meaning: 'There is no view of this name.',
+    hint: 'Correct the name. A new projection has a view once its pipeline has run.',
+    usage: true,
+  },
+  'waits-behind-parked': {
+    meaning: 'An earlier change under the same key is a dead letter, so this change waits behind it.',
+    hint: 'Fix the cause, then run `millrace dead-letters redrive --only NAME`. The waiting changes follow in their order.',
+  },
+} as const satisfies ErrorCatalogue;
+
+export const engineError = errorsOf(ENGINE_ERRORS);

@@ -1,0 +1,127 @@
+import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+
+export const FEED_ERRORS = {
+  'container-replaced': {
+    meaning: 'The source container was deleted and created again.',
+    hint: 'Restart the hosts: they read the new container from its start, and count versions in a new epoch.',
+  },
+  'continuation-foreign': {
+    meaning:
+      'The continuation token belongs to another container, or to a container that was deleted and created again.',
+    hint: 'Start from the beginning, from a time or from now.',
+    usage: true,
+  },
+  'feed-behind': {
+    meaning: 'The change feed ends before the stored position: a failover or a restore lost the changes between them.',
+    hint: 'Rewind the leases to a time before the failover or the restore, then restart the hosts. They count versions in a new epoch.',
+  },
+  'handler-halted': {
+    meaning: 'The handler asked the processor to stop, or failed and its failure policy stops the processor.',
+    hint: 'Correct the handler, or let it park such changes. Then start the host again.',
+  },
+  'handler-module-invalid': {
+    meaning: 'The module of the handler can’t be imported, or its default export is not a function.',
+    hint: 'Give the URL of a module whose default export is a function of `(changes, context)`.',
+    usage: true,
+  },
+  'handler-thread-ended': {
+    meaning: 'The worker thread of the handler ended while it worked on changes.',
+    hint: 'Correct what ended the thread; the message says what it was. Millrace delivers the changes again.',
+    retryable: true,
+  },
+  'handler-timeout': {
+    meaning: 'The handler took longer than `handlerTimeoutMs`.',
+    hint: 'Raise `handlerTimeoutMs`, or lower `maxItems` so that a page takes less time.',
+    retryable: true,
+  },
+  'impossible-transition': {
+    meaning: 'The supervisor of a lease got an event that its state does not allow. This is a defect of Millrace.',
+    hint: 'Restart the host, and report the message.',
+  },
+  'instance-twice': {
+    meaning: 'Two processes read with the same instance name.',
+    hint: 'Give each process an instance name of its own. Of two with the same name, the older process gets no leases.',
+  },
+  'lease-container-denied': {
+    meaning: 'The lease container refused the identity or the key.',
+    hint: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on the lease container.',
+    usage: true,
+  },
+  'lease-container-key': {
+    meaning: 'The lease container has a partition key that leases can’t use.',
+    hint: 'Use a container with the partition key `/id` or `/partitionKey`.',
+    usage: true,
+  },
+  'lease-container-missing': {
+    meaning: 'The lease container does not exist.',
+    hint: 'Create the lease container, or correct its name.',
+    usage: true,
+  },
+  'lease-container-ttl': {
+    meaning: 'The lease container has another default time to live than -1.',
+    hint: 'Set its default time to live to -1 (on, no default).',
+    usage: true,
+  },
+  'lease-in-doubt': {
+    meaning: 'The host could not renew its lease in time, and does not write until it has renewed it.',
+    hint: 'If the handler computes for a long time, `await` in it now and then, or run it in a worker thread.',
+    retryable: true,
+  },
+  'lease-lost': {
+    meaning: 'This host no longer has the lease: another host took it, it was deleted, or this host gave it up.',
+    hint: 'Stop the work on these changes. The next host that has the lease gets them again.',
+    retryable: true,
+  },
+  'lease-mode-mismatch': {
+    meaning: 'The lease holds a position of the other feed mode (latest-version or all-versions).',
+    hint: 'Give the processor another name, so that it gets its own leases, or read the feed of these leases.',
+    usage: true,
+  },
+  'lease-not-expressible': {
+    meaning: 'The chosen lease dialect has no way to store this lease.',
+    hint: 'Choose another dialect; the message says why this one can’t be used.',
+    usage: true,
+  },
+  'lease-store-hangs': {
+    meaning: 'A call to the lease container did not end in time.',
+    hint: 'Check that the lease container is reachable and has enough throughput. The host tries again.',
+  },
+  'lease-unlisted': {
+    meaning: 'The lease does not come from this lease store.',
+    hint: 'Pass a lease that a method of the same store returned.',
+  },
+  'lease-unreadable': {
+    meaning: 'A document in the lease container has the id of a lease, but is not a valid lease.',
+    hint: 'Correct the document, or delete it. A host then creates the lease at the position that it saw last, or at the start of the range.',
+  },
+  'malformed-change': {
+    meaning: 'The change feed delivered an entry that is not a document, or that lacks a system field.',
+    hint: 'Report the message, with the API and the version of the account.',
+  },
+  'page-too-old': {
+    meaning: 'The host read the page too long ago to write its changes now.',
+    hint: 'Wait: the host reads the page again. If it happens often, use smaller pages or give the sinks more throughput.',
+    retryable: true,
+  },
+  'position-empty': {
+    meaning: 'A read or a checkpoint has an empty position. Storing it would read the whole range again.',
+    hint: 'Report the message: the change feed always returns a position.',
+  },
+  'processor-option-invalid': {
+    meaning: 'An option of the processor has a value that can’t be used.',
+    hint: 'Correct the option; the message names it.',
+    usage: true,
+  },
+  'processor-stopped': {
+    meaning: 'The processor was stopped before the call ended.',
+    hint: 'Start it again: it resumes the leases of its name.',
+    usage: true,
+  },
+  'range-gone': {
+    meaning: 'Cosmos DB split or merged the physical partition, so the feed range has become other ranges.',
+    hint: 'Wait: the hosts create leases for the new ranges and continue from the same position.',
+    retryable: true,
+  },
+} as const satisfies ErrorCatalogue;
+
+export const feedError = errorsOf(FEED_ERRORS);

@@ -1,0 +1,60 @@
+import type { Settings } from '../../base/settings.ts';
+import type { Timings } from '../../feed/sharing/feed-host.ts';
+import { startTelemetry } from '../../feed/processor/telemetry.ts';
+import type { Screen } from '../../operations/screen.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { type App, compose } from '../../runtime/processor-host.ts';
+import { startLetterMetrics } from './letter-metrics.ts';
+import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
+import { startStatusWriter } from './status-writer.ts';
+import { watchTroubles } from './watch.ts';
+
+export interface PipelineRunOptions {
+  readonly settings: Settings;
+  readonly services: Services;
+  readonly loaded: LoadedPipeline;
+  readonly host: string;
+  readonly timings?: Partial<Timings>;
+  readonly readLagMs?: number;
+  readonly signal: AbortSignal;
+  readonly screen: Screen;
+  /** Lines to show above the projections. */
+  readonly head?: () => readonly string[];
+}
+
+const REDRAW_MS = 250;
+
+/** Runs a pipeline and shows its progress until `work` settles. Then, also after a failure, it stops the pipeline cleanly. */
+export async function runPipeline(
+  options: PipelineRunOptions,
+  work: (app: App) => Promise<void>,
+): Promise<ProjectionProgress[]> {
+  const { screen, head = () => [], ...composition } = options;
+  const app = await compose(composition);
+  const show = (rows: readonly ProjectionProgress[]): void =>
+    screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
+  const endWatch = watchTroubles((line) => screen.line(line));
+  const endTelemetry = startTelemetry({ lags: () => app.lags() });
+  const projections = app.stats().map(({ id }) => id);
+  const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
+  const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);
+  let endStatus = async (): Promise<void> => {};
+  let lags = new Map<string, number | null>();
+  try {
+    await app.start();
+    endStatus = startStatusWriter({ services: composition.services, host: composition.host, app });
+    await work(app);
+  } finally {
+    clearInterval(redraw);
+    // Read before the host stops: without leases the lags aren't known.
+    lags = new Map(progressOf(app).map(({ projection, lag }) => [projection, lag]));
+    await app.stop();
+    await endStatus();
+    endTelemetry();
+    endLetterMetrics();
+    endWatch();
+  }
+  const ended = progressOf(app).map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));
+  show(ended);
+  return ended;
+}

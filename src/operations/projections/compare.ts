@@ -1,0 +1,178 @@
+import type { Database } from '@azure/cosmos';
+import pMap from 'p-map';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import {
+  type CopySpec,
+  type Doc,
+  type Pipeline,
+  type ProjectionSpec,
+  type SourceRef,
+  type SourceRules,
+  projectionId,
+} from '../../definition/specs.ts';
+import { isEmptied } from '../../definition/emptied.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
+import { PENDING } from '../../projections/copy/documents.ts';
+import type { History } from '../../archive/types.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import type { Screen } from '../screen.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { checkContributions } from './contributions.ts';
+import type { Candidate } from './difference.ts';
+import { type ParkedDocument, type ParkedDocuments, parkedOf } from './parked.ts';
+import { SinkLook } from './sink-look.ts';
+import { type OtherSpec, checkOthers } from './verify-others.ts';
+
+/** One comparison of stored documents with those that the sources determine. */
+export interface Comparison {
+  readonly projections: readonly { id: string; expected: number; refused: number }[];
+  readonly documents: { readonly sources: number; readonly expected: number; readonly found: number };
+  readonly differences: readonly Candidate[];
+  /** Source documents whose newest version is parked; nothing is expected of them. */
+  readonly parked: readonly ParkedDocument[];
+}
+
+export interface CompareOptions {
+  readonly signal: AbortSignal;
+  readonly screen: Pick<Screen, 'progress'>;
+  readonly readLagMs: number | undefined;
+  /** The versions to compare. */
+  readonly chosen: readonly ProjectionSpec[];
+  /** All versions that hosts update. Several may write one type, so the comparison is of all documents of a type. */
+  readonly kept: readonly ProjectionSpec[];
+  /** Embeds, and sinks outside the account that can list their content. */
+  readonly others?: readonly OtherSpec[];
+}
+
+/** Reads every source document, archived ones included, and every sink document once, recomputes, and compares. */
+export async function compare(
+  { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  { signal, screen, readLagMs, chosen, kept, others = [] }: CompareOptions,
+): Promise<Comparison> {
+  const sinks = Map.groupBy(chosen, ({ into }) => name(into));
+  const together = kept.filter(({ into }) => sinks.has(name(into)));
+  const documents = await readTypes(
+    [...together.flatMap(sourcesOf), ...together.map(({ into }) => into), ...others.map(({ from }) => from)],
+    {
+      database: services.database,
+      history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
+    },
+    new Set(pipeline.archives.map(({ from }: Pipeline['archives'][number]) => name(from))),
+    pipeline.sources,
+    signal,
+    screen,
+  );
+  const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(name(of)) ?? [];
+  const keyPathsOf = (container: string): readonly string[] =>
+    model.containers.find((one) => one.name === container)?.partitionKey ?? [];
+  const parkedBy = async (spec: ProjectionSpec): Promise<ParkedDocuments> => {
+    const of = [...new Map(sourcesOf(spec).map((source) => [name(source), source])).values()];
+    const sources = of.map((one) => ({ of: one, docs: documentsOf(one), keyPaths: keyPathsOf(one.container) }));
+    return parkedOf(services.state, projectionId(spec), sources);
+  };
+  const differences: Candidate[] = [];
+  const parked: ParkedDocument[] = [];
+  const projections: { id: string; expected: number; refused: number }[] = [];
+  let found = 0;
+  for (const [sink] of sinks) {
+    const specs = together.filter(({ into }) => name(into) === sink);
+    const [{ into } = { into: undefined }] = specs;
+    if (!into) continue;
+    const keyPaths = keyPathsOf(into.container);
+    const looked = new SinkLook(into.container, keyPaths);
+    for (const spec of specs) {
+      const letters = await parkedBy(spec);
+      const own = (of: SourceRef): readonly Doc[] => letters.without(of, documentsOf(of));
+      parked.push(...letters.documents);
+      const { expected, refused } = looked.expect(spec, own, { letters, rules: pipeline.sources, keyPathsOf });
+      projections.push({ id: projectionId(spec), expected, refused });
+      const within = { database: services.database, signal, keyPaths };
+      if (spec.kind === 'aggregate') {
+        const context = { ...within, letters, rules: pipeline.sources, sourceKeys: keyPathsOf(spec.from.container) };
+        for await (const part of checkContributions(spec, own(spec.from), context)) looked.contribution(part);
+      } else if (spec.kind === 'copy' && spec.joins.some(({ missing }) => missing === 'wait'))
+        looked.waiting(spec, await pendingOf(spec, within));
+    }
+    const actual = documentsOf(into);
+    found += actual.length;
+    differences.push(...looked.differences(actual, specs.map(projectionId)));
+  }
+  for await (const checked of checkOthers(others, {
+    pipeline,
+    model,
+    documentsOf,
+    state: services.state,
+    database: services.database,
+    signal,
+  })) {
+    projections.push({ id: checked.id, expected: checked.expected, refused: checked.refused });
+    parked.push(...checked.parked);
+    found += checked.found;
+    differences.push(...checked.differences);
+  }
+  const sources = new Set([...together.flatMap(sourcesOf), ...others.map(({ from }) => from)].map(name));
+  return {
+    projections,
+    documents: {
+      sources: [...sources].reduce((sum, source) => sum + (documents.get(source)?.length ?? 0), 0),
+      expected: projections.reduce((sum, projection) => sum + projection.expected, 0),
+      found,
+    },
+    differences,
+    parked,
+  };
+}
+
+const name = ({ container, type }: SourceRef): string => `${container}/${type}`;
+
+/** The documents of some types, by `Container/type`; for archived types with the archived documents. */
+async function readTypes(
+  types: readonly SourceRef[],
+  { database, history }: { database: Database; history: History },
+  archived: ReadonlySet<string>,
+  rules: readonly SourceRules[],
+  signal: AbortSignal,
+  screen: Pick<Screen, 'progress'>,
+): Promise<Map<string, Doc[]>> {
+  const documents = new Map<string, Doc[]>(types.map((of) => [name(of), []]));
+  let read = 0;
+  const keep = (of: readonly SourceRef[], doc: Doc, cold: boolean): void => {
+    const known = of.find((each) => isOfType(each.type, typeRules(rules, each), doc));
+    const type = known ? name(known) : '';
+    if (archived.has(type) === cold && !isEmptied(doc)) documents.get(type)?.push(doc);
+    if (++read % 1_000 === 0) screen.progress('read for comparison', read);
+  };
+  const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {
+    const isArchived = of.map((type) => archived.has(name(type)));
+    if (isArchived.includes(true))
+      for await (const { doc = {}, version } of history.documents(container, signal))
+        keep(of, { ...doc, _etag: version.etag }, true);
+    if (isArchived.includes(false))
+      for await (const doc of fetchAll<Doc>(database.container(container), 'SELECT * FROM c', signal))
+        keep(of, doc, false);
+  };
+  await pMap(
+    Map.groupBy(types, (type) => type.container),
+    readContainer,
+    { concurrency: 4 },
+  );
+  return documents;
+}
+
+/** The documents that wait for a joined document, by their places. */
+async function pendingOf(
+  spec: CopySpec,
+  { database, keyPaths, signal }: { database: Database; keyPaths: readonly string[]; signal: AbortSignal },
+): Promise<Map<string, Doc>> {
+  const query = {
+    query: `SELECT * FROM c WHERE c.type = '${PENDING}' AND c._mr["by"] = @by`,
+    parameters: [{ name: '@by', value: projectionId(spec) }],
+  };
+  const found = new Map<string, Doc>();
+  for await (const doc of fetchAll<Doc>(database.container(spec.into.container), query, signal))
+    found.set(rowKey(doc, keyPaths), doc);
+  return found;
+}

@@ -49,7 +49,15 @@ test(`${SERVED} random queries have one answer: naive, by the server with its in
     const wanted = comparable(run(docs), ordered);
     const direct = await container.items.query(sql, { maxItemCount: 400 }).fetchAll();
     expect(comparable(direct.resources as unknown[], ordered), `MILLRACE_SEED=${seed}: ${sql}`).toEqual(wanted);
-    const planned = await container.items.query(sql, { maxItemCount: 400, forceQueryPlan: true }).fetchAll();
+    const planned = await container.items
+      .query(sql, { maxItemCount: 400, forceQueryPlan: true })
+      .fetchAll()
+      .catch((error: Error) => {
+        // The client has no order for null, so it can't take the MIN or MAX of partitions that answer with it.
+        if (/\b(MIN|MAX)\(/.test(sql) && error.message === 'Tried to compare an object type') return undefined;
+        throw error;
+      });
+    if (!planned) continue;
     // The client adds the partitions up: it passes over one that has no answer, and answers for the others.
     if (wanted.length === 0 && /\b(AVG|SUM|MIN|MAX)\(/.test(sql)) continue;
     // Its DISTINCT passes over whatever is falsy.

@@ -62,6 +62,13 @@ param startAnew string = ''
 @description('RU/s that one instance may spend of each physical partition; 0: no limit.')
 param ruBudget int = 0
 
+@description('preview: the function app may read all-versions feeds by its triggers (TRIGGER_ALL_VERSIONS); empty: it refuses such a pipeline.')
+@allowed([
+  ''
+  'preview'
+])
+param triggerAllVersions string = ''
+
 @allowed([
   'User'
   'Group'
@@ -265,6 +272,7 @@ module settings 'modules/settings.bicep' = {
     eventHubsHost: usesEventHubs ? eventHubs.outputs.host : ''
     startAnew: startAnew
     ruBudget: ruBudget
+    triggerAllVersions: triggerAllVersions
   }
 }
 

@@ -16,6 +16,9 @@ param startAnew string
 @description('RU/s of each physical partition; 0: no limit.')
 param ruBudget int
 
+@description('preview: the triggers read all-versions feeds.')
+param triggerAllVersions string
+
 var always = {
   // The identity that DefaultAzureCredential uses.
   AZURE_CLIENT_ID: appClientId
@@ -49,4 +52,8 @@ var budget = {
   RU_BUDGET: string(ruBudget)
 }
 
-output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, ruBudget == 0 ? {} : budget)
+var preview = {
+  TRIGGER_ALL_VERSIONS: triggerAllVersions
+}
+
+output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, ruBudget == 0 ? {} : budget, triggerAllVersions == '' ? {} : preview)

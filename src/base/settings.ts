@@ -44,6 +44,8 @@ export interface Settings {
   readonly ruBudget?: number;
   /** The lease prefix of a renamed pipeline that may read everything from the beginning. */
   readonly startAnew?: string;
+  /** The function app's triggers may read all-versions feeds, which is a preview of the service. */
+  readonly triggerAllVersions?: true;
   /** Address of the datastore of background jobs. Absent: not set (`requireJobsUrl`). */
   readonly jobsUrl?: string;
 }
@@ -102,6 +104,7 @@ const schema = z.object({
     .optional(),
   CHECKPOINTS_CONTAINER: blobContainerName.default('checkpoints'),
   JOBS_URL: z.string().optional(),
+  TRIGGER_ALL_VERSIONS: z.literal('preview', 'must be preview').optional(),
   RU_BUDGET: z.coerce
     .number('must be a number of request units a second')
     .min(10, 'must be at least 10')
@@ -139,6 +142,8 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set RU_BUDGET to the request units a second that one process may spend on each physical partition, or leave it out for no limit.',
   JOBS_URL:
     'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE. In Azure, a user without a password signs in by identity.',
+  TRIGGER_ALL_VERSIONS:
+    'Set TRIGGER_ALL_VERSIONS to preview if the triggers of the function app may read all-versions feeds, or leave it out to refuse them.',
   EVENTHUBS:
     'Set EVENTHUBS to a connection string of the namespace (Azure portal: Event Hubs namespace → Shared access policies), or EVENTHUBS__fullyQualifiedNamespace to its host name to sign in with your identity. `millrace dev` needs neither.',
   EVENTHUBS__fullyQualifiedNamespace:
@@ -175,6 +180,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
     ...(variables.RU_BUDGET === undefined ? {} : { ruBudget: variables.RU_BUDGET }),
     ...(variables.LEASES_START_ANEW === undefined ? {} : { startAnew: variables.LEASES_START_ANEW }),
     ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
+    ...(variables.TRIGGER_ALL_VERSIONS === undefined ? {} : { triggerAllVersions: true }),
   };
 }
 

@@ -71,7 +71,7 @@ export function refuseHistory(spec: DerivedSpec, { sources }: Pick<Pipeline, 'so
 }
 
 /**
- * For the function app: the Cosmos DB trigger reads latest versions.
+ * For the function app, whose triggers read latest versions unless a preview of the service is allowed.
  * @throws UsageError `trigger-all-versions`
  */
 export function refuseTriggers({ sources }: Pick<Pipeline, 'sources'>, read: readonly string[]): void {

@@ -26,7 +26,7 @@ export const DEFINITION_ERRORS = {
   'trigger-all-versions': {
     meaning:
       'The pipeline reads a container by its all-versions feed. The triggers of the function app read latest versions only, so hard deletes would be lost.',
-    hint: "Run the pipeline with `millrace run`. Or remove `feed: 'all-versions'` from `source()`, and mark deleted documents.",
+    hint: "Run the pipeline with `millrace run`. Or remove `feed: 'all-versions'` from `source()`, and mark deleted documents. `TRIGGER_ALL_VERSIONS=preview` allows the trigger's preview of this feed.",
     usage: true,
   },
   'window-date': {

@@ -14,8 +14,13 @@ export interface ContainerDefinition {
   readonly indexingPolicy?: IndexingPolicy;
   readonly defaultTtl?: number;
   readonly uniqueKeyPolicy?: { readonly uniqueKeys: readonly { readonly paths: readonly string[] }[] };
+  /** Keeps every version and deletion for the all-versions feed, `retentionDuration` in minutes. */
+  readonly changeFeedPolicy?: { readonly retentionDuration: number };
   readonly throughput?: Container['throughput'];
 }
+
+/** The retention of the all-versions feed, minutes: that of the shorter tier of continuous backup, seven days. */
+export const RETENTION_MIN = 7 * 24 * 60;
 
 /** Tombstones of removed rows expire by their own ttl, which works only if the container's TTL is on. */
 const TTL_ON = -1;
@@ -62,7 +67,13 @@ function withPaths(policy: IndexingPolicy | undefined, needed: ReadonlySet<strin
 }
 
 export interface ContainerChange {
-  readonly what: 'partitionKey' | 'uniqueKeyPolicy' | 'indexingPolicy' | 'defaultTtl' | 'throughput';
+  readonly what:
+    | 'partitionKey'
+    | 'uniqueKeyPolicy'
+    | 'indexingPolicy'
+    | 'defaultTtl'
+    | 'changeFeedPolicy'
+    | 'throughput';
   readonly from: unknown;
   readonly to: unknown;
   /** False if Cosmos DB fixes it when the container is created: the change needs a new container and a migration. */
@@ -82,6 +93,9 @@ export function diffContainer(existing: ContainerDefinition, wanted: ContainerDe
   compare('uniqueKeyPolicy', false, uniqueForm);
   if (wanted.indexingPolicy) compare('indexingPolicy', true, ({ indexingPolicy }) => indexingForm(indexingPolicy));
   if (wanted.defaultTtl !== undefined) compare('defaultTtl', true, ({ defaultTtl }) => defaultTtl);
+  // A longer retention than the wanted one is kept.
+  if ((existing.changeFeedPolicy?.retentionDuration ?? 0) < (wanted.changeFeedPolicy?.retentionDuration ?? 0))
+    compare('changeFeedPolicy', true, ({ changeFeedPolicy }) => changeFeedPolicy);
   if (wanted.throughput) compare('throughput', true, ({ throughput }) => throughput);
   return changes;
 }

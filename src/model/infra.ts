@@ -37,7 +37,8 @@ function symbols(names: readonly string[]): Map<string, string> {
  */
 export function containersModule(title: string, definitions: readonly ContainerDefinition[]): string {
   const names = symbols(definitions.map(({ id }) => id));
-  const resources = definitions.map(({ throughput, ...resource }) => {
+  // The resource manager knows no change feed policy of a container (ASM-F19); infra/post-provision.mjs switches the feed on.
+  const resources = definitions.map(({ throughput, changeFeedPolicy: _, ...resource }) => {
     const options =
       throughput === undefined
         ? '{}'

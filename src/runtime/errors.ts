@@ -36,6 +36,12 @@ export const RUNTIME_ERRORS = {
     hint: 'Run `tsc --noEmit` to see what doesn’t compile. No code in the file may throw during the import.',
     usage: true,
   },
+  'delivered-key-rewritten': {
+    meaning:
+      'The trigger delivered a deletion whose id or partition key holds a date. The Functions host may have rewritten the date, so the document is unknown.',
+    hint: 'Read this pipeline with `millrace run`, which gets ids and keys as they are stored.',
+    retryable: true,
+  },
   'projections-held': {
     meaning: 'All projections that read the container wait, because their deployment lacks something.',
     hint: 'Correct the deployment: `millrace model apply --dry-run` shows what is missing.',

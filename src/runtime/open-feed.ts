@@ -4,7 +4,7 @@ import { feedModeOf } from '../definition/all-versions.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { type OpenSource, type OpenSourceOptions, openSource } from '../feed/reading/open-source.ts';
-import { processorName } from './processor-name.ts';
+import { leaseNameOf } from './processor-name.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
 /** The parts that feeds and engines are made of. */
@@ -39,7 +39,7 @@ export async function openFeed(
   const mode = feedModeOf(pipeline, name);
   const opened = await openSource(services.database.container(name), { ...options, mode, ...(map && { map }) });
   const { container: monitored, rid } = opened;
-  const named = `${processorName(pipeline)}${purpose === undefined ? '' : `${purpose}.`}`;
+  const named = `${leaseNameOf(pipeline, name, settings)}${purpose === undefined ? '' : `${purpose}.`}`;
   const prefix = leasePrefix(named, settings.cosmos.endpoint, await ridOf(monitored.database), rid);
   const leases = new CosmosLeaseStore({ monitored, leases: services.leases, host, prefix, mode });
   return { ...opened, leases, prefix };

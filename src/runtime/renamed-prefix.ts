@@ -1,11 +1,13 @@
+import type { MillraceError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { ridOf } from '../cosmos/rid.ts';
+import { feedModeOf } from '../definition/all-versions.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
-import { processorName } from './processor-name.ts';
+import { leaseNameOf, processorName } from './processor-name.ts';
 import type { Services } from './workspace.ts';
 import { existingContainers } from './existing-containers.ts';
 import { runtimeError } from './errors.ts';
@@ -28,10 +30,10 @@ export const feedContainers = (pipeline: Pipeline): string[] => [
 export async function refuseRenamedPrefix(
   pipeline: Pipeline,
   { database, leases }: Pick<Services, 'database' | 'leases'>,
-  { cosmos, startAnew }: Pick<Settings, 'cosmos' | 'startAnew'>,
+  settings: Pick<Settings, 'cosmos' | 'startAnew' | 'triggerAllVersions'>,
 ): Promise<void> {
-  const prefix = processorName(pipeline);
-  if (startAnew === prefix) return;
+  const { cosmos, startAnew } = settings;
+  if (startAnew === processorName(pipeline)) return;
   const [homeRid, containers] = await Promise.all([ifFound(() => ridOf(database)), existingContainers(database)]);
   if (homeRid === undefined) return;
   const named = (rid: string): string => leasePrefix('', cosmos.endpoint, homeRid, rid);
@@ -46,16 +48,27 @@ export async function refuseRenamedPrefix(
     if (rid === undefined) continue;
     const ours = `${named(rid)}..`;
     const names = new Set(advanced.flatMap(({ id }) => (id.includes(ours) ? [id.slice(0, id.indexOf(ours))] : [])));
-    const other = names.has(prefix) ? undefined : [...names].find((name) => /^[a-z0-9-]{1,50}\.$/.test(name));
+    const prefix = leaseNameOf(pipeline, container, settings);
+    const other = names.has(prefix) ? undefined : [...names].find((name) => OF_PIPELINES.test(name));
     if (other === undefined) continue;
-    throw runtimeError(
-      'lease-prefix-renamed',
-      `The lease prefix changed from "${other}" to "${prefix}". Starting now would read every feed from the beginning`,
-      {
-        hint: `Rename the pipeline back to ${other.slice(0, -1)}. If it is another pipeline, or must read everything again, set LEASES_START_ANEW=${prefix}.`,
-      },
-    );
+    throw renamed(pipeline, container, other, prefix);
   }
+}
+
+const OF_PIPELINES = /^[a-z0-9-]{1,50}\.(?:all-versions\.)?$/;
+
+function renamed(pipeline: Pipeline, container: string, other: string, prefix: string): MillraceError {
+  const anew = `set LEASES_START_ANEW=${processorName(pipeline)}`;
+  const moved = other.startsWith(processorName(pipeline));
+  const lost =
+    feedModeOf(pipeline, container) === 'all-versions'
+      ? `Starting now would miss the changes of ${container} since its last position`
+      : 'Starting now would read every feed from the beginning';
+  return runtimeError('lease-prefix-renamed', `The lease prefix changed from "${other}" to "${prefix}". ${lost}`, {
+    hint: moved
+      ? `Set TRIGGER_ALL_VERSIONS as it was before. Or, if what is missing may be missing, ${anew}, and run \`millrace projections verify --repair\` afterwards.`
+      : `Rename the pipeline back to ${other.slice(0, other.indexOf('.'))}. If it is another pipeline, or must read everything again, ${anew}.`,
+  });
 }
 
 async function ifFound<T>(ask: () => Promise<T>): Promise<T | undefined> {

@@ -1,7 +1,9 @@
 import { type Clock, systemClock } from '../base/clock.ts';
+import { isObject } from '../base/json.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { spendingOf } from '../cosmos/spending.ts';
 import { ridOf } from '../cosmos/rid.ts';
+import { feedModeOf } from '../definition/all-versions.ts';
 import { type Pipeline, projectionId } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
@@ -10,6 +12,7 @@ import { currentEpoch, latestEpoch } from '../feed/reading/epochs.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Services } from './workspace.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
+import { deliveredVersions } from './delivered-versions.ts';
 import { type EngineParts, READ_LAG_MS, openEngine } from './open-engine.ts';
 import { currentDocuments, mayBeRewritten } from './current-documents.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -21,8 +24,11 @@ export interface TriggerOptions extends EngineParts {
 
 export interface Batch {
   readonly container: string;
-  /** The documents from the Functions host, which has rewritten dates. */
-  readonly documents: readonly Record<string, unknown>[];
+  /**
+   * From the Functions host, which has rewritten dates: documents, or of an all-versions feed its entries
+   * `{ current, metadata }`.
+   */
+  readonly documents: readonly object[];
   /** True: the Functions host retries a batch that it read at an unknown time. */
   readonly again: boolean;
   readonly signal: AbortSignal;
@@ -61,12 +67,18 @@ export function triggerConsumer(options: TriggerOptions): Consume {
     const epoch = await epochOf(source);
     const readAt = clock.monotonic();
     const fence = whileFresh(readAt, signal, { clock });
-    const wanted = documents.filter((raw) => isWanted(source, raw));
+    const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));
+    const stored = (delivered: readonly Record<string, unknown>[]) =>
+      currentDocuments(source, delivered, access, { readLagMs, signal, clock });
+    if (feedModeOf(loaded.pipeline, container) === 'all-versions') {
+      const changes = await deliveredVersions(source, documents, { epoch, again, now: clock.now(), stored });
+      return engine.consume({ changes, charge: 0, readAt }, fence);
+    }
+    const wanted = documents.filter(isObject).filter((raw) => isWanted(source, raw));
     // A retried batch may be older than the write bound allows (PROC-L13), and rewritten dates differ from the stored
     // ones: both are read from the container.
     const stale = new Set(wanted.filter((raw) => again || mayBeRewritten(raw)));
-    const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));
-    const current = await currentDocuments(source, [...stale], access, { readLagMs, signal, clock });
+    const current = await stored([...stale]);
     const changes = wanted
       .map((raw) => (stale.has(raw) ? current.get(raw) : raw))
       .map((raw) => (raw ? toChange(source, raw, epoch) : undefined))

@@ -1,8 +1,9 @@
 import { app } from '@azure/functions';
 import { messageOf } from '../../base/errors.ts';
-import { refuseTriggers } from '../../definition/all-versions.ts';
+import type { Settings } from '../../base/settings.ts';
+import { feedModeOf, refuseTriggers } from '../../definition/all-versions.ts';
 import type { Pipeline } from '../../definition/specs.ts';
-import { processorName } from '../../runtime/processor-name.ts';
+import { leaseNameOf } from '../../runtime/processor-name.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { Drain } from './drain.ts';
 import { registerHttp } from './http.ts';
@@ -64,6 +65,10 @@ async function openConsumer(
   return { consume, held: held.size };
 }
 
+/** The other settings are read with the first batch, so that the host can index an app without them. */
+const triggersReadAllVersions = (): Pick<Settings, 'triggerAllVersions'> =>
+  process.env['TRIGGER_ALL_VERSIONS'] === 'preview' ? { triggerAllVersions: true } : {};
+
 interface Triggers {
   readonly triggers: readonly FeedTrigger[];
   /** Absent if it couldn't be loaded. */
@@ -75,10 +80,15 @@ interface Triggers {
 async function triggersOf(workspace: Workspace): Promise<Triggers> {
   try {
     const { pipeline } = await workspace.pipeline();
-    const prefix = processorName(pipeline);
     const containers = feedContainers(pipeline);
-    refuseTriggers(pipeline, containers);
-    return { pipeline, triggers: containers.map((container) => ({ container, prefix })) };
+    const allowed = triggersReadAllVersions();
+    if (!allowed.triggerAllVersions) refuseTriggers(pipeline, containers);
+    const triggers = containers.map((container) => ({
+      container,
+      prefix: leaseNameOf(pipeline, container, allowed),
+      mode: feedModeOf(pipeline, container),
+    }));
+    return { pipeline, triggers };
   } catch (error) {
     console.error(`millrace: no trigger was registered: ${messageOf(error)}`);
     return { triggers: [], error: error instanceof Error ? error : new Error(messageOf(error)) };

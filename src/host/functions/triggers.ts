@@ -1,5 +1,6 @@
-import { type InvocationContext, app } from '@azure/functions';
+import { type CosmosDBChangeFeedItem, CosmosDBChangeFeedMode, type InvocationContext, app } from '@azure/functions';
 import { MillraceError } from '../../base/errors.ts';
+import type { FeedMode } from '../../feed/reading/source.ts';
 import type { Batch } from '../../runtime/trigger-host.ts';
 import type { Drain } from './drain.ts';
 
@@ -11,6 +12,7 @@ export interface FeedTrigger {
   readonly container: string;
   /** The prefix of its lease ids. */
   readonly prefix: string;
+  readonly mode: FeedMode;
 }
 
 /** Only letters, digits, `-` and `_`, as the Functions host requires. */
@@ -28,9 +30,16 @@ export const triggerOptions = ({ container, prefix }: FeedTrigger) => ({
   leaseContainerPrefix: prefix,
   // The app's identity can't create containers; infra/ or `millrace model apply` does.
   createLeaseContainerIfNotExists: false,
-  startFromBeginning: true,
   maxItemsPerInvocation: MAX_ITEMS,
 });
+
+/** Retries without limit: after the last retry the host would move its lease past the batch. */
+const RETRY = {
+  strategy: 'exponentialBackoff' as const,
+  maxRetryCount: -1,
+  minimumInterval: { seconds: 1 },
+  maximumInterval: { minutes: 1 },
+};
 
 /** Registers the Cosmos DB trigger of one container. */
 export function registerTrigger(
@@ -38,28 +47,32 @@ export function registerTrigger(
   drain: Drain,
   consume: (batch: Batch) => Promise<{ applied: number; parked: number }>,
 ): void {
-  const { container } = trigger;
-  app.cosmosDB(functionName(container), {
-    ...triggerOptions(trigger),
-    // Retries without limit: after the last retry the host would move its lease past the batch.
-    retry: {
-      strategy: 'exponentialBackoff',
-      maxRetryCount: -1,
-      minimumInterval: { seconds: 1 },
-      maximumInterval: { minutes: 1 },
-    },
-    handler: async (documents: Record<string, unknown>[], context: InvocationContext): Promise<void> =>
-      drain.run(async (signal) => {
-        const again = (context.retryContext?.retryCount ?? 0) > 0;
-        try {
-          const { applied, parked } = await consume({ container, documents, again, signal });
-          context.debug(`${container}: ${documents.length} documents, ${applied} changes applied, ${parked} parked`);
-        } catch (error) {
-          // The host logs only the message of an error, without the hint.
-          if (error instanceof MillraceError && error.hint !== undefined)
-            context.error(`${error.message}. ${error.hint}`);
-          throw error;
-        }
-      }),
-  });
+  const { container, mode } = trigger;
+  const handle = async (documents: Batch['documents'], context: InvocationContext): Promise<void> =>
+    drain.run(async (signal) => {
+      const again = (context.retryContext?.retryCount ?? 0) > 0;
+      try {
+        const { applied, parked } = await consume({ container, documents, again, signal });
+        context.debug(`${container}: ${documents.length} documents, ${applied} changes applied, ${parked} parked`);
+      } catch (error) {
+        // The host logs only the message of an error, without the hint.
+        if (error instanceof MillraceError && error.hint !== undefined)
+          context.error(`${error.message}. ${error.hint}`);
+        throw error;
+      }
+    });
+  const options = { ...triggerOptions(trigger), retry: RETRY };
+  if (mode === 'all-versions')
+    app.cosmosDB(functionName(container), {
+      ...options,
+      // This feed begins when it is first read: the extension refuses a start.
+      changeFeedMode: CosmosDBChangeFeedMode.AllVersionsAndDeletes,
+      handler: (entries: CosmosDBChangeFeedItem[], context: InvocationContext) => handle(entries, context),
+    });
+  else
+    app.cosmosDB(functionName(container), {
+      ...options,
+      startFromBeginning: true,
+      handler: (documents: Record<string, unknown>[], context: InvocationContext) => handle(documents, context),
+    });
 }

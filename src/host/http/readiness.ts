@@ -1,5 +1,8 @@
-import type { ContainerDefinition as Container } from '@azure/cosmos';
+import { ChangeFeedMode, ChangeFeedStartFrom, type ContainerDefinition as Container } from '@azure/cosmos';
 import { MillraceError, messageOf } from '../../base/errors.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { allVersionsContainers } from '../../definition/all-versions.ts';
 import { indexNeeds } from '../../definition/index-needs.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
@@ -35,10 +38,12 @@ type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
  * declaration of each projection with the one that wrote its data.
  */
 export async function compareDeployed(loaded: Loaded, services: Services): Promise<Comparison> {
-  const [differences, redeclared] = await Promise.all([
+  const [deployed, unreadable, redeclared] = await Promise.all([
     containersThatDiffer(loaded, services),
+    unreadableFeeds(loaded.pipeline, services),
     redeclaredUnder(loaded, services),
   ]);
+  const differences = [...deployed, ...unreadable];
   const bad = Map.groupBy(
     differences.filter(({ holds }) => holds),
     ({ container }) => container,
@@ -77,6 +82,30 @@ async function redeclaredUnder(loaded: Loaded, { state }: Services): Promise<Dif
   return found.flat();
 }
 
+/**
+ * All-versions feeds that the service refuses to read: the account or the container lacks them. The app's role can't read
+ * the account's properties, so this asks the feed itself.
+ */
+async function unreadableFeeds({ sources }: Loaded['pipeline'], { database }: Services): Promise<Difference[]> {
+  const asked = [...allVersionsContainers(sources)].map(async (container): Promise<Difference[]> => {
+    const feed = database.container(container).items.getChangeFeedIterator({
+      changeFeedMode: ChangeFeedMode.AllVersionsAndDeletes,
+      changeFeedStartFrom: ChangeFeedStartFrom.Now(),
+    });
+    try {
+      await withRetry(() => feed.readNext(), { reads: true });
+      return [];
+    } catch (error) {
+      const { kind, status } = failureOf(error);
+      // A missing container is reported elsewhere.
+      if (kind === 'not-found') return [];
+      if (status !== 400) throw error;
+      return [{ container, what: `its all-versions feed can't be read: ${messageOf(error)}`, holds: true }];
+    }
+  });
+  return (await Promise.all(asked)).flat();
+}
+
 async function containersThatDiffer({ pipeline, model }: Loaded, services: Services): Promise<Difference[]> {
   const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   const wanted = wantedContainers({ pipeline, model }, services);
@@ -95,13 +124,14 @@ async function containersThatDiffer({ pipeline, model }: Loaded, services: Servi
 
 function definitionOf(id: string, container: Container | undefined): ContainerDefinition | undefined {
   if (!container) return undefined;
-  const { partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy } = container;
+  const { partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy, changeFeedPolicy } = container;
   return {
     id,
     partitionKey: { paths: partitionKey?.paths ?? [], kind: 'Hash', version: 2 },
     ...(indexingPolicy && { indexingPolicy: indexingPolicy as NonNullable<ContainerDefinition['indexingPolicy']> }),
     ...(defaultTtl !== undefined && { defaultTtl }),
     ...(uniqueKeyPolicy && { uniqueKeyPolicy }),
+    ...(changeFeedPolicy && { changeFeedPolicy }),
   };
 }
 

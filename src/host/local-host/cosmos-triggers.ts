@@ -2,12 +2,14 @@ import { hostname } from 'node:os';
 import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
 import { type AccountSettings, loadSettings } from '../../base/settings.ts';
+import type { KeyPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { CosmosLeaseStore, leasePrefix } from '../../feed/leases/cosmos-lease-store.ts';
 import { FeedHost } from '../../feed/sharing/feed-host.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
-import type { Start } from '../../feed/reading/source.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import type { FeedMode, Start } from '../../feed/reading/source.ts';
 import { openAccount } from '../../runtime/services.ts';
 import type { FunctionMetadata, RetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';
@@ -25,12 +27,19 @@ export interface CosmosTrigger {
   readonly leaseDatabase: string;
   readonly leaseContainer: string;
   readonly prefix: string;
+  readonly mode: FeedMode;
   readonly createLeases: boolean;
   readonly maxItems: number;
   readonly start: Start;
   readonly pollMs: number;
   readonly retry: RetryOptions | undefined;
 }
+
+/** The values of `changeFeedMode`. */
+const MODES = new Map<unknown, FeedMode>([
+  ['LatestVersion', 'latest-version'],
+  ['AllVersionsAndDeletes', 'all-versions'],
+]);
 
 export const cosmosTrigger = ({ bindings }: FunctionMetadata) =>
   Object.values(bindings).find(({ type }) => String(type).toLowerCase() === 'cosmosdbtrigger');
@@ -71,13 +80,10 @@ function read(
   if (old !== undefined) {
     throw hostError('binding-outdated', `Function ${name} uses ${old}, which version 4 of the extension does not know`);
   }
-  const mode = binding['changeFeedMode'];
-  if (mode !== undefined && mode !== 'LatestVersion') {
-    throw hostError(
-      'binding-unsupported',
-      `Function ${name} has changeFeedMode ${JSON.stringify(mode)}; this host reads only latest versions`,
-    );
-  }
+  const named = binding['changeFeedMode'] ?? 'LatestVersion';
+  const mode = MODES.get(named);
+  if (mode === undefined)
+    throw hostError('binding-unsupported', `Function ${name} has the unknown changeFeedMode ${JSON.stringify(named)}`);
   const text = (field: string, fallback = ''): string => {
     const value = binding[field];
     return typeof value === 'string' ? resolveNames(value, environment, name) : fallback;
@@ -90,6 +96,11 @@ function read(
   const account = accountOf(connection, environment);
   const database = text('databaseName');
   const since = text('startFromTime');
+  if (mode === 'all-versions' && (binding['startFromBeginning'] === true || since !== ''))
+    throw hostError(
+      'binding-unsupported',
+      `Function ${name} reads the all-versions feed, which begins when it is first read, and names a start`,
+    );
   return {
     name,
     account,
@@ -99,6 +110,7 @@ function read(
     leaseDatabase: text('leaseDatabaseName', database),
     leaseContainer: text('leaseContainerName', 'leases'),
     prefix: text('leaseContainerPrefix'),
+    mode,
     createLeases: binding['createLeaseContainerIfNotExists'] === true,
     maxItems: number('maxItemsPerInvocation', 100),
     start: binding['startFromBeginning'] === true ? 'beginning' : since === '' ? 'now' : new Date(since),
@@ -142,10 +154,10 @@ export async function runCosmosTrigger(
   trigger: CosmosTrigger,
   options: CosmosTriggersOptions,
 ): Promise<RunningTrigger> {
-  const { account, database, container: name, leaseAccount } = trigger;
+  const { account, database, container: name, leaseAccount, mode } = trigger;
   const client = await openAccount(account);
   const monitored = client.database(database).container(name);
-  const { rid, source } = await openSource(monitored, { pageSize: trigger.maxItems });
+  const { rid, source, keyPaths } = await openSource(monitored, { mode, pageSize: trigger.maxItems });
   const leaseClient = leaseAccount.endpoint === account.endpoint ? client : await openAccount(leaseAccount);
   const leases = leaseClient.database(trigger.leaseDatabase).container(trigger.leaseContainer);
   if (trigger.createLeases) await createLeases(leases);
@@ -158,11 +170,13 @@ export async function runCosmosTrigger(
       leases,
       host: `local-${hostname()}`,
       prefix: leasePrefix(trigger.prefix, account.endpoint, await ridOf(monitored.database), rid),
+      mode,
     }),
+    mode,
     start: trigger.start,
     timings: { pollMs: trigger.pollMs },
     handle: async ({ changes }) => {
-      const documents = changes.map(({ doc }) => doc);
+      const documents = changes.map((change) => (mode === 'all-versions' ? entryOf(change, keyPaths) : change.doc));
       const what = `${documents.length} documents`;
       await retrying({ name: trigger.name, retry: trigger.retry, what }, options, (retryCount) =>
         options.deliver(trigger.name, documents, retryCount),
@@ -178,6 +192,15 @@ export async function runCosmosTrigger(
       if (leaseClient !== client) leaseClient.dispose();
     },
   };
+}
+
+/** An entry of the all-versions feed, as the Functions host delivers it (ASM-F18). */
+function entryOf({ doc, operation, version, at, id, key }: Change, keyPaths: readonly KeyPath[]): object {
+  const deleted = operation === 'delete' || operation === 'expired';
+  const metadata = { operationType: deleted ? 'delete' : operation, lsn: version.lsn, crts: Math.floor(at / 1_000) };
+  if (!deleted) return { current: doc, metadata };
+  const partitionKey = Object.fromEntries(keyPaths.map((path, level) => [path.at(-1), key[level]]));
+  return { current: null, metadata: { ...metadata, timeToLiveExpired: operation === 'expired', id, partitionKey } };
 }
 
 async function createLeases(leases: Container): Promise<void> {

@@ -16,7 +16,7 @@ import { Partitions } from '../../feed/leases/partitions.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Context } from '../operation.ts';
-import { processorName } from '../../runtime/processor-name.ts';
+import { leaseNameOf } from '../../runtime/processor-name.ts';
 import { operationsError } from '../errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
@@ -94,7 +94,8 @@ export async function openLeases({
   const { database } = services;
   const pipeline = await pipelineIfAny(workspace);
   const leases = await LeaseContainer.open(services.leases);
-  const endpoint = workspace.settings().cosmos.endpoint;
+  const settings = workspace.settings();
+  const { endpoint } = settings.cosmos;
   const rid = await ridOf(database, signal).catch(throwMissing(services.leases));
   const definitions = await withRetry(() => database.containers.readAll().fetchAll(), { reads: true, signal });
   const known = definitions.resources.map((definition) => ({
@@ -119,7 +120,7 @@ export async function openLeases({
   for (const name of read) {
     const definition = known.find((of) => of.name === name);
     if (!pipeline || !definition) continue;
-    const prefix = leasePrefix(processorName(pipeline), endpoint, rid, definition.rid);
+    const prefix = leasePrefix(leaseNameOf(pipeline, name, settings), endpoint, rid, definition.rid);
     sources.set(name, { prefix, monitored: await open(definition), mode: feedModeOf(pipeline, name) });
   }
 

@@ -1,11 +1,13 @@
 import type { Container, ContainerDefinition as ServiceDefinition, Database } from '@azure/cosmos';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import { allVersionsContainers } from '../../definition/all-versions.ts';
 import { indexNeeds } from '../../definition/index-needs.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import {
   type ContainerChange,
   type ContainerDefinition,
+  RETENTION_MIN,
   containerDefinitions,
   diffContainer,
 } from '../../model/apply.ts';
@@ -21,11 +23,16 @@ export const ownContainer = (kind: 'leases' | 'state', id: string): ContainerDef
   defaultTtl: -1,
 });
 
-/** The model's containers, with the indexes and settings that the pipeline's projections need. */
+/** The model's containers, with the indexes, settings and change feed policies that the pipeline's projections need. */
 export function modelContainers({ pipeline, model }: { pipeline: Pipeline; model: Model }): ContainerDefinition[] {
   const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   const sinks = new Set(pipeline.projections.map(({ into }) => into.container));
-  return containerDefinitions(model, needs, sinks);
+  const allVersions = allVersionsContainers(pipeline.sources);
+  return containerDefinitions(model, needs, sinks).map((definition) =>
+    allVersions.has(definition.id)
+      ? { ...definition, changeFeedPolicy: { retentionDuration: RETENTION_MIN } }
+      : definition,
+  );
 }
 
 /** The containers that a pipeline needs: its model's, and Millrace's own for leases and state. */
@@ -109,7 +116,7 @@ export async function readDefinition(
 ): Promise<ContainerDefinition | undefined> {
   const resource = await found(() => container.read());
   if (!resource) return undefined;
-  const { id, partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy } = resource;
+  const { id, partitionKey, indexingPolicy, defaultTtl, uniqueKeyPolicy, changeFeedPolicy } = resource;
   const throughput = withThroughput ? await readThroughput(container) : undefined;
   return {
     id,
@@ -121,6 +128,7 @@ export async function readDefinition(
     ...(indexingPolicy ? { indexingPolicy: indexingPolicy as NonNullable<ContainerDefinition['indexingPolicy']> } : {}),
     ...(defaultTtl === undefined ? {} : { defaultTtl }),
     ...(uniqueKeyPolicy ? { uniqueKeyPolicy } : {}),
+    ...(changeFeedPolicy ? { changeFeedPolicy } : {}),
     ...(throughput ? { throughput } : {}),
   };
 }
@@ -173,10 +181,11 @@ async function update(
   }
 }
 
-const describe = ({ id, partitionKey, defaultTtl, throughput }: ContainerDefinition): string =>
+const describe = ({ id, partitionKey, defaultTtl, changeFeedPolicy, throughput }: ContainerDefinition): string =>
   [
     `${id}, key ${partitionKey.paths.join(' ')}`,
     ...(defaultTtl === undefined ? [] : [defaultTtl === -1 ? 'TTL on' : `TTL ${defaultTtl} s`]),
+    ...(changeFeedPolicy ? [`all versions for ${changeFeedPolicy.retentionDuration / 1_440} days`] : []),
     ...(throughput ? [`${throughput.kind} ${throughput.max.toLocaleString('en-US')} RU/s`] : []),
   ].join(', ');
 

@@ -1,3 +1,4 @@
+import { allVersionsContainers } from '../../definition/all-versions.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { containersModule } from '../../model/infra.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -11,6 +12,8 @@ export interface PipelineFacts {
   /** The ids of its leases start with this. */
   readonly leasePrefix: string;
   readonly archives: boolean;
+  /** The account must have the all-versions feed. */
+  readonly allVersions: boolean;
   readonly eventHubs: readonly { readonly name: string; readonly consumerGroups: readonly string[] }[];
 }
 
@@ -59,6 +62,7 @@ function factsOf(pipeline: Pipeline): PipelineFacts {
     name,
     leasePrefix: processorName(pipeline),
     archives: archives.length > 0,
+    allVersions: allVersionsContainers(pipeline.sources).size > 0,
     eventHubs: [...hubs].map(([hub, groups]) => ({ name: hub, consumerGroups: [...groups] })),
   };
 }

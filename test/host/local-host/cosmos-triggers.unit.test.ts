@@ -36,6 +36,7 @@ it('puts settings in, and takes the host’s defaults', () => {
       leaseDatabase: 'shop',
       leaseContainer: 'leases',
       prefix: 'x.',
+      mode: 'latest-version',
       createLeases: false,
       maxItems: 100,
       start: 'now',
@@ -52,9 +53,14 @@ it.each([
     /a and b read Orders with the same leases/,
   ],
   [
-    'a trigger of the all-versions feed',
-    () => cosmosTriggers([trigger('a', { changeFeedMode: 'AllVersionsAndDeletes' })], env),
-    /a has changeFeedMode "AllVersionsAndDeletes"; this host reads only latest versions/,
+    'an unknown feed',
+    () => cosmosTriggers([trigger('a', { changeFeedMode: 'FullFidelity' })], env),
+    /a has the unknown changeFeedMode "FullFidelity"/,
+  ],
+  [
+    'a start of the all-versions feed',
+    () => cosmosTriggers([trigger('a', { changeFeedMode: 'AllVersionsAndDeletes', startFromBeginning: true })], env),
+    /a reads the all-versions feed, which begins when it is first read, and names a start/,
   ],
   [
     'a name without its setting',

@@ -23,6 +23,14 @@ const isCatalogue = (file: string): boolean =>
   /^src\/(?!base\/)[^/]+\/errors\.ts$|^src\/base\/shared-errors\.ts$/.test(file);
 const texts = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 
+/** The files by the literals that they hold, and by the entries of catalogues that they name. */
+const filesOf = new Map<string, Set<string>>();
+for (const [file, text] of texts)
+  for (const [, quoted, entry] of text.matchAll(/['"`]([a-z][a-z0-9-]*)['"`]|\b\w+_ERRORS\.(\w+)\b/g)) {
+    const word = quoted ?? entry ?? '';
+    filesOf.set(word, (filesOf.get(word) ?? new Set()).add(file));
+  }
+
 const codes = (await Promise.all(sources.filter(isCatalogue).map(codesOf))).flat();
 const problems = [...twice(), ...unused(), ...strewn(), ...unfinished()];
 for (const problem of problems) console.error(problem);
@@ -39,8 +47,8 @@ async function codesOf(file: string): Promise<Code[]> {
 }
 
 function thrownFrom(code: string): string[] {
-  const literal = new RegExp(`['"\`]${code}['"\`]|\\b\\w+_ERRORS\\.${code}\\b`);
-  return sources.filter((file) => !isCatalogue(file) && literal.test(texts.get(file)!));
+  const found = filesOf.get(code) ?? new Set();
+  return sources.filter((file) => !isCatalogue(file) && found.has(file));
 }
 
 function twice(): string[] {

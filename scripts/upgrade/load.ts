@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { asked } from './stage.ts';
 import type { Container, Database } from '@azure/cosmos';
 import type { Dice } from '../../src/testing/dice.ts';
 
@@ -133,15 +134,7 @@ export class Load {
 
   /** Repeats a failed write. An upsert of the same document changes nothing if the first one took effect. */
   async #write(container: Source, document: object): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.#containers[container].items.upsert(document);
-        this.writes += 1;
-        return;
-      } catch (error) {
-        if (tries === 20) throw error;
-        await delay(20);
-      }
-    }
+    await asked(() => this.#containers[container].items.upsert(document));
+    this.writes += 1;
   }
 }

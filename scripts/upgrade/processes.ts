@@ -1,70 +1,27 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { type Millrace, millrace } from '../../test/support/process.ts';
 import type { Installed } from './packages.ts';
 
 export type Env = Readonly<Record<string, string>>;
 
-/** A process whose output is kept. */
-export interface Running {
-  readonly child: ChildProcess;
-  said(): string;
-  /** Resolves with the first match in its output; rejects if the process ends without one. */
-  heard(pattern: RegExp): Promise<RegExpExecArray>;
-  readonly ended: Promise<number | null>;
-}
+/** Starts a verb of a version. */
+const start = ({ bin, folder }: Installed, args: readonly string[], env: Env): Millrace =>
+  millrace(args, { bin, directory: folder, env: { NO_COLOR: '1', ...env } });
 
-export function start(
-  file: string,
-  args: readonly string[],
-  { env = {}, cwd }: { env?: Env; cwd?: string } = {},
-): Running {
-  const child = spawn(process.execPath, [file, ...args], {
-    env: { ...process.env, NO_COLOR: '1', ...env },
-    ...(cwd !== undefined && { cwd }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let said = '';
-  const waiting = new Set<() => void>();
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-      for (const check of waiting) check();
-    });
-  const ended = once(child, 'close').then(([code]) => code as number | null);
-  const heard = (pattern: RegExp): Promise<RegExpExecArray> => {
-    const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
-    const check = (): void => {
-      const match = pattern.exec(said);
-      if (match) resolve(match);
-    };
-    waiting.add(check);
-    void ended.then((code) => reject(new Error(`${args.join(' ')} ended (${code}) without ${pattern}\n${said}`)));
-    check();
-    return promise.finally(() => waiting.delete(check));
-  };
-  return { child, said: () => said, heard, ended };
-}
+const saidBy = ({ stdout, stderr }: Millrace): string => `${stdout}\n${stderr}`;
 
 /** Runs a verb of a version to its end, and returns its output of `--json`. `codes`: the expected exit codes. */
-export async function verb<T>({ bin, folder }: Installed, env: Env, args: readonly string[], codes = [0]): Promise<T> {
-  const child = spawn(process.execPath, [bin, ...args, '--json'], {
-    env: { ...process.env, NO_COLOR: '1', ...env },
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const out = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].setEncoding('utf8').on('data', (text: string) => (out[name] += text));
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== null && codes.includes(code)) return JSON.parse(out.stdout) as T;
-  throw new Error(`millrace ${args.join(' ')} ended with ${code}\n${out.stdout}\n${out.stderr}`);
+export async function verb<T>(of: Installed, env: Env, args: readonly string[], codes = [0]): Promise<T> {
+  const run = start(of, [...args, '--json'], env);
+  const { code } = await run.ended;
+  if (code !== null && codes.includes(code)) return JSON.parse(run.stdout) as T;
+  throw new Error(`millrace ${args.join(' ')} ended with ${code}\n${saidBy(run)}`);
 }
 
 /** The running hosts of both versions. */
 export class Fleet {
   /** All processes of each version, ended ones included, for their output. */
-  readonly #logs = new Map<string, Running[]>();
-  readonly #running = new Map<string, { readonly of: Installed; process: Running }>();
+  readonly #logs = new Map<string, Millrace[]>();
+  readonly #running = new Map<string, { readonly of: Installed; process: Millrace; readonly over: boolean }>();
   readonly #env: Env;
   kills = 0;
 
@@ -78,9 +35,11 @@ export class Fleet {
 
   start(of: Installed, name: string): void {
     const args = ['run', '--host', name, '--poll-delay', '100', '--lease-expiration', '3000'];
-    const running = start(of.bin, args, { env: this.#env, cwd: of.folder });
+    const running = start(of, args, this.#env);
     this.#logs.set(of.name, [...(this.#logs.get(of.name) ?? []), running]);
-    this.#running.set(name, { of, process: running });
+    const one = { of, process: running, over: false };
+    void running.ended.then(() => (one.over = true));
+    this.#running.set(name, one);
   }
 
   /** Kills a host by SIGKILL, and starts it again. */
@@ -94,15 +53,14 @@ export class Fleet {
     const one = this.#running.get(name);
     if (!one) throw new Error(`No host ${name} runs`);
     this.#running.delete(name);
-    if (one.process.child.exitCode !== null)
-      throw new Error(`${name} ended before it was stopped\n${one.process.said()}`);
-    one.process.child.kill(signal);
+    if (one.over) throw new Error(`${name} ended before it was stopped\n${saidBy(one.process)}`);
+    one.process.kill(signal);
     await one.process.ended;
     return one.of;
   }
 
   said(version: string): string {
-    return (this.#logs.get(version) ?? []).map((one) => one.said()).join('\n');
+    return (this.#logs.get(version) ?? []).map(saidBy).join('\n');
   }
 
   async end(): Promise<void> {

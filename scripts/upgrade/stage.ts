@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CosmosClient, type Database } from '@azure/cosmos';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import { millrace } from '../../test/support/process.ts';
 import { startEmbeddedJobs } from '../../src/host/dev/jobs-embedded.ts';
 import type { Installed } from './packages.ts';
-import { type Env, start, verb } from './processes.ts';
+import { type Env, verb } from './processes.ts';
 
 /** An account, a storage account and a job datastore, in other processes than the hosts, so that a kill stops none of them. */
 export interface Stage extends AsyncDisposable {
@@ -14,22 +15,19 @@ export interface Stage extends AsyncDisposable {
   readonly blobs: ContainerClient;
 }
 
-const BIN = join(import.meta.dirname, '../../bin/millrace.mjs');
-
 /** Starts the services. The version `by` creates the pipeline's containers. */
 export async function openStage(place: string, by: Installed, seed: number): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
   const faults = ['--fail-after-effect', '0.01', '--throttle', '0.01', '--replica-lag', '50'];
-  const server = start(BIN, ['emulator', 'start', '--port', '0', '--seed', String(seed), ...faults]);
-  opened.defer(() => void server.child.kill('SIGKILL'));
-  const [, account = ''] = await server.heard(/COSMOS='([^']+)'/);
+  const server = opened.use(millrace(['emulator', 'start', '--port', '0', '--seed', String(seed), ...faults]));
+  const [, account = ''] = await server.until(/COSMOS='([^']+)'/);
 
   const secret = Buffer.from('upgrade').toString('base64');
   const azurite = createRequire(import.meta.url).resolve('azurite/dist/src/blob/main.js');
   const options = ['--location', join(place, 'blobs'), '--silent', '--skipApiVersionCheck', '--disableTelemetry'];
-  const storage = start(azurite, [...options, '--blobPort', '0'], { env: { AZURITE_ACCOUNTS: `millrace:${secret}` } });
-  opened.defer(() => void storage.child.kill('SIGKILL'));
-  const [, address = ''] = await storage.heard(/listens on (http:\S+)/);
+  const accounts = { AZURITE_ACCOUNTS: `millrace:${secret}` };
+  const storage = opened.use(millrace([...options, '--blobPort', '0'], { bin: azurite, env: accounts }));
+  const [, address = ''] = await storage.until(/listens on (http:\S+)/);
   const connection = `DefaultEndpointsProtocol=http;AccountName=millrace;AccountKey=${secret};BlobEndpoint=${address}/millrace`;
 
   const jobs = opened.use(await startEmbeddedJobs());

@@ -1,8 +1,6 @@
-import type { Clock } from '../base/clock.ts';
-import { systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { FORMATS, FormatUnreadable, type Kind, assertFormat, isReadable, kindOf } from '../base/format.ts';
 import { isObject } from '../base/json.ts';
-import { failureOf } from '../cosmos/failure.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import type { Services } from './workspace.ts';
 
@@ -90,7 +88,7 @@ async function queried(container: Services['state'], query: string, signal: Abor
       if (isObject(one)) found.push(one);
   } catch (error) {
     // A missing container has no documents. The code that needs the container reports it.
-    if (failureOf(error).kind !== 'not-found' && !isMissing(error)) throw error;
+    if (!isMissing(error)) throw error;
   }
   return found;
 }

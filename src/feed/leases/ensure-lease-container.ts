@@ -1,4 +1,4 @@
-import type { Container, Database } from '@azure/cosmos';
+import type { Container, ContainerDefinition, Database } from '@azure/cosmos';
 import { sharedError } from '../../base/shared-errors.ts';
 import { feedError } from '../errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -22,35 +22,39 @@ export async function ensureLeaseContainer(
   { throughput }: LeaseContainerOptions = {},
 ): Promise<Container> {
   const container = database.container(id);
-  if (!(await exists(container))) {
-    const definition = { id, partitionKey: { paths: ['/id'] }, defaultTtl: -1, ...(throughput && { throughput }) };
-    // Sent again after an unknown outcome: then it exists already.
-    await withRetry(() => database.containers.create(definition), { reads: true }).catch((error: unknown) => {
-      if (failureOf(error).kind !== 'conflict') throw explain(error, database, id);
-    });
-  }
-  await LeaseContainer.open(container);
-  await checkTimeToLive(container);
+  const resource = (await definitionOf(container)) ?? (await create(container, throughput));
+  LeaseContainer.of(container, resource);
+  checkTimeToLive(id, resource?.defaultTtl);
   return container;
 }
 
-async function exists(container: Container): Promise<boolean> {
+async function definitionOf(container: Container): Promise<ContainerDefinition | undefined> {
   try {
-    await withRetry(() => container.read(), { reads: true });
-    return true;
+    return (await withRetry(() => container.read(), { reads: true })).resource;
   } catch (error) {
-    if (failureOf(error).kind === 'not-found') return false;
+    if (failureOf(error).kind === 'not-found') return undefined;
     throw explain(error, container.database, container.id);
   }
 }
 
+async function create(container: Container, throughput: number | undefined): Promise<ContainerDefinition | undefined> {
+  const { id, database } = container;
+  const definition = { id, partitionKey: { paths: ['/id'] }, defaultTtl: -1, ...(throughput && { throughput }) };
+  try {
+    // Sent again after an unknown outcome: then it exists already.
+    return (await withRetry(() => database.containers.create(definition), { reads: true })).resource;
+  } catch (error) {
+    // Another host was faster.
+    if (failureOf(error).kind === 'conflict') return definitionOf(container);
+    throw explain(error, database, id);
+  }
+}
+
 /** Off, the service never deletes a lock; a time would delete leases that stay unchanged for so long, and their positions. */
-async function checkTimeToLive(container: Container): Promise<void> {
-  const { resource } = await withRetry(() => container.read(), { reads: true });
-  const ttl = resource?.defaultTtl ?? undefined;
+function checkTimeToLive(id: string, ttl: number | null | undefined): void {
   if (ttl === -1) return;
-  const what = ttl === undefined ? 'no default time to live' : `a default time to live of ${ttl} s`;
-  throw feedError('lease-container-ttl', `The lease container ${container.id} has ${what}`);
+  const what = ttl === undefined || ttl === null ? 'no default time to live' : `a default time to live of ${ttl} s`;
+  throw feedError('lease-container-ttl', `The lease container ${id} has ${what}`);
 }
 
 function explain(error: unknown, database: Database, id: string): unknown {

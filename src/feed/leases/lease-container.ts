@@ -1,4 +1,4 @@
-import type { Container, Item } from '@azure/cosmos';
+import type { Container, ContainerDefinition, Item } from '@azure/cosmos';
 import { isObject } from '../../base/json.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -31,6 +31,11 @@ export class LeaseContainer {
     const { resource } = await withRetry(() => container.read(), { reads: true }).catch((error: unknown) => {
       throw explainLeases(error, container);
     });
+    return LeaseContainer.of(container, resource);
+  }
+
+  /** The same for a container whose definition was read already. @throws UsageError `lease-container-key` */
+  static of(container: Container, resource: ContainerDefinition | undefined): LeaseContainer {
     const paths = resource?.partitionKey?.paths ?? [];
     const systemKey = (resource?.partitionKey as { systemKey?: boolean } | undefined)?.systemKey === true;
     const key = keyOfPaths(paths, systemKey);

@@ -7,8 +7,7 @@ import {
   Worker,
   type WorkerOptions,
 } from 'bullmq';
-import type { UsageError } from '../base/errors.ts';
-import { messageOf } from '../base/errors.ts';
+import { type UsageError, messageOf } from '../base/errors.ts';
 import { postgresAddress } from './postgres-address.ts';
 import { type RedisByToken, redisByToken } from './redis-token.ts';
 import { jobsError } from './errors.ts';

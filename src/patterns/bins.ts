@@ -1,6 +1,5 @@
 import type { Container, OperationInput, PartitionKey } from '@azure/cosmos';
-import type { MillraceError } from '../base/errors.ts';
-import type { UsageError } from '../base/errors.ts';
+import type { MillraceError, UsageError } from '../base/errors.ts';
 import { assertFormat, formatOf } from '../base/format.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';

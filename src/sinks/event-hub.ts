@@ -1,7 +1,6 @@
 import type { EventData, EventDataBatch, EventHubProducerClient } from '@azure/event-hubs';
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { MillraceError } from '../base/errors.ts';
-import { abortReason, messageOf } from '../base/errors.ts';
+import { type MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { partitionOf } from '../base/partition-hash.ts';

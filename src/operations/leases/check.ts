@@ -1,7 +1,6 @@
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
-import { rangeId } from '../../cosmos/ranges.ts';
+import { rangeId, type FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import type { FeedRange } from '../../cosmos/ranges.ts';
 import { without } from '../../feed/reading/position.ts';
 import { plural } from '../table.ts';
 import type { LeaseGroup, LeaseInventory } from './groups.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { rangeId } from '../../cosmos/ranges.ts';
+import { rangeId, type FeedRange } from '../../cosmos/ranges.ts';
 import { positionIn, without } from '../../feed/reading/position.ts';
-import type { FeedRange } from '../../cosmos/ranges.ts';
 import { audited } from '../audit/record.ts';
 import { type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';

@@ -1,8 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import type { UsageError } from '../../base/errors.ts';
-import { messageOf } from '../../base/errors.ts';
+import { type UsageError, messageOf } from '../../base/errors.ts';
 import { type Load, draft } from '../../model/draft.ts';
 import { writeText } from '../write-text.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';

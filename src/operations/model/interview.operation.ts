@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
-import type { UsageError } from '../../base/errors.ts';
-import { messageOf } from '../../base/errors.ts';
+import { type UsageError, messageOf } from '../../base/errors.ts';
 import type { Documents } from '../../model/documents.ts';
 import { parseDesign } from '../../model/reader/design.ts';
 import { parseRequirements } from '../../model/reader/requirements.ts';

@@ -1,5 +1,4 @@
-import type { MillraceError } from '../../base/errors.ts';
-import { messageOf } from '../../base/errors.ts';
+import { type MillraceError, messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
 import { type CopySpec, type Doc, projectionId } from '../../definition/specs.ts';
 import { sinkDocumentId } from '../../definition/sink-id.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { UsageError } from '../../../base/errors.ts';
-import { messageOf } from '../../../base/errors.ts';
+import { type UsageError, messageOf } from '../../../base/errors.ts';
 import { hostError } from '../../errors.ts';
 import { sharedError } from '../../../base/shared-errors.ts';
 

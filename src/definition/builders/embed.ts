@@ -1,5 +1,13 @@
 import type { Doc, EmbedSpec, Finding, SourceRef } from '../specs.ts';
-import { type Declaration, deleteFindings, error, nameFindings, lagFindings, onlyBeginning, plain } from '../declaration.ts';
+import {
+  type Declaration,
+  deleteFindings,
+  error,
+  nameFindings,
+  lagFindings,
+  onlyBeginning,
+  plain,
+} from '../declaration.ts';
 import type { On, Type } from '../types.ts';
 
 /** Children that are written with their parent's page. A job writes the rest, and any host can resume it. */

@@ -281,11 +281,20 @@ async function runHistory(seed: number): Promise<void> {
   for (const projection of ['calls', 'out', 'late']) {
     const { start } = of(projection);
     if (!start) throw new Error(`${projection} was not started`);
-    expect(missing(projection, ({ n }) => n > start.after), `missing of ${projection}`).toEqual([]);
-    expect(tooMany(projection, ({ n }) => n > start.before), `before the start of ${projection}`).toEqual([]);
+    expect(
+      missing(projection, ({ n }) => n > start.after),
+      `missing of ${projection}`,
+    ).toEqual([]);
+    expect(
+      tooMany(projection, ({ n }) => n > start.before),
+      `before the start of ${projection}`,
+    ).toEqual([]);
   }
   for (const projection of ['all', 'rows', 'late-all'])
-    expect(missing(projection, () => true), `missing of ${projection}`).toEqual([]);
+    expect(
+      missing(projection, () => true),
+      `missing of ${projection}`,
+    ).toEqual([]);
   const inTime = ({ at }: Written): boolean => at >= time.getTime();
   expect(missing('since', inTime), 'missing since the time').toEqual([]);
   expect(tooMany('since', inTime), 'before the time').toEqual([]);

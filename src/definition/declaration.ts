@@ -97,7 +97,7 @@ export const deleteFindings = (name: string, onDelete: unknown, what = 'Projecti
 /** For the kinds whose documents are compared with what all of the source documents give. */
 export function onlyBeginning(name: string, given: unknown): Finding[] {
   if (given === undefined || given === 'beginning') return [];
-  const message = `Projection ${name} has start ${given instanceof Date ? given.toISOString() : String(given)}, but it derives from every source document: without those before its start its documents would be wrong`;
+  const message = `Projection ${name} has start ${JSON.stringify(given)}, but it derives from every source document: without those before its start its documents would be wrong`;
   return [error('start-later', message, 'Remove start. To leave documents out by their content, use where.')];
 }
 

@@ -27,5 +27,7 @@ export function startFields(
   const ms = given instanceof Date ? given.getTime() : typeof given === 'string' ? parseDate(given) : undefined;
   if (ms !== undefined && Number.isFinite(ms)) return { start: new Date(ms).toISOString() as StartSpec, findings: [] };
   const hint = 'Write beginning, now or a time such as 2026-06-03T12:00:00Z.';
-  return { findings: [error('start', `Projection ${name} has start ${String(given)}, which isn't valid`, hint)] };
+  return {
+    findings: [error('start', `Projection ${name} has start ${JSON.stringify(given)}, which isn't valid`, hint)],
+  };
 }

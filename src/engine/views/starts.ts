@@ -144,5 +144,11 @@ export class Starts {
   }
 }
 
+/** From when on, milliseconds, a document that was written must have been applied, though clocks may differ. */
+export function expectedFrom(start: Start | undefined): number {
+  if (!start || start.start === 'beginning') return -Infinity;
+  return start.start === 'now' ? Date.parse(start.at) + CLOCK_SKEW_MS : wholeSecond(Date.parse(start.start));
+}
+
 /** `_ts` counts whole seconds (ASM-A26), so the second of the start belongs to what comes after it. */
 const wholeSecond = (ms: number): number => Math.floor(ms / 1_000) * 1_000;

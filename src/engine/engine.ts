@@ -124,7 +124,8 @@ export class Engine {
     const { database, deadLetters, starts, lane = 'live' } = this.#options;
     const access = new CosmosAccess(database, fence, stats.meter, spendingOf(database, lane));
     // Before anything else: a change below the start is neither applied nor parked, and settles no dead letter.
-    const { due: changes, below } = (await starts?.divide(runner.id, all)) ?? { due: all, below: [] };
+    const divided = starts?.concerns(runner.id) === true ? await starts.divide(runner.id, all) : undefined;
+    const { due: changes, below } = divided ?? { due: all, below: [] };
     if (below.length > 0) await runner.passOver?.(below, access);
     if (changes.length === 0) return { applied: 0, parked: 0 };
     const { applied, refusals, waiting } =

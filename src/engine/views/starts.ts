@@ -53,6 +53,7 @@ export const readStarts = async (state: Container, pipeline: string): Promise<St
 export class Starts {
   readonly #options: StartsOptions;
   readonly #clock: Clock;
+  readonly #ids: ReadonlySet<string>;
   #recorded: Promise<StartsById> | undefined;
   /** By container, recorded epoch and read epoch: whether their lsns are in one order. */
   readonly #comparable = new Map<string, Promise<boolean>>();
@@ -60,6 +61,12 @@ export class Starts {
   constructor(options: StartsOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#ids = new Set([...options.pipeline.effects, ...options.pipeline.publishes].map(projectionId));
+  }
+
+  /** Whether a projection has a start. The others begin at the beginning, and nothing is asked for them. */
+  concerns(id: string): boolean {
+    return this.#ids.has(id);
   }
 
   /** Records the starts that are missing. Later calls return the same; a failure isn't kept. */

@@ -1,5 +1,5 @@
 // Where projections begin, under random histories: hosts that start together, crash and start again, partitions that split
-// and merge, feeds that are read again from anywhere, rewinds and restores. START-S1 to START-S6, START-S9. Judged by what
+// and merge, feeds that are read again from anywhere, rewinds, and a container that is made again. START-S1 to START-S6. Judged by what
 // was written before and after each start, which the history knows by its own order and not by positions.
 import { PartitionKeyDefinitionVersion, PartitionKeyKind, type Container } from '@azure/cosmos';
 import { definePipeline, publish, react, send } from 'millrace';
@@ -96,14 +96,19 @@ async function runHistory(seed: number): Promise<void> {
   await application.cosmos.databases.create({ id: name });
   await application.database.containers.create({ id: 'millrace', partitionKey: { paths: ['/pk'] } });
   const version = random.chance(0.3) ? PartitionKeyDefinitionVersion.V1 : PartitionKeyDefinitionVersion.V2;
-  await application.database.containers.create({
-    id: 'Orders',
-    partitionKey: { paths: ['/storeId'], kind: PartitionKeyKind.Hash, version },
-    throughput: random.pick([1_000, 10_000, 20_000]),
-  });
+  const create = () =>
+    application.database.containers.create({
+      id: 'Orders',
+      partitionKey: { paths: ['/storeId'], kind: PartitionKeyKind.Hash, version },
+      throughput: random.pick([1_000, 10_000, 20_000]),
+    });
+  await create();
   const orders: Container = application.database.container('Orders');
+  const fresh = (): Container => random.pick(connected).database.container('Orders');
 
   const writes: Written[] = [];
+  /** The writes that went with a container that was deleted. */
+  let gone = 0;
   const write = async (): Promise<void> => {
     const key = random.chance(0.15) ? undefined : random.chance(0.1) ? null : `k${random.int(8)}`;
     // A change shows a missing key value as null, so the two share no id.
@@ -185,7 +190,7 @@ async function runHistory(seed: number): Promise<void> {
   const [map] = sourceContainers(declared, shop.model).values();
   if (!map) throw new Error('The pipeline reads a container');
 
-  const connected = await Promise.all([connect(), connect(), connect()]);
+  let connected = await Promise.all([connect(), connect(), connect()]);
   let hosts: OpenEngine[] = [];
   /** Notes the start of what is new in `declared`: hosts record it together, while the application may write. */
   const begin = async (names: readonly string[]): Promise<void> => {
@@ -209,7 +214,7 @@ async function runHistory(seed: number): Promise<void> {
       state: application.state,
       pageSize: 1 + random.int(4),
     });
-    const range = random.pick(await physicalRanges(orders));
+    const range = random.pick(await physicalRanges(fresh()));
     return page(source, host, range, from, faults);
   };
   const page = async (
@@ -241,11 +246,20 @@ async function runHistory(seed: number): Promise<void> {
     else if (kind < 0.75) await deliver(random.pick(positions), true);
     else if (kind < 0.8) hosts = connected.map(open);
     else if (kind < 0.86) emulator.split(`${name}/Orders`);
-    else if (kind < 0.9 && (await physicalRanges(orders)).length > 1) emulator.merge(`${name}/Orders`);
+    else if (kind < 0.9 && (await physicalRanges(fresh())).length > 1) emulator.merge(`${name}/Orders`);
     else if (kind < 0.95) {
       // As a rewind does it: what is read again counts as newer.
-      const { rid } = await openSource(orders, { state: application.state });
+      const { rid } = await openSource(fresh(), { state: application.state });
       await raiseEpoch(application.state, 'Orders', rid, 1 + random.int(3));
+    } else if (kind < 0.97) {
+      // Its lsns begin again, and so do the positions of its readers.
+      await orders.delete();
+      await create();
+      gone = writes.length;
+      positions.splice(1);
+      // A client keeps the partitions of the old container, and would read those of the new one by their numbers.
+      connected = await Promise.all([connect(), connect(), connect()]);
+      hosts = connected.map(open);
     } else if (!added) {
       added = true;
       declared = pipelineOf(later);
@@ -260,8 +274,8 @@ async function runHistory(seed: number): Promise<void> {
 
   // To the end of every range, twice: the whole feed from its beginning.
   for (let round = 0; round < 2; round++) {
-    const { source } = await openSource(orders, { map, state: application.state, pageSize: 3 });
-    for (const range of await physicalRanges(orders))
+    const { source } = await openSource(fresh(), { map, state: application.state, pageSize: 3 });
+    for (const range of await physicalRanges(fresh()))
       for (let from = ''; ;) {
         const next = await page(source, random.pick(hosts), range, from, false);
         if (next === from) break;
@@ -273,7 +287,7 @@ async function runHistory(seed: number): Promise<void> {
     const { data } = body as { data: { seed: number; cents: number } | null };
     if (data?.seed === seed) of('out').seen.add(data.cents);
   }
-  const last = new Map(writes.map((each) => [each.document, each]));
+  const last = new Map(writes.slice(gone).map((each) => [each.document, each]));
   const missing = (projection: string, wanted: (each: Written) => boolean): number[] =>
     [...last.values()].filter((each) => wanted(each) && !of(projection).seen.has(each.n)).map(({ n }) => n);
   const tooMany = (projection: string, allowed: (each: Written) => boolean): number[] =>

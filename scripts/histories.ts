@@ -50,6 +50,7 @@ const LIST: readonly Line[] = [
   { ...PUBLISHES, mode: 'by key, in order', test: 'each key in its order' },
   { ...PUBLISHES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "a runner of one's own" },
+  { kind: 'start', mode: 'now, a time', file: 'test/engine/views/starts.model.test.ts', histories: 2_000 },
   { kind: 'processor', mode: 'in virtual time', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 },
   {
     kind: 'processor',

@@ -22,6 +22,7 @@ export type { ReferenceOptions } from './definition/builders/reference.ts';
 export type { EmbedEachOptions, EmbedOptions } from './definition/builders/embed.ts';
 export type { ReactOptions } from './definition/builders/react.ts';
 export type { SendOptions } from './definition/builders/send.ts';
+export type { StartOption } from './definition/start.ts';
 export type { CustomOptions } from './projections/custom/custom-runner.ts';
 export type { Refusal, Runner } from './projections/runner.ts';
 export type { CommitResult, SinkDocument, DocumentAccess, Write } from './sinks/document-access.ts';

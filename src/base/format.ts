@@ -21,6 +21,7 @@ export const FORMATS = {
   // One document for each pipeline, projection version, container or operation.
   views: { writes: 1, reads: 1 },
   fingerprint: { writes: 1, reads: 1 },
+  starts: { writes: 1, reads: 1 },
   epoch: { writes: 1, reads: 1 },
   lease: { writes: 1, reads: 1 },
   gate: { writes: 1, reads: 1 },

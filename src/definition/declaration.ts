@@ -55,7 +55,12 @@ export function common(
   spec: Options & { from: SourceRef; into: SourceRef },
 ): { fields: Common; findings: Finding[] } {
   const { from, into, version = 1, onDelete = 'remove', stable = false, maxLag, badIds } = spec;
-  const findings = [...nameFindings(name, version), ...deleteFindings(name, onDelete), ...lagFindings(name, maxLag)];
+  const findings = [
+    ...nameFindings(name, version),
+    ...deleteFindings(name, onDelete),
+    ...lagFindings(name, maxLag),
+    ...onlyBeginning(name, spec.start),
+  ];
   if (badIds !== undefined && badIds !== 'hash' && badIds !== 'park')
     findings.push(
       error('bad-ids', `Projection ${name} has badIds ${String(badIds)}, which isn't valid`, 'Write hash or park.'),
@@ -88,6 +93,13 @@ export const deleteFindings = (name: string, onDelete: unknown, what = 'Projecti
           'Write remove or keep.',
         ),
       ];
+
+/** For the kinds whose documents are compared with what all of the source documents give. */
+export function onlyBeginning(name: string, given: unknown): Finding[] {
+  if (given === undefined || given === 'beginning') return [];
+  const message = `Projection ${name} has start ${JSON.stringify(given)}, but it derives from every source document: without those before its start its documents would be wrong`;
+  return [error('start-later', message, 'Remove start. To leave documents out by their content, use where.')];
+}
 
 export const lagFindings = (name: string, maxLag: string | undefined): Finding[] =>
   maxLag === undefined || milliseconds(maxLag) !== undefined

@@ -118,12 +118,17 @@ export interface Effect {
   readonly signal: AbortSignal;
 }
 
+/** Where a projection begins. A time is ISO 8601 UTC. */
+export type StartSpec = 'beginning' | 'now' | `${number}-${string}`;
+
 interface EffectCommon {
   readonly name: string;
   readonly version: number;
   readonly from: SourceRef;
   readonly onDelete: 'remove' | 'keep';
   readonly maxLag?: string;
+  /** Where it begins; absent: by `startOf`. Recorded once, when a host first runs it. */
+  readonly start?: StartSpec;
 }
 
 /** User code that runs when a document changes. */
@@ -181,6 +186,7 @@ export interface CustomSpec {
   readonly name: string;
   readonly version: number;
   readonly sources: readonly SourceRef[];
+  readonly start?: StartSpec;
   apply(changes: readonly unknown[], access: unknown): Promise<void>;
 }
 
@@ -221,6 +227,7 @@ export interface PublishSpec {
   readonly images: boolean;
   readonly type?: string;
   readonly schemaVersion?: string;
+  readonly start?: StartSpec;
   where?(doc: Doc): boolean;
   map?(doc: Doc): unknown;
 }

@@ -68,4 +68,6 @@ export interface Options {
    * (default): Millrace stores it under the id's digest. `park`: Millrace parks the change.
    */
   readonly badIds?: 'hash' | 'park';
+  /** It derives from every source document, so it begins at the beginning. */
+  readonly start?: 'beginning';
 }

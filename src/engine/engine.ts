@@ -14,6 +14,7 @@ import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
 import { applyOrdered } from './in-order.ts';
 import { applyApart } from './isolate.ts';
+import type { Starts } from './views/starts.ts';
 import type { ViewControl } from './views/view-control.ts';
 import { engineError } from './errors.ts';
 
@@ -39,6 +40,8 @@ export interface EngineOptions {
   readonly deadLetters: DeadLetters;
   /** Decides which versions apply a page, and when the page must wait. Absent: all runners apply every page immediately. */
   readonly control?: ViewControl;
+  /** Where projections begin. Absent: all get every change, as a redrive or a rebuild needs it. */
+  readonly starts?: Starts;
   /** The lane of the client's budget for pages. Deferred work always uses the bulk lane. Default: live. */
   readonly lane?: Lane;
 }
@@ -115,11 +118,16 @@ export class Engine {
   }
 
   async #run(runner: Runner, page: Page, fence: Fence, parking: ParkOptions): Promise<Outcome> {
-    const changes = wanted(runner, page.changes);
+    const all = wanted(runner, page.changes);
     const stats = this.#stats.get(runner.id);
-    if (changes.length === 0 || !stats) return { applied: 0, parked: 0 };
-    const { database, deadLetters, lane = 'live' } = this.#options;
+    if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
+    const { database, deadLetters, starts, lane = 'live' } = this.#options;
     const access = new CosmosAccess(database, fence, stats.meter, spendingOf(database, lane));
+    // Before anything else: a change below the start is neither applied nor parked, and settles no dead letter.
+    const divided = starts?.concerns(runner.id) === true ? await starts.divide(runner.id, all) : undefined;
+    const { due: changes, below } = divided ?? { due: all, below: [] };
+    if (below.length > 0) await runner.passOver?.(below, access);
+    if (changes.length === 0) return { applied: 0, parked: 0 };
     const { applied, refusals, waiting } =
       runner.order === 'partitionKey'
         ? await applyOrdered(runner, changes, access, deadLetters)

@@ -5,6 +5,7 @@ import { type PipelinePlan, type ProjectionPlan, planOf } from '../definition/pl
 import { factsOf } from '../model/rules/index.ts';
 import { n } from '../model/rules/rule.ts';
 import { type Deployed, againstDeployed, sayDeployed } from './plan-deployed.ts';
+import { type PlannedStart, plannedStarts, sayStart } from './plan-starts.ts';
 import { readPair } from './model/pair.ts';
 import { ruleFlags } from './model/settings.ts';
 import { defineOperation } from './operation.ts';
@@ -15,6 +16,7 @@ import { runtimeError } from '../runtime/errors.ts';
 interface Planned extends PipelinePlan {
   readonly findings: readonly Finding[];
   readonly deployed?: readonly Deployed[];
+  readonly starts?: readonly PlannedStart[];
 }
 
 export const plan = defineOperation({
@@ -43,15 +45,23 @@ export const plan = defineOperation({
       findings: checkPipeline(pipeline, model),
     };
     if (against === undefined) return planned;
-    return { ...planned, deployed: await againstDeployed(pipeline, model, await workspace.services()) };
+    const services = await workspace.services();
+    const deployed = await againstDeployed(pipeline, model, services);
+    return { ...planned, deployed, starts: await plannedStarts(pipeline, services) };
   },
-  format: ({ projections, circles, findings, deployed }) =>
+  format: ({ projections, circles, findings, deployed, starts = [] }) =>
     [
       ...projections.map(text),
       ...findings.map(({ severity, message, hint }) => `${severity}: ${message}. ${hint}`),
       ...circles.map((names) => `In a circle: ${[...names, names[0]].join(' → ')}`),
       ...(deployed
-        ? [['Against what is deployed:', ...deployed.map((one) => `  ${sayDeployed(one)}`)].join('\n')]
+        ? [
+            [
+              'Against what is deployed:',
+              ...deployed.map((one) => `  ${sayDeployed(one)}`),
+              ...starts.map((one) => `  ${sayStart(one)}`),
+            ].join('\n'),
+          ]
         : []),
       `${plural(projections.length, 'projection')}. RU are published figures for the documents' own sizes. N: the number of changes of a page in one group.`,
     ].join('\n\n'),
@@ -60,6 +70,13 @@ export const plan = defineOperation({
     !findings.some(({ severity }) => severity === 'error') &&
     !deployed.some(({ state }) => state === 'refused'),
 });
+
+const sayBegins = (begins: NonNullable<ProjectionPlan['begins']>): string => {
+  if (begins === 'beginning') return 'at the beginning: with every document';
+  return begins === 'now'
+    ? 'now, when a host first runs it: documents that were there before count once they are written again'
+    : `with documents that were last written at ${begins} or later`;
+};
 
 function text(of: ProjectionPlan): string {
   const { each, shared } = of.ru;
@@ -73,6 +90,7 @@ function text(of: ProjectionPlan): string {
     `${of.id}  ${of.kind}  ${of.from.join(', ')} → ${of.into}`,
     `  mode      ${of.mode}`,
     `  because   ${of.reason}.`,
+    ...(of.begins === undefined ? [] : [`  begins    ${sayBegins(of.begins)}.`]),
     ...(of.steps.length > 0
       ? [`  a change  ${ru} RU, ${plural(requests, 'item operation')}${shared > 0 ? ' + 2/N' : ''}${perSecond}`]
       : []),

@@ -4,6 +4,7 @@ import type { HostStatus } from './host-status.ts';
 import { expiration } from './leases/inputs.ts';
 import { lagText } from './leases/lags.ts';
 import { defineOperation } from './operation.ts';
+import { sayBegin } from './projections/begins.ts';
 import { readStatus } from './status.ts';
 import { plural, table } from './table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
@@ -21,10 +22,11 @@ export const status = defineOperation({
       ...unreadable.map((one) => `Hosts of this version wait: ${sayFormat(one)}.`),
       '',
       table(
-        ['projection', 'state', 'RU/change', 'parked', 'since'],
-        projections.map(({ id, state, ruPerChange: ru, parked, parkedSince }) => [
+        ['projection', 'state', 'begins', 'RU/change', 'parked', 'since'],
+        projections.map(({ id, state, start, ruPerChange: ru, parked, parkedSince }) => [
           id,
           state,
+          start ? sayBegin(start) : '',
           ru ?? '',
           parked,
           parkedSince?.slice(0, 19).concat('Z') ?? '',

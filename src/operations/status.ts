@@ -2,6 +2,7 @@ import { messageOf } from '../base/errors.ts';
 import { throwMissing } from '../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
+import { readStarts } from '../engine/views/starts.ts';
 import { type View, Views } from '../engine/views/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
@@ -29,6 +30,10 @@ export async function readStatus(context: Context, expirationMs: number) {
     ? undefined
     : await new Views(services.state, pipeline.name).read();
 
+  const starts = unreadable.some(({ kind }) => kind === 'starts')
+    ? undefined
+    : await readStarts(services.state, pipeline.name);
+
   return {
     database: services.database.id,
     /** Formats of later versions, which this version can't read. Its hosts wait. */
@@ -38,6 +43,8 @@ export async function readStatus(context: Context, expirationMs: number) {
       return {
         id,
         state: isVersioned(spec) ? stateOf(spec, views) : 'declared',
+        /** Where it begins, once a host has recorded it. */
+        start: starts?.[id] ?? null,
         ruPerChange: ruPerChange(said, id),
         parked: letters.find(({ projection }) => projection === id)?.count ?? 0,
         /** The time of the oldest dead letter; null if there is none. */

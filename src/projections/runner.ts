@@ -17,6 +17,11 @@ export interface Runner {
   readonly sources: readonly SourceRef[];
   apply(changes: readonly Change[], sink: DocumentAccess): Promise<void>;
   /**
+   * Gets the changes below the projection's start, which `apply` never gets, before their page is acknowledged. For a
+   * runner that compares later changes with them. It runs no user code that may throw, and has no effect outside.
+   */
+  passOver?(changes: readonly Change[], sink: DocumentAccess): Promise<void>;
+  /**
    * Continues, for a limited time, the work that changes left for after their page. Called at intervals, also when no
    * changes come. `idle`: this host knows of no work left.
    */
@@ -56,6 +61,17 @@ export function evaluate<R>(changes: readonly Change[], run: (change: Change) =>
   if (refusals.length > 0) throw new Poison(refusals);
   return results;
 }
+
+/** A predicate of the user's code over changes; false for a change at which it throws. */
+export const ifNoThrow =
+  (holds: (change: Change) => boolean) =>
+  (change: Change): boolean => {
+    try {
+      return change.failed === undefined && holds(change);
+    } catch {
+      return false;
+    }
+  };
 
 /** The error that a change is parked with. */
 export const asRefusal = (error: unknown): MillraceError =>

@@ -6,6 +6,7 @@ import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
 import { Engine } from '../engine/engine.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
 import { type RunnerOptions, runnersOf } from '../engine/runners.ts';
+import { Starts } from '../engine/views/starts.ts';
 import { ViewControl } from '../engine/views/view-control.ts';
 import { Views } from '../engine/views/views.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
@@ -38,6 +39,7 @@ export interface OpenEngine {
   readonly engine: Engine;
   readonly control: ViewControl;
   readonly deadLetters: DeadLetters;
+  readonly starts: Starts;
   /** Finds documents in the archive. */
   readonly cold: ColdRead;
 }
@@ -64,13 +66,14 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const control = new ViewControl(new Views(state, name), projections, {
     ...(viewsRefreshMs !== undefined && { refreshMs: viewsRefreshMs }),
   });
+  const starts = new Starts({ database, state, pipeline: loaded.pipeline });
   const engine = new Engine({
     database,
     runners,
     deadLetters,
-    ...(purpose === 'live' ? { control, lane: 'live' } : { lane: 'bulk' }),
+    ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
   });
-  return { engine, control, deadLetters, cold };
+  return { engine, control, deadLetters, starts, cold };
 }
 
 /** The wrappers of every runner that gets live changes, the innermost first. */

@@ -40,7 +40,7 @@ const INGEST_POLL_MS = 100;
 export async function compose(options: ComposeOptions): Promise<App> {
   const { services, loaded } = options;
   const opened = openEngine(options, 'live');
-  const { engine, deadLetters } = opened;
+  const { engine, deadLetters, starts } = opened;
   const maps = [...sourceContainers(loaded.pipeline, loaded.model).values()];
   const readings = await Promise.all(maps.map((map) => openReading(options, map, engine)));
   const processors = readings.map(({ processor }) => processor);
@@ -60,6 +60,8 @@ export async function compose(options: ComposeOptions): Promise<App> {
       for (const hub of new Set(loaded.pipeline.publishes.map(({ to }) => to))) await services.hubs.check(hub);
       // Ingestors start first: they check their hubs and consumer groups, and nothing should run if one is missing.
       for (const ingestor of ingestors) await ingestor.start();
+      // Before the first page: what is written from now on comes after the start of a projection that begins now.
+      await starts.recorded();
       for (const processor of processors) await processor.start();
       resuming.start();
     },

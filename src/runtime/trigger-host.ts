@@ -43,7 +43,7 @@ export type Consume = (batch: Batch) => Promise<{ applied: number; parked: numbe
 export function triggerConsumer(options: TriggerOptions): Consume {
   const { services, loaded, readLagMs = READ_LAG_MS, clock = systemClock, held = new Map() } = options;
   const { database } = services;
-  const { engine } = openEngine(options, 'live');
+  const { engine, starts } = openEngine(options, 'live');
   const sources = sourceContainers(loaded.pipeline, loaded.model);
   const generations = new Map<string, Promise<Generation>>();
 
@@ -64,6 +64,8 @@ export function triggerConsumer(options: TriggerOptions): Consume {
         hint: 'Deploy the pipeline that this function app was indexed with.',
       });
     refuseWhereAllHeld(container, loaded.pipeline, held);
+    // Before a batch is looked at: with no other host, this is the moment at which a projection begins that begins now.
+    await starts.recorded();
     const epoch = await epochOf(source);
     const readAt = clock.monotonic();
     const fence = whileFresh(readAt, signal, { clock });

@@ -1,5 +1,13 @@
 import type { Doc, EmbedSpec, Finding, SourceRef } from '../specs.ts';
-import { type Declaration, deleteFindings, error, nameFindings, lagFindings, plain } from '../declaration.ts';
+import {
+  type Declaration,
+  deleteFindings,
+  error,
+  nameFindings,
+  lagFindings,
+  onlyBeginning,
+  plain,
+} from '../declaration.ts';
 import type { On, Type } from '../types.ts';
 
 /** Children that are written with their parent's page. A job writes the rest, and any host can resume it. */
@@ -10,6 +18,8 @@ interface EmbedCommon {
   readonly version?: number;
   /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
   readonly maxLag?: string;
+  /** It derives from every parent, so it begins at the beginning. */
+  readonly start?: 'beginning';
   /**
    * What a parent's delete marker does. `keep` (default): Millrace ignores the marker, and embeds the marked parent as
    * any other. `remove`: Millrace removes the fields from the children, so declare these fields optional.
@@ -87,6 +97,7 @@ function declare(name: string, spec: Untyped, when: EmbedSpec['when']): Declarat
   const findings: Finding[] = [
     ...nameFindings(name, version),
     ...lagFindings(name, maxLag),
+    ...onlyBeginning(name, spec.start),
     ...deleteFindings(name, onDelete),
   ];
   const set: Record<string, (parent: Doc, item: Doc) => unknown> = {};

@@ -1,6 +1,7 @@
 import { type Declaration, error, nameFindings, plain } from '../declaration.ts';
 import { hubFindings } from './hub-name.ts';
 import type { Doc, PublishSpec, SourceRef } from '../specs.ts';
+import { type StartOption, startFields } from '../start.ts';
 import type { Type } from '../types.ts';
 
 /** What `publish` takes; S the documents whose changes become events. */
@@ -27,7 +28,12 @@ export interface PublishOptions<S extends object> {
   readonly schemaVersion?: string;
   /** The data is `{ before, after }`; `before` only if the container's feed has it (all versions and deletes). */
   readonly images?: boolean;
-  /** A whole number from 1 on; default 1. Another version publishes everything again, under other ids. */
+  /**
+   * Where it begins: `beginning`, `now` (default), or a time such as `2026-06-03T12:00:00Z`. `now` is when the first host
+   * that declares it starts. Recorded once for a version; documents that change afterwards count, whatever their age.
+   */
+  readonly start?: StartOption;
+  /** A whole number from 1 on; default 1. Another version is another projection: it begins where its `start` says, and its events have other ids. */
   readonly version?: number;
 }
 
@@ -42,6 +48,8 @@ export function publish(name: string, spec: Untyped): Declaration<PublishSpec> {
   const { from, to, where, map, type, schemaVersion, version = 1 } = spec;
   const { format = 'cloudevents', order = 'partitionKey', images = false } = spec;
   const findings = [...nameFindings(name, version), ...hubFindings(`Projection ${name}`, to)];
+  const { findings: wrong, ...started } = startFields(name, spec.start);
+  findings.push(...wrong);
   if (!['cloudevents', 'raw'].includes(format)) {
     const message = `Projection ${name} has format ${JSON.stringify(format)}, which isn't valid`;
     findings.push(error('publish-format', message, 'Write cloudevents or raw.'));
@@ -63,6 +71,7 @@ export function publish(name: string, spec: Untyped): Declaration<PublishSpec> {
     ...(map && { map }),
     ...(type !== undefined && { type }),
     ...(schemaVersion !== undefined && { schemaVersion }),
+    ...started,
     findings,
   };
 }

@@ -8,6 +8,7 @@ import {
   nameFindings,
   plain,
 } from '../declaration.ts';
+import { type StartOption, startFields } from '../start.ts';
 import type { Type } from '../types.ts';
 
 /** What `react` takes; S the documents it reacts to. */
@@ -19,6 +20,11 @@ export interface ReactOptions<S extends object> {
   readonly when?: (doc: S) => boolean;
   /** Changes of one document (default), or of one partition key, run one after another. */
   readonly order?: 'document' | 'partitionKey';
+  /**
+   * Where it begins: `beginning`, `now` (default), or a time such as `2026-06-03T12:00:00Z`. `now` is when the first host
+   * that declares it starts. Recorded once for a version; documents that change afterwards count, whatever their age.
+   */
+  readonly start?: StartOption;
   /** Attempts at a change before Millrace parks it; default 5, with growing pauses. */
   readonly attempts?: number;
   /** How long an attempt may last, as `5 s`; default 30 s, at most 60 s. */
@@ -73,6 +79,8 @@ export function react(name: string, spec: Untyped): Declaration<ReactSpec> {
       ),
     );
   findings.push(...deleteFindings(name, onDelete, 'Reaction'));
+  const { findings: wrong, ...started } = startFields(name, spec.start);
+  findings.push(...wrong);
   if (typeof run !== 'function')
     findings.push(error('react-run', `Reaction ${name} has no run`, 'Add run: async (doc, effect) => ….'));
   return {
@@ -87,6 +95,7 @@ export function react(name: string, spec: Untyped): Declaration<ReactSpec> {
     restored,
     echoes,
     ...(maxLag !== undefined && { maxLag }),
+    ...started,
     ...(when && { when }),
     run,
     findings,

@@ -2,6 +2,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { SHARED_ERRORS } from '../../base/shared-errors.ts';
 import type { Doc, Finding, SendSpec, Sink, SourceRef } from '../specs.ts';
 import { type Declaration, deleteFindings, error, lagFindings, nameFindings, plain } from '../declaration.ts';
+import { type StartOption, startFields } from '../start.ts';
 import type { Type } from '../types.ts';
 
 /** What `send` takes; S source, R the sink's rows. */
@@ -12,6 +13,11 @@ export interface SendOptions<S extends object, R> {
   readonly maxLag?: string;
   /** What a source document's delete marker does to its row; default `remove`. */
   readonly onDelete?: 'remove' | 'keep';
+  /**
+   * Where it begins: `beginning` (default), `now`, or a time such as `2026-06-03T12:00:00Z`. `now` is when the first host
+   * that declares it starts. Recorded once for a version; documents that change afterwards count, whatever their age.
+   */
+  readonly start?: StartOption;
   readonly where?: (doc: S) => boolean;
   /** Pure: the row. Millrace makes its id of the document's key and id. */
   readonly map: (doc: S) => NoInfer<R>;
@@ -40,6 +46,8 @@ export function send(name: string, spec: Untyped): Declaration<SendSpec> {
     ...lagFindings(name, maxLag),
     ...deleteFindings(name, onDelete),
   ];
+  const { findings: wrong, ...started } = startFields(name, spec.start);
+  findings.push(...wrong);
   if (typeof to?.write !== 'function')
     findings.push(error('send-to', `Projection ${name} has no sink`, 'Add to: an object with write(entries, signal).'));
   if (typeof map !== 'function')
@@ -52,6 +60,7 @@ export function send(name: string, spec: Untyped): Declaration<SendSpec> {
     to,
     onDelete,
     ...(maxLag !== undefined && { maxLag }),
+    ...started,
     ...(where && { where }),
     map,
     findings,

@@ -7,7 +7,15 @@ import { allVersionsSource } from '../all-versions.ts';
 import { ref } from '../declaration.ts';
 import { circles } from '../field-flow.ts';
 import { indexNeeds } from '../index-needs.ts';
-import { type AggregateSpec, type CopySpec, type DerivedSpec, type Pipeline, projectionId } from '../specs.ts';
+import {
+  type AggregateSpec,
+  type CopySpec,
+  type DerivedSpec,
+  type Pipeline,
+  type StartSpec,
+  projectionId,
+} from '../specs.ts';
+import { isStartable, startOf } from '../start.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
 import { keyOf, movedBy, readByGroups } from './place-fields.ts';
 import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
@@ -37,6 +45,8 @@ export interface ProjectionPlan {
   /** Index paths that its own queries need in the sink. */
   readonly indexes: readonly string[];
   readonly notes: readonly string[];
+  /** Where it begins as declared, of the kinds that have a `start`. `--against deployed` shows what is recorded. */
+  readonly begins?: StartSpec;
 }
 
 export interface PipelinePlan {
@@ -66,6 +76,7 @@ export function planOf(pipeline: Pipeline, model: Model, facts: Facts): Pipeline
         fanOut: fanOutOf(spec, facts),
         indexes: 'into' in spec ? [...(indexNeeds([spec]).get(spec.into.container) ?? [])] : [],
         notes: notesOf(spec, pipeline),
+        ...(isStartable(spec) && { begins: startOf(spec) }),
       };
     }),
     circles: circles(pipeline, model),

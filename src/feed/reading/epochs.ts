@@ -14,6 +14,11 @@ interface EpochDocument {
   pk: 'epochs';
   rid: string;
   epoch: number;
+  /**
+   * The epoch since which lsns are in one order: a rewind raises the epoch, and its lsns stay comparable with earlier ones.
+   * Absent: an older version stored the epoch; the order may be any since the container was made.
+   */
+  numbering?: number;
   /** When a host last confirmed the epoch. No code reads it: the write itself is the purpose. */
   confirmedAt?: string;
 }
@@ -23,14 +28,37 @@ interface EpochDocument {
  * and counts its lsn from the start. So its epoch is raised, and its versions win over those of the old container.
  */
 export const currentEpoch = (state: Container, container: string, rid: string): Promise<number> =>
-  settle(state, container, rid, 0, (stored) => stored.rid !== rid);
+  settle(state, container, rid, 0, { outdated: (stored) => stored.rid !== rid });
+
+/** Raises the epoch above `known`, once for all hosts: for changes that are to count as newer when they are read again. */
+export const raiseEpoch = (state: Container, container: string, rid: string, known: number): Promise<number> =>
+  settle(state, container, rid, known, { outdated: (stored) => stored.rid !== rid || stored.epoch <= known });
+
+/** The same for a container that lost changes and uses their lsns again (PROC-L3b). */
+export const renumber = (state: Container, container: string, rid: string, known: number): Promise<number> =>
+  settle(state, container, rid, known, {
+    outdated: (stored) => stored.rid !== rid || stored.epoch <= known,
+    renumbered: true,
+  });
 
 /**
- * Raises the epoch above `known`, once for all hosts. For a container that lost changes and uses their lsns again
- * (PROC-L3).
+ * Whether the lsns of two epochs of one container are in one order. `later` is an epoch that a host reads in, so an older
+ * answer is a replica that lags (ASM-A3), and is asked again.
  */
-export const raiseEpoch = (state: Container, container: string, rid: string, known: number): Promise<number> =>
-  settle(state, container, rid, known, (stored) => stored.rid !== rid || stored.epoch <= known);
+export async function areInOneOrder(
+  state: Container,
+  container: string,
+  { rid, epoch }: { readonly rid: string; readonly epoch: number },
+  later: number,
+  clock: Clock = systemClock,
+): Promise<boolean> {
+  for (;;) {
+    const stored = await readItem<EpochDocument>(state.item(container, 'epochs'));
+    if (!stored) return false;
+    if (stored.epoch >= later) return stored.rid === rid && (stored.numbering ?? 0) <= epoch;
+    await clock.sleep(STALE_MS);
+  }
+}
 
 /**
  * The stored epoch, at least `known`. Changes nothing. For Functions batches: their host is paused while leases are moved,
@@ -79,12 +107,15 @@ async function settle(
   container: string,
   rid: string,
   known: number,
-  outdated: (stored: EpochDocument) => boolean,
+  { outdated, renumbered = false }: { outdated: (stored: EpochDocument) => boolean; renumbered?: boolean },
 ): Promise<number> {
-  const { after } = await rewrite(state, { id: container, pk: 'epochs' }, (stored?: EpochDocument): EpochDocument =>
-    stored && !outdated(stored)
-      ? stored
-      : { id: container, pk: 'epochs', ...formatOf('epoch'), rid, epoch: Math.max(known, stored?.epoch ?? 0) + 1 },
-  );
+  const { after } = await rewrite(state, { id: container, pk: 'epochs' }, (stored?: EpochDocument): EpochDocument => {
+    if (stored && !outdated(stored)) return stored;
+    const epoch = Math.max(known, stored?.epoch ?? 0) + 1;
+    const same = stored?.rid === rid && !renumbered;
+    const numbering = same ? stored.numbering : epoch;
+    const at = { id: container, pk: 'epochs', ...formatOf('epoch') } as const;
+    return { ...at, rid, epoch, ...(numbering !== undefined && { numbering }) };
+  });
   return after.epoch;
 }

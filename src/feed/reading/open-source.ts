@@ -2,7 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { confirmedEpoch, currentEpoch, raiseEpoch } from './epochs.ts';
+import { confirmedEpoch, currentEpoch, renumber } from './epochs.ts';
 import type { SourceContainer } from './mapper.ts';
 import { CosmosChangeSource, type CosmosSourceOptions, type FeedMode } from './source.ts';
 
@@ -45,7 +45,7 @@ export async function openSource(container: Container, options: OpenSourceOption
       ? {
           epoch: await currentEpoch(state, ...of),
           latestEpoch: (known: number) => confirmedEpoch(state, ...of, known),
-          onBehind: async (known: number) => void (await raiseEpoch(state, ...of, known)),
+          onBehind: async (known: number) => void (await renumber(state, ...of, known)),
         }
       : { epoch }),
   });

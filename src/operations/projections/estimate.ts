@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import { typeRules } from '../../definition/discriminator.ts';
-import type { EmbedSpec, ProjectionSpec, SourceRules } from '../../definition/specs.ts';
+import type { EmbedSpec, ProjectionSpec, SourceRef, SourceRules } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
@@ -23,25 +23,37 @@ export const rateInput = {
 /** The number of source documents by the service's count, and the RU to read and write each of them once. */
 export async function estimate(
   spec: ProjectionSpec | EmbedSpec,
-  { database }: Services,
+  services: Pick<Services, 'database'>,
   rules: readonly SourceRules[],
 ): Promise<{ documents: number; ru: number }> {
   let documents = 0;
-  for (const of of sourcesOf(spec)) {
-    const { discriminator = 'type' } = typeRules(rules, of);
-    // The service can't evaluate a discriminator that is a function: count all documents of the container.
-    const query =
-      typeof discriminator === 'string'
-        ? {
-            query: `SELECT VALUE COUNT(1) FROM c WHERE c[${JSON.stringify(discriminator)}] = @type`,
-            parameters: [{ name: '@type', value: of.type }],
-          }
-        : { query: 'SELECT VALUE COUNT(1) FROM c', parameters: [] };
-    const container = database.container(of.container);
-    const { resources } = await withRetry(() => container.items.query<number>(query).fetchAll(), { reads: true }).catch(
-      throwMissing(container),
-    );
-    documents += resources[0] ?? 0;
-  }
+  for (const of of sourcesOf(spec)) documents += await countDocuments(of, services, rules);
   return { documents, ru: documents * RU_A_DOCUMENT[spec.kind] };
+}
+
+/** The number of documents of a type, by the service's count; with `before`, of those that were last written before. */
+export async function countDocuments(
+  of: SourceRef,
+  { database }: Pick<Services, 'database'>,
+  rules: readonly SourceRules[],
+  before?: Date,
+): Promise<number> {
+  const { discriminator = 'type' } = typeRules(rules, of);
+  // The service can't evaluate a discriminator that is a function: count all documents of the container.
+  const typed = typeof discriminator === 'string';
+  const conditions = [
+    ...(typed ? [`c[${JSON.stringify(discriminator)}] = @type`] : []),
+    ...(before ? ['c._ts < @before'] : []),
+  ];
+  const where = conditions.length > 0 ? ` WHERE ${conditions.join(' AND ')}` : '';
+  const parameters = [
+    ...(typed ? [{ name: '@type', value: of.type }] : []),
+    ...(before ? [{ name: '@before', value: Math.floor(before.getTime() / 1_000) }] : []),
+  ];
+  const query = { query: `SELECT VALUE COUNT(1) FROM c${where}`, parameters };
+  const container = database.container(of.container);
+  const { resources } = await withRetry(() => container.items.query<number>(query).fetchAll(), { reads: true }).catch(
+    throwMissing(container),
+  );
+  return resources[0] ?? 0;
 }

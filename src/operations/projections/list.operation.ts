@@ -1,16 +1,22 @@
+import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { Views, type ViewsByName } from '../../engine/views/views.ts';
+import { readStarts } from '../../engine/views/starts.ts';
+import { Views } from '../../engine/views/views.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
+import { sayBegin } from './begins.ts';
 import { type ProjectionRow, rowOf, otherRows, streamRows } from './projection-rows.ts';
 
 /** Undefined without an account: the list of the declared projections is useful even then. */
-async function readViews(workspace: Workspace, pipeline: string): Promise<ViewsByName | undefined> {
+async function readUnlessUnreachable<T>(
+  workspace: Workspace,
+  read: (state: Container) => Promise<T>,
+): Promise<T | undefined> {
   try {
-    return await new Views((await workspace.services()).state, pipeline).read();
+    return await read((await workspace.services()).state);
   } catch (error) {
     if (error instanceof UsageError || failureOf(error).kind === 'not-found') return undefined;
     throw error;
@@ -26,18 +32,32 @@ export const projectionsList = defineOperation({
   input: z.object({}),
   run: async (_, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
-    const views = await readViews(workspace, pipeline.name);
+    const views = await readUnlessUnreachable(workspace, (state) => new Views(state, pipeline.name).read());
     const rows = pipeline.projections.map((spec) => rowOf(spec, views));
-    return [...rows, ...otherRows(pipeline), ...streamRows(pipeline)];
+    const starts = await readUnlessUnreachable(workspace, (state) => readStarts(state, pipeline.name));
+    return [...rows, ...otherRows(pipeline), ...streamRows(pipeline)].map((row) => ({
+      ...row,
+      /** Where it begins, once a host has recorded it. */
+      start: starts?.[row.id] ?? null,
+    }));
   },
   format: (rows) =>
     `${table(
-      ['projection', 'kind', 'from', 'into', 'with', 'on delete', 'state'],
-      rows.map((row) => [row.id, row.kind, row.from, row.into, row.with.join(', '), row.onDelete ?? '', row.state]),
+      ['projection', 'kind', 'from', 'into', 'with', 'on delete', 'begins', 'state'],
+      rows.map((row) => [
+        row.id,
+        row.kind,
+        row.from,
+        row.into,
+        row.with.join(', '),
+        row.onDelete ?? '',
+        row.start ? sayBegin(row.start) : '',
+        row.state,
+      ]),
     )}\n${sayCounts(rows)}`,
 });
 
-function sayCounts(rows: readonly ProjectionRow[]): string {
+function sayCounts(rows: readonly Pick<ProjectionRow, 'kind'>[]): string {
   const of = (kind: ProjectionRow['kind']): number => rows.filter((row) => row.kind === kind).length;
   const [publishes, ingests] = [of('publish'), of('ingest')];
   return [

@@ -1,33 +1,55 @@
 import { z } from 'zod';
-import { type IngestSpec, type Pipeline, type PublishSpec, projectionId } from '../../definition/specs.ts';
+import {
+  type EffectSpec,
+  type IngestSpec,
+  type Pipeline,
+  type PublishSpec,
+  projectionId,
+} from '../../definition/specs.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
+import { type Start, readStarts } from '../../engine/views/starts.ts';
 import { NO_VIEW, type View, Views } from '../../engine/views/views.ts';
 import { readDeadLetters } from '../dead-letters/read.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
+import { sayBegin } from './begins.ts';
 import { chooseProjection } from './choose.ts';
 import { sourceOfIngest } from './projection-rows.ts';
 
-/** A publish or an ingest, by `name` or `name@version`. */
-const streamOf = ({ publishes, ingests }: Pipeline, given: string): PublishSpec | IngestSpec | undefined =>
-  [...publishes, ...ingests].find((spec) => spec.name === given || projectionId(spec) === given);
+/** What has no versions side by side, by `name` or `name@version`. */
+const streamOf = ({ effects, publishes, ingests }: Pipeline, given: string): StreamSpec | undefined =>
+  [...effects, ...publishes, ...ingests].find((spec) => spec.name === given || projectionId(spec) === given);
 
-/** A publish or an ingest has no versions side by side: hosts run what is declared. */
-function showStream(spec: PublishSpec | IngestSpec, letters: readonly DeadLetter[], view: View | undefined) {
+type StreamSpec = EffectSpec | PublishSpec | IngestSpec;
+
+const goesInto = (spec: StreamSpec): string => {
+  if (spec.kind === 'publish') return `event hub ${spec.to}`;
+  return spec.kind === 'ingest' ? `${spec.into.container}/${spec.into.type}` : 'its own code';
+};
+
+/** An effect, a publish or an ingest has no versions side by side: hosts run what is declared. */
+function showStream(
+  spec: StreamSpec,
+  { letters, view, start }: { letters: readonly DeadLetter[]; view: View | undefined; start: Start | undefined },
+) {
   const id = projectionId(spec);
-  const out = spec.kind === 'publish';
   return {
     ...NO_VIEW,
     paused: view?.paused ?? null,
     name: spec.name,
     kind: spec.kind,
-    reads: [out ? `${spec.from.container}/${spec.from.type}` : sourceOfIngest(spec)],
+    reads:
+      spec.kind === 'ingest'
+        ? [sourceOfIngest(spec)]
+        : sourcesOf(spec).map(({ container, type }) => `${container}/${type}`),
+    /** Where it begins, once a host has recorded it. */
+    start: start ?? null,
     recorded: false,
     declared: [
       {
         id,
-        into: out ? `event hub ${spec.to}` : `${spec.into.container}/${spec.into.type}`,
+        into: goesInto(spec),
         parked: letters.filter(({ projection }) => projection === id).length,
       },
     ],
@@ -38,7 +60,7 @@ export const projectionsShow = defineOperation({
   noun: 'projections',
   verb: 'show',
   summary:
-    'Show a projection, publish or ingest: its versions, which is current, which is being built, and parked changes',
+    'Show a projection, publish or ingest: where it begins, its versions, which is current, which is being built, and parked changes',
   examples: ['millrace projections show summaries', 'millrace projections show summaries --json'],
   effect: 'reads',
   argument: 'name',
@@ -48,8 +70,13 @@ export const projectionsShow = defineOperation({
     const services = await workspace.services();
     const stream = streamOf(pipeline, name);
     const recorded = await new Views(services.state, pipeline.name).read();
-    if (stream) return showStream(stream, await readDeadLetters(services), recorded?.[stream.name]);
-    const spec = chooseProjection(pipeline, name, 'highest', [...pipeline.publishes, ...pipeline.ingests]);
+    if (stream) {
+      const starts = await readStarts(services.state, pipeline.name);
+      const letters = await readDeadLetters(services);
+      return showStream(stream, { letters, view: recorded?.[stream.name], start: starts?.[projectionId(stream)] });
+    }
+    const others = [...pipeline.effects, ...pipeline.publishes, ...pipeline.ingests];
+    const spec = chooseProjection(pipeline, name, 'highest', others);
     const letters = await readDeadLetters(services);
     const view = recorded?.[spec.name] ?? NO_VIEW;
     return {
@@ -58,6 +85,7 @@ export const projectionsShow = defineOperation({
       reads: sourcesOf(spec).map(({ container, type }) => `${container}/${type}`),
       /** False: no host has read a change yet. */
       recorded: recorded !== undefined,
+      start: null,
       ...view,
       declared: pipeline.projections
         .filter((of) => of.name === spec.name)
@@ -68,16 +96,17 @@ export const projectionsShow = defineOperation({
         })),
     };
   },
-  format: ({ name, kind, reads, recorded, current, staged, previous, paused, declared }) =>
+  format: ({ name, kind, reads, recorded, start, current, staged, previous, paused, declared }) =>
     [
       `${name}: ${kind} of ${reads.join(', ')}`,
-      kind === 'publish' || kind === 'ingest'
+      ['publish', 'ingest', 'react', 'send', 'custom'].includes(kind)
         ? '  no versions side by side: hosts run it as it is declared'
         : current
           ? `  current: version ${current.version}, in ${current.container}/${current.type}`
           : recorded
             ? `  never built: run \`millrace projections rebuild ${name}\``
             : '  no host has read a change yet; the first one that does makes the lowest version current',
+      ...(start ? [`  begins at ${sayBegin(start)}, recorded at ${start.at}`] : []),
       ...(staged
         ? [
             `  ${staged.phase}: version ${staged.version}, into ${staged.container}/${staged.type}, since ${staged.since}`,

@@ -14,6 +14,7 @@ import { recomputeEmbeds } from '../../definition/oracle/recompute-embeds.ts';
 import { recomputeRows } from '../../definition/oracle/recompute-rows.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
 import { entryId } from '../../definition/sink-id.ts';
+import { expectedFrom, readStarts } from '../../engine/views/starts.ts';
 import type { Model } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
@@ -125,6 +126,11 @@ async function checkSend(
     if (wanted === undefined) report(id, 'unexpected', [], { found: { row } });
     else if (canonical(wanted) !== canonical(row))
       report(id, 'different', ['row'], { expected: { row: wanted }, found: { row } });
+  }
+  const from = expectedFrom((await readStarts(state, pipeline.name))?.[projectionId(spec)]);
+  for (const doc of docs) {
+    const who = Number(doc['_ts']) * 1_000 >= from ? undefined : identityOf(spec.from.container, keyPaths, doc);
+    if (who) left.delete(entryId(who.key, who.id));
   }
   for (const [id, row] of left) report(id, 'missing', [], { expected: { row } });
   const counted = { expected: expected.size, refused, found };

@@ -1,11 +1,17 @@
 import { type Declaration, error, nameFindings, plain } from '../../definition/declaration.ts';
 import type { CustomSpec, SourceRef } from '../../definition/specs.ts';
+import { type StartOption, startFields } from '../../definition/start.ts';
 import type { Runner } from '../runner.ts';
 
 export interface CustomOptions {
   /** The document types whose changes it takes: `[m.Orders.order]`. */
   readonly sources: readonly SourceRef[];
   readonly version?: number;
+  /**
+   * Where it begins: `beginning` (default), `now`, or a time such as `2026-06-03T12:00:00Z`. `now` is when the first host
+   * that declares it starts. Recorded once for a version; documents that change afterwards count, whatever their age.
+   */
+  readonly start?: StartOption;
   /**
    * Takes some changes of one page, all of these types. They may come again, late, in parts, or while another host still
    * processes them, so each write needs a condition: `access.commit` takes no unconditional write. It must resolve only
@@ -16,8 +22,9 @@ export interface CustomOptions {
 }
 
 /** A projection with a runner of your own, for what no other kind can do. */
-export function custom(name: string, { sources, version = 1, apply }: CustomOptions): Declaration<CustomSpec> {
-  const findings = [...nameFindings(name, version)];
+export function custom(name: string, { sources, version = 1, apply, start }: CustomOptions): Declaration<CustomSpec> {
+  const { findings: wrong, ...started } = startFields(name, start);
+  const findings = [...nameFindings(name, version), ...wrong];
   if (!Array.isArray(sources) || sources.length === 0)
     findings.push(error('custom-sources', `Projection ${name} has no sources`, 'Give it sources: [m.Orders.order].'));
   if (typeof apply !== 'function')
@@ -29,6 +36,7 @@ export function custom(name: string, { sources, version = 1, apply }: CustomOpti
     name,
     version,
     sources: (sources ?? []).map(plain),
+    ...started,
     apply,
     findings,
   };

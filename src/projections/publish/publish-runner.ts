@@ -3,7 +3,7 @@ import { type PublishSpec, projectionId } from '../../definition/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { EventHubSink } from '../../sinks/event-hub.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
-import { Poison, type Runner, evaluate } from '../runner.ts';
+import { Poison, type Runner, evaluate, ifNoThrow } from '../runner.ts';
 import { messageOf } from './event.ts';
 import { LastPublished } from './published.ts';
 import { projectionsError } from '../errors.ts';
@@ -23,9 +23,7 @@ export function publishRunner(spec: PublishSpec, { sink, echoes, stateContainer 
   const id = projectionId(spec);
   const last = echoes ? new LastPublished(stateContainer, id) : undefined;
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    const relevant = changes.filter(
-      ({ op, restored, typeUnknown }) => op !== 'archive' && restored !== true && !typeUnknown,
-    );
+    const relevant = changes.filter(isEvent);
     const messages = evaluate(relevant, (change) => messageOf(spec, change));
     const meant = relevant.filter((_, index) => messages[index] !== undefined);
     const changed = new Set(last ? await last.changed(meant, access) : meant);
@@ -45,8 +43,14 @@ export function publishRunner(spec: PublishSpec, { sink, echoes, stateContainer 
     if (refusals.length > 0) throw new Poison(refusals);
     await last?.note([...changed], access);
   };
-  return { id, order: spec.order, sources: [spec.from], apply };
+  /** What was there before the start counts as published: a write that leaves its content is no event. */
+  const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
+    last?.note(changes.filter(isEvent).filter(ifNoThrow((change) => messageOf(spec, change) !== undefined)), access);
+  return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
+
+const isEvent = ({ op, restored, typeUnknown }: Change): boolean =>
+  op !== 'archive' && restored !== true && !typeUnknown;
 
 function tooLarge(hub: string, { bytes, limit }: { bytes: number; limit: number }): MillraceError {
   const say = (count: number): string => count.toLocaleString('en-US');

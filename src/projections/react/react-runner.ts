@@ -8,7 +8,7 @@ import type { Fence } from '../../feed/tenure/fence.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { withoutEmbedded } from '../embed/without.ts';
 import { LastPublished } from '../publish/published.ts';
-import { Poison, type Refusal, type Runner, evaluate } from '../runner.ts';
+import { Poison, type Refusal, type Runner, evaluate, ifNoThrow } from '../runner.ts';
 import { projectionsError } from '../errors.ts';
 
 export interface ReactRunnerOptions {
@@ -80,7 +80,10 @@ export function reactRunner(
     }
   };
 
-  return { id, order: spec.order, sources: [spec.from], apply };
+  /** What was there before the start counts as reacted to: a write of embeds alone runs no reaction. */
+  const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
+    last?.note(changes.filter(ifNoThrow((change) => concerns(spec, change))), access);
+  return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
 
 /** False for moves to and from the archive, and for deletions, unless the reaction asks for them. */

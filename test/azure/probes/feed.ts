@@ -110,6 +110,42 @@ export const feed: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-A26',
+    asks: '_ts is in whole seconds, near the clock, set by the service whatever the client sends, and rises with a write',
+    run: async (bench) => {
+      const container = await bench.container();
+      const { resource: first } = await container.items.create<{ id: string; pk: string; _ts: number }>({
+        id: '1',
+        pk: 'a',
+        _ts: 1,
+      });
+      const ts = Number(first?._ts);
+      holds(Number.isInteger(ts) && Math.abs(ts * 1_000 - Date.now()) < 300_000, `_ts is ${ts}`);
+      const { resource: second } = await container
+        .item('1', 'a')
+        .patch<{ _ts: number }>([{ op: 'set', path: '/v', value: 2 }]);
+      holds(Number(second?._ts) >= ts, `_ts went from ${ts} to ${second?._ts}`);
+    },
+  },
+  {
+    number: 'ASM-A27',
+    asks: 'a start from now has a position: after all that is there, before all that is written afterwards',
+    run: async (bench) => {
+      const container = await bench.container();
+      await create(container, ['1', '2']);
+      await container.items.create({ id: '3', pk: 'b' });
+      const lsns = (await rest(feedOf(container))).map(({ _lsn }) => _lsn);
+      const now = feedOf(container, 100, ChangeFeedStartFrom.Now());
+      const page = await now.readNext();
+      const [range] = (JSON.parse(page.continuationToken) as Token).Continuation;
+      const position = Number(/\d+/.exec(range?.continuationToken ?? '')?.[0]);
+      holds(position >= Math.max(...lsns), `the position is ${position}, the lsns are ${lsns.join()}`);
+      await container.items.create({ id: '4', pk: 'a' });
+      const [later] = await rest(now);
+      holds(later?.id === '4' && later._lsn > position, `what came is ${later?.id} at ${later?._lsn}`);
+    },
+  },
+  {
     number: 'ASM-E10',
     asks: 'a page never cuts a transaction, even where it becomes larger than asked for',
     run: async (bench) => {

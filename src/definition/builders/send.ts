@@ -42,6 +42,15 @@ export function send(name: string, spec: Untyped): Declaration<SendSpec> {
   ];
   if (typeof to?.write !== 'function')
     findings.push(error('send-to', `Projection ${name} has no sink`, 'Add to: an object with write(entries, signal).'));
+  const { rebuild } = to ?? {};
+  if (rebuild && [rebuild.open, rebuild.swap, rebuild.drop].some((own) => typeof own !== 'function'))
+    findings.push(
+      error(
+        'send-rebuild',
+        `The sink of projection ${name} has a rebuild without open, swap or drop`,
+        'Give rebuild all three: open(target, signal), swap(target, signal), drop(target, signal).',
+      ),
+    );
   if (typeof map !== 'function')
     findings.push(error('copy-map', `Projection ${name} has no map`, 'Add map: doc => ({ … }).'));
   return {

@@ -28,7 +28,7 @@ export const projectionsList = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const views = await readViews(workspace, pipeline.name);
     const rows = pipeline.projections.map((spec) => rowOf(spec, views));
-    return [...rows, ...otherRows(pipeline), ...streamRows(pipeline)];
+    return [...rows, ...otherRows(pipeline, views), ...streamRows(pipeline)];
   },
   format: (rows) =>
     `${table(

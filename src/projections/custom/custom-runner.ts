@@ -1,5 +1,5 @@
 import { type Declaration, error, nameFindings, plain } from '../../definition/declaration.ts';
-import type { CustomSpec, SourceRef } from '../../definition/specs.ts';
+import type { CustomSpec, ResetScope, SourceRef } from '../../definition/specs.ts';
 import type { Runner } from '../runner.ts';
 
 export interface CustomOptions {
@@ -13,10 +13,15 @@ export interface CustomOptions {
    * reads the page again.
    */
   readonly apply: Runner['apply'];
+  /**
+   * Removes everything that the runner has derived, before `projections rebuild` gives it its whole history again. It may
+   * be called again after a crash. Without it Millrace can't rebuild this projection.
+   */
+  readonly reset?: (scope: ResetScope) => Promise<void>;
 }
 
 /** A projection with a runner of your own, for what no other kind can do. */
-export function custom(name: string, { sources, version = 1, apply }: CustomOptions): Declaration<CustomSpec> {
+export function custom(name: string, { sources, version = 1, apply, reset }: CustomOptions): Declaration<CustomSpec> {
   const findings = [...nameFindings(name, version)];
   if (!Array.isArray(sources) || sources.length === 0)
     findings.push(error('custom-sources', `Projection ${name} has no sources`, 'Give it sources: [m.Orders.order].'));
@@ -30,6 +35,7 @@ export function custom(name: string, { sources, version = 1, apply }: CustomOpti
     version,
     sources: (sources ?? []).map(plain),
     apply,
+    ...(reset && { reset }),
     findings,
   };
 }

@@ -97,6 +97,10 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
     await host.drained(signal);
     // Rows that only the target refused would be missing, and nothing would name them.
     await assertNothingNewRefused(options, own.spec);
+    await host.stop();
+    await host.removeLeases();
+    await discardOwn(own);
+    // Last: a process that dies before leaves nothing behind that another run doesn't find.
     await views.change(spec.name, (view) => {
       ownStaged(view, spec, target);
       return { ...view, staged: null, flips: view.flips + 1 };
@@ -108,10 +112,6 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
     throw tooSlow(spec.name, error);
   }
   const heldMs = Math.round(systemClock.monotonic() - frozenAt);
-  await host.stop();
-  await host.removeLeases();
-  const letters = new DeadLetters(services.state, letterBodies(services));
-  for (const letter of await letters.list(projectionId(own.spec))) await letters.discard(letter);
   return { projection: projectionId(spec), container: target, previous: null, readableUntil: null, heldMs };
 }
 
@@ -129,11 +129,9 @@ export async function dropTarget(options: Omit<SinkOptions, 'progress'>): Promis
   await host.stop();
   await host.removeLeases();
   await spec.to.rebuild.drop(target, signal);
-  const letters = new DeadLetters(services.state, letterBodies(services));
-  const refused = await letters.list(projectionId(own.spec));
-  for (const letter of refused) await letters.discard(letter);
+  const state = await discardOwn(own);
   await views.change(spec.name, (view) => (view.staged?.container === target ? { ...view, staged: null } : undefined));
-  return { projection: projectionId(spec), documents: 0, state: refused.length, target };
+  return { projection: projectionId(spec), documents: 0, state, target };
 }
 
 type Own = Omit<SinkOptions, 'spec'> & { readonly spec: SendSpec };
@@ -210,6 +208,14 @@ async function assertNothingNewRefused(
       hint: `Fix the cause and run \`millrace projections rebuild ${spec.name}\` again, which redrives them. Or leave these rows out: \`millrace dead-letters discard --only ${projectionId(own)}\`.`,
     },
   );
+}
+
+/** Removes the dead letters of the target; resolves with their number. */
+async function discardOwn({ services, spec }: Pick<Own, 'services' | 'spec'>): Promise<number> {
+  const letters = new DeadLetters(services.state, letterBodies(services));
+  const own = await letters.list(projectionId(spec));
+  for (const letter of own) await letters.discard(letter);
+  return own.length;
 }
 
 /** Redrives the changes that the target has refused. */

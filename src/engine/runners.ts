@@ -91,7 +91,10 @@ function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }
   return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
 }
 
-function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateContainer, again = false }: RunnerOptions): Runner[] {
+function publishers(
+  { publishes, projections, embeds }: Pipeline,
+  { hub, stateContainer, again = false }: RunnerOptions,
+): Runner[] {
   return publishes.map((spec) => {
     if (!hub) throw engineError('hubs-missing', `${projectionId(spec)} publishes, but the engine got no event hubs`);
     const echoes = [...projections, ...embeds].some(({ into }) => ref(into) === ref(spec.from));

@@ -38,7 +38,10 @@ const partsOf = (
   more: Parameters<typeof declaring>[1] = {},
 ) => ({
   settings: stage.settings,
-  services: { ...stage.services, hubs: { ...stage.services.hubs, producer: async (hub: string) => producer(hub), check: async () => {} } },
+  services: {
+    ...stage.services,
+    hubs: { ...stage.services.hubs, producer: async (hub: string) => producer(hub), check: async () => {} },
+  },
   loaded: declaring(stage, { publishes: [out], ...more }),
   ...fast,
   timings: { ...fast.timings, stopMs: 300 },

@@ -1,5 +1,5 @@
 // A sink with several contents, as an index behind an alias has, that takes its time and fails now and then.
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { canonical } from '../../../src/base/json.ts';
 import { recomputeRows } from '../../../src/definition/oracle/recompute-rows.ts';
 import type { Doc, Entry, Pipeline, SendSpec, Sink, SinkRebuild } from '../../../src/definition/specs.ts';
@@ -15,12 +15,15 @@ export class Shelves {
   readonly contents = new Map<string, Content>([['first', new Map()]]);
   readonly faults: string[] = [];
   readonly #random: Random | undefined;
+  readonly #slowMs: number;
   swaps = 0;
   /** Rows that a target refuses, not the first content. */
   refuses: (row: unknown) => boolean = () => false;
 
-  constructor(random?: Random) {
+  /** `slowMs`: the most that a request of a target, or a swap, takes each way. */
+  constructor(random?: Random, slowMs = 0) {
     this.#random = random;
+    this.#slowMs = slowMs;
   }
 
   rows(): Map<string, unknown> {
@@ -30,19 +33,19 @@ export class Shelves {
 
   /** The sink as one process sees it; a dead one is heard no more. */
   sink(alive: () => boolean = () => true): Sink & { readonly rebuild: SinkRebuild } {
-    const call = async <T>(effect: () => T): Promise<T> => {
-      await this.#wait();
+    const call = async <T>(effect: () => T, slow = 1): Promise<T> => {
+      if (slow) await this.#wait();
       if (!alive()) return new Promise<T>(() => {});
       if (this.#random?.chance(0.05)) throw new Error('It was away');
       const value = effect();
       if (this.#random?.chance(0.05)) throw new Error('The answer was lost');
-      await this.#wait();
+      if (slow) await this.#wait();
       return value;
     };
     const { contents } = this;
     const current = (): string => this.current;
     return {
-      write: (entries) => call(() => this.#take(this.current, entries)),
+      write: (entries) => call(() => this.#take(this.current, entries), 0),
       rows: async function* () {
         for (const [id, { row, version }] of contents.get(current()) ?? [])
           if (row !== null) yield { id, row, version };
@@ -85,8 +88,9 @@ export class Shelves {
     if (refused.size > 0) throw new SinkRefusal(refused);
   }
 
+  /** Half of the requests are fast, so that each may be overtaken by the other side. */
   async #wait(): Promise<void> {
-    for (let turns = this.#random?.int(4) ?? 0; turns > 0; turns--) await turn();
+    if (this.#random?.chance(0.5)) await delay(this.#random.int(this.#slowMs));
   }
 }
 

@@ -9,20 +9,22 @@ import { suiteSeed } from '../../support/seed.ts';
 import { openStage } from '../../support/stage.ts';
 import { dies, type Work } from './dies.ts';
 import { Shelves, asText, declaring, rowsOf, search } from './shelves.ts';
-import { VERSIONS, VIEWS_REFRESH_MS, fast, keepWriting, writeAny } from './versions.ts';
+import { VERSIONS, fast, keepWriting, writeAny } from './versions.ts';
 
 // MILLRACE_SEED repeats a run, MILLRACE_HISTORIES says how many rebuilds there are.
 const SEED = suiteSeed();
 const REBUILDS = Math.max(1, Math.ceil(Number(process.env['MILLRACE_HISTORIES'] ?? 20) / 10));
+/** How late the live host sees a freeze: late enough that it writes meanwhile. */
+const SEES_MS = 150;
 const { signal } = new AbortController();
 
 it(`no row is lost and none goes back when a sink is swapped under load, though processes die (seed ${SEED})`, async () => {
   await using stage = await openStage({ seed: SEED }, VERSIONS);
   const random = new Random(SEED);
-  const shelves = new Shelves(random);
+  const shelves = new Shelves(random, 60);
   const loaded = declaring(stage, { effects: [search(shelves.sink())] });
   for (let n = 0; n < 60; n++) await writeAny(stage, random);
-  const app = await compose({ ...stage, ...fast, loaded, host: 'live' });
+  const app = await compose({ ...stage, ...fast, viewsRefreshMs: SEES_MS, loaded, host: 'live' });
   await app.start();
   const writing = keepWriting(stage, random, 5);
   const options: (...of: Parameters<Work>) => Parameters<typeof swapSink>[0] = (of, until, alive) => {
@@ -35,7 +37,7 @@ it(`no row is lost and none goes back when a sink is swapped under load, though 
       loaded: declaring(stage, { effects: [spec] }),
       spec,
       readLagMs: 0,
-      viewsRefreshMs: VIEWS_REFRESH_MS,
+      viewsRefreshMs: SEES_MS,
       timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
       signal: until,
     };

@@ -42,8 +42,8 @@ export function send(name: string, spec: Untyped): Declaration<SendSpec> {
   ];
   if (typeof to?.write !== 'function')
     findings.push(error('send-to', `Projection ${name} has no sink`, 'Add to: an object with write(entries, signal).'));
-  const { rebuild } = to ?? {};
-  if (rebuild && [rebuild.open, rebuild.swap, rebuild.drop].some((own) => typeof own !== 'function'))
+  const rebuild = to?.rebuild;
+  if (rebuild && (['open', 'swap', 'drop'] as const).some((own) => typeof rebuild[own] !== 'function'))
     findings.push(
       error(
         'send-rebuild',

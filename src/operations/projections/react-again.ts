@@ -85,14 +85,19 @@ async function runOne(
   const change = toChange(source, { ...raw, _lsn: 0 }, 0);
   if (!change) return { outcome: 'left out' };
   try {
-    if (change.failed !== undefined) throw change.failed;
+    if (change.failed !== undefined) return failedBy(change.failed);
     // The operator has asked for this document, restored or not.
     const { restored: _, ...asked } = change;
     if (!concerns(spec, asked)) return { outcome: 'left out' };
   } catch (error) {
-    return { outcome: 'failed', message: messageOf(error) };
+    return failedBy(error);
   }
   const name = repeatKey(projectionId(spec), { container, key, id, etag: raw._etag }, repeat);
   const failure = await runReaction(spec, change.doc ?? {}, name, fence);
   return failure ? { outcome: 'failed', message: failure.message } : { outcome: 'ran' };
 }
+
+const failedBy = (error: unknown): Pick<RanAgain, 'outcome' | 'message'> => ({
+  outcome: 'failed',
+  message: messageOf(error),
+});

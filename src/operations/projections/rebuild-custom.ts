@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
-import { MillraceError, messageOf } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
@@ -34,7 +34,7 @@ export async function rebuildCustom(
     phase: 'resetting',
     since: new Date().toISOString(),
   };
-  const { staged = begun } = await views.change(spec.name, (view) => {
+  const { staged } = await views.change(spec.name, (view) => {
     if (view.staged?.phase === 'filling' && view.staged.version === spec.version) return undefined;
     if (view.staged?.phase === 'resetting') refuseSecond(spec, view.staged);
     return { ...view, staged: begun };
@@ -56,11 +56,12 @@ async function reset(spec: ResetSpec, views: Views, since: string, signal: Abort
   const projection = projectionId(spec);
   try {
     await spec.reset({ projection, sources: spec.sources, signal: AbortSignal.any([signal, late]) });
-    if (late.aborted) throw new MillraceError('late', `it took longer than ${RESET_MS / 60_000} minutes`);
+    late.throwIfAborted();
   } catch (cause) {
     await views.change(spec.name, (view) => (view.staged?.since === since ? { ...view, staged: null } : undefined));
     signal.throwIfAborted();
-    throw operationsError('reset-failed', `The reset of ${projection} failed: ${messageOf(cause)}`, { cause });
+    const why = late.aborted ? `it took longer than ${RESET_MS / 60_000} minutes` : messageOf(cause);
+    throw operationsError('reset-failed', `The reset of ${projection} failed: ${why}`, { cause });
   }
   await views.change(spec.name, (view) => {
     if (view.staged?.since !== since) refuseSecond(spec, view.staged ?? undefined);

@@ -5,8 +5,8 @@ import { raised, sortable } from '../../projections/send/send-runner.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
 import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
 import type { Candidate } from './difference.ts';
-import type { RepairOptions } from './repair.ts';
 
 export interface RepairedSink {
   /** Removed rows that no source document accounts for. */
@@ -24,7 +24,7 @@ export interface RepairedSink {
 export async function repairSink(
   spec: SendSpec,
   differences: readonly Candidate[],
-  options: RepairOptions & { readonly readLagMs: number },
+  options: Parts & { readonly readLagMs: number; readonly signal: AbortSignal },
 ): Promise<RepairedSink> {
   const { services, loaded, signal, readLagMs } = options;
   const byId = new Map(differences.map((one) => [one.document, one]));

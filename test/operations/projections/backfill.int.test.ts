@@ -108,6 +108,26 @@ describe('a sink with a second content', () => {
     expect(asText(shelves.rows())).toEqual(await rowsOf(stage, spec()));
   });
 
+  it('misses nothing if the freeze ended before the swap took effect', async () => {
+    await rebuildSink(optionsOf(spec()));
+    const sink = shelves.sink();
+    const rebuild = {
+      ...sink.rebuild,
+      // The promotion's process is suspended for longer than the freeze, and the hosts continue.
+      swap: async (target: string) => {
+        await new Views(stage.services.state, 'versions').change('search', (view) => ({
+          ...view,
+          staged: view.staged && { ...view.staged, frozenUntil: new Date(0).toISOString() },
+        }));
+        await write(order('o2', 99));
+        await applied([spec()]);
+        shelves.swap(target);
+      },
+    };
+    await swapSink(optionsOf({ ...spec(), to: { ...sink, rebuild } }));
+    expect(asText(shelves.rows())).toEqual(await rowsOf(stage, spec()));
+  });
+
   it('is not swapped while the new content refuses a row that the current one has; a second rebuild redrives it', async () => {
     shelves.refuses = (row) => (row as { id?: string } | null)?.id === 'o6';
     expect(await rebuildSink(optionsOf(spec()))).toMatchObject({ parked: 1 });
@@ -220,7 +240,7 @@ describe('a custom projection with reset', () => {
         throw new MillraceError('away', 'It died', { retryable: true });
       },
     };
-    await expect(rebuildCustom(optionsOf(interrupted, dying.signal))).rejects.toThrow();
+    await expect(rebuildCustom(optionsOf(interrupted, dying.signal))).rejects.toThrow(/abort|died/);
     expect(await viewOf('boards')).toMatchObject({ staged: { phase: 'filling' } });
     expect(await rebuildCustom(optionsOf(spec))).toMatchObject({ changes: 5, resumed: true, inPlace: true });
     expect(resets).toBe(1);

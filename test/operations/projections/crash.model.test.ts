@@ -61,7 +61,7 @@ it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redri
       deaths += 1;
       if (!died) break;
     }
-    await work(stage, signal);
+    await work(stage, signal, () => true);
   }
   await writing.stop();
   await app.drained(signal);

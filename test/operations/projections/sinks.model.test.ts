@@ -15,7 +15,7 @@ import { VERSIONS, fast, keepWriting, writeAny } from './versions.ts';
 const SEED = suiteSeed();
 const REBUILDS = Math.max(1, Math.ceil(Number(process.env['MILLRACE_HISTORIES'] ?? 20) / 10));
 /** How late the live host sees a freeze: late enough that it writes meanwhile. */
-const SEES_MS = 150;
+const SEES_MS = 400;
 const { signal } = new AbortController();
 
 it(`no row is lost and none goes back when a sink is swapped under load, though processes die (seed ${SEED})`, async () => {

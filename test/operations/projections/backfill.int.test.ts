@@ -1,7 +1,8 @@
 // What the kinds without versions side by side do with their history: sends, custom projections and reactions.
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MillraceError } from '../../../src/base/errors.ts';
-import type { CustomSpec, ReactSpec, ResetScope, SendSpec } from '../../../src/definition/specs.ts';
+import type { CustomSpec, Entry, ReactSpec, ResetScope, SendSpec } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
@@ -111,10 +112,22 @@ describe('a sink with a second content', () => {
   it('misses nothing if the freeze ended before the swap took effect', async () => {
     await rebuildSink(optionsOf(spec()));
     const sink = shelves.sink();
+    let asked = false;
     const rebuild = {
       ...sink.rebuild,
+      // After the swap the target is slow: what its process doesn't wait for never arrives.
+      open: async (target: string, until: AbortSignal) => {
+        const { write: send } = await sink.rebuild.open(target, until);
+        return {
+          write: async (entries: readonly Entry[], fence: AbortSignal) => {
+            if (asked) await delay(1_000, undefined, { signal: fence });
+            await send(entries, fence);
+          },
+        };
+      },
       // The promotion's process is suspended for longer than the freeze, and the hosts continue.
       swap: async (target: string) => {
+        asked = true;
         await new Views(stage.services.state, 'versions').change('search', (view) => ({
           ...view,
           staged: view.staged && { ...view.staged, frozenUntil: new Date(0).toISOString() },
@@ -325,5 +338,30 @@ describe('a reaction, again', () => {
     const keys = calls.filter(({ id }) => id === 'o1').map(({ key }) => key);
     expect(keys[1]).toBe(keys[0]);
     expect(keys[2]).not.toBe(keys[0]);
+  });
+
+  it('ordered by key runs for one document of a key at a time, in the order of the list', async () => {
+    const ids = ['o3', 'o1', 'o2'];
+    for (const id of ids) await write(order(id, 1));
+    const steps: string[] = [];
+    const spec: ReactSpec = {
+      kind: 'react',
+      name: 'mail',
+      version: 1,
+      from: { container: 'Orders', type: 'order' },
+      onDelete: 'remove',
+      order: 'partitionKey',
+      attempts: 1,
+      timeoutMs: 5_000,
+      restored: false,
+      echoes: false,
+      run: async ({ id }) => {
+        steps.push(`begin ${String(id)}`);
+        await delay(5);
+        steps.push(`end ${String(id)}`);
+      },
+    };
+    await reactAgain({ ...optionsOf(spec), documents: ids.map((id) => ({ key: ['s1'], id })), repeat: 1 });
+    expect(steps).toEqual(ids.flatMap((id) => [`begin ${id}`, `end ${id}`]));
   });
 });

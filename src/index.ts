@@ -45,7 +45,9 @@ export type {
   Pipeline,
   ProjectionSpec,
   PublishSpec,
+  ResetScope,
   Sink,
+  SinkRebuild,
   SourceRules,
 } from './definition/specs.ts';
 export type { EventStep, Load, LoadOptions, Step } from './definition/workload.ts';

@@ -168,8 +168,29 @@ export interface Sink<R = unknown> {
    * other error means that the sink can't be reached: Millrace reads the page again.
    */
   write(entries: readonly Entry<R>[], signal: AbortSignal): Promise<void>;
-  /** All stored rows, for `projections verify`; without it Millrace can't verify this sink. */
-  rows?(signal: AbortSignal): AsyncIterable<{ readonly id: string; readonly row: R }>;
+  /**
+   * All stored rows, for `projections verify`; without it Millrace can't verify this sink. With the `version` that the sink
+   * holds, `--repair` can correct it too.
+   */
+  rows?(signal: AbortSignal): AsyncIterable<{ readonly id: string; readonly row: R; readonly version?: string }>;
+  /** How it is filled again from history beside its content; without it Millrace can't rebuild this sink. */
+  readonly rebuild?: SinkRebuild<R>;
+}
+
+/**
+ * A store with several contents, one of which is current: an index behind an alias, a table behind a view. A target is a
+ * name of a-z, 0-9 and -. Each function may be called again after it has taken effect, and by another process.
+ */
+export interface SinkRebuild<R = unknown> {
+  /** The content of this name, with the same promise as the sink itself. Creates it if it doesn't exist. */
+  open(target: string, signal: AbortSignal): Promise<Pick<Sink<R>, 'write'>>;
+  /**
+   * Makes the target current, at one moment: when it resolves, readers read it, and `write` of every host writes it. If it
+   * is current, does nothing. What becomes of the content before is for the sink to decide.
+   */
+  swap(target: string, signal: AbortSignal): Promise<void>;
+  /** Removes the target. If it is current or doesn't exist, does nothing. */
+  drop(target: string, signal: AbortSignal): Promise<void>;
 }
 
 /** A copy outside of Cosmos DB: one row for each source document that passes `where`. */
@@ -188,6 +209,17 @@ export interface CustomSpec {
   readonly sources: readonly SourceRef[];
   readonly start?: StartSpec;
   apply(changes: readonly unknown[], access: unknown): Promise<void>;
+  reset?(scope: ResetScope): Promise<void>;
+}
+
+/** What a custom projection is to forget. */
+export interface ResetScope {
+  /** `name@version`. */
+  readonly projection: string;
+  /** The types whose whole history comes again afterwards. */
+  readonly sources: readonly SourceRef[];
+  /** Aborted when the reset takes too long. Nothing that it began may take effect after it has ended. */
+  readonly signal: AbortSignal;
 }
 
 /** Declarations with effects outside of the account; a rebuild of projections doesn't run them. */
@@ -225,12 +257,17 @@ export interface PublishSpec {
   readonly order: 'partitionKey' | 'document';
   /** The data is `{ before, after }`. */
   readonly images: boolean;
+  /** The publish whose event ids it uses; absent: itself. A replay to another hub uses the ids of the live publish. */
+  readonly idsOf?: Pick<PublishSpec, 'name' | 'version'>;
   readonly type?: string;
   readonly schemaVersion?: string;
   readonly start?: StartSpec;
   where?(doc: Doc): boolean;
   map?(doc: Doc): unknown;
 }
+
+/** Declarations that can get the history of their sources again by feeds of their own. */
+export type ReplayedSpec = ProjectionSpec | EmbedSpec | SendSpec | CustomSpec | PublishSpec;
 
 /** Everything that is declared in a pipeline's `projections`. */
 export type DerivedSpec = ProjectionSpec | EmbedSpec | EffectSpec | ArchiveSpec | PublishSpec;

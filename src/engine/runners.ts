@@ -31,6 +31,8 @@ export interface RunnerOptions {
   readonly strict?: (projection: string) => Promise<boolean>;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
+  /** The changes are history that a publish has published before. */
+  readonly again?: boolean;
   /** Opens the sink of an event hub. A pipeline that publishes needs it. */
   readonly hub?: ((name: string) => EventHubSink) | undefined;
 }
@@ -89,11 +91,14 @@ function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }
   return { id: projectionId(spec), order: 'document', sources: spec.sources, apply };
 }
 
-function publishers({ publishes, projections, embeds }: Pipeline, { hub, stateContainer }: RunnerOptions): Runner[] {
+function publishers(
+  { publishes, projections, embeds }: Pipeline,
+  { hub, stateContainer, again = false }: RunnerOptions,
+): Runner[] {
   return publishes.map((spec) => {
     if (!hub) throw engineError('hubs-missing', `${projectionId(spec)} publishes, but the engine got no event hubs`);
     const echoes = [...projections, ...embeds].some(({ into }) => ref(into) === ref(spec.from));
-    return publishRunner(spec, { sink: hub(spec.to), echoes, stateContainer });
+    return publishRunner(spec, { sink: hub(spec.to), echoes, stateContainer, again });
   });
 }
 

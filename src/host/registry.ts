@@ -38,6 +38,7 @@ import { projectionsFanOut } from '../operations/projections/fan-out.operation.t
 import { projectionsList } from '../operations/projections/list.operation.ts';
 import { projectionsPause } from '../operations/projections/pause.operation.ts';
 import { projectionsPromote } from '../operations/projections/promote.operation.ts';
+import { projectionsReact } from '../operations/projections/react.operation.ts';
 import { projectionsRebuild } from '../operations/projections/rebuild.operation.ts';
 import { projectionsRepair } from '../operations/projections/repair.operation.ts';
 import { projectionsReplay } from '../operations/projections/replay.operation.ts';
@@ -93,6 +94,7 @@ export const registry: Registry = new Registry([
   projectionsPromote,
   projectionsDrop,
   projectionsReplay,
+  projectionsReact,
   projectionsPause,
   projectionsResume,
   projectionsVerify,

@@ -225,6 +225,30 @@ export const OPERATIONS_ERRORS = {
     hint: 'Name the container and the target (`--into`) of the last finished migration.',
     usage: true,
   },
+  'custom-not-resettable': {
+    meaning: 'A custom projection declares no `reset`, so Millrace can’t remove what it derived.',
+    hint: 'Declare `reset` in `custom`, and run `millrace projections rebuild NAME`.',
+    usage: true,
+  },
+  'not-a-reaction': {
+    meaning: 'The verb runs reactions, and the projection is of another kind.',
+    hint: 'Run `millrace projections replay NAME --dry-run`.',
+    usage: true,
+  },
+  'replay-lists-documents': {
+    meaning: 'A reaction can’t be replayed from a point: it runs again only for documents that you list.',
+    hint: 'Run `millrace projections react NAME --key KEY --ids IDS --dry-run`.',
+    usage: true,
+  },
+  'reset-failed': {
+    meaning: 'The `reset` of a custom projection threw an error or took too long, so its history was not applied.',
+    hint: 'Correct `reset`, and run `millrace projections rebuild NAME` again.',
+  },
+  'sink-not-rebuildable': {
+    meaning: 'The outside sink declares no `rebuild`, so there is no second content to fill.',
+    hint: 'Declare `rebuild` in the sink, or run `millrace projections replay NAME`.',
+    usage: true,
+  },
   'not-caught-up': {
     meaning: 'The new version is not filled yet, so it can’t be promoted.',
     hint: 'Wait until the rebuild ends, or resume it with `millrace projections rebuild NAME@VERSION`.',

@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock.ts';
-import type { EmbedSpec, ProjectionSpec } from '../definition/specs.ts';
+import type { DerivedSpec } from '../definition/specs.ts';
 import { sourcesOf } from '../definition/pipeline.ts';
 import type { Engine } from '../engine/engine.ts';
 import { sourceContainers } from '../engine/runners.ts';
@@ -13,7 +13,7 @@ const PAGE = 500;
 /** The spec's source containers, with the rules of only the types that it reads. */
 export function sourcesFor(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-  spec: ProjectionSpec | EmbedSpec,
+  spec: DerivedSpec,
 ): Map<string, SourceContainer> {
   const wanted = Map.groupBy(spec.kind === 'embed' ? [spec.from] : sourcesOf(spec), ({ container }) => container);
   const sources = new Map<string, SourceContainer>();

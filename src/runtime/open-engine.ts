@@ -1,6 +1,6 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { coldReader } from '../archive/cold-reader.ts';
-import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
+import { type Pipeline, type ReplayedSpec, projectionId } from '../definition/specs.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
 import { Engine } from '../engine/engine.ts';
@@ -19,9 +19,9 @@ import { engineError } from '../engine/errors.ts';
 
 /**
  * `live`: new changes, for the versions that are current, staged or kept. `redrive`: any dead letter, even of a held or
- * paused projection. A spec: only this version, without any effect outside Cosmos DB.
+ * paused projection. A spec: only this version, for history that it gets again.
  */
-export type Purpose = 'live' | 'redrive' | ProjectionSpec | EmbedSpec;
+export type Purpose = 'live' | 'redrive' | ReplayedSpec;
 
 export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly settings: Pick<Parts['settings'], 'jobsUrl'>;
@@ -57,6 +57,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     stateContainer: state.id,
     readLagMs,
     cold,
+    again: typeof purpose !== 'string',
     strict: fingerprints.isStrict,
     hub: instead?.hub ?? ((hub) => new EventHubSink(hub, (other) => hubs.producer(hub, other))),
   }).filter(({ id }) => typeof purpose === 'string' || id === projectionId(purpose));
@@ -111,5 +112,13 @@ function retryReaction(runner: Runner, { settings: { jobsUrl }, loaded: { pipeli
 
 function only(pipeline: Pipeline, purpose: Purpose): Pipeline {
   if (typeof purpose === 'string') return pipeline;
-  return { ...pipeline, archives: [], publishes: [], effects: [], embeds: purpose.kind === 'embed' ? [purpose] : [] };
+  const { kind } = purpose;
+  return {
+    ...pipeline,
+    archives: [],
+    publishes: kind === 'publish' ? [purpose] : [],
+    effects: kind === 'send' || kind === 'custom' ? [purpose] : [],
+    // A publish has to know what writes into its type.
+    embeds: kind === 'embed' ? [purpose] : kind === 'publish' ? pipeline.embeds : [],
+  };
 }

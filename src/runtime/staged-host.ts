@@ -4,7 +4,7 @@ import type { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { spendingOf } from '../cosmos/spending.ts';
-import type { EmbedSpec, ProjectionSpec } from '../definition/specs.ts';
+import type { ReplayedSpec } from '../definition/specs.ts';
 import type { Engine } from '../engine/engine.ts';
 import { FeedHost, type Timings } from '../feed/sharing/feed-host.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
@@ -20,7 +20,7 @@ import { runtimeError } from './errors.ts';
 
 export interface StagedOptions extends Parts {
   /** An embed reads its parents, and finds the children that it writes to by them. */
-  readonly spec: ProjectionSpec | EmbedSpec;
+  readonly spec: ReplayedSpec;
   /** Part of the lease names. A later host with the same purpose continues where this one stopped. */
   readonly purpose: string;
   /** Where to start in a container without positions. Default: at the beginning. */
@@ -49,7 +49,7 @@ const TIMINGS: Partial<Timings> = { acquireMs: 1_000, pollMs: 500 };
 /** If another process with the same purpose has all leases for this long, this one gives up. */
 const OVERTAKEN_MS = 30_000;
 
-/** Applies the feeds to one version of a projection, apart from the live hosts: with its own leases, without side effects. */
+/** Applies the feeds to one version of a projection, apart from the live hosts: with its own leases. */
 export class StagedHost implements AsyncDisposable {
   readonly #options: StagedOptions;
   readonly #engine: Engine;

@@ -23,18 +23,38 @@ export interface BulkAnswer {
  * only this, because Millrace may send rows again, late and in any order.
  */
 export function searchIndex(address: string): Sink<ProductRow> {
-  return {
+  const ask = async (
+    path: string,
+    target: string | undefined,
+    signal: AbortSignal,
+    body?: string,
+  ): Promise<unknown> => {
+    const url = new URL(path, address);
+    if (target !== undefined) url.searchParams.set('target', target);
+    const response = await fetch(url, { method: 'POST', ...(body !== undefined && { body }), signal });
+    // Not an answer about the rows: thrown, so that it is tried again.
+    if (!response.ok) throw new Error(`The search index answered ${response.status}`);
+    return response.json();
+  };
+  const into = (target?: string): Pick<Sink<ProductRow>, 'write'> => ({
     write: async (entries, signal) => {
       const body = entries.map((entry) => `${JSON.stringify(entry satisfies BulkLine)}\n`).join('');
-      const response = await fetch(new URL('/_bulk', address), { method: 'POST', body, signal });
-      // Not an answer about the rows: thrown, so that the page is tried again.
-      if (!response.ok) throw new Error(`The search index answered ${response.status}`);
-      const { refused } = (await response.json()) as BulkAnswer;
+      const { refused } = (await ask('/_bulk', target, signal, body)) as BulkAnswer;
       if (Object.keys(refused).length > 0) throw new SinkRefusal(new Map(Object.entries(refused)));
     },
+  });
+  return {
+    ...into(),
     rows: async function* (signal) {
-      const response = await fetch(new URL('/_all', address), { signal });
-      yield* (await response.json()) as { id: string; row: ProductRow }[];
+      yield* (await ask('/_all', undefined, signal)) as { id: string; row: ProductRow; version: string }[];
+    },
+    rebuild: {
+      open: async (target, signal) => {
+        await ask('/_open', target, signal);
+        return into(target);
+      },
+      swap: async (target, signal) => void (await ask('/_swap', target, signal)),
+      drop: async (target, signal) => void (await ask('/_drop', target, signal)),
     },
   };
 }

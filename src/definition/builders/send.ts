@@ -50,6 +50,15 @@ export function send(name: string, spec: Untyped): Declaration<SendSpec> {
   findings.push(...wrong);
   if (typeof to?.write !== 'function')
     findings.push(error('send-to', `Projection ${name} has no sink`, 'Add to: an object with write(entries, signal).'));
+  const rebuild = to?.rebuild;
+  if (rebuild && (['open', 'swap', 'drop'] as const).some((own) => typeof rebuild[own] !== 'function'))
+    findings.push(
+      error(
+        'send-rebuild',
+        `The sink of projection ${name} has a rebuild without open, swap or drop`,
+        'Give rebuild all three: open(target, signal), swap(target, signal), drop(target, signal).',
+      ),
+    );
   if (typeof map !== 'function')
     findings.push(error('copy-map', `Projection ${name} has no map`, 'Add map: doc => ({ … }).'));
   return {

@@ -17,10 +17,10 @@ export interface ViewVersion {
   readonly reads: readonly SourceRef[];
 }
 
-/** A version that is being built beside the current one. */
+/** A version that is being built beside the current one. Of an outside sink `container` is the target that is being filled. */
 export interface Staged extends ViewVersion {
-  /** `filling`: it is being built from history; `filled`: it has all of the history; `frozen`: its promotion is under way. */
-  readonly phase: 'filling' | 'filled' | 'frozen';
+  /** `resetting`: a custom runner removes what it derived. `filling`: it is being built from history; `filled`: it has all of the history; `frozen`: its promotion is under way. */
+  readonly phase: 'resetting' | 'filling' | 'filled' | 'frozen';
   /** ISO 8601 UTC. */
   readonly since: string;
   /** While `frozen`: when the hosts continue if the promotion is not finished. ISO 8601 UTC. */

@@ -20,12 +20,12 @@ const BARE = new Set(['status', 'doctor', 'plan']);
 const NEVER = new Set(['jobs work']);
 const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$/i;
 
-/** Fields that name settings of the machine. Over HTTP an operation doesn't have them. */
-const NAMES_SETTINGS = /(^env|Env)$/;
+/** Fields that name settings or a file of the machine. Over HTTP an operation doesn't have them. */
+const OF_THE_MACHINE = /(^env|Env|^input)$/;
 
 /**
  * The operations that HTTP offers: those of these nouns that touch no file of the machine, without their fields that name
- * settings of the machine.
+ * settings or a file of the machine.
  */
 export const offered = (registry: Registry): Operation[] =>
   registry
@@ -39,7 +39,7 @@ export const offered = (registry: Registry): Operation[] =>
 
 function withoutSettings(operation: Operation): Operation {
   const fields = Object.entries(operation.input.shape);
-  const asked = fields.filter(([field]) => !NAMES_SETTINGS.test(field));
+  const asked = fields.filter(([field]) => !OF_THE_MACHINE.test(field));
   return asked.length === fields.length ? operation : { ...operation, input: z.object(Object.fromEntries(asked)) };
 }
 

@@ -1,9 +1,13 @@
 import {
+  type CustomSpec,
   type DerivedSpec,
   type EmbedSpec,
   type IngestSpec,
   type Pipeline,
   type ProjectionSpec,
+  type ReactSpec,
+  type ReplayedSpec,
+  type SendSpec,
   projectionId,
 } from '../../definition/specs.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
@@ -13,10 +17,93 @@ import { OPERATIONS_ERRORS, operationsError } from '../errors.ts';
 /** Kinds without versions side by side: they write in place, or outside the account. */
 type InPlace = Partial<Pick<Pipeline, 'embeds' | 'effects' | 'publishes' | 'ingests' | 'archives'>>;
 
-/** A projection that can be filled from history: a version with its own sink, or an embed, in place. */
-export function chooseRebuilt(pipeline: Pipeline, given: string): ProjectionSpec | EmbedSpec {
-  const embed = pipeline.embeds.find((spec) => spec.name === given || projectionId(spec) === given);
-  return embed ?? chooseProjection(pipeline, given);
+/** What `rebuild` fills from its whole history. */
+export type RebuiltSpec = ProjectionSpec | EmbedSpec | SinkSpec | ResetSpec;
+/** A send whose sink can be filled beside its content. */
+export type SinkSpec = SendSpec & { readonly to: Required<Pick<SendSpec['to'], 'rebuild'>> };
+/** A custom projection that can forget. */
+export type ResetSpec = CustomSpec & Required<Pick<CustomSpec, 'reset'>>;
+
+const find = <S extends { readonly name: string; readonly version: number }>(
+  specs: readonly S[],
+  given: string,
+): S | undefined => specs.find((spec) => spec.name === given || projectionId(spec) === given);
+
+/**
+ * A projection that can be filled from history: a version with its own sink, an embed in place, a send into another
+ * content of its sink, a custom projection after its reset.
+ * @throws UsageError `sink-not-rebuildable`, `custom-not-resettable`, `projection-in-place`, `projection-unknown`
+ */
+export function chooseRebuilt(pipeline: Pipeline, given: string): RebuiltSpec {
+  const effect = find(pipeline.effects, given);
+  if (effect?.kind === 'send') return withRebuild(effect);
+  if (effect?.kind === 'custom') {
+    if (isResettable(effect)) return effect;
+    throw operationsError(
+      'custom-not-resettable',
+      `${projectionId(effect)} declares no reset, so it can't be rebuilt`,
+      {
+        hint: `Declare what it forgets, reset: async ({ signal }) => …, and rebuild it again. Or apply its changes again without: \`millrace projections replay ${effect.name}\`.`,
+      },
+    );
+  }
+  return find(pipeline.embeds, given) ?? chooseProjection(pipeline, given);
+}
+
+const isRebuildable = (spec: SendSpec): spec is SinkSpec => spec.to.rebuild !== undefined;
+const isResettable = (spec: CustomSpec): spec is ResetSpec => spec.reset !== undefined;
+
+/** @throws UsageError `sink-not-rebuildable` */
+function withRebuild(spec: SendSpec): SinkSpec {
+  if (isRebuildable(spec)) return spec;
+  throw operationsError('sink-not-rebuildable', `The sink of ${projectionId(spec)} declares no rebuild`, {
+    hint: `Add rebuild: { open, swap, drop } to the sink, for an index behind an alias (docs/projections.md#send). Or send its rows again: \`millrace projections replay ${spec.name}\`.`,
+  });
+}
+
+/** A send whose sink is being filled beside its content, for `promote` and `drop`; undefined: no send has this name. */
+export function findSink({ effects }: Pipeline, given: string): SinkSpec | undefined {
+  const found = find(effects, given);
+  return found?.kind === 'send' ? withRebuild(found) : undefined;
+}
+
+/**
+ * A projection that can get changes again.
+ * @throws UsageError `replay-lists-documents`, `projection-in-place`, `projection-unknown`
+ */
+export function chooseReplayed(pipeline: Pipeline, given: string): ReplayedSpec {
+  const { embeds, effects, publishes } = pipeline;
+  const found = find([...embeds, ...effects, ...publishes], given);
+  if (found?.kind !== 'react') return found ?? chooseProjection(pipeline, given);
+  throw operationsError(
+    'replay-lists-documents',
+    `${projectionId(found)} is a reaction, so it runs again only for documents that you list`,
+    {
+      hint: `Run \`millrace projections react ${found.name} --key '["…"]' --ids a,b --dry-run\`.`,
+    },
+  );
+}
+
+/** A reaction. */
+export function chooseReaction(pipeline: Pipeline, given: string): ReactSpec {
+  const reactions = pipeline.effects.filter((spec) => spec.kind === 'react');
+  const found = find(reactions, given);
+  if (found) return found;
+  const other = find([...feedReaders(pipeline), ...pipeline.ingests], given);
+  if (other) {
+    throw operationsError('not-a-reaction', `${projectionId(other)} is ${an(other.kind)}, not a reaction`, {
+      hint: `Run \`millrace projections replay ${other.name} --dry-run\`.`,
+    });
+  }
+  const known = reactions.map(({ name }) => name);
+  throw operationsError('projection-unknown', `There is no reaction ${given}${suggestion(given, known)}`);
+}
+
+/** Where a projection writes, for messages. */
+export function targetOf(spec: ReplayedSpec): string {
+  if (spec.kind === 'publish') return `event hub ${spec.to}`;
+  if (spec.kind === 'send') return `the sink of ${spec.name}`;
+  return spec.kind === 'custom' ? `the data of ${spec.name}` : spec.into.container;
 }
 
 /** Any declared projection, publish, ingest or archive. */
@@ -51,7 +138,9 @@ export function chooseProjection(
         hint:
           other.kind === 'embed'
             ? `Fill it in place with \`millrace projections rebuild ${other.name}\`, or repair it with \`millrace projections verify ${other.name} --repair\`.`
-            : 'Run `millrace projections list` to see which projections have versions. Hosts run this one as it is declared.',
+            : other.kind === 'publish'
+              ? `Publish its changes again with \`millrace projections replay ${other.name}\`.`
+              : 'Run `millrace projections list` to see which projections have versions. Hosts run this one as it is declared.',
       },
     );
   }

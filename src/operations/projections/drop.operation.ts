@@ -7,8 +7,9 @@ import { defineOperation, partsOf } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';
-import { splitId } from './choose.ts';
+import { findSink, splitId } from './choose.ts';
 import { drop, droppable } from './drop.ts';
+import { dropTarget, stagedTarget } from './rebuild-sink.ts';
 import { operationsError } from '../errors.ts';
 
 const input = z.object({
@@ -43,6 +44,11 @@ export const projectionsDrop = defineOperation({
     const loaded = await workspace.pipeline();
     const services = await workspace.services();
     const views = new Views(services.state, loaded.pipeline.name);
+    const sink = findSink(loaded.pipeline, asked.name);
+    if (sink) {
+      const { container } = stagedTarget((await views.read())?.[sink.name], sink);
+      return { steps: [`remove ${container} of the sink of ${sink.name}`], ru: 0 };
+    }
     const { name, version } = await versionMeant(asked.name, views);
     const { container } = droppable((await views.read())?.[name], { loaded, name, version }, Date.now());
     const id = projectionId({ name, version });
@@ -66,11 +72,16 @@ export const projectionsDrop = defineOperation({
   run: async (asked, context) => {
     const parts = await partsOf(context);
     const { services, loaded } = parts;
+    const sink = findSink(loaded.pipeline, asked.name);
+    if (sink)
+      return audited(context, 'projections drop', { name: asked.name }, () => dropTarget({ ...parts, spec: sink }));
     const meant = await versionMeant(asked.name, new Views(services.state, loaded.pipeline.name));
     return audited(context, 'projections drop', { name: projectionId(meant) }, () =>
       drop({ ...parts, ...meant, progress: (removed) => context.screen.progress('removed', removed) }),
     );
   },
-  format: ({ projection, documents, state }) =>
-    `${projection} is dropped: ${plural(documents, 'document')} of its sink and ${plural(state, 'document')} of the state container. Remove it from the pipeline now.`,
+  format: ({ projection, documents, state, target }) =>
+    target !== undefined
+      ? `${target} is dropped. The current content of the sink stays as it is.`
+      : `${projection} is dropped: ${plural(documents, 'document')} of its sink and ${plural(state, 'document')} of the state container. Remove it from the pipeline now.`,
 });

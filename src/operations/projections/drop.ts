@@ -19,6 +19,8 @@ export interface Dropped {
   readonly documents: number;
   /** Its documents in the state container: locators, joined states, dead letters. */
   readonly state: number;
+  /** Of a sink: the content that was being filled. */
+  readonly target?: string;
 }
 
 export interface DropOptions {

@@ -1,19 +1,25 @@
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import { typeRules } from '../../definition/discriminator.ts';
-import type { EmbedSpec, ProjectionSpec, SourceRef, SourceRules } from '../../definition/specs.ts';
+import type { ReplayedSpec, SourceRef, SourceRules } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
 /** RU to read one document with a query or from the feed. */
 export const RU_A_READ = 0.1;
-/** RU to read a change and write what is derived from it, by docs/benchmarks.md (BENCH-B2 to BENCH-B4), rounded up. */
-export const RU_A_DOCUMENT: Readonly<Record<(ProjectionSpec | EmbedSpec)['kind'], number>> = {
+/**
+ * RU to read a change and write what is derived from it, by docs/benchmarks.md (BENCH-B2 to BENCH-B4), rounded up. A custom
+ * runner is taken for a copy. A send and a publish write outside of the account.
+ */
+export const RU_A_DOCUMENT: Readonly<Record<ReplayedSpec['kind'], number>> = {
   copy: 15,
   aggregate: 16,
   reference: 15,
   embed: 25,
+  custom: 15,
+  send: 1,
+  publish: 1,
 };
 
 export const rateInput = {
@@ -22,7 +28,7 @@ export const rateInput = {
 
 /** The number of source documents by the service's count, and the RU to read and write each of them once. */
 export async function estimate(
-  spec: ProjectionSpec | EmbedSpec,
+  spec: ReplayedSpec,
   services: Pick<Services, 'database'>,
   rules: readonly SourceRules[],
 ): Promise<{ documents: number; ru: number }> {

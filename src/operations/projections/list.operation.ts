@@ -35,7 +35,7 @@ export const projectionsList = defineOperation({
     const views = await readUnlessUnreachable(workspace, (state) => new Views(state, pipeline.name).read());
     const rows = pipeline.projections.map((spec) => rowOf(spec, views));
     const starts = await readUnlessUnreachable(workspace, (state) => readStarts(state, pipeline.name));
-    return [...rows, ...otherRows(pipeline), ...streamRows(pipeline)].map((row) => ({
+    return [...rows, ...otherRows(pipeline, views), ...streamRows(pipeline)].map((row) => ({
       ...row,
       /** Where it begins, once a host has recorded it. */
       start: starts?.[row.id] ?? null,

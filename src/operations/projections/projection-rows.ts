@@ -22,6 +22,7 @@ export interface ProjectionRow {
   /** `unknown`: no account is reachable, or no host has read a change yet. */
   readonly state:
     | 'current'
+    | 'resetting'
     | 'filling'
     | 'filled'
     | 'frozen'
@@ -49,8 +50,14 @@ function withOf(spec: ProjectionSpec): string[] {
   return spec.kind === 'reference' ? [`tenants: ${named(spec.tenants)}`] : [];
 }
 
-/** Embeds and effects: they write into other documents or outside the account, so they have no versions side by side. */
-export const otherRows = ({ embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>): ProjectionRow[] =>
+/**
+ * Embeds and effects: they write into other documents or outside the account, so they have no versions side by side. A
+ * rebuild that is under way shows its phase.
+ */
+export const otherRows = (
+  { embeds, effects }: Pick<Pipeline, 'embeds' | 'effects'>,
+  views?: ViewsByName,
+): ProjectionRow[] =>
   [...embeds, ...effects].map((spec) => {
     const [from, ...more] = sourcesOf(spec).map(named);
     return {
@@ -60,7 +67,7 @@ export const otherRows = ({ embeds, effects }: Pick<Pipeline, 'embeds' | 'effect
       into: spec.kind === 'embed' ? named(spec.into) : '',
       with: spec.kind === 'custom' ? more : [],
       onDelete: spec.kind === 'custom' ? null : spec.onDelete,
-      state: 'declared',
+      state: views?.[spec.name]?.staged?.phase ?? 'declared',
     };
   });
 

@@ -4,16 +4,20 @@ import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation, partsOf } from '../operation.ts';
-import { chooseProjection, splitId } from './choose.ts';
+import { chooseProjection, findSink, splitId } from './choose.ts';
+import { filledTarget, swapSink } from './rebuild-sink.ts';
 import { LONGEST_READ_S, promote, assertFilled } from './promote.ts';
+
+const HELD_S = Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000);
 
 export const projectionsPromote = defineOperation({
   noun: 'projections',
   verb: 'promote',
-  summary: 'Promote a filled version: readers switch from the previous version to it, all at one moment',
+  summary: 'Promote a filled version, or a filled content of a sink: readers switch to it, all at one moment',
   examples: [
     'millrace projections promote summaries --dry-run',
     'millrace projections promote summaries --env production',
+    'millrace projections promote product-search',
   ],
   effect: 'changes',
   argument: 'name',
@@ -34,6 +38,19 @@ export const projectionsPromote = defineOperation({
     const { state } = await workspace.services();
     const given = splitId(name);
     const view = (await new Views(state, pipeline.name).read())?.[given.name];
+    const sink = findSink(pipeline, name);
+    if (sink) {
+      const { container } = filledTarget(view, sink);
+      return {
+        steps: [
+          `catch up ${container}`,
+          `stop applying changes of ${sink.from.container} for about ${HELD_S} s`,
+          `make ${container} the content of the sink of ${sink.name}`,
+        ],
+        ru: 0,
+        seconds: HELD_S,
+      };
+    }
     const version = given.version ?? view?.staged?.version ?? chooseProjection(pipeline, name).version;
     assertFilled(view, given.name, version);
     const spec = pipeline.projections.find((of) => of.name === given.name && of.version === version);
@@ -44,16 +61,20 @@ export const projectionsPromote = defineOperation({
     return {
       steps: [
         `catch up ${given.name}@${version}`,
-        `stop applying changes of ${reads.join(', ')} for about ${Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000)} s`,
+        `stop applying changes of ${reads.join(', ')} for about ${HELD_S} s`,
         `make ${given.name}@${version} current; readers find it in ${view.staged?.container ?? ''}`,
       ],
       ru: 0,
-      seconds: Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000),
+      seconds: HELD_S,
     };
   },
   run: async ({ name, longestRead, evenParked }, context) => {
     const parts = await partsOf(context);
     const { services, loaded } = parts;
+    const progress = (changes: number): void => context.screen.progress('caught up', changes);
+    const sink = findSink(loaded.pipeline, name);
+    if (sink)
+      return audited(context, 'projections promote', { name }, () => swapSink({ ...parts, spec: sink, progress }));
     const given = splitId(name);
     const view = (await new Views(services.state, loaded.pipeline.name).read())?.[given.name];
     const staged = given.version ?? view?.staged?.version;
@@ -64,7 +85,7 @@ export const projectionsPromote = defineOperation({
         spec,
         longestReadS: longestRead,
         evenParked,
-        progress: (changes) => context.screen.progress('caught up', changes),
+        progress,
       }),
     );
   },

@@ -13,9 +13,9 @@ import { StagedHost } from '../../runtime/staged-host.ts';
 import { operationsError } from '../errors.ts';
 
 /** How long hosts wait with their pages, by their clocks, if a promotion is not finished. */
-const FREEZE_MS = 300_000;
+export const FREEZE_MS = 300_000;
 /** A promotion must be decided within this time, which allows for differences between the clocks. */
-const DECIDE_MS = FREEZE_MS - 2 * CLOCK_SKEW_MS;
+export const DECIDE_MS = FREEZE_MS - 2 * CLOCK_SKEW_MS;
 /** How long readers may still read the version before. */
 export const LONGEST_READ_S = 600;
 
@@ -96,7 +96,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   }
 }
 
-const thaw = (view: View): View | undefined => {
+export const thaw = (view: View): View | undefined => {
   if (view.staged?.phase !== 'frozen') return undefined;
   const { frozenUntil: _, ...staged } = view.staged;
   return { ...view, staged: { ...staged, phase: 'filled' } };
@@ -110,14 +110,14 @@ const promoted = ({ current, previous }: View, name: string, heldMs: number): Pr
   heldMs,
 });
 
-const tooSlow = (name: string, cause?: unknown): MillraceError =>
+export const tooSlow = (name: string, cause?: unknown): MillraceError =>
   operationsError(
     'promote-too-slow',
     `The new version of ${name} did not reach the end of its feeds within ${DECIDE_MS / 1_000} s; the previous version is still current`,
     { cause },
   );
 
-function stagedOf({ staged }: View, name: string, version: number): Staged {
+export function stagedOf({ staged }: View, name: string, version: number): Staged {
   if (staged?.version === version) return staged;
   throw operationsError('not-staged', `${name}@${version} is no longer being built`, {
     hint: `Run \`millrace projections show ${name}\` to see its versions.`,

@@ -1,40 +1,56 @@
 import { z } from 'zod';
 import { refuseHistory } from '../../definition/all-versions.ts';
-import { type EmbedSpec, projectionId } from '../../definition/specs.ts';
+import { projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
-import { type Plan, defineOperation, partsOf } from '../operation.ts';
+import { defineOperation, partsOf } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
-import { chooseRebuilt } from './choose.ts';
+import { type RebuiltSpec, chooseRebuilt, targetOf } from './choose.ts';
 import { estimate, rateInput } from './estimate.ts';
-import { type Rebuilt, rebuild, rebuildInPlace, refuseVersion } from './rebuild.ts';
+import { rebuildCustom } from './rebuild-custom.ts';
+import { rebuildSink } from './rebuild-sink.ts';
+import { type Rebuilt, type RebuildOptions, rebuild, rebuildInPlace, refuseVersion } from './rebuild.ts';
 
 /** Twice the read lag of an operation. */
 const SETTLE_S = 10;
 
-function planInPlace(
-  spec: EmbedSpec,
-  { documents, ru }: Awaited<ReturnType<typeof estimate>>,
-  ruPerSecond: number | undefined,
-): Plan {
-  return {
-    steps: [
+/** What a rebuild does, without the cost; `resumes`: one was begun. */
+function stepsOf(spec: RebuiltSpec, documents: number, resumes: boolean): string[] {
+  const id = projectionId(spec);
+  const read = `read ${plural(documents, 'document')} of ${sourcesOf(spec)
+    .map(({ container, type }) => `${container}/${type}`)
+    .join(', ')}`;
+  const resuming = resumes ? ', resuming where it stopped' : '';
+  if (spec.kind === 'embed')
+    return [
       `read the parents among ${plural(documents, 'document')} of ${spec.from.container}/${spec.from.type} and ${spec.into.container}/${spec.into.type}`,
-      `write the fields of ${projectionId(spec)} into their children in ${spec.into.container}, where they differ`,
-    ],
-    ru,
-    // New children are searched again after twice the read lag.
-    seconds: SETTLE_S + secondsToWrite(documents, ru, ruPerSecond),
-  };
+      `write the fields of ${id} into their children in ${spec.into.container}, where they differ`,
+    ];
+  if (spec.kind === 'send') return [read, `fill another content of ${targetOf(spec)}${resuming}`];
+  if (spec.kind === 'custom')
+    return [
+      ...(resumes ? [] : [`call reset of ${id}, which removes what it derived`]),
+      read,
+      `apply all of it to ${id} again${resuming}`,
+    ];
+  return [read, `fill ${spec.into.container} with ${id}${resuming}`];
 }
+
+const runRebuild = (spec: RebuiltSpec, options: Omit<RebuildOptions, 'spec'>): Promise<Rebuilt> => {
+  if (spec.kind === 'embed') return rebuildInPlace({ ...options, spec });
+  if (spec.kind === 'send') return rebuildSink({ ...options, spec });
+  return spec.kind === 'custom' ? rebuildCustom({ ...options, spec }) : rebuild({ ...options, spec });
+};
 
 const input = z.object({
   name: z
     .string()
-    .describe('the projection, as name (its highest version) or name@version; an embed is filled in place'),
+    .describe(
+      'the projection, as name (its highest version) or name@version; an embed and a custom projection are filled in place',
+    ),
   ...rateInput,
   ...backgroundInput,
 });
@@ -42,10 +58,12 @@ const input = z.object({
 export const projectionsRebuild = defineOperation({
   noun: 'projections',
   verb: 'rebuild',
-  summary: 'Rebuild a projection: fill a new version from history beside the current one, for `promote`',
+  summary:
+    'Rebuild a projection: fill a new version, or another content of a sink, from history beside the current one',
   examples: [
     'millrace projections rebuild summaries --dry-run',
     'millrace projections rebuild summaries@2 --ru-per-second 2000',
+    'millrace projections rebuild product-search',
     'millrace projections rebuild summaries@2 --background --env production',
   ],
   effect: 'changes',
@@ -56,19 +74,14 @@ export const projectionsRebuild = defineOperation({
     const services = await workspace.services();
     const spec = chooseRebuilt(pipeline, name);
     refuseHistory(spec, pipeline, 'rebuilt');
-    if (spec.kind === 'embed') return planInPlace(spec, await estimate(spec, services, pipeline.sources), ruPerSecond);
     const view = (await new Views(services.state, pipeline.name).read())?.[spec.name];
-    if (view) refuseVersion(view, spec);
+    if (view && spec.kind !== 'embed' && spec.kind !== 'send' && spec.kind !== 'custom') refuseVersion(view, spec);
     const { documents, ru } = await estimate(spec, services, pipeline.sources);
     return {
-      steps: [
-        `read ${plural(documents, 'document')} of ${sourcesOf(spec)
-          .map(({ container, type }) => `${container}/${type}`)
-          .join(', ')}`,
-        `fill ${spec.into.container} with ${projectionId(spec)}${view?.staged ? ', resuming where it stopped' : ''}`,
-      ],
+      steps: stepsOf(spec, documents, view?.staged != null && view.staged.phase !== 'resetting'),
       ru,
-      seconds: secondsToWrite(documents, ru, ruPerSecond),
+      // New children of an embed are searched again after twice the read lag.
+      seconds: (spec.kind === 'embed' ? SETTLE_S : 0) + secondsToWrite(documents, ru, ruPerSecond),
     };
   },
   run: async (asked, context): Promise<Rebuilt | Enqueued> => {
@@ -85,7 +98,7 @@ export const projectionsRebuild = defineOperation({
         progress: (changes: number) =>
           context.screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
       };
-      return spec.kind === 'embed' ? rebuildInPlace({ ...options, spec }) : rebuild({ ...options, spec });
+      return runRebuild(spec, options);
     });
   },
   format: (result) =>

@@ -25,6 +25,7 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { tenantRef } from './own-part.ts';
 import type { Candidate, Difference } from './difference.ts';
 import { repairEmbed } from './repair-embed.ts';
+import { repairSink } from './repair-sink.ts';
 import type { OtherSpec } from './verify-others.ts';
 
 /** The counts of a repair. */
@@ -49,7 +50,7 @@ export const placeText = ({ container, document }: Pick<Difference, 'container' 
 
 export interface RepairOptions extends Parts {
   readonly chosen: readonly ProjectionSpec[];
-  /** Embeds among them are repaired too. */
+  /** Embeds and outside sinks; those among them that differ are repaired too. */
   readonly others?: readonly OtherSpec[];
   readonly readLagMs?: number | undefined;
   readonly signal: AbortSignal;
@@ -107,9 +108,12 @@ export async function repair(options: RepairOptions, differences: readonly Candi
   for (const spec of options.others ?? []) {
     const mine = differences.filter(({ projections }) => projections.includes(projectionId(spec)));
     if (mine.length === 0) continue;
-    if (spec.kind !== 'embed') {
-      for (const one of mine)
-        obstacles.set(placeText(one), 'its sink accepts each version only once: empty it, or send to another sink');
+    if (spec.kind === 'send') {
+      const done = await repairSink(spec, mine, { ...options, readLagMs });
+      for (const [one, why] of done.obstacles) obstacles.set(placeText(one), why);
+      total.removed += done.removed;
+      total.applied += done.applied;
+      total.charge += done.charge;
       continue;
     }
     const done = await repairEmbed(spec, new Set(mine.map(({ document }) => document)), { ...options, readLagMs });

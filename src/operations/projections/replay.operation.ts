@@ -3,7 +3,13 @@ import type { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { parseDate } from '../../definition/date.ts';
-import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import {
+  type Pipeline,
+  type ProjectionSpec,
+  type PublishSpec,
+  type ReplayedSpec,
+  projectionId,
+} from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import { parseContinuation } from '../../feed/reading/position.ts';
 import type { Start } from '../../feed/reading/source.ts';
@@ -16,7 +22,7 @@ import { suggestion } from '../../base/near.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { chooseRebuilt } from './choose.ts';
+import { chooseReplayed, targetOf } from './choose.ts';
 import { countChanges } from './count.ts';
 import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './estimate.ts';
 import { currentOf } from './verify.ts';
@@ -38,6 +44,7 @@ const input = z.object({
     .string()
     .optional()
     .describe('write into another container of the model with the same key; the live sink does not change'),
+  to: z.string().optional().describe('a publish: publish to another event hub; what was published last stays noted'),
   ...rateInput,
   ...backgroundInput,
 });
@@ -51,6 +58,7 @@ export const projectionsReplay = defineOperation({
     'millrace projections replay summaries --from 2026-06-03T12:00:00Z --dry-run',
     'millrace projections replay summaries --checkpoint before-deploy',
     'millrace projections replay summaries --into SummariesCheck --ru-per-second 500',
+    'millrace projections replay orders-out --from 2026-06-03 --to orders-backfill',
   ],
   effect: 'changes',
   argument: 'name',
@@ -60,9 +68,7 @@ export const projectionsReplay = defineOperation({
     const { changes } = await countChanges(options);
     const ru = Math.ceil(changes * (RU_A_DOCUMENT[options.spec.kind] + RU_A_READ));
     return {
-      steps: [
-        `apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${options.spec.into.container} again`,
-      ],
+      steps: [`apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${targetOf(options.spec)} again`],
       ru,
       seconds: secondsToWrite(changes, ru, asked.ruPerSecond),
     };
@@ -90,10 +96,11 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const views = await new Views(services.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
   const live =
-    currentOf(projections, views).find(({ name }) => name === asked.name) ?? chooseRebuilt(loaded.pipeline, asked.name);
+    currentOf(projections, views).find(({ name }) => name === asked.name) ??
+    chooseReplayed(loaded.pipeline, asked.name);
   refuseHistory(live, loaded.pipeline, 'replayed');
   const side = asked.into === undefined ? undefined : sideSpec(live, asked.into, loaded.model);
-  const spec = side ?? live;
+  const spec = side ?? (asked.to === undefined ? live : sideHub(live, asked.to));
   const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;
   const startOf = await startsOf(asked, services, signal);
   const start = asked.checkpoint ?? asked.continuation ?? asked.from;
@@ -113,7 +120,16 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
 }
 
 /** The same projection into another container, under its own name, so that it also has its own state documents. */
-function sideSpec(spec: ProjectionSpec | EmbedSpec, container: string, { containers }: Model): ProjectionSpec {
+function sideSpec(spec: ReplayedSpec, container: string, { containers }: Model): ProjectionSpec {
+  if (!('into' in spec)) {
+    throw operationsError(
+      'input-invalid',
+      `--into names a container, and ${projectionId(spec)} writes to ${targetOf(spec)}`,
+      {
+        hint: `Leave out --into${spec.kind === 'publish' ? ', or name an event hub: --to HUB' : ''}.`,
+      },
+    );
+  }
   if (spec.kind === 'embed') {
     throw operationsError('projection-in-place', `${projectionId(spec)} is an embed: it only writes in place`, {
       hint: 'Leave out --into. `millrace projections verify` shows what would change.',
@@ -136,6 +152,17 @@ function sideSpec(spec: ProjectionSpec | EmbedSpec, container: string, { contain
     );
   }
   return { ...spec, name: `${spec.name}-side`, into: { ...spec.into, container }, typedAs: spec.into };
+}
+
+/** The same publish to another hub, under its own name, so that it has its own dead letters. Its events keep their ids. */
+function sideHub(spec: ReplayedSpec, hub: string): PublishSpec {
+  if (spec.kind !== 'publish') {
+    throw operationsError('input-invalid', `--to names an event hub, and ${projectionId(spec)} is no publish`, {
+      hint: 'Leave out --to. --into names another container.',
+    });
+  }
+  const { name, version } = spec;
+  return { ...spec, name: `${name}-side`, to: hub, idsOf: { name, version } };
 }
 
 async function startsOf(

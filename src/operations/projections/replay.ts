@@ -1,10 +1,13 @@
 import { digest } from '../../base/json.ts';
 import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
+import { targetOf } from './choose.ts';
+import { fill } from './fill.ts';
 import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
 
 export interface Replayed {
   readonly projection: string;
+  /** Where it was replayed to. */
   readonly container: string;
   readonly changes: number;
   readonly parked: number;
@@ -28,18 +31,11 @@ export type ReplayOptions = Omit<StagedOptions, 'purpose'> & {
 export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { spec, from, cold, signal, progress, loaded } = options;
   refuseHistory(spec, loaded.pipeline, 'replayed');
-  const purpose = `${projectionId(spec)}.replay-${digest([from, spec.into]).slice(0, 8)}`;
+  const to = 'into' in spec ? spec.into : targetOf(spec);
+  const purpose = `${projectionId(spec)}.replay-${digest([from, to]).slice(0, 8)}`;
   await using staged = await StagedHost.open({ ...options, purpose });
-  const reporting = setInterval(() => progress?.(staged.progress().changes), 250);
-  try {
-    await staged.drained(signal);
-    if (cold) await staged.applyCold(signal);
-    await staged.drained(signal);
-  } finally {
-    clearInterval(reporting);
-  }
-  progress?.(staged.progress().changes);
+  await fill(staged, { cold, signal, progress });
   await staged.stop();
   await staged.removeLeases();
-  return { projection: projectionId(spec), container: spec.into.container, ...staged.progress() };
+  return { projection: projectionId(spec), container: targetOf(spec), ...staged.progress() };
 }

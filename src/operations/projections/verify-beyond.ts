@@ -18,23 +18,15 @@ const REASONS = {
   archive: 'compared by `millrace archive verify`',
 } as const;
 
-/** The projections that can't be recomputed and compared, and with `repair` also those that can't be repaired. */
-export function beyondOf({ effects, publishes, ingests, archives }: Pipeline, repair: boolean): Beyond[] {
-  const readable = effects.filter((spec) => spec.kind === 'send').filter(({ to }) => to.rows !== undefined);
+/** The projections that can't be recomputed and compared. */
+export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): Beyond[] => {
   const unreadable = effects.filter((spec) => spec.kind !== 'send' || spec.to.rows === undefined);
-  return [
-    ...[...unreadable, ...publishes, ...ingests, ...archives].map(({ kind, name, version }) => ({
-      name,
-      version,
-      why: REASONS[kind],
-    })),
-    ...(repair ? readable : []).map(({ name, version }) => ({
-      name,
-      version,
-      why: 'compared, not repaired: its sink accepts each version only once. Empty it, or send to another sink as a new version.',
-    })),
-  ];
-}
+  return [...unreadable, ...publishes, ...ingests, ...archives].map(({ kind, name, version }) => ({
+    name,
+    version,
+    why: REASONS[kind],
+  }));
+};
 
 export const notVerifiable = ({ name, version, why }: Beyond): UsageError =>
   operationsError('not-verifiable', `${projectionId({ name, version })} can't be verified: ${why}`);

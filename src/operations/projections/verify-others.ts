@@ -118,14 +118,15 @@ async function checkSend(
     });
   };
   let found = 0;
-  for await (const { id, row } of spec.to.rows?.(signal) ?? []) {
+  for await (const { id, row, version } of spec.to.rows?.(signal) ?? []) {
     found += 1;
     const wanted = left.get(id);
     left.delete(id);
     if (parked.has(id)) continue;
-    if (wanted === undefined) report(id, 'unexpected', [], { found: { row } });
+    const own = { row, ...(version !== undefined && { version }) };
+    if (wanted === undefined) report(id, 'unexpected', [], { found: own });
     else if (canonical(wanted) !== canonical(row))
-      report(id, 'different', ['row'], { expected: { row: wanted }, found: { row } });
+      report(id, 'different', ['row'], { expected: { row: wanted }, found: own });
   }
   const from = expectedFrom((await readStarts(state, pipeline.name))?.[projectionId(spec)]);
   for (const doc of docs) {

@@ -80,7 +80,7 @@ export async function verify(
   const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
     only === undefined || name === only || projectionId({ name, version }) === only;
   const other = othersOf(loaded.pipeline).filter(meant);
-  const beyond = beyondOf(loaded.pipeline, options.repair === true).filter(meant);
+  const beyond = beyondOf(loaded.pipeline).filter(meant);
   const [alone] = only === undefined || other.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);
   const one =

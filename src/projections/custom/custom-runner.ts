@@ -1,5 +1,5 @@
 import { type Declaration, error, nameFindings, plain } from '../../definition/declaration.ts';
-import type { CustomSpec, SourceRef } from '../../definition/specs.ts';
+import type { CustomSpec, ResetScope, SourceRef } from '../../definition/specs.ts';
 import { type StartOption, startFields } from '../../definition/start.ts';
 import type { Runner } from '../runner.ts';
 
@@ -19,10 +19,15 @@ export interface CustomOptions {
    * reads the page again.
    */
   readonly apply: Runner['apply'];
+  /**
+   * Removes everything that the runner has derived, before `projections rebuild` gives it its whole history again. It may
+   * be called again after a crash. Without it Millrace can't rebuild this projection.
+   */
+  readonly reset?: (scope: ResetScope) => Promise<void>;
 }
 
 /** A projection with a runner of your own, for what no other kind can do. */
-export function custom(name: string, { sources, version = 1, apply, start }: CustomOptions): Declaration<CustomSpec> {
+export function custom(name: string, { sources, version = 1, apply, reset, start }: CustomOptions): Declaration<CustomSpec> {
   const { findings: wrong, ...started } = startFields(name, start);
   const findings = [...nameFindings(name, version), ...wrong];
   if (!Array.isArray(sources) || sources.length === 0)
@@ -38,6 +43,7 @@ export function custom(name: string, { sources, version = 1, apply, start }: Cus
     sources: (sources ?? []).map(plain),
     ...started,
     apply,
+    ...(reset && { reset }),
     findings,
   };
 }

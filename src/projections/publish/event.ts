@@ -48,7 +48,7 @@ export function orderKey({ order }: Pick<PublishSpec, 'order'>, { key, id }: Pic
  * drop duplicates. 43 characters; a message id may have at most 128.
  */
 export const eventId = (spec: PublishSpec, { container, key, id, version }: Change): string =>
-  digest([projectionId(spec), container, key, id, version.etag]);
+  digest([projectionId(spec.idsOf ?? spec), container, key, id, version.etag]);
 
 /**
  * Attributes of CloudEvents 1.0, with its extensions `partitionkey` and `sequence`. The sequence rises, as text, with

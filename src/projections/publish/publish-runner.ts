@@ -13,20 +13,31 @@ export interface PublishRunnerOptions {
   /** Whether a projection writes into the published type, so that its writes come back as changes. */
   readonly echoes: boolean;
   readonly stateContainer: string;
+  /**
+   * Every document that comes is published, for a replay: under the id that it had when its content was published last.
+   * The record of what was published last stays as it is.
+   */
+  readonly again?: boolean;
 }
 
 /**
  * Publishes changes in their order. It ends only when the hub has the whole page, so at most one page of a range is in
  * flight. It leaves out documents that moved to or from the archive, and deletions of documents whose type is unknown.
  */
-export function publishRunner(spec: PublishSpec, { sink, echoes, stateContainer }: PublishRunnerOptions): Runner {
+export function publishRunner(
+  spec: PublishSpec,
+  { sink, echoes, stateContainer, again = false }: PublishRunnerOptions,
+): Runner {
   const id = projectionId(spec);
-  const last = echoes ? new LastPublished(stateContainer, id) : undefined;
+  const last = echoes ? new LastPublished(stateContainer, projectionId(spec.idsOf ?? spec)) : undefined;
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    const relevant = changes.filter(isEvent);
-    const messages = evaluate(relevant, (change) => messageOf(spec, change));
+    const relevant = changes.filter((change) => isEvent(again ? { ...change, restored: false } : change));
+    const before = again ? await last?.versions(relevant, access) : undefined;
+    const messages = evaluate(relevant, (change) =>
+      messageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
+    );
     const meant = relevant.filter((_, index) => messages[index] !== undefined);
-    const changed = new Set(last ? await last.changed(meant, access) : meant);
+    const changed = new Set(last && !again ? await last.changed(meant, access) : meant);
     const going = relevant.flatMap((change, index) => {
       const message = messages[index];
       return message && changed.has(change) ? [{ change, message }] : [];
@@ -41,7 +52,7 @@ export function publishRunner(spec: PublishSpec, { sink, echoes, stateContainer 
       return size ? [{ change, error: tooLarge(sink.hub, size) }] : [];
     });
     if (refusals.length > 0) throw new Poison(refusals);
-    await last?.note([...changed], access);
+    if (!again) await last?.note([...changed], access);
   };
   /** What was there before the start counts as published: a write that leaves its content is no event. */
   const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>

@@ -48,6 +48,17 @@ export class LastPublished {
     });
   }
 
+  /** The version that the content of a change was published last with, for the changes of which it is known. */
+  async versions(changes: readonly Change[], access: DocumentAccess): Promise<Map<Change, Version>> {
+    const stored = await mapSettled(changes, (change) => this.#read(change, access), { concurrency: AT_ONCE });
+    const versions = new Map<Change, Version>();
+    for (const [index, change] of changes.entries()) {
+      const before = stored[index];
+      if (before?.content === this.#contentOf(change)) versions.set(change, before.version);
+    }
+    return versions;
+  }
+
   /** Stores that the hub has these changes. */
   async note(changes: readonly Change[], access: DocumentAccess): Promise<void> {
     const last = new Map(changes.map((change) => [canonical([change.container, change.key, change.id]), change]));

@@ -2,8 +2,8 @@ import { systemClock } from '../../base/clock.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
-import { type EmbedSpec, type ReactSpec, projectionId } from '../../definition/specs.ts';
-import type { Change } from '../../feed/reading/change.ts';
+import { type Doc, type EmbedSpec, type ReactSpec, projectionId } from '../../definition/specs.ts';
+import type { Change, Identity } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { withoutEmbedded } from '../embed/without.ts';
@@ -48,7 +48,7 @@ export function reactRunner(
       groups.values(),
       async (group) => {
         for (const change of group) {
-          const error = await reactTo(change, access.fence);
+          const error = await runReaction(spec, change.doc ?? {}, effectKey(id, change), access.fence, pauseMs);
           if (error) refusals.push({ change, error });
           // By key, later changes wait for a refused one. By document, a newer version takes its place.
           if (error && spec.order === 'partitionKey') return;
@@ -62,32 +62,39 @@ export function reactRunner(
     if (refusals.length > 0) throw new Poison(refusals);
   };
 
-  const reactTo = async (change: Change, fence: Fence): Promise<MillraceError | undefined> => {
-    for (let attempt = 1; ; attempt++) {
-      fence.assert();
-      const timeout = AbortSignal.timeout(spec.timeoutMs);
-      const signal = AbortSignal.any([fence.signal, timeout]);
-      try {
-        await within(spec.run(change.doc ?? {}, { key: effectKey(id, change), attempt, signal }), signal);
-        return undefined;
-      } catch (cause) {
-        // The lease is lost: the next owner processes the change, also if this attempt had an effect.
-        fence.signal.throwIfAborted();
-        if (attempt >= spec.attempts) return refusal(spec, cause, timeout.aborted);
-        const pause = Math.min(LONGEST_PAUSE_MS, pauseMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
-        await systemClock.sleep(pause, fence.signal);
-      }
-    }
-  };
-
   /** What was there before the start counts as reacted to: a write of embeds alone runs no reaction. */
   const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
     last?.note(changes.filter(ifNoThrow((change) => concerns(spec, change))), access);
   return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
 
+/** Runs a reaction with its attempts. Returns the error of the last one. */
+export async function runReaction(
+  spec: ReactSpec,
+  doc: Doc,
+  key: string,
+  fence: Fence,
+  pauseMs = FIRST_PAUSE_MS,
+): Promise<MillraceError | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    fence.assert();
+    const timeout = AbortSignal.timeout(spec.timeoutMs);
+    const signal = AbortSignal.any([fence.signal, timeout]);
+    try {
+      await within(spec.run(doc, { key, attempt, signal }), signal);
+      return undefined;
+    } catch (cause) {
+      // The lease is lost: the next owner processes the change, also if this attempt had an effect.
+      fence.signal.throwIfAborted();
+      if (attempt >= spec.attempts) return refusal(spec, cause, timeout.aborted);
+      const pause = Math.min(LONGEST_PAUSE_MS, pauseMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+      await systemClock.sleep(pause, fence.signal);
+    }
+  }
+}
+
 /** False for moves to and from the archive, and for deletions, unless the reaction asks for them. */
-function concerns(spec: ReactSpec, { op, doc, restored }: Change): boolean {
+export function concerns(spec: ReactSpec, { op, doc, restored }: Pick<Change, 'op' | 'doc' | 'restored'>): boolean {
   if (op === 'archive' || (restored === true && !spec.restored)) return false;
   if (doc === undefined || (op === 'delete' && spec.onDelete === 'remove')) return false;
   return spec.when?.(doc) ?? true;
@@ -95,9 +102,20 @@ function concerns(spec: ReactSpec, { op, doc, restored }: Change): boolean {
 
 /** `container/key/id/epoch/lsn/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. */
 export const effectKey = (projection: string, { container, key, id, version }: Change): string =>
-  [container, JSON.stringify(key), id, version.epoch, version.lsn, projection]
-    .map((part) => encodeURIComponent(String(part).toWellFormed()))
-    .join('/');
+  keyOf([container, JSON.stringify(key), id, version.epoch, version.lsn, projection]);
+
+/**
+ * `container/key/id/etag/again-n/projection`: the same for every attempt at the `n`-th repetition for one version of a
+ * document, and different from the key of the change and of every other repetition.
+ */
+export const repeatKey = (
+  projection: string,
+  { container, key, id, etag }: Identity & { readonly etag: string },
+  repeat: number,
+): string => keyOf([container, JSON.stringify(key), id, etag, `again-${repeat}`, projection]);
+
+const keyOf = (parts: readonly (string | number)[]): string =>
+  parts.map((part) => encodeURIComponent(String(part).toWellFormed())).join('/');
 
 /** Does not wait for code that ignores its signal. */
 function within(running: Promise<void>, signal: AbortSignal): Promise<void> {

@@ -49,11 +49,24 @@ const plain = (row: unknown): unknown => (isObject(row) || Array.isArray(row) ? 
 
 /**
  * Safe integers have sixteen digits. The last digit orders versions of one lsn: a deletion or expiry comes before the
- * new document (0, 1); a deletion that follows a parked change comes after it (2).
+ * new document (0, 1); a deletion that follows a parked change comes after it (2); repairs come after that (`raised`).
  */
-function sortable({ version: { epoch, lsn }, operation }: Change): string {
+export function sortable({ version: { epoch, lsn }, operation }: Change): string {
   const place = !Number.isInteger(lsn) ? 2 : operation === 'delete' || operation === 'expired' ? 0 : 1;
   return `${String(epoch).padStart(8, '0')}-${String(Math.floor(lsn)).padStart(16, '0')}-${place}`;
+}
+
+const FIRST_REPAIR = 3;
+
+/**
+ * A version for the row of this version that is newer than what the sink holds, and older than every later change.
+ * Undefined: there is none, because the sink holds a newer change, or the row was repaired too often.
+ */
+export function raised(version: string, held: string | undefined): string | undefined {
+  const change = version.slice(0, -1);
+  const last = held !== undefined && held.slice(0, -1) === change ? Number(held.at(-1)) + 1 : FIRST_REPAIR;
+  const next = `${change}${Math.max(FIRST_REPAIR, last)}`;
+  return next.length === version.length && (held === undefined || held < next) ? next : undefined;
 }
 
 const unreachable = (spec: SendSpec, cause: unknown): MillraceError =>

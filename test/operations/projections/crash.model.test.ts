@@ -1,16 +1,15 @@
 // Deaths at random requests of every operation on projections: REB-V2, REB-V3 and REB-V6.
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openServices } from '../../../src/runtime/services.ts';
 import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { replay } from '../../../src/operations/projections/replay.ts';
-import { startProxy } from '../../support/proxy.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
+import { type Work, dies } from './dies.ts';
 import { VERSIONS, compare, keepWriting, live, options, specOf, writeAny } from './versions.ts';
 
 // MILLRACE_SEED repeats a run, MILLRACE_HISTORIES says how often somebody dies.
@@ -23,46 +22,6 @@ beforeEach(async () => {
   stage = await openStage({ seed: SEED }, VERSIONS);
 });
 afterEach(() => stage[Symbol.asyncDispose]());
-
-type Work = (stage: Stage, signal: AbortSignal) => Promise<unknown>;
-
-/**
- * Runs some work as a process of its own would, and cuts it off from everything after so many pieces sent: nothing that
- * it does from then on, tidying up included, reaches anybody. False: it was done before.
- */
-async function dies(work: Work, after: number): Promise<boolean> {
-  let sent = 0;
-  const { promise: dead, resolve: die } = Promise.withResolvers<true>();
-  const port = Number(new URL(stage.emulator.endpoint).port);
-  const proxy = await startProxy(port, () => {
-    sent += 1;
-    if (sent > after) die(true);
-    return sent <= after;
-  });
-  const account = { kind: 'key', endpoint: `http://127.0.0.1:${proxy.port}/`, key: stage.emulator.key } as const;
-  const settings = { ...stage.settings, cosmos: account, leases: { ...stage.settings.leases, account } };
-  const services = await openServices(settings).catch(() => undefined);
-  if (!services) {
-    await proxy[Symbol.asyncDispose]();
-    return true;
-  }
-  // Cut off first and stopped afterwards, so that what it does at its end is heard by nobody.
-  const ending = new AbortController();
-  const done = work({ ...stage, settings, services }, ending.signal).then(
-    () => false as const,
-    (error: unknown) => {
-      if (sent <= after) throw error;
-      return true as const;
-    },
-  );
-  // What is left of it fails on its own, unheard.
-  done.catch(() => undefined);
-  const died = await Promise.race([done, dead]);
-  await proxy[Symbol.asyncDispose]();
-  ending.abort();
-  services.close();
-  return died;
-}
 
 it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redriving and dropping, all is right in the end (seed ${SEED})`, async () => {
   const random = new Random(SEED);
@@ -96,13 +55,13 @@ it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redri
   for (const [index, [what, work, pieces]] of works.entries()) {
     const share = Math.ceil((DEATHS * (index + 1)) / works.length);
     while (deaths < share) {
-      const died = await dies(work, 15 + random.int(pieces)).catch((error: unknown) => {
+      const died = await dies(stage, work, 15 + random.int(pieces)).catch((error: unknown) => {
         throw new Error(`${what}, after ${deaths} deaths`, { cause: error });
       });
       deaths += 1;
       if (!died) break;
     }
-    await work(stage, signal);
+    await work(stage, signal, () => true);
   }
   await writing.stop();
   await app.drained(signal);

@@ -1,0 +1,238 @@
+// Rebuilds an outside sink: fills another content of it from history, and makes that one current.
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../base/clock.ts';
+import { Meter } from '../../cosmos/meter.ts';
+import { refuseHistory } from '../../definition/all-versions.ts';
+import { type SendSpec, projectionId } from '../../definition/specs.ts';
+import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
+import { redrive } from '../../engine/redrive-letter.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
+import { type Staged, type View, Views } from '../../engine/views/views.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import { READ_LAG_MS, openEngine } from '../../runtime/open-engine.ts';
+import { StagedHost } from '../../runtime/staged-host.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { operationsError } from '../errors.ts';
+import { plural } from '../table.ts';
+import type { SinkSpec } from './choose.ts';
+import type { Dropped } from './drop.ts';
+import { fill } from './fill.ts';
+import { DECIDE_MS, FREEZE_MS, type PromoteOptions, type Promoted, stagedOf, thaw, tooSlow } from './promote.ts';
+import type { Rebuilt, RebuildOptions } from './rebuild.ts';
+
+export type SinkOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: SinkSpec };
+export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS' | 'evenParked'> & { readonly spec: SinkSpec };
+
+/**
+ * Fills a target of the sink from history, archived documents included, beside the live hosts. May be stopped at any point
+ * and run again: then it continues, and redrives the changes that the target refused. Does not make the target current.
+ * @throws UsageError `rebuild-under-way`, `history-all-versions`
+ */
+export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
+  const { services, loaded, spec, signal, progress } = options;
+  refuseHistory(spec, loaded.pipeline, 'rebuilt');
+  const views = new Views(services.state, loaded.pipeline.name);
+  await views.adopt(loaded.pipeline.projections);
+  const begun = (await views.read())?.[spec.name]?.staged;
+  const since = new Date().toISOString();
+  const fresh: Staged = {
+    version: spec.version,
+    container: `${spec.name}-${spec.version}-${since.replaceAll(/\D/g, '')}`,
+    type: '',
+    reads: [spec.from],
+    phase: 'filling',
+    since,
+  };
+  const { staged } = await views.change(spec.name, (view) =>
+    view.staged ? sameVersion(view, spec) : { ...view, staged: fresh },
+  );
+  const target = staged?.container ?? fresh.container;
+  const own = await openTarget(options, target);
+  if (begun) await redriveOwn(own);
+  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target) });
+  await fill(host, { cold: true, signal, progress });
+  await views.change(spec.name, (view) => {
+    const now = ownStaged(view, spec, target);
+    return now.phase === 'filling' ? { ...view, staged: { ...now, phase: 'filled' } } : undefined;
+  });
+  await host.stop();
+  const { changes, charge } = host.progress();
+  const parked = (await lettersOf(options, own.spec)).length;
+  return { projection: projectionId(spec), container: target, resumed: begun != null, changes, parked, charge };
+}
+
+/**
+ * Makes the filled target current (REB-V21): catches up; freezes the source; once all hosts have seen that, reads every
+ * range to its end and swaps; then reads to the end once more, in case the swap came too late and hosts had continued. May
+ * be stopped at any point and run again.
+ * @throws UsageError `not-staged`, `not-caught-up`, `parked-in-new`
+ */
+export async function swapSink(options: SwapOptions): Promise<Promoted> {
+  const { services, loaded, spec, signal, readLagMs = READ_LAG_MS, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
+  const views = new Views(services.state, loaded.pipeline.name);
+  const { container: target } = filledTarget((await views.read())?.[spec.name], spec);
+  const own = await openTarget(options, target);
+  await assertNothingNewRefused(options, own.spec);
+  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target) });
+  await host.drained(signal);
+
+  const frozenAt = systemClock.monotonic();
+  await views.change(spec.name, (view) => ({
+    ...view,
+    staged: {
+      ...ownStaged(view, spec, target),
+      phase: 'frozen',
+      frozenUntil: new Date(Date.now() + FREEZE_MS).toISOString(),
+    },
+  }));
+  const late = AbortSignal.timeout(DECIDE_MS);
+  const decide = AbortSignal.any([signal, late]);
+  try {
+    await delay(viewsRefreshMs + readLagMs, undefined, { signal: decide });
+    await host.drained(decide);
+    if (systemClock.monotonic() - frozenAt > DECIDE_MS) throw tooSlow(spec.name);
+    await spec.to.rebuild.swap(target, decide);
+    await host.drained(signal);
+    // Rows that only the target refused would be missing, and nothing would name them.
+    await assertNothingNewRefused(options, own.spec);
+    await host.stop();
+    await host.removeLeases();
+    await discardOwn(own);
+    // Last: a process that dies before leaves nothing behind that another run doesn't find.
+    await views.change(spec.name, (view) => {
+      ownStaged(view, spec, target);
+      return { ...view, staged: null, flips: view.flips + 1 };
+    });
+  } catch (error) {
+    // The target stays staged, so another run reads what the hosts apply from now on.
+    await views.change(spec.name, thaw).catch(() => undefined);
+    if (signal.aborted || !late.aborted) throw error;
+    throw tooSlow(spec.name, error);
+  }
+  const heldMs = Math.round(systemClock.monotonic() - frozenAt);
+  return { projection: projectionId(spec), container: target, previous: null, readableUntil: null, heldMs };
+}
+
+/**
+ * Gives a rebuild up: removes the target with its leases and dead letters. May be stopped and run again.
+ * @throws UsageError `not-staged`
+ */
+export async function dropTarget(options: Omit<SinkOptions, 'progress'>): Promise<Dropped> {
+  const { services, loaded, spec, signal } = options;
+  const views = new Views(services.state, loaded.pipeline.name);
+  const target = stagedTarget((await views.read())?.[spec.name], spec).container;
+  // A process that still fills it loses its leases, and so the right to write.
+  const own = await openTarget(options, target);
+  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target) });
+  await host.stop();
+  await host.removeLeases();
+  await spec.to.rebuild.drop(target, signal);
+  const state = await discardOwn(own);
+  await views.change(spec.name, (view) => (view.staged?.container === target ? { ...view, staged: null } : undefined));
+  return { projection: projectionId(spec), documents: 0, state, target };
+}
+
+type Own = Omit<SinkOptions, 'spec'> & { readonly spec: SendSpec };
+
+/** The same projection into the target. Under its own name, because the live content refuses other rows. */
+const ownSpec = (spec: SendSpec): SendSpec => ({ ...spec, name: `${spec.name}-next` });
+
+async function openTarget<O extends Omit<SinkOptions, 'progress'>>(
+  options: O,
+  target: string,
+): Promise<Omit<O, 'spec'> & { readonly spec: SendSpec }> {
+  const { spec, signal } = options;
+  return { ...options, spec: { ...ownSpec(spec), to: await spec.to.rebuild.open(target, signal) } };
+}
+
+const purposeOf = (spec: SendSpec, target: string): string => `${projectionId(spec)}.${target}`;
+
+function sameVersion({ staged }: View, spec: SendSpec): undefined {
+  if (!staged || staged.version === spec.version) return undefined;
+  throw operationsError(
+    'rebuild-under-way',
+    `${spec.name}@${staged.version} has been in a rebuild since ${staged.since} (${staged.phase})`,
+    {
+      hint: `Drop it with \`millrace projections drop ${spec.name}\`, then rebuild ${projectionId(spec)}.`,
+    },
+  );
+}
+
+export function stagedTarget(view: View | undefined, spec: SendSpec): Staged {
+  if (view?.staged) return view.staged;
+  throw operationsError('not-staged', `No other content of the sink of ${spec.name} is being filled`, {
+    hint: `Fill one first with \`millrace projections rebuild ${spec.name}\`.`,
+  });
+}
+
+/** @throws UsageError `not-staged`, `not-caught-up` */
+export function filledTarget(view: View | undefined, spec: SendSpec): Staged {
+  const staged = stagedTarget(view, spec);
+  if (view) sameVersion(view, spec);
+  if (staged.phase !== 'filling') return staged;
+  throw operationsError(
+    'not-caught-up',
+    `${spec.name} can't be promoted: it is filling ${staged.container} since ${staged.since}`,
+    {
+      hint: `Wait until the rebuild ends, or resume it with \`millrace projections rebuild ${spec.name}\`.`,
+    },
+  );
+}
+
+/** The staged target, if it is still this one. */
+function ownStaged(view: View, spec: SendSpec, target: string): Staged {
+  const staged = stagedOf(view, spec.name, spec.version);
+  return staged.container === target ? staged : stagedTarget(undefined, spec);
+}
+
+const lettersOf = ({ services }: Pick<SinkOptions, 'services'>, spec: Pick<SendSpec, 'name' | 'version'>) =>
+  new DeadLetters(services.state).list(projectionId(spec));
+
+/** Rows that the target refuses and the live content has would be missing after the swap. */
+async function assertNothingNewRefused(
+  options: Pick<SinkOptions, 'services'> & { readonly spec: SendSpec },
+  own: SendSpec,
+): Promise<void> {
+  const { spec } = options;
+  const place = ({ container, key, id }: { container: string; key: readonly unknown[]; id: string }): string =>
+    JSON.stringify([container, key, id]);
+  const known = new Set((await lettersOf(options, spec)).map(place));
+  const fresh = (await lettersOf(options, own)).filter((letter) => !known.has(place(letter)));
+  if (fresh.length === 0) return;
+  throw operationsError(
+    'parked-in-new',
+    `The new content of ${spec.name} refused ${plural(fresh.length, 'change')} that the current one took: ${fresh[0]?.message ?? ''}`,
+    {
+      hint: `Fix the cause and run \`millrace projections rebuild ${spec.name}\` again, which redrives them. Or leave these rows out: \`millrace dead-letters discard --only ${projectionId(own)}\`.`,
+    },
+  );
+}
+
+/** Removes the dead letters of the target; resolves with their number. */
+async function discardOwn({ services, spec }: Pick<Own, 'services' | 'spec'>): Promise<number> {
+  const letters = new DeadLetters(services.state, letterBodies(services));
+  const own = await letters.list(projectionId(spec));
+  for (const letter of own) await letters.discard(letter);
+  return own.length;
+}
+
+/** Redrives the changes that the target has refused. */
+async function redriveOwn(options: Own): Promise<void> {
+  const { services, loaded, spec, signal, readLagMs = READ_LAG_MS } = options;
+  const letters = await lettersOf(options, spec);
+  if (letters.length === 0) return;
+  const { engine, cold } = openEngine(options, spec);
+  const fence = () => untilStopped(signal);
+  await redrive(letters, {
+    engine,
+    deadLetters: new DeadLetters(services.state, letterBodies(services)),
+    sources: sourceContainers(loaded.pipeline, loaded.model),
+    access: new CosmosAccess(services.database, fence(), new Meter()),
+    cold,
+    readLagMs,
+    signal,
+    fence,
+  });
+}

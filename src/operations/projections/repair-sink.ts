@@ -1,0 +1,79 @@
+import { type SendSpec, projectionId } from '../../definition/specs.ts';
+import { entryId } from '../../definition/sink-id.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import { raised, sortable } from '../../projections/send/send-runner.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
+import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
+import { openEngine } from '../../runtime/open-engine.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import type { Candidate } from './difference.ts';
+
+export interface RepairedSink {
+  /** Removed rows that no source document accounts for. */
+  readonly removed: number;
+  readonly applied: number;
+  /** Request units. */
+  readonly charge: number;
+  readonly obstacles: ReadonlyMap<Candidate, string>;
+}
+
+/**
+ * Sends the differing rows again, beside the live hosts. A sink takes a version once, so each goes under a version between
+ * that of its change and that of every later one (`raised`).
+ */
+export async function repairSink(
+  spec: SendSpec,
+  differences: readonly Candidate[],
+  options: Parts & { readonly readLagMs: number; readonly signal: AbortSignal },
+): Promise<RepairedSink> {
+  const { services, loaded, signal, readLagMs } = options;
+  const byId = new Map(differences.map((one) => [one.document, one]));
+  const obstacles = new Map<Candidate, string>();
+  const met = new Set<string>();
+  const again = (version: string, id: string): string | undefined => raised(version, heldVersion(byId.get(id)));
+  const to: SendSpec['to'] = {
+    write: (entries, until) =>
+      spec.to.write(
+        entries.map(({ version, ...entry }) => ({ ...entry, version: again(version, entry.id) ?? version })),
+        until,
+      ),
+  };
+  const { engine } = openEngine(options, { ...spec, to });
+  const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
+  let applied = 0;
+  for (const [name, source] of sourcesFor(loaded, spec)) {
+    const seen = (document: Change): Change | undefined => {
+      const change = asSeen(source, document);
+      const one = change && byId.get(entryId(change.key, change.id));
+      if (!change || !one) return undefined;
+      met.add(one.document);
+      if (again(sortable(change), one.document) !== undefined) return change;
+      obstacles.set(
+        one,
+        'the sink has a newer version of it than its source, or it was repaired too often: rebuild the sink',
+      );
+      return undefined;
+    };
+    applied += await consumeHistory(engine, history.documents(name, signal), seen, signal);
+  }
+  let removed = 0;
+  for (const one of differences.filter(({ document, kind }) => !met.has(document) && kind === 'unexpected')) {
+    const held = heldVersion(one);
+    const version = held === undefined ? undefined : raised(held, held);
+    if (version === undefined) {
+      obstacles.set(
+        one,
+        `the rows of the sink of ${projectionId(spec)} show no version to remove it under: rebuild the sink`,
+      );
+      continue;
+    }
+    await spec.to.write([{ id: one.document, version, row: null }], signal);
+    removed += 1;
+  }
+  return { removed, applied, charge: engine.stats[0]?.meter.charge ?? 0, obstacles };
+}
+
+const heldVersion = (one: Candidate | undefined): string | undefined => {
+  const version = one?.found?.['version'];
+  return typeof version === 'string' ? version : undefined;
+};

@@ -57,6 +57,8 @@ export async function readStatus(context: Context, expirationMs: number) {
   };
 }
 
+export type Status = Awaited<ReturnType<typeof readStatus>>;
+
 /** Everything that can have dead letters. */
 const readersOf = ({ projections, embeds, effects, publishes, ingests }: Pipeline) => [
   ...projections,

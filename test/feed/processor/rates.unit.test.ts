@@ -23,8 +23,13 @@ describe('rates', () => {
 
   it('in is what was passed and what the lag grew by, and the time is the lag over out − in', () =>
     expect(after([at(100, 500, 0)], [at(200, 450, 80)])).toEqual({
-      ...{ container: 'Orders', lease: '0', handledPerSecond: 8, outPerSecond: 10, inPerSecond: 5 },
-      ...{ lag: 450, catchUp: 90 },
+      container: 'Orders',
+      lease: '0',
+      handledPerSecond: 8,
+      outPerSecond: 10,
+      inPerSecond: 5,
+      lag: 450,
+      catchUp: 90,
     }));
 
   it('a lag that does not shrink never ends at this rate', () => {
@@ -37,7 +42,10 @@ describe('rates', () => {
 
   it('an unknown lag is no number', () => {
     expect(after([at(100, 500)], [at(200, undefined)])).toMatchObject({
-      ...{ outPerSecond: 10, inPerSecond: null, lag: null, catchUp: null },
+      outPerSecond: 10,
+      inPerSecond: null,
+      lag: null,
+      catchUp: null,
     });
     expect(after([at(100, undefined)], [at(200, 5)])).toMatchObject({ inPerSecond: null, catchUp: null });
   });

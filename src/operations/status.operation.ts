@@ -70,7 +70,17 @@ const lineOf = ({ projections, leases, sources, hosts }: Status): string =>
     `${projections.reduce((sum, { parked }) => sum + parked, 0)} parked`,
   ].join('; ');
 
-function sayStatus({ database, unreadable, projections, views, jobs, leases, sources, hosts }: Status): string {
+function sayStatus({
+  database,
+  unreadable,
+  projections,
+  views,
+  verified,
+  jobs,
+  leases,
+  sources,
+  hosts,
+}: Status): string {
   return [
     `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
     ...unreadable.map((one) => `Hosts of this version wait: ${sayFormat(one)}.`),
@@ -86,6 +96,9 @@ function sayStatus({ database, unreadable, projections, views, jobs, leases, sou
       ]),
     ),
     ...views,
+    verified === null
+      ? 'The projections have not been verified yet.'
+      : `Last verified ${verified.at.slice(0, 19)}Z: ${plural(verified.different, 'difference')} in ${plural(verified.compared, 'sink document')}.`,
     ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
     ...(sources.length === 0
       ? []

@@ -59,7 +59,11 @@ it('a host says every half minute what it is doing, and takes it back when it st
     {
       ranges: [
         {
-          ...{ container: 'Orders', lease: '0', lag: 900, inPerSecond: null, catchUp: null },
+          container: 'Orders',
+          lease: '0',
+          lag: 900,
+          inPerSecond: null,
+          catchUp: null,
           inHand: { changes: 7, seconds: 1, deliveries: 3 },
           rejection: { at: '1970-01-01T00:00:00.500Z', changes: 7, why: 'the sink is full' },
         },

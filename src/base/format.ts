@@ -30,6 +30,7 @@ export const FORMATS = {
   checkpoint: { writes: 1, reads: 1 },
   audit: { writes: 1, reads: 1 },
   status: { writes: 1, reads: 1 },
+  verification: { writes: 1, reads: 1 },
   input: { writes: 1, reads: 1 },
   // One document or more for each source document.
   locator: { writes: 1, reads: 1 },

@@ -5,7 +5,7 @@ import { CommanderError } from 'commander';
 import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
-import { operationName } from '../operations/operation.ts';
+import { type Interim, operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Invocation, buildProgram, everyCommand } from './program.ts';
 import { TerminalScreen } from './terminal.ts';
@@ -48,13 +48,21 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
     ...(flags.pipeline === undefined ? {} : { pipeline: flags.pipeline }),
     ...(flags.env === undefined ? {} : { env: flags.env }),
   });
+  const screen = new TerminalScreen(flags.json ? io.stderr : io.stdout);
+  let shown: string | undefined;
   const context = {
     workspace,
     actor: actor(),
     get signal() {
       return io.signal;
     },
-    screen: new TerminalScreen(flags.json ? io.stderr : io.stdout),
+    screen,
+    show: ({ value, text, line }: Interim): void => {
+      if (flags.json) io.stdout.write(`${JSON.stringify(value)}\n`);
+      else if (screen.live) screen.draw(text.split('\n'));
+      else if (line !== shown) screen.line(line);
+      shown = line;
+    },
   };
   // Reading the signal stops Ctrl-C from ending the process. A verb that only reads may be ended at any time.
   if (operation.effect !== 'reads') void io.signal;
@@ -83,6 +91,8 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       });
     }
     const { value, text, ok } = await operation.run(input, context);
+    // The user has ended an operation that shows results until then, and has them all.
+    if (shown !== undefined) return 0;
     print(value, text);
     return io.signal.aborted ? INTERRUPTED : ok ? 0 : 1;
   } catch (error) {

@@ -14,6 +14,7 @@ import { type Finding, bad, doubtful, failed, good } from './finding.ts';
 import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
+import { readVerified } from './projections/verified.ts';
 import { planModel } from './model/apply.ts';
 import type { Context } from './operation.ts';
 import { plural } from './table.ts';
@@ -73,6 +74,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['leases', () => leases(context, expirationMs)],
     ['hosts', () => hosts(services, context)],
     ['dead letters', () => letters(services)],
+    ['verification', () => verification(services, loaded)],
     ['jobs', () => jobs(context)],
   ];
   for (const [check, look] of parts) {
@@ -275,6 +277,27 @@ async function hosts(services: Services, { signal }: Context): Promise<Finding[]
     }),
   );
   return findings;
+}
+
+/** Verify each week; a day is left for it to run. */
+const UNVERIFIED_MS = 8 * 86_400_000;
+
+async function verification({ state }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
+  const last = await readVerified(state, pipeline.name);
+  const remedy = 'Run `millrace projections verify`, each week for example.';
+  if (!last) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
+  const { at, different, differences } = last;
+  if (different > 0)
+    return [
+      bad(
+        'verification',
+        `${plural(different, 'difference')} at ${at}, in ${Object.keys(differences).join(', ')}`,
+        'Run `millrace projections verify` to see them, and add `--repair` to correct them.',
+      ),
+    ];
+  if (Date.now() - Date.parse(at) > UNVERIFIED_MS)
+    return [doubtful('verification', `the last one ended at ${at}, more than a week ago`, remedy)];
+  return [good('verification', `no difference at ${at}`)];
 }
 
 async function letters(services: Services): Promise<Finding[]> {

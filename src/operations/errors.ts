@@ -345,7 +345,7 @@ export const OPERATIONS_ERRORS = {
   },
   'selection-missing': {
     meaning: 'The command does not say which dead letters to discard.',
-    hint: 'Name a document by its id, or a projection with `--only`.',
+    hint: 'Name a document by its id, or name a projection with `--only`, a reason with `--code` or a partition key with `--key`.',
     usage: true,
   },
   'settings-unreadable': {

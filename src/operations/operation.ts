@@ -20,6 +20,15 @@ export interface Plan {
   readonly seconds?: number;
 }
 
+/** A result before the last one, for an operation that the user ends. */
+export interface Interim {
+  readonly value: unknown;
+  /** For a terminal, which shows only the last one. */
+  readonly text: string;
+  /** For a log, in one line. A line that says the same as the line before isn't repeated. */
+  readonly line: string;
+}
+
 export interface Context {
   readonly workspace: Workspace;
   /** The user who runs the operation, for the audit record. */
@@ -28,6 +37,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Shows the progress to people; the result is not printed here. */
   readonly screen: Screen;
+  /** Shows an interim result at once; absent where only one result can be given, as over HTTP. */
+  readonly show?: (interim: Interim) => void;
   /** Measures the waits of a procedure; absent: the system's clock. */
   readonly clock?: Clock;
 }

@@ -1,66 +1,173 @@
 import { z } from 'zod';
+import { systemClock } from '../base/clock.ts';
 import type { JobState } from '../jobs/jobs.ts';
 import type { HostStatus } from './host-status.ts';
 import { expiration } from './leases/inputs.ts';
 import { lagText } from './leases/lags.ts';
 import { defineOperation } from './operation.ts';
+import { operationsError } from './errors.ts';
 import { sayBegin } from './projections/begins.ts';
-import { readStatus } from './status.ts';
+import { type Status, readStatus } from './status.ts';
 import { plural, table } from './table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
 
 export const status = defineOperation({
   verb: 'status',
   summary: 'Show the state of the pipeline: projections and versions, hosts, lag, dead letters and jobs',
-  examples: ['millrace status --env production', 'millrace status --json'],
+  examples: ['millrace status --env production', 'millrace status --json', 'millrace status --watch --every 10s'],
   effect: 'reads',
-  input: z.object({ leaseExpiration: expiration }),
-  run: ({ leaseExpiration }, context) => readStatus(context, leaseExpiration),
-  format: ({ database, unreadable, projections, views, jobs, leases, sources, hosts }) =>
-    [
-      `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
-      ...unreadable.map((one) => `Hosts of this version wait: ${sayFormat(one)}.`),
-      '',
-      table(
-        ['projection', 'state', 'begins', 'RU/change', 'parked', 'since'],
-        projections.map(({ id, state, start, ruPerChange: ru, parked, parkedSince }) => [
-          id,
-          state,
-          start ? sayBegin(start) : '',
-          ru ?? '',
-          parked,
-          parkedSince?.slice(0, 19).concat('Z') ?? '',
-        ]),
-      ),
-      ...views,
-      ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
-      ...(sources.length === 0
-        ? []
-        : [
-            '',
-            table(
-              ['source', 'leases', 'lag'],
-              sources.map(({ container, leases: count, lag }) => [container, count, lagText(lag)]),
-            ),
-            ...sources.flatMap(({ container, troubled }) =>
-              troubled.map(({ token, why }) => `${container} ${token}: ${why}`),
-            ),
-          ]),
-      '',
-      hosts.length === 0
-        ? 'No host owns a lease: no host runs, or it died before it acquired one.'
-        : table(
-            ['host', 'leases', 'last lease write', 'changes', 'report'],
-            hosts.map(({ owner, leases: count, writtenSecondsAgo, status: of }) => [
-              owner,
-              count,
-              writtenSecondsAgo === null ? '' : `${writtenSecondsAgo} s ago`,
-              of ? of.projections.reduce((sum, { changes }) => sum + changes, 0) : '',
-              of ? reportOf(of) : '',
-            ]),
-          ),
-    ].join('\n'),
+  input: z.object({
+    leaseExpiration: expiration,
+    watch: z
+      .boolean()
+      .default(false)
+      .describe('show the state again and again until Ctrl-C; with --json one line of JSON each time'),
+    every: z
+      .string()
+      .regex(/^[1-9]\d{0,4}s?$/, 'must be a number of seconds, such as 2s')
+      .default('2s')
+      .describe('with --watch: the time between two looks'),
+  }),
+  run: async ({ leaseExpiration, watch, every }, context) => {
+    if (!watch) return readStatus(context, leaseExpiration);
+    const { show, signal, clock = systemClock } = context;
+    if (!show)
+      throw operationsError('input-invalid', '--watch works only on the command line', {
+        hint: 'Ask for the status again and again, without --watch.',
+      });
+    return watchStatus(
+      async () => {
+        const value = await readStatus(context, leaseExpiration);
+        show({ value, text: sayStatus(value), line: lineOf(value) });
+        return value;
+      },
+      () => clock.sleep(1_000 * Number.parseInt(every, 10), signal),
+      signal,
+    );
+  },
+  format: sayStatus,
 });
+
+/** Looks until the signal is aborted. Only the first look may fail for another reason: later ones are tried again. */
+async function watchStatus(
+  look: () => Promise<Status>,
+  pause: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<Status> {
+  let last = await look();
+  while (!signal.aborted) {
+    await pause().catch(() => undefined);
+    if (!signal.aborted) last = await look().catch(() => last);
+  }
+  return last;
+}
+
+/** One line for a log: the figures that say whether all is well. */
+const lineOf = ({ projections, leases, sources, hosts }: Status): string =>
+  [
+    `${plural(leases.all, 'lease')}, ${leases.free} free`,
+    plural(hosts.length, 'host'),
+    ...sources.map(({ container, lag }) => `${container} lag ${lagText(lag)}`),
+    `${projections.reduce((sum, { parked }) => sum + parked, 0)} parked`,
+  ].join('; ');
+
+function sayStatus({
+  database,
+  unreadable,
+  projections,
+  views,
+  verified,
+  jobs,
+  leases,
+  sources,
+  hosts,
+}: Status): string {
+  return [
+    `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
+    ...unreadable.map((one) => `Hosts of this version wait: ${sayFormat(one)}.`),
+    '',
+    table(
+      ['projection', 'state', 'begins', 'RU/change', 'parked', 'since'],
+      projections.map(({ id, state, start, ruPerChange: ru, parked, parkedSince }) => [
+        id,
+        state,
+        start ? sayBegin(start) : '',
+        ru ?? '',
+        parked,
+        parkedSince?.slice(0, 19).concat('Z') ?? '',
+      ]),
+    ),
+    ...views,
+    verified === null
+      ? 'The projections have not been verified yet.'
+      : `Last verified ${verified.at.slice(0, 19)}Z: ${plural(verified.different, 'difference')} in ${plural(verified.compared, 'sink document')}.`,
+    ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
+    ...(sources.length === 0
+      ? []
+      : [
+          '',
+          table(
+            ['source', 'leases', 'lag'],
+            sources.map(({ container, leases: count, lag }) => [container, count, lagText(lag)]),
+          ),
+          ...sources.flatMap(({ container, troubled }) =>
+            troubled.map(({ token, why }) => `${container} ${token}: ${why}`),
+          ),
+        ]),
+    '',
+    hosts.length === 0
+      ? 'No host owns a lease: no host runs, or it died before it acquired one.'
+      : table(
+          ['host', 'leases', 'last lease write', 'changes', 'report'],
+          hosts.map(({ owner, leases: count, writtenSecondsAgo, status: of }) => [
+            owner,
+            count,
+            writtenSecondsAgo === null ? '' : `${writtenSecondsAgo} s ago`,
+            of ? of.projections.reduce((sum, { changes }) => sum + changes, 0) : '',
+            of ? reportOf(of) : '',
+          ]),
+        ),
+    ...sayRanges(hosts),
+  ].join('\n');
+}
+
+/** The speed of each lease, by the last reports of their hosts. */
+function sayRanges(hosts: Status['hosts']): string[] {
+  const ranges = hosts.flatMap(({ owner, status: of }) => (of?.ranges ?? []).map((range) => ({ owner, ...range })));
+  if (ranges.length === 0) return [];
+  return [
+    '',
+    table(
+      [
+        'host',
+        'source',
+        'lease',
+        'changes/s',
+        'in/s',
+        'out/s',
+        'catches up in',
+        'page age',
+        'deliveries',
+        'last rejection',
+      ],
+      ranges.map(
+        ({ owner, container, lease, handledPerSecond, inPerSecond, outPerSecond, catchUp, inHand, rejection }) => [
+          owner,
+          container,
+          lease,
+          handledPerSecond ?? '',
+          inPerSecond ?? '',
+          outPerSecond ?? '',
+          catchUp === null ? '' : catchUp === 'never' ? 'never at this rate' : `${catchUp.toLocaleString('en-US')} s`,
+          inHand ? `${inHand.seconds} s` : '',
+          inHand?.deliveries ?? '',
+          rejection ? `${rejection.at.slice(0, 19)}Z ${rejection.why}` : '',
+        ],
+      ),
+    ),
+    'in/s and out/s count transactions of the feed, by lsn; changes/s are what the host handled.',
+  ];
+}
 
 const sayJobs = ({ waiting, active, delayed, failed }: Record<JobState, number>): string =>
   `Jobs: ${active} active, ${waiting} waiting, ${delayed} waiting for a retry, ${failed} failed.`;

@@ -10,6 +10,7 @@ import { chooseGroups, openLeases } from './leases/groups.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { controlFormats } from '../runtime/stored-formats.ts';
 import type { Context } from './operation.ts';
+import { readVerified } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
 
 /** The projections with their versions, hosts, lags and dead letters, and the jobs. */
@@ -52,6 +53,8 @@ export async function readStatus(context: Context, expirationMs: number) {
       };
     }),
     views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
+    /** The last verification of all projections; null: none has ended. */
+    verified: (await readVerified(services.state, pipeline.name)) ?? null,
     jobs: await jobCounts(context),
     leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
     sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({
@@ -63,6 +66,8 @@ export async function readStatus(context: Context, expirationMs: number) {
     hosts: hostsOf(leases, said),
   };
 }
+
+export type Status = Awaited<ReturnType<typeof readStatus>>;
 
 /** Everything that can have dead letters. */
 const readersOf = ({ projections, embeds, effects, publishes, ingests }: Pipeline) => [

@@ -152,6 +152,9 @@ describe('drained', () => {
     const a = open({ timings: patient, handler: () => gate.promise });
     await a.processor.start();
     await until(() => expect(a.processor.status().leases).toMatchObject([{ deliveries: 1 }]));
+    expect(a.processor.status().leases).toMatchObject([
+      { handled: 0, inHand: { changes: 10, since: expect.any(Number) as number }, rejection: undefined },
+    ]);
     const b = open({ instance: 'b', timings: patient });
     await b.processor.start();
     expect(b.processor.status().leases).toEqual([]);
@@ -168,6 +171,7 @@ describe('drained', () => {
     gate.resolve();
     await Promise.all(waiting);
     expect(done.toSorted()).toEqual(['0 saw 10', '1 saw 10', '2 saw 10']);
+    expect(a.processor.status().leases).toMatchObject([{ handled: 10, inHand: undefined }]);
   });
 
   it('is no more to be had from a processor that stops, or was stopped', async () => {

@@ -396,6 +396,9 @@ describe('a host that lost its lease', () => {
       [8, 1, expect.stringContaining('a handler has taken more than 0.3 s')],
       [4, 2, expect.stringContaining('a handler has taken more than 0.3 s')],
     ]);
+    const { rejection, handled: count } = a.processor.status().leases[0] ?? {};
+    expect(count).toBe(8);
+    expect([rejection?.changes, rejection?.error]).toEqual([rejected.at(-1)?.changes, rejected.at(-1)?.error]);
   });
 
   it('stops, though its leases can’t be written any more', async () => {

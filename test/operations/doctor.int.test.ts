@@ -1,3 +1,4 @@
+import { Rates } from '../../src/feed/processor/rates.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Views } from '../../src/engine/views/views.ts';
 import { cli } from '../cli/cli.ts';
@@ -128,7 +129,7 @@ describe('doctor', () => {
         ),
       30_000,
     );
-    const end = startStatusWriter({ services: stage.services, host: 'live', app });
+    const end = startStatusWriter({ services: stage.services, host: 'live', app, rates: new Rates() });
     const said = new RegExp(
       `This identity may not (read|write) in container Days: Failed by rule with 403. Give the identity the ${ROLE}`,
     );

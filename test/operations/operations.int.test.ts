@@ -148,7 +148,7 @@ it('lists leases, dead letters and the state of it all', async () => {
     expect.arrayContaining([expect.objectContaining({ token: '0', range: '00-FF', owner: null })]),
   );
   // The copy would hold a number where its type has text.
-  expect((await json('dead-letters', 'list')).value).toEqual(
+  expect((await json('dead-letters', 'list', '--each')).value).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ projection: 'days@1', id: 'bad', container: 'Orders' }),
       expect.objectContaining({ projection: 'summaries@1', id: 'bad', code: 'value-of-other-type' }),

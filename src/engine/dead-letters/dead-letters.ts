@@ -21,8 +21,8 @@ import {
   letterPartition,
   orderOf,
   parked,
-  toDeadLetter,
 } from './letter-document.ts';
+import { listLetters } from './letter-queries.ts';
 import { bySize, inBatches, isOfOne, removal, write } from './letter-writes.ts';
 import { transact } from '../../cosmos/transact.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
@@ -154,15 +154,9 @@ export class DeadLetters {
     return stored && this.#kept.get(stored.pk, stored);
   }
 
+  /** Oldest first. `projection`: `name@version`. */
   async list(projection?: string): Promise<DeadLetter[]> {
-    const filter = projection === undefined ? '' : ' AND c.projection = @projection';
-    const parameters = projection === undefined ? [] : [{ name: '@projection', value: projection }];
-    const query = { query: `SELECT * FROM c WHERE c.kind = 'dead-letter'${filter}`, parameters };
-    const { resources } = await withRetry(() => this.#state.items.query<LetterDocument>(query).fetchAll(), {
-      reads: true,
-    });
-    for (const letter of resources) assertReadable(letter);
-    return resources.map(toDeadLetter).toSorted((a, b) => (a.firstAt < b.firstAt ? -1 : 1));
+    return listLetters(this.#state, { projection });
   }
 
   /** Makes the next use read the index again. To be called at the first page of a tenure, and for each Functions batch. */

@@ -104,7 +104,12 @@ export function letterDocument(
   };
 }
 
-export const toDeadLetter = ({ document: id, mend: hint, waits, ...stored }: LetterDocument): DeadLetter => {
+export const toDeadLetter = ({
+  document: id,
+  mend: hint,
+  waits,
+  ...stored
+}: Omit<LetterDocument, 'id' | '_etag' | keyof Kept>): DeadLetter => {
   const { projection, container, key, type, version, op, code, message, attempts, firstAt, lastAt } = stored;
   const rest = { ...(hint ? { hint } : {}), attempts, ...(waits ? { waits } : {}), firstAt, lastAt };
   return { projection, container, key, id, type, version, op, code, message, ...rest };

@@ -14,6 +14,7 @@ import type { Events } from '../../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { around } from '../tenure/around.ts';
 import type { Lag } from './estimator.ts';
+import type { RangeRates } from './rates.ts';
 
 export interface LeaseLag {
   readonly container: string;
@@ -22,12 +23,19 @@ export interface LeaseLag {
   readonly lag: Lag;
 }
 
+/** What a host knows of the speed of one of its leases. null: not known, or no page is in hand. */
+export interface RangeSpeed extends RangeRates {
+  readonly inHand: { readonly seconds: number; readonly deliveries: number } | null;
+}
+
 export interface TelemetryOptions {
   /** Default: the globally registered providers. Without any, nothing is measured. */
   readonly meterProvider?: MeterProvider;
   readonly tracerProvider?: TracerProvider;
   /** Called whenever metrics are collected; each lease costs one read of one document. Unknown lags aren't reported. */
   readonly lags?: () => Promise<readonly LeaseLag[]>;
+  /** Called whenever metrics are collected. Asks no service. */
+  readonly ranges?: () => readonly RangeSpeed[];
 }
 
 const NAME = 'millrace';
@@ -42,12 +50,13 @@ const load = (): Api => createRequire(import.meta.url)('@opentelemetry/api') as 
  */
 export function startTelemetry(options: TelemetryOptions = {}): () => void {
   const api = load();
-  const { meterProvider = api.metrics, tracerProvider = api.trace, lags } = options;
+  const { meterProvider = api.metrics, tracerProvider = api.trace, lags, ranges } = options;
   const meter = meterProvider.getMeter(NAME);
   const ends = [
     tellEvents(meter),
     tellSpans(tracerProvider.getTracer(NAME), api),
     ...(lags ? [tellLags(meter, lags)] : []),
+    ...(ranges ? [tellRanges(meter, ranges)] : []),
   ];
   return () => {
     for (const end of ends) end();
@@ -62,6 +71,7 @@ function tellEvents(meter: Meter): () => void {
   const misfitting = 'Documents that were stored though they are not of their sink’s type';
   const misfits = counter('millrace.documents.misfit', '{document}', misfitting);
   const pages = counter('millrace.feed.pages', '{page}', 'Pages read that held changes');
+  const rejected = counter('millrace.feed.pages.rejected', '{page}', 'Deliveries that will be repeated');
   const charge = counter('millrace.feed.charge', '{RU}', 'Request units of reading the feed');
   const failures = counter('millrace.failures', '{failure}', 'Failures that are tried again');
   const duration = meter.createHistogram('millrace.handler.duration', {
@@ -84,6 +94,7 @@ function tellEvents(meter: Meter): () => void {
       if (error === undefined) handled.add(changes, { container });
       duration.record(durationMs / 1000, { container, outcome });
     },
+    'feed:rejected': ({ container, error }) => rejected.add(1, { container, 'error.type': codeOf(error) }),
     'feed:failed': ({ container, error }) => failures.add(1, { container, part: 'feed', 'error.type': codeOf(error) }),
     'balancer:failed': ({ container, error }) =>
       failures.add(1, { container, part: 'leases', 'error.type': codeOf(error) }),
@@ -131,6 +142,30 @@ function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () =>
   };
   meter.addBatchObservableCallback(observe, [lag, age]);
   return () => meter.removeBatchObservableCallback(observe, [lag, age]);
+}
+
+/** A value that isn't known is not reported, nor the time of a lag that doesn't shrink: compare `in` with `out` there. */
+function tellRanges(meter: Meter, ranges: () => readonly RangeSpeed[]): () => void {
+  const gauge = (name: string, unit: string, description: string): ObservableGauge =>
+    meter.createObservableGauge(name, { unit, description });
+  const incoming = gauge('millrace.lease.in', '{transaction}/s', 'Transactions that come into a lease’s range');
+  const passed = gauge('millrace.lease.out', '{transaction}/s', 'Transactions that a lease’s position passes');
+  const catchUp = gauge('millrace.lease.catch_up', 's', 'Time until a lease has no lag, at the present rates');
+  const age = gauge('millrace.lease.page.age', 's', 'Time since the page in hand was delivered; 0 without one');
+  const deliveries = gauge('millrace.lease.page.deliveries', '{delivery}', 'Deliveries of the page in hand');
+  const all = [incoming, passed, catchUp, age, deliveries];
+  const observe = (result: BatchObservableResult): void => {
+    for (const { container, lease, inPerSecond, outPerSecond, catchUp: seconds, inHand } of ranges()) {
+      const of = { container, lease };
+      if (inPerSecond !== null) result.observe(incoming, inPerSecond, of);
+      if (outPerSecond !== null) result.observe(passed, outPerSecond, of);
+      if (typeof seconds === 'number') result.observe(catchUp, seconds, of);
+      result.observe(age, inHand?.seconds ?? 0, of);
+      result.observe(deliveries, inHand?.deliveries ?? 0, of);
+    }
+  };
+  meter.addBatchObservableCallback(observe, all);
+  return () => meter.removeBatchObservableCallback(observe, all);
 }
 
 /** One of few values, as metrics need. */

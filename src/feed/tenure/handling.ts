@@ -68,6 +68,7 @@ export class Handling {
     } finally {
       watch.done();
     }
+    this.#options.memory.handled += changes.length;
     this.#measure(page, changes.length, since);
     const newest = changes.reduce((latest, { at }) => Math.max(latest, at), this.#reached ?? 0);
     if (newest > 0) this.#reached = newest;
@@ -83,8 +84,9 @@ export class Handling {
    * the pages smaller if the page took too long.
    */
   rejected(error: unknown, { unacknowledged: changes, position }: Window): void {
-    const { container, memory } = this.#options;
+    const { container, memory, clock } = this.#options;
     if (changes === 0) return;
+    memory.rejection = { at: clock.now(), changes, error };
     const deliveries = memory.deliveriesOf(position);
     emit('feed:rejected', { container, lease: this.#tenure.lease.id, position, changes, deliveries, error });
     const tooLong = [LeaseStalled, PageTooOld, HandlerTimeout].some((each) => error instanceof each);

@@ -4,11 +4,22 @@ import { PageSize, type PageSizeOptions } from '../reading/page-size.ts';
 /** The longest time for which a host leaves a lease to other hosts, as a multiple of the first such time. */
 const MOST_TIMES = 16;
 
+/** Why changes were delivered and not acknowledged, the last time. */
+export interface Rejection {
+  /** Wall clock, milliseconds. */
+  readonly at: number;
+  readonly changes: number;
+  readonly error: unknown;
+}
+
 /** What a host remembers about a range from one tenure to the next. */
 export class RangeMemory {
   readonly pageSize: PageSize;
   /** This host's last tenure. */
   tenure: string | undefined;
+  /** Changes that this host has handled. */
+  handled = 0;
+  rejection: Rejection | undefined;
   /** How often this host has delivered a page, by the position that it was read from. */
   readonly #deliveries = new Map<string, number>();
   #stalls = 0;

@@ -4,12 +4,14 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { LeaseLost } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
+import { lsnOf } from '../reading/position.ts';
 import { RangeGone } from '../reading/source.ts';
 import { Checkpointing } from './checkpointing.ts';
 import { Halt } from './handle.ts';
 import { Handling, type HandlingOptions } from './handling.ts';
 import type { LeaseTenure } from './lease-tenure.ts';
 import type { TenureListener } from './listener.ts';
+import type { Rejection } from './range-memory.ts';
 import { Reader, type ReaderOptions } from './reader.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { Window } from './window.ts';
@@ -43,6 +45,12 @@ export interface SupervisorStatus {
   readonly deliveries: number;
   /** When the newest change handled in this tenure was written, milliseconds since 1970; undefined before the first. */
   readonly reached: number | undefined;
+  /** Changes that this host has handled on the range, in all its tenures. */
+  readonly handled: number;
+  /** The changes in hand, and since when the oldest of their pages is, monotonic; undefined without any. */
+  readonly inHand: { readonly changes: number; readonly since: number } | undefined;
+  /** The last time that this host's changes were not acknowledged; undefined: never. */
+  readonly rejection: Rejection | undefined;
 }
 
 /** Requests of the host. Each may come in any state. */
@@ -73,6 +81,8 @@ export class Supervisor {
   /** The position after the last page that the window accepted. */
   #read: string;
   #page: (Page & { readonly next: string }) | undefined;
+  /** The ends of the pages that the window has, and when it accepted them. */
+  #accepted: { readonly next: string; readonly at: number }[] = [];
   #idleSince: number | undefined;
   #checkedAt: number | undefined;
   #failure: unknown;
@@ -102,7 +112,16 @@ export class Supervisor {
       failure: this.#failure,
       deliveries: this.#options.memory.deliveriesOf(position),
       reached: this.#handling.reached,
+      handled: this.#options.memory.handled,
+      inHand: this.#inHand(),
+      rejection: this.#options.memory.rejection,
     };
+  }
+
+  #inHand(): SupervisorStatus['inHand'] {
+    const { unacknowledged: changes, position } = this.#window;
+    const oldest = this.#accepted.find(({ next }) => lsnOf(next) > lsnOf(position));
+    return changes === 0 || !oldest ? undefined : { changes, since: oldest.at };
   }
 
   /** Never rejects. */
@@ -165,6 +184,9 @@ export class Supervisor {
       if (page) {
         this.#options.memory.delivers(this.#read);
         this.#read = page.next;
+        const { position } = this.#window;
+        const open = this.#accepted.filter(({ next }) => lsnOf(next) > lsnOf(position));
+        this.#accepted = [...open, { next: page.next, at: this.#options.clock.monotonic() }];
         this.#window.offer(page);
       }
       return 'taken';
@@ -272,6 +294,7 @@ export class Supervisor {
     this.#handling.forget();
     this.#read = position;
     this.#page = undefined;
+    this.#accepted = [];
     this.#window = this.#openWindow();
     this.#interrupts = this.#signals();
   }

@@ -1,11 +1,14 @@
+import { systemClock } from '../../base/clock.ts';
 import type { Settings } from '../../base/settings.ts';
 import type { Timings } from '../../feed/sharing/feed-host.ts';
+import { Rates } from '../../feed/processor/rates.ts';
 import { startTelemetry } from '../../feed/processor/telemetry.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type App, compose } from '../../runtime/processor-host.ts';
 import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
+import { rangesOf } from './ranges.ts';
 import { startStatusWriter } from './status-writer.ts';
 import { watchTroubles } from './watch.ts';
 
@@ -34,7 +37,9 @@ export async function runPipeline(
   const show = (rows: readonly ProjectionProgress[]): void =>
     screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
   const endWatch = watchTroubles((line) => screen.line(line));
-  const endTelemetry = startTelemetry({ lags: () => app.lags() });
+  const rates = new Rates();
+  const ranges = (): ReturnType<typeof rangesOf> => rangesOf(app, rates, systemClock.monotonic());
+  const endTelemetry = startTelemetry({ lags: () => app.lags(), ranges });
   const projections = app.stats().map(({ id }) => id);
   const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
   const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);
@@ -42,7 +47,7 @@ export async function runPipeline(
   let lags = new Map<string, number | null>();
   try {
     await app.start();
-    endStatus = startStatusWriter({ services: composition.services, host: composition.host, app });
+    endStatus = startStatusWriter({ services: composition.services, host: composition.host, app, rates });
     await work(app);
   } finally {
     clearInterval(redraw);

@@ -1,18 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { MillraceError, messageOf } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { packageRoot } from '../../base/package.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type HostStatus, STATUS_KEY, STATUS_TTL } from '../../operations/host-status.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import type { App } from '../../runtime/processor-host.ts';
+import type { Rates } from '../../feed/processor/rates.ts';
 import { progressOf } from './progress.ts';
+import { failureText, rangesOf, sampleRates } from './ranges.ts';
 
 export interface StatusWriterOptions {
   readonly services: Pick<Services, 'state'>;
   readonly host: string;
-  readonly app: Pick<App, 'stats' | 'sources'>;
+  readonly app: Pick<App, 'stats' | 'sources' | 'lags'>;
+  /** Samples the ranges at each writing. */
+  readonly rates: Rates;
   readonly clock?: Clock;
 }
 
@@ -23,22 +26,25 @@ const ownVersion = (): string => {
 };
 
 /**
- * Writes the status of this host, for `millrace status` on other machines: one upsert each half minute, about 10 RU. A
- * failed write is ignored, because nothing depends on it. The returned function ends the writing and deletes the
+ * Writes the status of this host, for `millrace status` on other machines: one upsert each half minute, about 10 RU, and
+ * the read of one document for each lease, for its lag. A failed write is ignored, because nothing depends on it. The returned function ends the writing and deletes the
  * document: only the last status of a host that died stays, for a day.
  */
 export function startStatusWriter({
   services,
   host,
   app,
+  rates,
   clock = systemClock,
 }: StatusWriterOptions): () => Promise<void> {
   const ended = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
   const version = ownVersion();
   const write = async (): Promise<void> => {
+    await sampleRates(app, rates, clock).catch(() => undefined);
     const document = {
-      ...statusOf(app, host, startedAt, clock.now()),
+      ...statusOf(app, host, startedAt, clock),
+      ranges: rangesOf(app, rates, clock.monotonic()),
       version,
       pk: STATUS_KEY,
       type: 'millrace.status',
@@ -64,7 +70,8 @@ export function startStatusWriter({
   };
 }
 
-function statusOf(app: Pick<App, 'stats' | 'sources'>, host: string, startedAt: string, now: number): HostStatus {
+function statusOf(app: Pick<App, 'stats' | 'sources'>, host: string, startedAt: string, clock: Clock): HostStatus {
+  const now = clock.now();
   return {
     id: host,
     at: new Date(now).toISOString(),
@@ -82,8 +89,3 @@ function statusOf(app: Pick<App, 'stats' | 'sources'>, host: string, startedAt: 
     }),
   };
 }
-
-const failureText = (error: unknown): string =>
-  error instanceof MillraceError && error.hint !== undefined
-    ? `${messageOf(error)}. ${error.hint}`
-    : (messageOf(error).split('\n')[0] ?? '');

@@ -4,12 +4,12 @@ import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { selectLetters, selectionInput } from './select.ts';
+import { type LetterSelection, selectLetters, selectionInput } from './select.ts';
 import { operationsError } from '../errors.ts';
 
 const input = z.object({
   ...selectionInput,
-  id: z.string().optional().describe('id of the source document; this or --only is required'),
+  id: z.string().optional().describe('id of the source document; this, --only, --code or --key is required'),
   reason: z.string().trim().min(3).describe('why the changes are not needed; recorded in the audit'),
 });
 
@@ -20,6 +20,7 @@ export const deadLettersDiscard = defineOperation({
   examples: [
     'millrace dead-letters discard order-4711 --reason "a test order" --yes',
     'millrace dead-letters discard --only old@1 --reason "projection dropped" --dry-run',
+    'millrace dead-letters discard --code value-of-other-type --since 2026-03-01T03:10:00Z --reason "a wrong import" --yes',
   ],
   effect: 'destroys',
   argument: 'id',
@@ -56,7 +57,7 @@ export const deadLettersDiscard = defineOperation({
 });
 
 /** Discarding all dead letters is hardly ever meant. */
-function refuseAll({ id, only }: { readonly id?: string | undefined; readonly only?: string | undefined }): void {
-  if (id !== undefined || only !== undefined) return;
-  throw operationsError('selection-missing', 'The command needs a document or a projection');
+function refuseAll({ id, only, code, key }: LetterSelection): void {
+  if ([id, only, code, key].some((each) => each !== undefined)) return;
+  throw operationsError('selection-missing', 'The command needs a document, a projection, a code or a key');
 }

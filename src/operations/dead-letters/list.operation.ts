@@ -1,31 +1,90 @@
 import { z } from 'zod';
+import { canonical } from '../../base/json.ts';
+import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
+import type { LetterGroup } from '../../engine/dead-letters/letter-queries.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
-import { onlyInput, selectLetters } from './select.ts';
+import { filterInput, selectGroups, selectLetters } from './select.ts';
+
+/** A dead letter with the tenant of its document; null: its container's key has no tenant. */
+type Row = DeadLetter & { readonly tenant: unknown };
+type Listed = readonly LetterGroup[] | readonly Row[];
 
 export const deadLettersList = defineOperation({
   noun: 'dead-letters',
   verb: 'list',
-  summary: 'List the dead letters (changes that could not be applied), oldest first',
-  examples: ['millrace dead-letters list', 'millrace dead-letters list --only order-summaries@1 --json'],
+  summary: 'List the dead letters (changes that could not be applied): one line for each reason, or each one',
+  examples: [
+    'millrace dead-letters list',
+    'millrace dead-letters list --only order-summaries@1 --json',
+    'millrace dead-letters list --code projection-threw --since 2026-03-01T03:10:00Z',
+    'millrace dead-letters list --each',
+  ],
   effect: 'reads',
-  input: z.object({ only: onlyInput }),
-  run: (asked, { workspace }) => selectLetters(workspace, asked),
-  format: (letters) =>
-    letters.length === 0
-      ? 'No dead letters.'
-      : `${table(
-          ['projection', 'container', 'id', 'code', 'attempts', 'since', 'message'],
-          letters.map((letter) => [
-            letter.projection,
-            letter.container,
-            letter.id,
-            letter.code,
-            letter.attempts,
-            letter.firstAt,
-            clip(letter.message),
-          ]),
-        )}\n${plural(letters.length, 'dead letter')}; \`millrace dead-letters show ID\` shows one.`,
+  input: z.object({
+    ...filterInput,
+    each: z
+      .boolean()
+      .default(false)
+      .describe('list each dead letter, oldest first; so do --code, --key and --since (default: one line a reason)'),
+  }),
+  run: async (asked, { workspace, signal }): Promise<Listed> => {
+    const { each, code, key, since } = asked;
+    if (!each && [code, key, since].every((filter) => filter === undefined))
+      return selectGroups(workspace, asked, signal);
+    const [letters, tenantOf] = [await selectLetters(workspace, asked), await tenants(workspace.pipeline())];
+    return letters.map((letter) => ({ ...letter, tenant: tenantOf(letter) }));
+  },
+  format: (listed) =>
+    listed.length === 0 ? 'No dead letters.' : isGrouped(listed) ? sayGroups(listed) : sayEach(listed),
 });
 
-const clip = (text: string): string => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
+const isGrouped = (listed: Listed): listed is readonly LetterGroup[] => listed.some((one) => 'count' in one);
+
+function sayGroups(groups: readonly LetterGroup[]): string {
+  const all = groups.reduce((sum, { count }) => sum + count, 0);
+  return `${table(
+    ['code', 'dead letters', 'oldest', 'newest', 'projections', 'example', 'message'],
+    groups.map(({ code, count, oldest, newest, projections, example, message }) => [
+      code,
+      count,
+      oldest,
+      newest,
+      clip(projections.join(', '), 40),
+      example,
+      clip(message),
+    ]),
+  )}\n${plural(all, 'dead letter')}; \`millrace dead-letters list --code CODE\` lists each, \`millrace dead-letters show ID\` shows one.`;
+}
+
+function sayEach(letters: readonly Row[]): string {
+  const tenanted = letters.some(({ tenant }) => tenant !== null);
+  return `${table(
+    ['projection', 'container', ...(tenanted ? ['tenant'] : []), 'key', 'id', 'code', 'attempts', 'since', 'message'],
+    letters.map(({ projection, container, tenant, key, id, code, attempts, firstAt, message }) => [
+      projection,
+      container,
+      ...(tenanted ? [typeof tenant === 'string' ? tenant : tenant === null ? '' : canonical(tenant)] : []),
+      canonical(key),
+      id,
+      code,
+      attempts,
+      firstAt,
+      clip(message),
+    ]),
+  )}\n${plural(letters.length, 'dead letter')}; \`millrace dead-letters show ID\` shows one.`;
+}
+
+/** The tenant is a level of the key, if the container's key has one. A pipeline that can't be loaded hides no dead letter. */
+async function tenants(loading: Promise<LoadedPipeline>): Promise<(letter: DeadLetter) => unknown> {
+  const loaded = await loading.catch(() => undefined);
+  const field = loaded?.pipeline.tenant;
+  if (!loaded || field === undefined) return () => null;
+  const levels = new Map(
+    loaded.model.containers.map(({ name, partitionKey }) => [name, partitionKey.indexOf(`/${field}`)]),
+  );
+  return ({ container, key }) => key[levels.get(container) ?? -1] ?? null;
+}
+
+const clip = (text: string, most = 80): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -4,10 +4,18 @@ import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { defineOperation, partsOf } from '../operation.ts';
 import { plural, table } from '../table.ts';
-import { selectLetters, selectionInput } from './select.ts';
-import { redrive } from './redrive.ts';
+import { selectionInput } from './select.ts';
+import { redrive, triedLetters } from './redrive.ts';
 
-const input = z.object({ ...selectionInput, ...backgroundInput });
+const input = z.object({
+  ...selectionInput,
+  sample: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('redrive only this many, the oldest, to see whether the fix works (default: all)'),
+  ...backgroundInput,
+});
 
 export const deadLettersRedrive = defineOperation({
   noun: 'dead-letters',
@@ -16,17 +24,18 @@ export const deadLettersRedrive = defineOperation({
   examples: [
     'millrace dead-letters redrive --dry-run',
     'millrace dead-letters redrive order-4711',
+    'millrace dead-letters redrive --code projection-threw --sample 5',
     'millrace dead-letters redrive --only summaries --env production',
   ],
   effect: 'changes',
   argument: 'id',
   input,
   plan: async (asked, { workspace }) => {
-    const letters = await selectLetters(workspace, asked);
+    const letters = await triedLetters(workspace, asked);
     return {
-      steps: letters
-        .filter(({ waits }) => !waits)
-        .map(({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`),
+      steps: letters.map(
+        ({ projection, container, id, code }) => `apply ${container}/${id} to ${projection} again (${code})`,
+      ),
       ru: letters.length * RU_A_LETTER,
       // 5 s: a document that isn't found is read again after the read lag.
       seconds: letters.length === 0 ? 0 : 5 + Math.ceil(letters.length / 20),
@@ -39,7 +48,7 @@ export const deadLettersRedrive = defineOperation({
       redrive({ ...asked, ...parts, progress: (done, of) => context.screen.progress('redriven', done, of) }),
     );
   },
-  format: (result) => {
+  format: (result, { sample }) => {
     if (isEnqueued(result)) return sayEnqueued(result);
     if (result.length === 0) return 'No dead letters.';
     const refused = result.filter(({ outcome }) => outcome === 'refused').length;
@@ -55,6 +64,7 @@ export const deadLettersRedrive = defineOperation({
         ]),
       ),
       `${plural(result.length - refused, 'dead letter')} settled, ${refused.toLocaleString('en-US')} still parked.`,
+      ...(sample === undefined ? [] : ['This was a sample: without `--sample` the command redrives the others too.']),
     ].join('\n');
   },
   ok: (result) => isEnqueued(result) || result.every(({ outcome }) => outcome !== 'refused'),

@@ -10,9 +10,14 @@ import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { type LetterSelection, selectLetters } from './select.ts';
+import { type LetterSelection, type LetterSources, selectLetters } from './select.ts';
 
-export interface RedriveOptions extends LetterSelection, Parts {
+export interface TriedSelection extends LetterSelection {
+  /** Only so many, the oldest. Absent: all. */
+  readonly sample?: number | undefined;
+}
+
+export interface RedriveOptions extends TriedSelection, Parts {
   readonly signal: AbortSignal;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number;
@@ -26,7 +31,7 @@ const AT_ONCE = 100;
 export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
   const { services, loaded, signal, readLagMs = 5_000, progress } = options;
   const here = { services: async () => services, pipeline: async () => loaded };
-  const letters = (await selectLetters(here, options)).filter(({ waits }) => !waits);
+  const letters = await triedLetters(here, options);
   const { engine, cold } = openEngine(options, 'redrive');
   const known = new Set(engine.stats.map(({ id }) => id));
   const ingests = new Map<string, IngestSpec>(loaded.pipeline.ingests.map((spec) => [projectionId(spec), spec]));
@@ -66,6 +71,12 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
     progress?.(results.length, letters.length);
   }
   return results;
+}
+
+/** The letters that a redrive tries itself. Changes that wait behind one of them follow it. */
+export async function triedLetters(from: LetterSources, asked: TriedSelection): Promise<DeadLetter[]> {
+  const letters = await selectLetters(from, asked);
+  return letters.filter(({ waits }) => !waits).slice(0, asked.sample);
 }
 
 /** Keeps all dead letters of a key together: a projection in the order of its keys can't apply one without the others. */

@@ -1,22 +1,43 @@
 import { z } from 'zod';
+import { countLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
+import {
+  type LetterFilter,
+  type LetterGroup,
+  groupLetters,
+  listLetters,
+} from '../../engine/dead-letters/letter-queries.ts';
 import { suggestion } from '../../base/near.ts';
 import { chooseDeclared, splitId } from '../projections/choose.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { readDeadLetters } from './read.ts';
 import { operationsError } from '../errors.ts';
 
 export const onlyInput = z.string().optional().describe('one projection, as name or name@version');
 
+/** The flags that select dead letters by what they say. */
+export const filterInput = {
+  only: onlyInput,
+  code: z.string().optional().describe('one reason, such as projection-threw'),
+  key: z.string().optional().describe('full partition key of the source document as JSON, such as \'["store-1"]\''),
+  since: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe('first parked at this time or later, such as 2026-03-01T03:10:00Z'),
+};
+
 /** The flags that select dead letters. */
 export const selectionInput = {
   id: z.string().optional().describe('id of the source document (default: all dead letters)'),
-  only: onlyInput,
+  ...filterInput,
 };
 
 export interface LetterSelection {
   readonly id?: string | undefined;
   readonly only?: string | undefined;
+  readonly code?: string | undefined;
+  /** JSON. */
+  readonly key?: string | undefined;
+  readonly since?: string | undefined;
 }
 
 /** A workspace. The pipeline is loaded only if no dead letter matches, to see whether the projection exists. */
@@ -28,16 +49,61 @@ export interface LetterSources {
 /**
  * The dead letters of a selection. A declared projection may have none; a projection that was removed from the pipeline
  * may still have some.
- * @throws UsageError `dead-letter-unknown`, `projection-unknown`
+ * @throws UsageError `dead-letter-unknown`, `projection-unknown`, `input-invalid`, `container-missing`
  */
-export async function selectLetters(from: LetterSources, { id, only }: LetterSelection): Promise<DeadLetter[]> {
-  const all = await readDeadLetters(await from.services());
-  const of = all.filter(
-    ({ projection }) => only === undefined || projection === only || splitId(projection).name === only,
+export async function selectLetters(from: LetterSources, asked: LetterSelection): Promise<DeadLetter[]> {
+  const { state } = await from.services();
+  const found = await listLetters(state, filterOf(asked));
+  const { id, only, code, key, since } = asked;
+  if (found.length > 0) return found;
+  await refuseUnknown(from, only);
+  if (id === undefined) return found;
+  const known = (await listLetters(state, filterOf({ only }))).map((letter) => letter.id);
+  const filtered = [code, key, since].some((filter) => filter !== undefined);
+  const hint = known.includes(id) ? '' : suggestion(id, known);
+  throw operationsError(
+    'dead-letter-unknown',
+    `No dead letter${filtered ? ' of the selection' : ''} has the id ${id}${hint}`,
   );
-  if (only !== undefined && of.length === 0) chooseDeclared((await from.pipeline()).pipeline, only);
-  const found = of.filter((letter) => id === undefined || letter.id === id);
-  if (id === undefined || found.length > 0) return found;
-  const known = of.map((letter) => letter.id);
-  throw operationsError('dead-letter-unknown', `No dead letter has the id ${id}${suggestion(id, known)}`);
+}
+
+/** The dead letters of a selection, by their codes. @throws as `selectLetters` */
+export async function selectGroups(
+  from: LetterSources,
+  asked: LetterSelection,
+  signal: AbortSignal,
+): Promise<LetterGroup[]> {
+  const { state } = await from.services();
+  const found = await groupLetters(state, filterOf(asked), signal);
+  if (found.length === 0) await refuseUnknown(from, asked.only);
+  return found;
+}
+
+/** A projection without dead letters must be declared. */
+async function refuseUnknown(from: LetterSources, only: string | undefined): Promise<void> {
+  if (only === undefined) return;
+  const { state } = await from.services();
+  if ((await countLetters(state)).some(({ projection }) => projection === only || splitId(projection).name === only))
+    return;
+  chooseDeclared((await from.pipeline()).pipeline, only);
+}
+
+const filterOf = ({ id, only, code, key, since }: LetterSelection): LetterFilter => ({
+  projection: only,
+  id,
+  code,
+  key: key === undefined ? undefined : keyOf(key),
+  since: since === undefined ? undefined : new Date(since).toISOString(),
+});
+
+function keyOf(text: string): readonly unknown[] {
+  try {
+    const key: unknown = JSON.parse(text);
+    if (Array.isArray(key)) return key;
+  } catch {
+    // Reported below.
+  }
+  throw operationsError('input-invalid', `--key: ${text} is not a partition key`, {
+    hint: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
+  });
 }

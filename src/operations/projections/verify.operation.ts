@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systemClock } from '../../base/clock.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
@@ -8,6 +9,7 @@ import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
+import { recordVerified } from './verified.ts';
 import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
 
@@ -23,6 +25,21 @@ export const verifyWith = async (
     settings: workspace.settings(),
     repair,
   });
+
+/** Stores the result for `status` and `doctor`, if all projections were verified. */
+async function verifyRecorded(
+  asked: { name?: string | undefined; repair: boolean },
+  context: Context,
+): Promise<Verification> {
+  const { clock = systemClock, workspace, actor } = context;
+  const began = clock.monotonic();
+  const result = await verifyWith(asked, context);
+  if (asked.name !== undefined) return result;
+  const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const seconds = Math.round((clock.monotonic() - began) / 1_000);
+  await recordVerified(state, pipeline.name, result, { at: new Date(clock.now()).toISOString(), actor, seconds });
+  return result;
+}
 
 export const projectionsVerify = defineOperation({
   noun: 'projections',
@@ -67,8 +84,8 @@ export const projectionsVerify = defineOperation({
   },
   run: async (asked, context): Promise<Verification | Enqueued> => {
     if (asked.background) return enqueue('projections verify', asked, context);
-    if (!asked.repair) return verifyWith(asked, context);
-    return audited(context, 'projections verify --repair', asked, () => verifyWith(asked, context));
+    if (!asked.repair) return verifyRecorded(asked, context);
+    return audited(context, 'projections verify --repair', asked, () => verifyRecorded(asked, context));
   },
   format: (result) => (isEnqueued(result) ? sayEnqueued(result) : formatVerification(result)),
   ok: (result) => isEnqueued(result) || result.different === 0,

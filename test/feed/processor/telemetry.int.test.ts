@@ -22,7 +22,7 @@ class Reader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-function telemetry(options: Pick<TelemetryOptions, 'lags'> = {}) {
+function telemetry(options: Pick<TelemetryOptions, 'lags' | 'ranges'> = {}) {
   const reader = new Reader();
   const exporter = new InMemorySpanExporter();
   const meterProvider = new MeterProvider({ readers: [reader] });
@@ -130,6 +130,25 @@ it('counts what was parked, and leaves a lag that is not known out', async () =>
   expect(await metric('millrace.documents.misfit', { projection: 'days@1' })).toBe(1);
   expect(await metric('millrace.failures', { part: 'leases', 'error.type': 'unknown' })).toBe(1);
   expect(await metric('millrace.lease.lag')).toBeUndefined();
+});
+
+it('gives the speed of each lease, and no number for what is not known or never ends', async () => {
+  const known = { container: 'c', handledPerSecond: 40, inPerSecond: 10, outPerSecond: 20, lag: 600 };
+  const ranges = () => [
+    { ...known, lease: '0', catchUp: 60, inHand: { seconds: 31, deliveries: 3 } },
+    { ...known, lease: '1', inPerSecond: null, catchUp: 'never' as const, inHand: null },
+  ];
+  const { metric } = telemetry({ ranges });
+  emit('feed:rejected', { container: 'c', lease: '0', position: '', changes: 7, deliveries: 3, error: 'text' });
+  const of = async (lease: string) =>
+    Promise.all(
+      ['in', 'out', 'catch_up', 'page.age', 'page.deliveries'].map((name) =>
+        metric(`millrace.lease.${name}`, { lease }),
+      ),
+    );
+  expect(await of('0')).toEqual([10, 20, 60, 31, 3]);
+  expect(await of('1')).toEqual([undefined, 20, undefined, 0, 0]);
+  expect(await metric('millrace.feed.pages.rejected', { container: 'c', 'error.type': 'unknown' })).toBe(1);
 });
 
 it('costs nothing where nobody has set telemetry up', () => {

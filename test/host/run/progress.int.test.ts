@@ -18,6 +18,9 @@ const LEASE: LeaseStatus = {
   checkedAt: undefined,
   failure: undefined,
   deliveries: 0,
+  handled: 0,
+  inHand: undefined,
+  rejection: undefined,
   reached: NOW - 22_000,
 };
 const IDLE = { ...LEASE, state: 'idle', idleSince: 50_000, checkedAt: 99_000 } as const;

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import { doctor } from '../../../src/operations/doctor.operation.ts';
+import type { Finding } from '../../../src/operations/finding.ts';
+import { recordVerified } from '../../../src/operations/projections/verified.ts';
+import { projectionsVerify } from '../../../src/operations/projections/verify.operation.ts';
+import { status } from '../../../src/operations/status.operation.ts';
+import { leaseWorld } from '../leases/lease-world.ts';
+
+it('status and doctor know when all projections were last verified, and what was found', async () => {
+  const world = await leaseWorld(1);
+  const { state } = world.stage.services;
+  const verified = async () => ((await world.run(status)).value as { verified: unknown }).verified;
+  const findings = async () =>
+    ((await world.run(doctor)).value as Finding[]).filter(({ check }) => check === 'verification');
+  expect(await verified()).toBeNull();
+  expect(await findings()).toMatchObject([{ verdict: 'doubtful', what: expect.stringContaining('not been verified') }]);
+
+  // One projection alone is not all of them.
+  await world.run(projectionsVerify, { name: 'summaries' });
+  expect(await verified()).toBeNull();
+
+  await world.run(projectionsVerify);
+  expect(await verified()).toMatchObject({ different: 0, compared: 0, differences: {} });
+  expect((await world.run(status)).text).toMatch(/Last verified \S+Z: 0 differences in 0 sink documents\./);
+  expect(await findings()).toMatchObject([{ verdict: 'good' }]);
+
+  const wrong = { id: 'x', type: 'summary', storeId: 's1', cents: 5 };
+  await world.stage.container('Summaries').items.create(wrong);
+  await world.run(projectionsVerify);
+  expect(await verified()).toMatchObject({ different: 1, compared: 1, differences: { 'summaries@1': 1 } });
+  expect(await findings()).toMatchObject([{ verdict: 'bad', what: expect.stringContaining('1 difference at') }]);
+
+  const none = { documents: { sources: 3, expected: 3, found: 3 }, different: 0, differences: [] };
+  const rest = { projections: [], moving: 0, parked: [], repaired: null, beyond: [] };
+  const old = new Date(Date.now() - 9 * 86_400_000).toISOString();
+  await recordVerified(
+    state,
+    world.stage.loaded.pipeline.name,
+    { ...none, ...rest },
+    { at: old, actor: 'a', seconds: 1 },
+  );
+  expect(await findings()).toMatchObject([{ verdict: 'doubtful', what: expect.stringContaining('more than a week') }]);
+
+  await state.items.upsert({ id: world.stage.loaded.pipeline.name, pk: 'verification', at: 5, format: 1 });
+  expect(await verified()).toBeNull();
+});

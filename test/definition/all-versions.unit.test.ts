@@ -34,11 +34,3 @@ test('an archive of another type in that container: a container has one feed', (
   const refund = { ...cold, from: { container: 'Orders', type: 'refund' } };
   expect(found('all-versions', refund)).toMatchObject([['error', 'archive-all-versions', expect.anything()]]);
 });
-
-test('versions side by side, of which the second could never be built', () => {
-  expect(found('latest', days(1), days(2))).toEqual([]);
-  expect(found('all-versions', days(1))).toEqual([]);
-  expect(found('all-versions', days(1), days(2))).toMatchObject([
-    ['warning', 'versions-all-versions', expect.stringContaining("another version of it can't be built")],
-  ]);
-});

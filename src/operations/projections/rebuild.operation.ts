@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { type EmbedSpec, projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
@@ -55,7 +54,6 @@ export const projectionsRebuild = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
     const spec = chooseRebuilt(pipeline, name);
-    refuseHistory(spec, pipeline, 'rebuilt');
     if (spec.kind === 'embed') return planInPlace(spec, await estimate(spec, services, pipeline.sources), ruPerSecond);
     const view = (await new Views(services.state, pipeline.name).read())?.[spec.name];
     if (view) refuseVersion(view, spec);
@@ -74,7 +72,6 @@ export const projectionsRebuild = defineOperation({
   run: async (asked, context): Promise<Rebuilt | Enqueued> => {
     const loaded = await context.workspace.pipeline();
     const spec = chooseRebuilt(loaded.pipeline, asked.name);
-    refuseHistory(spec, loaded.pipeline, 'rebuilt');
     if (asked.background) return enqueue('projections rebuild', asked, context);
     const parts = await partsOf(context);
     return audited(context, 'projections rebuild', asked, async () => {
@@ -93,6 +90,7 @@ export const projectionsRebuild = defineOperation({
       ? sayEnqueued(result)
       : [
           `${result.projection} is filled${result.resumed ? ' (resumed)' : ''}: ${plural(result.changes, 'change')} into ${result.container}, ${Math.round(result.charge).toLocaleString('en-US')} RU.`,
+          ...(result.startedOver === undefined ? [] : [`It began again from nothing: ${result.startedOver}.`]),
           ...(result.parked > 0
             ? [
                 `${plural(result.parked, 'change')} parked: see \`millrace dead-letters list --only ${result.projection}\`.`,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { parseDate } from '../../definition/date.ts';
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
@@ -91,7 +90,6 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const { projections } = loaded.pipeline;
   const live =
     currentOf(projections, views).find(({ name }) => name === asked.name) ?? chooseRebuilt(loaded.pipeline, asked.name);
-  refuseHistory(live, loaded.pipeline, 'replayed');
   const side = asked.into === undefined ? undefined : sideSpec(live, asked.into, loaded.model);
   const spec = side ?? live;
   const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;

@@ -1,5 +1,4 @@
 import { digest } from '../../base/json.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
 
@@ -26,13 +25,13 @@ export type ReplayOptions = Omit<StagedOptions, 'purpose'> & {
  * takes effect, so correct documents don't change. May be stopped and run again.
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { spec, from, cold, signal, progress, loaded } = options;
-  refuseHistory(spec, loaded.pipeline, 'replayed');
+  const { spec, from, cold, signal, progress } = options;
   const purpose = `${projectionId(spec)}.replay-${digest([from, spec.into]).slice(0, 8)}`;
   await using staged = await StagedHost.open({ ...options, purpose });
   const reporting = setInterval(() => progress?.(staged.progress().changes), 250);
   try {
     await staged.drained(signal);
+    await staged.fill(signal);
     if (cold) await staged.applyCold(signal);
     await staged.drained(signal);
   } finally {

@@ -1,6 +1,7 @@
-// Versions that are built from containers read by their all-versions feed: REB-V12 to REB-V12b.
+// Versions that are built from containers read by their all-versions feed: REB-V12 to REB-V14.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { messageOf } from '../../../src/base/errors.ts';
 import type { App } from '../../../src/runtime/processor-host.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
@@ -51,13 +52,13 @@ async function changes(count: number): Promise<void> {
 
 /** Changes until it is told to stop. */
 function keepChanging(): { stop(): Promise<void> } {
-  let over = false;
+  const stopping = new AbortController();
   const running = (async () => {
-    while (!over) await change();
+    while (!stopping.signal.aborted) await change();
   })();
   return {
     stop: () => {
-      over = true;
+      stopping.abort();
       return running;
     },
   };
@@ -90,7 +91,7 @@ it(`is exact after hard deletes before, while and after it is filled (seed ${SEE
   expect(resources).toEqual([]);
 });
 
-it.each([1, 40, 120])('goes on where it was stopped, after %i changes ', async (after) => {
+it.each([1, 40, 120])('goes on where it was stopped, after %i changes', async (after) => {
   await changes(200);
   const stopping = new AbortController();
   const first = rebuild({
@@ -139,7 +140,12 @@ it('is not promoted, and begins again, where its position is gone', async () => 
     .fetchAll();
   for (const id of resources) await leases.item(id, id).delete();
   await stage.container('Orders').items.create({
-    ...{ id: 'gone', type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01T10:00:00.000Z', cents: 1 },
+    id: 'gone',
+    type: 'order',
+    storeId: 's1',
+    customerId: 'c1',
+    placedAt: '2026-01-01T10:00:00.000Z',
+    cents: 1,
   });
   await expect(promote(of('summaries@2'))).rejects.toMatchObject({ code: 'position-lost' });
   expect(await rebuild(of('summaries@2'))).toMatchObject({ startedOver: expect.stringContaining('no position') });
@@ -153,13 +159,13 @@ it('says so where the container no longer keeps versions, and hosts continue onc
   const orders = stage.container('Orders');
   const { resource } = await orders.read();
   const { changeFeedPolicy, ...without } = resource ?? {};
-  await orders.replace(without as never);
+  await orders.replace(without);
   await expect(rebuild(of('summaries@2'))).rejects.toMatchObject({
     code: 'versions-not-kept',
     hint: expect.stringContaining('model apply'),
   });
   const failures = () => app.sources().flatMap(({ leases }) => leases.flatMap(({ failure }) => failure ?? []));
-  await vi.waitUntil(() => failures().some((failure) => String(failure).includes('no all-versions feed')), 30_000);
+  await vi.waitUntil(() => failures().some((failure) => messageOf(failure).includes('no all-versions feed')), 30_000);
   await orders.replace({ ...without, changeFeedPolicy } as never);
   await vi.waitUntil(() => failures().length === 0, 60_000);
 });

@@ -1,7 +1,7 @@
 // The all-versions-and-deletes feed begins when it is first read. A reader that starts at the beginning of a container,
 // or uses the other feed, misses deletions. So each such combination is refused as early as possible.
 import { error, ref } from './declaration.ts';
-import { type DerivedSpec, type Finding, type Pipeline, type SourceRules, projectionId } from './specs.ts';
+import type { DerivedSpec, Finding, Pipeline, SourceRules } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
 import { definitionError } from './errors.ts';
 
@@ -23,51 +23,17 @@ export function allVersionsSource(spec: DerivedSpec, sources: readonly SourceRul
 }
 
 /** Declarations of a pipeline that can't work with this feed. */
-export function allVersionsFindings({ sources, archives, projections }: Pipeline): Finding[] {
+export function allVersionsFindings({ sources, archives }: Pipeline): Finding[] {
   const containers = allVersionsContainers(sources);
-  return [
-    ...archives
-      .filter(({ from }) => containers.has(from.container))
-      .map(({ name, from }) =>
-        error(
-          'archive-all-versions',
-          `Archive ${name} takes ${ref(from)}, and ${from.container} is read by its all-versions feed: documents that a sweep removes would count as deleted`,
-          "Remove the archive, or remove feed: 'all-versions' from source() and mark deleted documents.",
-        ),
+  return archives
+    .filter(({ from }) => containers.has(from.container))
+    .map(({ name, from }) =>
+      error(
+        'archive-all-versions',
+        `Archive ${name} takes ${ref(from)}, and ${from.container} is read by its all-versions feed: documents that a sweep removes would count as deleted`,
+        "Remove the archive, or remove feed: 'all-versions' from source() and mark deleted documents.",
       ),
-    ...[...Map.groupBy(projections, ({ name }) => name)].flatMap(([name, versions]) =>
-      versions.length < 2 ? [] : unbuildable(name, versions, sources),
-    ),
-  ];
-}
-
-function unbuildable(name: string, versions: readonly DerivedSpec[], sources: readonly SourceRules[]): Finding[] {
-  const container = versions.map((spec) => allVersionsSource(spec, sources)).find((found) => found !== undefined);
-  if (container === undefined) return [];
-  return [
-    {
-      code: 'versions-all-versions',
-      severity: 'warning',
-      message: `Projection ${name} is declared in ${versions.length} versions and reads ${container} by its all-versions feed: another version of it can't be built`,
-      hint: 'Keep one version, or give the new one another name: it begins with the changes after its deployment.',
-    },
-  ];
-}
-
-/**
- * For operations that give a projection the history of its sources.
- * @throws UsageError `history-all-versions`
- */
-export function refuseHistory(spec: DerivedSpec, { sources }: Pick<Pipeline, 'sources'>, what: string): void {
-  const container = allVersionsSource(spec, sources);
-  if (container === undefined) return;
-  throw definitionError(
-    'history-all-versions',
-    `${projectionId(spec)} can't be ${what}: it reads ${container} by its all-versions feed, which has no beginning; the latest-version feed would leave deleted documents in the sink`,
-    {
-      hint: `Run \`millrace projections verify ${spec.name} --repair\`: it corrects the sink from the source documents.`,
-    },
-  );
+    );
 }
 
 /**

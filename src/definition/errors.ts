@@ -5,12 +5,6 @@ export const DEFINITION_ERRORS = {
     meaning: '`groupBy` returned a value that can’t be part of a group.',
     hint: 'Return a string, a finite number, a boolean or null in every field of the group.',
   },
-  'history-all-versions': {
-    meaning:
-      'The command needs the history of a container that the pipeline reads by its all-versions feed. That feed has no beginning, and the latest-version feed would leave deleted documents in the sink.',
-    hint: 'Run `millrace projections verify NAME --repair`: it corrects the sink from the source documents.',
-    usage: true,
-  },
   'measure-value': {
     meaning: 'The function of a measure returned a value that the measure can’t add up.',
     hint: 'Return a finite number (`distinct`: a string), or leave the document out with `where`.',

@@ -42,6 +42,11 @@ export const RUNTIME_ERRORS = {
     hint: 'Read this pipeline with `millrace run`, which gets ids and keys as they are stored.',
     retryable: true,
   },
+  'position-lost': {
+    meaning:
+      'A version that is being built has no position in an all-versions feed any more, so it may have missed deletions.',
+    hint: 'Drop the version with `millrace projections drop NAME@VERSION`, and rebuild it.',
+  },
   'projections-held': {
     meaning: 'All projections that read the container wait, because their deployment lacks something.',
     hint: 'Correct the deployment: `millrace model apply --dry-run` shows what is missing.',

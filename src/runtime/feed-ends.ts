@@ -1,8 +1,10 @@
+import { MillraceError } from '../base/errors.ts';
 import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
 import type { Page } from '../feed/reading/change.ts';
 import { lsnOf } from '../feed/reading/position.ts';
 import type { ChangeSource } from '../feed/reading/source.ts';
 
+const LOST = new Set(['retention-passed', 'versions-not-kept']);
 /** The most ends that are kept for a range. */
 const KEPT = 100;
 
@@ -12,15 +14,23 @@ const KEPT = 100;
  */
 export class FeedEnds implements ChangeSource {
   readonly #source: ChangeSource;
+  #lost: MillraceError | undefined;
+  readonly #reached = new Map<string, number>();
   readonly #ends = new Map<string, { readonly readAt: number; readonly end: number }[]>();
 
   constructor(source: ChangeSource) {
     this.#source = source;
   }
 
+  /** The error of a read that no repetition can mend. */
+  get lost(): MillraceError | undefined {
+    return this.#lost;
+  }
+
   async read(...asked: Parameters<ChangeSource['read']>): Promise<Page & { next: string }> {
-    const page = await this.#source.read(...asked);
+    const page = await this.#noting(this.#source.read(...asked));
     const end = lsnOf(page.next);
+    this.#reached.set(rangeId(asked[0]), Math.max(end, this.reached(asked[0])));
     const newest = newestLsn(page.session);
     if (newest === undefined || end < newest) return page;
     const ends = this.#ends.get(rangeId(asked[0])) ?? [];
@@ -31,7 +41,19 @@ export class FeedEnds implements ChangeSource {
   }
 
   resolve(...asked: Parameters<ChangeSource['resolve']>): Promise<string> {
-    return this.#source.resolve(...asked);
+    return this.#noting(this.#source.resolve(...asked));
+  }
+
+  #noting<T>(answer: Promise<T>): Promise<T> {
+    return answer.catch((error: unknown) => {
+      if (error instanceof MillraceError && LOST.has(error.code)) this.#lost = error;
+      throw error;
+    });
+  }
+
+  /** The highest lsn up to which a range was read; 0: it was not read. */
+  reached(range: FeedRange): number {
+    return this.#reached.get(rangeId(range)) ?? 0;
   }
 
   /** The end that the first read after `since` reached; undefined if none did. Each call must pass a later `since`. */

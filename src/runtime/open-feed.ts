@@ -28,15 +28,18 @@ export interface OpenFeed extends OpenSource {
   readonly prefix: string;
 }
 
-/** Opens the feed of a source container. A name instead of a source: only its positions. `state`: the container of epochs. */
+/**
+ * Opens the feed of a source container. A name instead of a source: only its positions. `state`: the container of epochs.
+ * `mode`: the feed to read instead of the one that the pipeline declares.
+ */
 export async function openFeed(
   { services, settings, loaded: { pipeline } }: Parts,
   of: SourceContainer | string,
   { host, purpose }: Reader,
-  options: Omit<OpenSourceOptions, 'map' | 'mode'> = {},
+  options: Omit<OpenSourceOptions, 'map'> = {},
 ): Promise<OpenFeed> {
   const [name, map] = typeof of === 'string' ? [of, undefined] : [of.name, of];
-  const mode = feedModeOf(pipeline, name);
+  const { mode = feedModeOf(pipeline, name) } = options;
   const opened = await openSource(services.database.container(name), { ...options, mode, ...(map && { map }) });
   const { container: monitored, rid } = opened;
   const named = `${leaseNameOf(pipeline, name, settings)}${purpose === undefined ? '' : `${purpose}.`}`;

@@ -8,7 +8,7 @@ import type { ReplayedSpec } from '../definition/specs.ts';
 import type { Engine } from '../engine/engine.ts';
 import { FeedHost, type Timings } from '../feed/sharing/feed-host.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
-import { lsnOf } from '../feed/reading/position.ts';
+import { lsnOf, overlaps } from '../feed/reading/position.ts';
 import type { Start } from '../feed/reading/source.ts';
 import { openPipelineHistory } from './archives.ts';
 import { FeedEnds } from './feed-ends.ts';
@@ -23,8 +23,16 @@ export interface StagedOptions extends Parts {
   readonly spec: ReplayedSpec;
   /** Part of the lease names. A later host with the same purpose continues where this one stopped. */
   readonly purpose: string;
-  /** Where to start in a container without positions. Default: at the beginning. */
+  /**
+   * Where to start in a container without positions. Default: at the beginning. An all-versions feed has no such start: it
+   * is followed from now, and `fill` reads what is before.
+   */
   readonly startOf?: ((container: string, rid: string) => Start) | undefined;
+  /**
+   * It continues what a host of this purpose has begun. An all-versions feed whose position is gone is then refused:
+   * another start would miss the deletions between.
+   */
+  readonly resumes?: boolean | undefined;
   /** The most request units a second, of reading and writing together. Default: no limit. */
   readonly ruPerSecond?: number | undefined;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
@@ -39,7 +47,10 @@ export interface StagedProgress {
   readonly charge: number;
 }
 
-interface Feed extends Pick<OpenFeed, 'leases' | 'prefix'> {
+interface Feed extends Pick<OpenFeed, 'leases' | 'prefix' | 'mode'> {
+  readonly map: SourceContainer;
+  /** It is followed from now: what lies before is filled in. */
+  readonly filled: boolean;
   readonly host: FeedHost;
   readonly ends: FeedEnds;
 }
@@ -67,20 +78,57 @@ export class StagedHost implements AsyncDisposable {
     this.#pace = pacer(() => this.progress().charge, options.ruPerSecond);
   }
 
-  /** Opens and starts a host. */
+  /** Opens and starts a host. @throws MillraceError `position-lost` */
   static async open(options: StagedOptions): Promise<StagedHost> {
     const staged = new StagedHost(options);
     staged.#feeds = await Promise.all([...staged.#sources.values()].map((map) => staged.#open(map)));
+    if (options.resumes) for (const feed of staged.#feeds) await assertFollowed(feed, options.purpose);
     for (const { host } of staged.#feeds) await host.start();
     return staged;
   }
 
-  /** Resolves once reads that start after now have reached the end of every range, and all changes are applied or parked. */
+  /**
+   * Resolves once reads that start after now have reached the end of every range, and all changes are applied or parked.
+   * @throws MillraceError `retention-passed`, `versions-not-kept`, `overtaken`
+   */
   async drained(signal: AbortSignal): Promise<void> {
+    await this.#drained(this.#feeds, signal);
+  }
+
+  /**
+   * Applies the documents of the containers that are read by their all-versions feed, by their latest-version feed. Call
+   * it when `drained` has resolved: then the positions of the all-versions feeds are stored, and no deletion since is
+   * missed (REB-V12). A later host with the same purpose continues where this one stopped.
+   */
+  async fill(signal: AbortSignal): Promise<void> {
+    const filled = this.#feeds.filter((feed) => feed.filled);
+    const feeds = await Promise.all(filled.map(({ map }) => this.#open(map, 'fill')));
+    const followed = filled.flatMap(({ map, host }) => host.status().leases.map((lease) => ({ map, ...lease })));
+    /** A replica that lags may end before the stored position, and the feed that is followed begins behind it. */
+    const isBehind = ({ map, host, ends }: Feed): boolean =>
+      host
+        .status()
+        .leases.some(({ range }) =>
+          followed.some(
+            (of) => of.map === map && overlaps(of.range, range) && ends.reached(range) < lsnOf(of.position ?? ''),
+          ),
+        );
+    try {
+      for (const { host } of feeds) await host.start();
+      do await this.#drained(feeds, signal);
+      while (feeds.some(isBehind));
+    } finally {
+      await Promise.all(feeds.map(({ host }) => host.stop()));
+    }
+    await this.#remove(feeds);
+  }
+
+  async #drained(feeds: readonly Feed[], signal: AbortSignal): Promise<void> {
     const since = systemClock.monotonic();
-    for (let ours = since; !this.#feeds.every((feed) => isRead(feed, since));) {
+    for (let ours = since; !feeds.every((feed) => isRead(feed, since));) {
+      for (const { ends } of [...this.#feeds, ...feeds]) if (ends.lost) throw ends.lost;
       const now = systemClock.monotonic();
-      if (this.#feeds.some(({ host }) => host.status().leases.length > 0)) ours = now;
+      if (feeds.some(({ host }) => host.status().leases.length > 0)) ours = now;
       else if (now - ours > OVERTAKEN_MS) throw overtaken(this.#options.purpose);
       await delay(20, undefined, { signal });
     }
@@ -112,7 +160,12 @@ export class StagedHost implements AsyncDisposable {
 
   /** Deletes the host's positions. Stop it first. */
   async removeLeases(): Promise<void> {
-    for (const { leases, prefix } of this.#feeds) {
+    const filled = this.#feeds.filter((feed) => feed.filled);
+    await this.#remove([...this.#feeds, ...(await Promise.all(filled.map(({ map }) => this.#open(map, 'fill'))))]);
+  }
+
+  async #remove(feeds: readonly Feed[]): Promise<void> {
+    for (const { leases, prefix } of feeds) {
       for (const lease of await leases.list()) await leases.remove(lease);
       await removeMarker(this.#options.services, prefix);
     }
@@ -122,11 +175,17 @@ export class StagedHost implements AsyncDisposable {
     return this.stop();
   }
 
-  async #open(map: SourceContainer): Promise<Feed> {
-    const { services, purpose, startOf = () => 'beginning', timings } = this.#options;
+  /** `fill`: the latest versions of a container that is read by its all-versions feed, with leases of their own. */
+  async #open(map: SourceContainer, part: 'follow' | 'fill' = 'follow'): Promise<Feed> {
+    const { services, timings } = this.#options;
     const { state, database } = services;
-    const opened = await openFeed(this.#options, map, { host: purpose, purpose }, { state, meter: this.#meter });
+    const purpose = part === 'fill' ? `${this.#options.purpose}.fill` : this.#options.purpose;
+    const feed = { state, meter: this.#meter, ...(part === 'fill' && { mode: 'latest-version' as const }) };
+    const opened = await openFeed(this.#options, map, { host: purpose, purpose }, feed);
     const { source, leases, prefix, rid, mode } = opened;
+    const start = (this.#options.startOf ?? (() => 'beginning' as const))(map.name, rid);
+    // An all-versions feed can be read from positions, and otherwise from now.
+    const filled = mode === 'all-versions' && (start === 'beginning' || start instanceof Date);
     const ends = new FeedEnds(source);
     const host = new FeedHost({
       container: map.name,
@@ -134,7 +193,7 @@ export class StagedHost implements AsyncDisposable {
       source: ends,
       leases,
       mode,
-      start: startOf(map.name, rid),
+      start: filled ? 'now' : start,
       handle: async (page, fence) => {
         await this.#engine.consume(page, fence);
         await this.#pace(fence.signal);
@@ -142,7 +201,7 @@ export class StagedHost implements AsyncDisposable {
       budget: spendingOf(database)?.reading(map.name),
       timings: { ...TIMINGS, ...timings },
     });
-    return { host, leases, prefix, ends };
+    return { map, host, leases, prefix, mode, ends, filled };
   }
 }
 
@@ -161,6 +220,13 @@ function isRead({ host, ends }: Feed, since: number): boolean {
     const end = ends.since(range, since);
     return end !== undefined && position !== undefined && lsnOf(position) >= end;
   });
+}
+
+async function assertFollowed({ map, mode, leases }: Feed, purpose: string): Promise<void> {
+  if (mode !== 'all-versions') return;
+  const known = await leases.list();
+  if (known.length > 0 && known.every(({ position }) => position !== undefined)) return;
+  throw runtimeError('position-lost', `${purpose} has no position in the all-versions feed of ${map.name}`);
 }
 
 const overtaken = (purpose: string): MillraceError => runtimeError('overtaken', `Another process works on ${purpose}`);

@@ -1,6 +1,6 @@
 // What of a declaration is refused because a container is read by its all-versions feed.
 import { expect, test } from 'vitest';
-import { aggregate, archive, definePipeline, model, source } from 'millrace';
+import { archive, definePipeline, model, source } from 'millrace';
 import { checkPipeline } from '../../src/definition/check/check-pipeline.ts';
 import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
 import type { Shop } from '../fixtures/shop/model.types.ts';
@@ -9,15 +9,6 @@ import { SHOP } from '../support/stage.ts';
 const m = model<Shop>('../fixtures/shop/cosmosdb_data_model.md');
 const { model: shop } = await loadPipeline(SHOP);
 const cold = archive('orders-cold', { from: m.Orders.order, date: 'placedAt', before: '2026-02-01' });
-const days = (version: number) =>
-  aggregate('days', {
-    from: m.Orders.order,
-    into: m.Days.day,
-    version,
-    groupBy: (order) => ({ storeId: order.storeId, day: order.placedAt.slice(0, 10) }),
-    measures: { orders: (q) => q.count(), cents: (q) => q.sum((order) => order.cents) },
-  });
-
 const found = (feed: 'latest' | 'all-versions', ...projections: Parameters<typeof definePipeline>[0]['projections']) =>
   checkPipeline(definePipeline({ model: m, sources: [source({ of: m.Orders.order, feed })], projections }), shop)
     .filter(({ code }) => code.endsWith('all-versions'))
@@ -33,12 +24,4 @@ test('an archive: what a sweep removes would count as deleted', () => {
 test('an archive of another type in that container: a container has one feed', () => {
   const refund = { ...cold, from: { container: 'Orders', type: 'refund' } };
   expect(found('all-versions', refund)).toMatchObject([['error', 'archive-all-versions', expect.anything()]]);
-});
-
-test('versions side by side, of which the second could never be built', () => {
-  expect(found('latest', days(1), days(2))).toEqual([]);
-  expect(found('all-versions', days(1))).toEqual([]);
-  expect(found('all-versions', days(1), days(2))).toMatchObject([
-    ['warning', 'versions-all-versions', expect.stringContaining("another version of it can't be built")],
-  ]);
 });

@@ -1,15 +1,9 @@
 // What is refused, and what works, of a pipeline that reads a container by its all-versions feed.
-import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { Views } from '../../src/engine/views/views.ts';
 import { type App, compose } from '../../src/runtime/processor-host.ts';
-import { promote } from '../../src/operations/projections/promote.ts';
-import { rebuild } from '../../src/operations/projections/rebuild.ts';
-import { replay } from '../../src/operations/projections/replay.ts';
 import { verify } from '../../src/operations/projections/verify.ts';
 import { cli } from '../cli/cli.ts';
 import { ALL_VERSIONS, type Stage, openStage } from '../support/stage.ts';
-import { options } from './projections/versions.ts';
 
 const { signal } = new AbortController();
 const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01T10:00:00Z', cents: 5 };
@@ -17,11 +11,6 @@ const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-
 let stage: Stage;
 beforeEach(async () => {
   stage = await openStage({}, ALL_VERSIONS);
-  const orders = stage.container('Orders');
-  const { resource } = await orders.read();
-  await orders.delete();
-  const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10));
-  await stage.services.database.containers.create({ ...resource, changeFeedPolicy });
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
 });
 afterEach(async () => {
@@ -37,42 +26,6 @@ async function live(): Promise<App> {
   await app.drained(signal);
   return app;
 }
-
-const views = async () => new Views(stage.services.state, stage.loaded.pipeline.name).read();
-
-it.each([
-  ['projections', 'rebuild', 'days'],
-  ['projections', 'replay', 'days'],
-])('%s %s %s is refused before anything is written, its dry run and the background as well', async (...verb) => {
-  for (const more of [[], ['--dry-run'], ['--background']]) {
-    const { code, stderr } = await millrace(...verb, ...more);
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining('it reads Orders by its all-versions feed, which has no beginning'),
-    });
-    expect(stderr).toContain('millrace projections verify days --repair');
-  }
-  expect(await views()).toBeUndefined();
-});
-
-it('rebuild, replay and promote refuse it also where they are called as functions', async () => {
-  const of = options(stage, 'days@1', signal);
-  const refused = { code: 'history-all-versions' };
-  await expect(rebuild(of)).rejects.toMatchObject(refused);
-  await expect(replay({ ...of, from: 'beginning', cold: true })).rejects.toMatchObject(refused);
-  // As an earlier build has left it.
-  const { pipeline } = stage.loaded;
-  const kept = new Views(stage.services.state, pipeline.name);
-  await kept.adopt(pipeline.projections);
-  await kept.change('days', (view) => ({
-    ...view,
-    current: null,
-    staged: { container: 'Days', type: 'day', reads: [], version: 1, phase: 'filled', since: '2026-01-01T00:00:00Z' },
-  }));
-  await expect(promote(of)).rejects.toMatchObject(refused);
-  const { code, stderr } = await millrace('projections', 'promote', 'days', '--dry-run');
-  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('all-versions feed') });
-});
 
 it('a container that is read so is not migrated, nor is another migrated into it', async () => {
   await stage.services.database.containers.create({ id: 'Others', partitionKey: { paths: ['/customerId'] } });

@@ -4,18 +4,22 @@ import type { Random } from '../support/random.ts';
 import { type FedSource, type HistoryOptions, runHistory } from './history.ts';
 import type { World } from './world.ts';
 
-/** Runs a history whose sources are read by that feed; `write` is given the world to write to. */
+/** How a history's sources are read; `filled`: by all versions, by a version that is built from what there is. */
+export type ReadBy = FedSource['feed'] | 'filled';
+
+/** Runs a history whose sources are read so; `write` is given the world to write to. */
 export function runHistoryBy(
-  feed: FedSource['feed'],
+  feed: ReadBy,
   options: Omit<HistoryOptions, 'write' | 'settle'>,
   write: (random: Random, world: World) => Promise<void>,
   world: World,
 ): Promise<void> {
   const { random } = options;
-  if (feed !== 'all-versions') return runHistory({ ...options, write: () => write(random, world) });
+  if (feed === undefined || feed === 'latest') return runHistory({ ...options, write: () => write(random, world) });
   return runHistory({
     ...options,
-    sources: options.sources.map((source) => ({ ...source, feed })),
+    sources: options.sources.map((source) => ({ ...source, feed: 'all-versions' })),
+    filled: feed === 'filled',
     write: () => write(random, deleting(world, random)),
     settle: () => world.pass({ purge: true }),
   });

@@ -19,3 +19,6 @@ it.each([COPY, JOINED, BOTH].map((spec) => [spec.name, spec] as const))(
 
 it(`read by all versions, hard deletes and expiry on both sides, joined copies are what the oracle says (seed ${SEED})`, () =>
   holdExact(BOTH, () => runner(BOTH), { feed: 'all-versions' }));
+
+it(`built beside all versions from what there is, joined copies are what the oracle says (seed ${SEED})`, () =>
+  holdExact(BOTH, () => runner(BOTH), { feed: 'filled' }));

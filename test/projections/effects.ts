@@ -14,7 +14,7 @@ import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import { Random } from '../support/random.ts';
-import { runHistoryBy } from './all-versions.ts';
+import { type ReadBy, runHistoryBy } from './all-versions.ts';
 import { type FedSource, UNFENCED, changeOf } from './history.ts';
 import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
@@ -76,7 +76,7 @@ export interface Made {
  */
 export const holdExact = (
   make: (outside: Outside, tenant: string) => Made,
-  { serial = false, feed }: { readonly serial?: boolean; readonly feed?: FedSource['feed'] } = {},
+  { serial = false, feed }: { readonly serial?: boolean; readonly feed?: ReadBy } = {},
 ): Promise<void> =>
   each(historiesOr(60), async (world, seed) => {
     const random = new Random(seed);

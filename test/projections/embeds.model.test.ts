@@ -10,7 +10,7 @@ import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { embedRunner } from '../../src/projections/embed/embed-runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
-import { runHistory } from './history.ts';
+import { runHistoryBy } from './all-versions.ts';
 import { READ_LAG_MS, SEED, type World, historiesOr, untilAnswered, useHistories } from './world.ts';
 
 const PRODUCTS: SourceRef = { container: 'Products', type: 'product' };
@@ -93,24 +93,27 @@ function together(specs: readonly EmbedSpec[]): Runner {
 }
 
 it.each([
-  ['of a field', [NAME]],
-  ['of the elements of a list', [LINES]],
-  ['of several parents in one child', [NAME, BRAND, LINES, BRAND_OF_LINES]],
-] as const)(`after any history an embed %s is what the oracle says (seed ${SEED})`, async (_what, specs) => {
+  ['after any history', 'of a field', [NAME], 'latest'],
+  ['after any history', 'of the elements of a list', [LINES], 'latest'],
+  ['after any history', 'of several parents in one child', [NAME, BRAND, LINES, BRAND_OF_LINES], 'latest'],
+  ['read by all versions', 'of several parents', [BRAND, BRAND_OF_LINES], 'all-versions'],
+  ['filled beside all versions', 'of several parents', [BRAND, BRAND_OF_LINES], 'filled'],
+] as const)(`%s an embed %s is what the oracle says (seed ${SEED})`, async (_when, _what, specs, feed) => {
   await each(historiesOr(40), async (world, seed) => {
     const tenant = `t${seed}`;
     const written = new Map<string, Doc>();
-    await runHistory({
+    const write = (random: Random, to: World): Promise<void> =>
+      random.chance(0.4) ? writeParent(random, tenant, to) : writeChild(random, tenant, to, written);
+    const options = {
       random: new Random(seed),
       tenant,
       hosts: world.hosts,
       feed: world.feed,
       runners: world.hosts.map(() => together(specs)),
-      write: (random) =>
-        random.chance(0.4) ? writeParent(random, tenant, world) : writeChild(random, tenant, world, written),
       readLagMs: READ_LAG_MS,
       sources: [...SOURCES.values()],
-    });
+    };
+    await runHistoryBy(feed, options, write, world);
     return () => compare(specs, tenant, world, written);
   });
 });

@@ -9,8 +9,7 @@ import { recompute, visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
-import { runHistoryBy } from './all-versions.ts';
-import type { FedSource } from './history.ts';
+import { type ReadBy, runHistoryBy } from './all-versions.ts';
 import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 export const ORDERS: SourceRef = { container: 'Orders', type: 'order' };
@@ -169,7 +168,7 @@ interface Way {
   /** What the oracle goes by. Default: the projection itself. */
   readonly oracle?: ProjectionSpec;
   /** Which feed the sources are read by. */
-  readonly feed?: FedSource['feed'];
+  readonly feed?: ReadBy;
 }
 
 /** Runs random histories of a projection and compares what they leave with the oracle. */

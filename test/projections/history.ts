@@ -49,6 +49,11 @@ export interface HistoryOptions {
   readonly sources: readonly FedSource[];
   /** A runner a host: each keeps what it caches. */
   readonly runners: readonly Runner[];
+  /**
+   * A version that is built: documents are there before its all-versions feeds are first read, and it gets them by the
+   * latest-version feed as well, beside what it follows.
+   */
+  readonly filled?: boolean;
   /** Makes one random write at the source. */
   readonly write: (random: Random) => Promise<void>;
   /** Ends what would still change by itself; after it nothing does but what `write` is called for. */
@@ -72,8 +77,15 @@ export const UNFENCED: Fence = {
 export async function runHistory(options: HistoryOptions): Promise<void> {
   const { random, hosts, sources, runners, serial = false } = options;
   const steps = stepsOf(random);
-  const feeds = sources.map((source) => new Feed(options.feed, source, options.tenant, random));
-  for (const feed of feeds) await feed.begin();
+  const read = (of: readonly FedSource[]): Feed[] =>
+    of.map((source) => new Feed(options.feed, source, options.tenant, random));
+  if (options.filled) for (let n = random.int(12); n > 0; n--) await options.write(random);
+  const followed = read(sources);
+  for (const feed of followed) await feed.begin();
+  const feeds = options.filled
+    ? [...followed, ...read(sources.map((source) => ({ ...source, feed: 'latest' })))]
+    : followed;
+  for (const feed of feeds.slice(followed.length)) await feed.begin();
   const zombies = new Zombies();
   const underway = new Set<Promise<void>>();
   const failures: unknown[] = [];

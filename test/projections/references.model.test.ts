@@ -6,8 +6,7 @@ import { recompute, visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { referenceRunner } from '../../src/projections/reference/reference-runner.ts';
 import { Random } from '../support/random.ts';
-import { runHistoryBy } from './all-versions.ts';
-import type { FedSource } from './history.ts';
+import { type ReadBy, runHistoryBy } from './all-versions.ts';
 import { READ_LAG_MS, SEED, type World, historiesOr, useHistories } from './world.ts';
 
 const RATES: SourceRef = { container: 'Rates', type: 'rate' };
@@ -36,7 +35,7 @@ const SPEC: ReferenceSpec = {
 
 const each = useHistories({ Rates: '/world', Stores: '/world', StoreRates: '/store' });
 
-const holdExact = (feed?: FedSource['feed']): Promise<void> =>
+const holdExact = (feed?: ReadBy): Promise<void> =>
   each(historiesOr(60), async (world, seed) => {
     const tenant = `w${seed}`;
     const options = {
@@ -64,6 +63,9 @@ it(`after any history every tenant has the reference data that the oracle says (
 
 it(`read by all versions, hard deletes and expiry on both sides, every tenant has what the oracle says (seed ${SEED})`, () =>
   holdExact('all-versions'));
+
+it(`built beside all versions from what there is, every tenant has what the oracle says (seed ${SEED})`, () =>
+  holdExact('filled'));
 
 async function write(random: Random, name: string, world: World): Promise<void> {
   const gone = random.chance(0.2) ? { deletedAt: 'now' } : {};

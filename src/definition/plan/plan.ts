@@ -240,7 +240,7 @@ function notesOf(spec: DerivedSpec, pipeline: Pipeline): string[] {
   const container = allVersionsSource(spec, pipeline.sources);
   if (container !== undefined)
     notes.push(
-      `${container} is read by its all-versions feed, which begins when it is first read: only \`millrace run\` reads it, and rebuild, replay and archive aren’t possible.`,
+      `${container} is read by its all-versions feed, which begins when it is first read: a function app reads it only as a preview, and archive isn’t possible.`,
     );
   const feeds = pipeline.projections.filter(
     (other) => 'into' in spec && sourcesOf(other).some((of) => ref(of) === ref(spec.into)),

@@ -141,9 +141,9 @@ export class CosmosChangeSource implements ChangeSource {
     const readAt = this.#clock.monotonic();
     const slot = this.#slot(range, from, most);
     const retry = { signal, reads: true, clock: this.#clock, ...(meter && { meter }) };
-    const response = await withRetry(() => slot.pull.readNext(), retry).catch((error: unknown) => {
+    const response = await withRetry(() => slot.pull.readNext(), retry).catch(async (error: unknown) => {
       grant?.settle(0);
-      throw error;
+      throw mode === 'all-versions' ? await this.#explain(error, range, from, signal) : error;
     });
     const { headers } = response;
     // `requestCharge` is cut to an integer; the header is not.
@@ -185,10 +185,36 @@ export class CosmosChangeSource implements ChangeSource {
       // With a time, this page may hold the first change. The position is just before it, so that it is read again.
       return first ? positionAt(Number(first['_lsn']) - 1) : after;
     } catch (error) {
+      if (failureOf(error).status !== 400) throw error;
+      if (this.#options.mode === 'all-versions' && start === 'now') throw this.#notKept(error);
       // A merged container accepts no time (ASM-A7), so the feed is searched from the beginning.
-      if (start === 'now' || failureOf(error).status !== 400) throw error;
+      if (start === 'now') throw error;
       return this.#search(range, start, signal);
     }
+  }
+
+  /**
+   * The service refuses both a position that is older than the retention and a container that keeps no versions, with 400
+   * (ASM-A22). A read from now tells them apart.
+   */
+  async #explain(error: unknown, range: FeedRange, from: string, signal: AbortSignal): Promise<unknown> {
+    if (failureOf(error).status !== 400) return error;
+    try {
+      await this.resolve(range, 'now', signal);
+    } catch (cause) {
+      return cause;
+    }
+    return feedError(
+      'retention-passed',
+      `The changes of ${this.#map.name} after ${from} in range ${rangeId(range)} are older than the retention of its all-versions feed`,
+      { cause: error },
+    );
+  }
+
+  #notKept(cause: unknown): MillraceError {
+    return feedError('versions-not-kept', `${this.#map.name} has no all-versions feed: ${failureOf(cause).message}`, {
+      cause,
+    });
   }
 
   /** The position just before the first change since a time. Reads all changes before it. */

@@ -7,12 +7,17 @@ export interface FillOptions {
   readonly progress?: ((changes: number) => void) | undefined;
 }
 
-/** Applies the feeds to their end, then the archive, then what the feeds got meanwhile. */
+/**
+ * Applies the feeds to their end, the documents of those that have no beginning, the archive, and what the feeds got
+ * meanwhile.
+ */
 export async function fill(staged: StagedHost, { cold, signal, progress }: FillOptions): Promise<void> {
   const report = (): void => progress?.(staged.progress().changes);
   const reporting = setInterval(report, 250);
   try {
     await staged.drained(signal);
+    await staged.fill(signal);
+    // Where a version is built, nothing more is archived since its beginning, so the archive is complete now.
     if (cold) await staged.applyCold(signal);
     await staged.drained(signal);
   } finally {

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
@@ -53,8 +52,6 @@ export const projectionsPromote = defineOperation({
     }
     const version = given.version ?? view?.staged?.version ?? chooseProjection(pipeline, name).version;
     assertFilled(view, given.name, version);
-    const spec = pipeline.projections.find((of) => of.name === given.name && of.version === version);
-    if (spec) refuseHistory(spec, pipeline, 'caught up');
     const reads = [
       ...new Set([...(view.current?.reads ?? []), ...(view.staged?.reads ?? [])].map(({ container }) => container)),
     ];

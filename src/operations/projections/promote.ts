@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { MillraceError } from '../../base/errors.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
@@ -42,7 +41,7 @@ export interface PromoteOptions extends RebuildOptions {
  * Makes a filled version current (REB-V2, REB-V3): catch up; freeze; when all hosts have seen the freeze, read every range
  * of the new version to an empty page; switch with one conditional write. The live hosts' leases don't move meanwhile, and
  * serve the new version from then on. May be stopped at any point and run again.
- * @throws UsageError `not-staged`, `not-caught-up`, `parked-in-new`, `history-all-versions`
+ * @throws UsageError `not-staged`, `not-caught-up`, `parked-in-new`; `position-lost`, `retention-passed`
  */
 export async function promote(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
@@ -52,9 +51,8 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   const done = view?.current?.version === spec.version && !view.staged;
   assertFilled(view, spec.name, spec.version);
   if (done) return promoted(view, spec.name, 0);
-  refuseHistory(spec, loaded.pipeline, 'caught up');
   if (!options.evenParked) await assertNothingNewParked(view, spec.name, new DeadLetters(services.state));
-  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec) });
+  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec), resumes: true });
   await staged.drained(signal);
 
   const frozenAt = systemClock.monotonic();

@@ -1,7 +1,6 @@
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { type Staged, Views } from '../../engine/views/views.ts';
 import { StagedHost } from '../../runtime/staged-host.ts';
@@ -17,13 +16,12 @@ const RESET_MS = 600_000;
  * Lets a custom projection forget what it derived, and gives it its whole history again, in place. The live hosts continue:
  * what they apply before the reset has ended is in the feed that is read afterwards. May be stopped and run again; a reset
  * that has ended isn't repeated.
- * @throws UsageError `rebuild-under-way`, `history-all-versions`; MillraceError `reset-failed`
+ * @throws UsageError `rebuild-under-way`; MillraceError `reset-failed`
  */
 export async function rebuildCustom(
   options: Omit<RebuildOptions, 'spec'> & { readonly spec: ResetSpec },
 ): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
-  refuseHistory(spec, loaded.pipeline, 'rebuilt');
   const views = new Views(services.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
   const begun: Staged = {
@@ -43,7 +41,7 @@ export async function rebuildCustom(
   const resumed = since !== begun.since;
   if (!resumed) await reset(spec, views, since, signal);
   const purpose = `${projectionId(spec)}.rebuild-${digest(since).slice(0, 8)}`;
-  await using host = await StagedHost.open({ ...options, purpose });
+  await using host = await StagedHost.open({ ...options, purpose, resumes: resumed });
   await fill(host, { cold: true, signal, progress });
   await host.stop();
   await views.change(spec.name, (view) => (view.staged?.since === since ? { ...view, staged: null } : undefined));

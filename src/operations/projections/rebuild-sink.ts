@@ -2,7 +2,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { type SendSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
@@ -28,11 +27,10 @@ export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS' | 'evenPa
 /**
  * Fills a target of the sink from history, archived documents included, beside the live hosts. May be stopped at any point
  * and run again: then it continues, and redrives the changes that the target refused. Does not make the target current.
- * @throws UsageError `rebuild-under-way`, `history-all-versions`
+ * @throws UsageError `rebuild-under-way`; MillraceError `position-lost`, `retention-passed`
  */
 export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
-  refuseHistory(spec, loaded.pipeline, 'rebuilt');
   const views = new Views(services.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
   const begun = (await views.read())?.[spec.name]?.staged;
@@ -51,7 +49,7 @@ export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
   const target = staged?.container ?? fresh.container;
   const own = await openTarget(options, target);
   if (begun) await redriveOwn(own);
-  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target) });
+  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target), resumes: begun != null });
   await fill(host, { cold: true, signal, progress });
   await views.change(spec.name, (view) => {
     const now = ownStaged(view, spec, target);
@@ -75,7 +73,7 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
   const { container: target } = filledTarget((await views.read())?.[spec.name], spec);
   const own = await openTarget(options, target);
   await assertNothingNewRefused(options, own.spec);
-  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target) });
+  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target), resumes: true });
   await host.drained(signal);
 
   const frozenAt = systemClock.monotonic();

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
@@ -73,7 +72,6 @@ export const projectionsRebuild = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
     const spec = chooseRebuilt(pipeline, name);
-    refuseHistory(spec, pipeline, 'rebuilt');
     const view = (await new Views(services.state, pipeline.name).read())?.[spec.name];
     if (view && spec.kind !== 'embed' && spec.kind !== 'send' && spec.kind !== 'custom') refuseVersion(view, spec);
     const { documents, ru } = await estimate(spec, services, pipeline.sources);
@@ -87,7 +85,6 @@ export const projectionsRebuild = defineOperation({
   run: async (asked, context): Promise<Rebuilt | Enqueued> => {
     const loaded = await context.workspace.pipeline();
     const spec = chooseRebuilt(loaded.pipeline, asked.name);
-    refuseHistory(spec, loaded.pipeline, 'rebuilt');
     if (asked.background) return enqueue('projections rebuild', asked, context);
     const parts = await partsOf(context);
     return audited(context, 'projections rebuild', asked, async () => {
@@ -106,6 +103,7 @@ export const projectionsRebuild = defineOperation({
       ? sayEnqueued(result)
       : [
           `${result.projection} is filled${result.resumed ? ' (resumed)' : ''}: ${plural(result.changes, 'change')} into ${result.container}, ${Math.round(result.charge).toLocaleString('en-US')} RU.`,
+          ...(result.startedOver === undefined ? [] : [`It began again from nothing: ${result.startedOver}.`]),
           ...(result.parked > 0
             ? [
                 `${plural(result.parked, 'change')} parked: see \`millrace dead-letters list --only ${result.projection}\`.`,

@@ -1,9 +1,11 @@
 import { withRetry } from '../../cosmos/retry.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
+import { MillraceError } from '../../base/errors.ts';
 import { type EmbedSpec, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { type Staged as StagedView, type View, Views, versionOf } from '../../engine/views/views.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
+import { drop } from './drop.ts';
+import { fill } from './fill.ts';
 import { replay } from './replay.ts';
 import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
 import { operationsError } from '../errors.ts';
@@ -18,6 +20,8 @@ export interface Rebuilt {
   readonly charge: number;
   /** It resumed an earlier rebuild. */
   readonly resumed: boolean;
+  /** Why it began again: an all-versions feed no longer has the changes since its position. */
+  readonly startedOver?: string;
   /** An embed: readers see the fields while they are filled, and there is nothing to promote. */
   readonly inPlace?: true;
 }
@@ -33,12 +37,25 @@ export const rebuildPurpose = (spec: ProjectionSpec): string => projectionId(spe
 /**
  * Fills a version that isn't current from history, archived documents included, into its own sink, beside the live hosts
  * and without side effects. May be stopped at any point and run again. It does not promote the version.
- * @throws UsageError `history-all-versions`, `version-current`, `rebuild-under-way`, `sink-shared`, `version-exists`,
+ * @throws UsageError `version-current`, `rebuild-under-way`, `sink-shared`, `version-exists`,
  * `container-missing`
  */
 export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
+  try {
+    return await fillVersion(options);
+  } catch (error) {
+    if (!(error instanceof MillraceError) || !UNFOLLOWED.has(error.code)) throw error;
+    const { name, version } = options.spec;
+    await drop({ ...options, name, version, progress: () => undefined });
+    return { ...(await fillVersion(options)), startedOver: error.message };
+  }
+}
+
+/** What the version has missed of an all-versions feed can't be known. */
+const UNFOLLOWED = new Set(['retention-passed', 'position-lost']);
+
+async function fillVersion(options: RebuildOptions): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
-  refuseHistory(spec, loaded.pipeline, 'rebuilt');
   const views = new Views(services.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
   const known = (await views.read())?.[spec.name];
@@ -47,17 +64,8 @@ export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
   if (!resumed) await assertEmptySink(spec, services);
   const since = new Date().toISOString();
   await views.change(spec.name, (view) => stage(view, spec, since));
-  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec) });
-  const reporting = setInterval(() => progress?.(staged.progress().changes), 250);
-  try {
-    await staged.drained(signal);
-    // Only now: from the start of the rebuild on nothing more is archived, so the archive is complete.
-    await staged.applyCold(signal);
-    await staged.drained(signal);
-  } finally {
-    clearInterval(reporting);
-  }
-  progress?.(staged.progress().changes);
+  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec), resumes: resumed });
+  await fill(staged, { cold: true, signal, progress });
   await views.change(spec.name, (view) =>
     view.staged?.version === spec.version && view.staged.phase === 'filling'
       ? { ...view, staged: { ...view.staged, phase: 'filled' } }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { UsageError } from '../../base/errors.ts';
 import { canonical } from '../../base/json.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { parseDate } from '../../definition/date.ts';
 import {
   type Pipeline,
@@ -98,7 +97,6 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const live =
     currentOf(projections, views).find(({ name }) => name === asked.name) ??
     chooseReplayed(loaded.pipeline, asked.name);
-  refuseHistory(live, loaded.pipeline, 'replayed');
   const side = asked.into === undefined ? undefined : sideSpec(live, asked.into, loaded.model);
   const spec = side ?? (asked.to === undefined ? live : sideHub(live, asked.to));
   const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;

@@ -1,5 +1,4 @@
 import { digest } from '../../base/json.ts';
-import { refuseHistory } from '../../definition/all-versions.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { targetOf } from './choose.ts';
 import { fill } from './fill.ts';
@@ -29,8 +28,7 @@ export type ReplayOptions = Omit<StagedOptions, 'purpose'> & {
  * takes effect, so correct documents don't change. May be stopped and run again.
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { spec, from, cold, signal, progress, loaded } = options;
-  refuseHistory(spec, loaded.pipeline, 'replayed');
+  const { spec, from, cold, signal, progress } = options;
   const to = 'into' in spec ? spec.into : targetOf(spec);
   const purpose = `${projectionId(spec)}.replay-${digest([from, to]).slice(0, 8)}`;
   await using staged = await StagedHost.open({ ...options, purpose });

@@ -27,7 +27,10 @@ export interface CustomOptions {
 }
 
 /** A projection with a runner of your own, for what no other kind can do. */
-export function custom(name: string, { sources, version = 1, apply, reset, start }: CustomOptions): Declaration<CustomSpec> {
+export function custom(
+  name: string,
+  { sources, version = 1, apply, reset, start }: CustomOptions,
+): Declaration<CustomSpec> {
   const { findings: wrong, ...started } = startFields(name, start);
   const findings = [...nameFindings(name, version), ...wrong];
   if (!Array.isArray(sources) || sources.length === 0)

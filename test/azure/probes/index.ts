@@ -64,7 +64,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-H12',
   ),
   ...because(HOST, 'ASM-F1', 'ASM-F2', 'ASM-F11'),
-  ...because('Its parts are a preview, which an account must first be enrolled in.', 'ASM-F18', 'ASM-F19'),
+  ...because('Its parts are a preview, which an account must first be enrolled in.', 'ASM-F18', 'ASM-F19', 'ASM-A22'),
   ...because('It was tried with the Node worker.', 'ASM-F3'),
   ...because('The client drops the field; the .NET client was read instead.', 'ASM-E65'),
   ...because('It is about BullMQ, and `test/jobs` shows it on Redis.', 'ASM-A17'),

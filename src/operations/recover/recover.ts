@@ -14,6 +14,7 @@ import { type Target, chooseLeases, movesBack, parseTarget } from '../leases/tar
 import type { Context } from '../operation.ts';
 import { type Verification, verify } from '../projections/verify.ts';
 import { makeEntries } from './entries.ts';
+import { forget } from './forget.ts';
 import { type Examined, type Finding, examine } from './examine.ts';
 import { whileLocked } from './lock.ts';
 
@@ -32,6 +33,8 @@ export interface Recovered {
   readonly epochs: Readonly<Record<string, number>>;
   readonly moved: ReturnType<typeof movedRows>;
   readonly entries: number;
+  /** State documents that were removed, because their documents are not as they say. */
+  readonly forgotten: number;
   /** Null: the history can't be read, because an archive is damaged. */
   readonly verification: Verification | null;
   /** What a person must still do. */
@@ -91,7 +94,7 @@ async function tie(
   given: RecoverInput,
   target: Target,
   context: Context,
-): Promise<Pick<Recovered, 'epochs' | 'moved' | 'entries'>> {
+): Promise<Pick<Recovered, 'epochs' | 'moved' | 'entries' | 'forgotten'>> {
   const loaded = await context.workspace.pipeline();
   const services = await context.workspace.services();
   // Again: what was seen before the wait may be old.
@@ -102,12 +105,13 @@ async function tie(
   if (given.entries === 'make' && loaded.pipeline.archives.length > 0)
     for (const archive of await openArchives(loaded, services, context))
       entries += await makeEntries(archive, context.signal);
+  const forgotten = await forget(services, context.signal);
   const moves = await movesOf(inventory, target, services, context.signal);
   let epochs: Record<string, number> = {};
   await moveLeases(inventory.leases, moves, async () => {
     epochs = await raiseAll(inventory, services, (context.clock ?? systemClock).now());
   });
-  return { epochs, moved: movedRows(moves), entries };
+  return { epochs, moved: movedRows(moves), entries, forgotten };
 }
 
 /**

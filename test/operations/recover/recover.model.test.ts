@@ -104,7 +104,7 @@ async function run(more: Record<string, unknown> = {}) {
   const workspace = openWorkspace({ directory: import.meta.dirname, pipeline: MENDED });
   try {
     const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
-    const signal = AbortSignal.timeout(50_000);
+    const signal = AbortSignal.timeout(150_000);
     const context = { workspace, actor: 'tester', signal, screen, clock: new SteppingClock() };
     return (await recover.run(more, context)) as { value: Recovered; ok: boolean };
   } finally {
@@ -146,7 +146,7 @@ const name = ({ sources, sinks, state, leases }: Disaster): string =>
 describe(`recovering (seed ${SEED})`, () => {
   // Each run takes the combinations that the seed chooses; a release takes all of them.
   const random = new Random(SEED);
-  const some = HISTORIES > 1 ? ALL : ALL.filter(() => random.chance(0.15));
+  const some = HISTORIES > 1 ? ALL : ALL.filter(() => random.chance(0.04));
   it.each(some.map((disaster) => [name(disaster), disaster] as const))(
     'puts every projection right: %s',
     async (_name, disaster) => {
@@ -168,6 +168,6 @@ describe(`recovering (seed ${SEED})`, () => {
       await derive();
       await assertRight('after new changes');
     },
-    60_000,
+    180_000,
   );
 });

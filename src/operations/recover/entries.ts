@@ -1,11 +1,12 @@
 import { ArchiveDamaged, readBlob } from '../../archive/blob.ts';
 import { isBlob, prefixOf } from '../../archive/layout.ts';
-import type { Archive, ArchivedDocument } from '../../archive/types.ts';
+import type { ArchivedDocument } from '../../archive/types.ts';
 import { canonical } from '../../base/json.ts';
 import { projectionId } from '../../definition/specs.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../../projections/archive/entries.ts';
+import type { StoredArchive } from './stored-archives.ts';
 
 /** A line of a blob that is its document's newest, and that no entry names. */
 interface Unentered {
@@ -20,7 +21,7 @@ const PAGE = 500;
  * entry was lost with the state, or the document was deleted after a restore and its void entry has expired. Damaged blobs
  * are left out: `archive verify` names them.
  */
-async function unentered(archive: Archive, signal: AbortSignal): Promise<Unentered[]> {
+async function unentered(archive: StoredArchive, signal: AbortSignal): Promise<Unentered[]> {
   const access = archive.access(untilStopped(signal));
   const entries = new Entries(archive.stateContainer);
   const newest = new Map<string, Unentered>();
@@ -57,11 +58,11 @@ const isOlder = (a: ArchivedDocument['version'], b: ArchivedDocument['version'])
   a.epoch === b.epoch ? a.lsn < b.lsn : a.epoch < b.epoch;
 
 /** How many archived documents have no entry. */
-export const countUnentered = async (archive: Archive, signal: AbortSignal): Promise<number> =>
+export const countUnentered = async (archive: StoredArchive, signal: AbortSignal): Promise<number> =>
   (await unentered(archive, signal)).length;
 
 /** Makes the entries again, from the lines of the blobs (REC-A1). Entries go forward in version only (ARC-H3). */
-export async function makeEntries(archive: Archive, signal: AbortSignal): Promise<number> {
+export async function makeEntries(archive: StoredArchive, signal: AbortSignal): Promise<number> {
   const access = archive.access(untilStopped(signal));
   const entries = new Entries(archive.stateContainer);
   let made = 0;

@@ -8,7 +8,6 @@ import { lsnOf } from '../../feed/reading/position.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { planStorage } from '../archive/open.ts';
-import { openArchives } from '../archive/open.ts';
 import { Migrations } from '../containers/migrations.ts';
 import { type LeaseInventory, openLeases } from '../leases/groups.ts';
 import { rangeOf } from '../leases/targets.ts';
@@ -18,6 +17,7 @@ import type { Context } from '../operation.ts';
 import { plural } from '../table.ts';
 import { processorName } from '../../runtime/processor-name.ts';
 import { countUnentered } from './entries.ts';
+import { storedArchives } from './stored-archives.ts';
 
 /** `recover`: a step of the recovery corrects it. `you`: a person must. `unknown`: Millrace can't tell what happened. */
 export type Remedy = 'recover' | 'you' | 'unknown';
@@ -201,9 +201,8 @@ async function ofArchives(
   const findings: Finding[] = [];
   const damaged: string[] = [];
   let unentered = 0;
-  if (loaded.pipeline.archives.length === 0) return { findings, damaged, unentered };
   const { signal, screen } = context;
-  for (const archive of await openArchives(loaded, services, { signal, screen })) {
+  for (const archive of await storedArchives(loaded, services, context)) {
     const about = archive.spec.name;
     const progress = (blobs: number): void => screen.progress(`${about}: blobs read`, blobs);
     const { faults } = await verifyArchive(archive, { signal, progress });

@@ -5,7 +5,6 @@ import { Views } from '../../engine/views/views.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { processorName } from '../../runtime/processor-name.ts';
-import { openArchives } from '../archive/open.ts';
 import { audited } from '../audit/record.ts';
 import { operationsError } from '../errors.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
@@ -17,6 +16,7 @@ import { makeEntries } from './entries.ts';
 import { forget } from './forget.ts';
 import { type Examined, type Finding, examine } from './examine.ts';
 import { whileLocked } from './lock.ts';
+import { storedArchives } from './stored-archives.ts';
 
 export interface RecoverInput {
   readonly since?: string | undefined;
@@ -102,8 +102,8 @@ async function tie(
   if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
   if (!hasViews) await new Views(services.state, loaded.pipeline.name).adopt(chosen(given, versions, loaded));
   let entries = 0;
-  if (given.entries === 'make' && loaded.pipeline.archives.length > 0)
-    for (const archive of await openArchives(loaded, services, context))
+  if (given.entries === 'make')
+    for (const archive of await storedArchives(loaded, services, context))
       entries += await makeEntries(archive, context.signal);
   const forgotten = await forget(services, context.signal);
   const moves = await movesOf(inventory, target, services, context.signal);

@@ -81,8 +81,8 @@ const refusal = (input: Record<string, unknown> = {}, clock?: SteppingClock): Pr
 const sums = async (): Promise<number> =>
   (await all('Days')).filter(({ type }) => type === 'day').reduce((sum, { orders }) => sum + Number(orders), 0);
 const sweep = async (): Promise<void> => {
-  const { code, stdout } = await cli(['archive', 'sweep', '--json']);
-  expect(code, stdout).toBe(0);
+  const { code } = await cli(['archive', 'sweep', '--json']);
+  expect(code).toBe(0);
   expect(await all('Orders')).toEqual([]);
 };
 
@@ -125,7 +125,7 @@ describe('a recovery', () => {
     stage.emulator.restore('shop/Orders', 0);
     const before = [await all('millrace'), await all('leases'), await all('Days')];
     const { code, stdout } = await cli(['recover', '--dry-run']);
-    expect(code, stdout).toBe(0);
+    expect(code).toBe(0);
     expect(stdout).toContain('found: Orders: it was created again');
     expect(stdout).toContain('raise the epoch');
     expect([await all('millrace'), await all('leases'), await all('Days')]).toEqual(before);
@@ -157,10 +157,9 @@ describe('a recovery', () => {
     expect((await run()).ok).toBe(true);
     const left = await all('millrace');
     expect(left.filter(({ pk }) => pk === 'recovery')).toEqual([]);
-    const audits = left.filter(({ pk }) => pk === 'audit').map(({ verb, outcome }) => [verb, outcome]);
-    expect(audits.toSorted()).toEqual([
-      ['recover', 'done'],
-      ['recover', 'failed'],
-    ]);
+    const audits = left
+      .filter(({ pk }) => pk === 'audit')
+      .map(({ verb, outcome }) => `${String(verb)} ${String(outcome)}`);
+    expect(new Set(audits)).toEqual(new Set(['recover done', 'recover failed']));
   }, 120_000);
 });

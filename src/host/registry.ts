@@ -46,6 +46,7 @@ import { projectionsResume } from '../operations/projections/resume.operation.ts
 import { projectionsShow } from '../operations/projections/show.operation.ts';
 import { projectionsVerify } from '../operations/projections/verify.operation.ts';
 import { Registry } from '../operations/registry.ts';
+import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
 import { dev } from './dev/dev.operation.ts';
 import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
@@ -77,6 +78,7 @@ export const registry: Registry = new Registry([
   plan,
   status,
   doctor,
+  recover,
   modelCheck,
   modelExplain,
   modelCost,

@@ -323,6 +323,15 @@ export const OPERATIONS_ERRORS = {
     hint: 'Finish it with `millrace projections promote NAME`, or drop it with `millrace projections drop NAME@VERSION`.',
     usage: true,
   },
+  'recover-runs': {
+    meaning: 'Another recovery of the pipeline runs, or died less than four minutes ago.',
+    hint: 'Wait until it has ended. If it died, run `millrace recover` again after four minutes.',
+  },
+  'recover-undecided': {
+    meaning: 'Two histories explain what is stored, and a person must say which one happened.',
+    hint: 'Run `millrace recover --dry-run` to see what is unknown, and give the option that it names.',
+    usage: true,
+  },
   'report-unwritable': {
     meaning: 'The report can’t be written.',
     hint: 'Name a file in a folder that exists, and check the rights on the folder.',
@@ -351,6 +360,11 @@ export const OPERATIONS_ERRORS = {
   'settings-unreadable': {
     meaning: 'The file of rule settings can’t be read, or has the wrong form.',
     hint: 'Write one JSON object such as `{"frequent": 25, "outage": "7 d"}`.',
+    usage: true,
+  },
+  'since-needed': {
+    meaning: 'The pipeline has publishes or effects, which would run again for every change that is read again.',
+    hint: 'Give `--since` with a time just before the disaster, or `--since beginning`.',
     usage: true,
   },
   'sink-shared': {

@@ -1,0 +1,242 @@
+import { verifyArchive } from '../../archive/verify.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { readItem } from '../../cosmos/read-item.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { Views } from '../../engine/views/views.ts';
+import { lsnOf } from '../../feed/reading/position.ts';
+import { openSource } from '../../feed/reading/open-source.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { planStorage } from '../archive/open.ts';
+import { Migrations } from '../containers/migrations.ts';
+import { type LeaseInventory, openLeases } from '../leases/groups.ts';
+import { rangeOf } from '../leases/targets.ts';
+import { planModel } from '../model/apply.ts';
+import type { Step } from '../model/step.ts';
+import type { Context } from '../operation.ts';
+import { plural } from '../table.ts';
+import { processorName } from '../../runtime/processor-name.ts';
+import { countUnentered } from './entries.ts';
+import { storedArchives } from './stored-archives.ts';
+
+/** `recover`: a step of the recovery corrects it. `you`: a person must. `unknown`: Millrace can't tell what happened. */
+export type Remedy = 'recover' | 'you' | 'unknown';
+
+/** Something that does not fit together, with the observation that shows it. */
+export interface Finding {
+  readonly about: string;
+  readonly what: string;
+  readonly remedy: Remedy;
+  /** The command or the option that settles it, for `you` and `unknown`. */
+  readonly hint?: string;
+}
+
+export interface Examined {
+  readonly findings: readonly Finding[];
+  /** The containers to create. The other parts can't be examined before they exist. */
+  readonly missing: readonly Step[];
+  /** Absent while containers are missing. */
+  readonly inventory?: LeaseInventory;
+  /** Whether views of the pipeline are stored. */
+  readonly hasViews: boolean;
+  /** The declared versions of a name of which more than one has documents, when no view is stored. */
+  readonly versions: ReadonlyMap<string, readonly ProjectionSpec[]>;
+  /** Lines of blobs that may be archived documents without their entries. */
+  readonly unentered: number;
+  /** Archives with damage: their history can't be read. */
+  readonly damaged: readonly string[];
+}
+
+/** Looks at everything that a disaster may have torn apart. Reads only (REC-S3). */
+export async function examine(context: Context): Promise<Examined> {
+  const loaded = await context.workspace.pipeline();
+  const services = await context.workspace.services();
+  const { signal } = context;
+  const missing = [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
+  if (missing.length > 0) {
+    const findings = missing.map(({ say }): Finding => ({
+      about: 'containers',
+      what: `to do: ${say}`,
+      remedy: 'recover',
+    }));
+    return { findings, missing, hasViews: false, versions: new Map(), unentered: 0, damaged: [] };
+  }
+  const inventory = await openLeases(context);
+  const archives = await ofArchives(loaded, services, context);
+  const views = await ofViews(loaded, services, signal);
+  const findings = [
+    ...(await ofSources(inventory, loaded, services, signal)),
+    ...(await ofSinks(loaded, services, inventory, signal)),
+    ...views.findings,
+    ...(await ofMigrations(inventory, services)),
+    ...archives.findings,
+    ...(await ofLetters(services)),
+  ];
+  return { ...views, ...archives, findings, missing, inventory };
+}
+
+/** The rid and the epoch that Millrace recorded of a container, and the positions of its leases. */
+async function ofSources(
+  { sources, groups }: LeaseInventory,
+  { pipeline }: LoadedPipeline,
+  { state }: Services,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [about, { prefix, monitored }] of sources) {
+    const stored = await readItem<{ rid: string; epoch: number }>(state.item(about, 'epochs'));
+    const leases = groups.find((group) => group.prefix === prefix)?.leases ?? [];
+    const say = (what: string): void => void findings.push({ about, what, remedy: 'recover' });
+    if (!stored)
+      say(`no epoch is stored${leases.length > 0 ? ', though it has leases: the state is lost or older' : ''}`);
+    else if (stored.rid !== monitored.rid) say(`it was created again: its rid is ${monitored.rid}, not ${stored.rid}`);
+    else if (leases.length === 0) say('its leases are lost: its epoch is stored');
+    const { source } = await openSource(monitored.container);
+    for (const lease of leases) {
+      if (lease.position === undefined) continue;
+      const end = lsnOf(await source.resolve(rangeOf(lease), 'now', signal));
+      if (end < lsnOf(lease.position))
+        say(`lease ${lease.token} is at ${lease.position}, and its feed ends at "${end}": changes are lost`);
+    }
+  }
+  const own = processorName(pipeline);
+  for (const { prefix, monitored, leases } of groups)
+    if (!monitored && prefix.startsWith(own) && leases.length > 0)
+      findings.push({
+        about: prefix,
+        what: `${plural(leases.length, 'lease')} of a container that this database no longer has; no host reads them`,
+        remedy: 'unknown',
+        hint: 'If no other account uses this lease container, delete these leases.',
+      });
+  return findings;
+}
+
+/** Versions in a sink that are newer than any that hosts would write now: its guards would reject every change. */
+async function ofSinks(
+  { pipeline: { projections } }: LoadedPipeline,
+  { database, state }: Services,
+  { sources }: LeaseInventory,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const container of new Set(projections.map(({ into }) => into.container))) {
+    let epoch = 0;
+    for (const name of sources.keys())
+      epoch = Math.max(epoch, (await readItem<{ epoch: number }>(state.item(name, 'epochs')))?.epoch ?? 0);
+    const newer = {
+      query:
+        'SELECT TOP 1 c.id FROM c WHERE c._src.epoch > @epoch OR (IS_DEFINED(c["by"]) AND c.version.epoch > @epoch)',
+      parameters: [{ name: '@epoch', value: epoch }],
+    };
+    for await (const _ of fetchAll<unknown>(database.container(container), newer, signal, { anyFormat: true }))
+      findings.push({
+        about: container,
+        what: `has versions of an epoch above ${epoch}, the highest that is stored: the state is lost or older`,
+        remedy: 'recover',
+      });
+  }
+  return findings;
+}
+
+async function ofViews(
+  { pipeline }: LoadedPipeline,
+  { database, state }: Services,
+  signal: AbortSignal,
+): Promise<Pick<Examined, 'hasViews' | 'versions'> & { findings: Finding[] }> {
+  const views = await new Views(state, pipeline.name).read();
+  const findings: Finding[] = [];
+  const versions = new Map<string, readonly ProjectionSpec[]>();
+  for (const [name, specs] of Map.groupBy(pipeline.projections, (spec) => spec.name)) {
+    const staged = views?.[name]?.staged;
+    if (staged)
+      findings.push({
+        about: `${name}@${staged.version}`,
+        what: `was being built (${staged.phase}): its part of the history is no longer that of its sources`,
+        remedy: 'you',
+        hint: `Run \`millrace projections drop ${name}@${staged.version} --yes\` and build it again.`,
+      });
+    if (views || specs.length === 1) continue;
+    const filled: ProjectionSpec[] = [];
+    for (const spec of specs) {
+      const { container, type } = spec.into;
+      const any = {
+        query: 'SELECT TOP 1 c.id FROM c WHERE c.type = @type',
+        parameters: [{ name: '@type', value: type }],
+      };
+      for await (const _ of fetchAll<unknown>(database.container(container), any, signal, { anyFormat: true }))
+        filled.push(spec);
+    }
+    if (filled.length > 0) versions.set(name, filled);
+    if (filled.length > 1)
+      findings.push({
+        about: name,
+        what: `no view is stored, and ${filled.map(projectionId).join(' and ')} have documents: the current version is unknown`,
+        remedy: 'unknown',
+        hint: `Name it with --current ${filled.map(projectionId).join(' or ')}.`,
+      });
+  }
+  if (!views) findings.push({ about: 'views', what: 'no view of this pipeline is stored', remedy: 'recover' });
+  return { hasViews: views !== undefined, versions, findings };
+}
+
+async function ofMigrations({ sources }: LeaseInventory, { state }: Services): Promise<Finding[]> {
+  const migrations = new Migrations(state);
+  const findings: Finding[] = [];
+  for (const about of sources.keys())
+    if (await migrations.isUnderWay(about))
+      findings.push({
+        about,
+        what: 'a migration of it is half-way, and may have copied documents that are lost now',
+        remedy: 'you',
+        hint: `Run \`millrace containers migrate ${about} --into TARGET --give-up\`, empty the target, and begin again.`,
+      });
+  return findings;
+}
+
+async function ofArchives(
+  loaded: LoadedPipeline,
+  services: Services,
+  context: Context,
+): Promise<Pick<Examined, 'unentered' | 'damaged'> & { findings: Finding[] }> {
+  const findings: Finding[] = [];
+  const damaged: string[] = [];
+  let unentered = 0;
+  const { signal, screen } = context;
+  for (const archive of await storedArchives(loaded, services, context)) {
+    const about = archive.spec.name;
+    const progress = (blobs: number): void => screen.progress(`${about}: blobs read`, blobs);
+    const { faults } = await verifyArchive(archive, { signal, progress });
+    if (faults.length > 0) {
+      damaged.push(about);
+      findings.push({
+        about,
+        what: `${plural(faults.length, 'fault')}, first: ${faults[0]?.what ?? ''}. Entries and blobs are of different times`,
+        remedy: 'you',
+        hint: `Restore the blobs (versions, soft delete). \`millrace archive verify ${about} --documents\` names what is lost.`,
+      });
+    }
+    const count = await countUnentered(archive, signal);
+    unentered += count;
+    if (count > 0)
+      findings.push({
+        about,
+        what: `${plural(count, 'document')} of its blobs are neither in ${archive.spec.from.container} nor archived by an entry: either the entries are lost, or the documents were restored and deleted since`,
+        remedy: 'unknown',
+        hint: 'Say --entries make if the state was lost or restored, and --entries leave if it was not.',
+      });
+  }
+  return { findings, damaged, unentered };
+}
+
+async function ofLetters({ state }: Services): Promise<Finding[]> {
+  const { length } = await new DeadLetters(state).list();
+  if (length === 0) return [];
+  return [
+    {
+      about: 'dead letters',
+      what: `${plural(length, 'dead letter')}, some perhaps of documents that no longer exist`,
+      remedy: 'unknown',
+      hint: 'After the recovery, run `millrace dead-letters redrive`: it reads each document again.',
+    },
+  ];
+}

@@ -1,0 +1,44 @@
+import { withRetry } from '../../cosmos/retry.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import type { Identity } from '../../feed/reading/change.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import { Entries } from '../../projections/archive/entries.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import type { Services } from '../../runtime/workspace.ts';
+import { Meter } from '../../cosmos/meter.ts';
+
+interface StateDocument {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: string;
+  /** Of an entry of a list. */
+  readonly of?: Identity;
+}
+
+const KEPT = `SELECT c.id, c.pk, c.type, c["of"] FROM c WHERE c.type IN ('millrace.join', 'millrace.listed')`;
+
+/**
+ * Removes what the state says of documents that are no longer as it says, while no host runs (REC-S5). The feed shows no
+ * change of a document that was lost, so nothing else would remove it. A joined document's state is made again from its
+ * source; an entry of a list goes only if its document is in neither the container nor the archive.
+ */
+export async function forget({ database, state }: Services, signal: AbortSignal): Promise<number> {
+  const access = new CosmosAccess(database, untilStopped(signal), new Meter());
+  const entries = new Entries(state.id);
+  const exists = async (of: Identity): Promise<boolean> => {
+    const [hot] = await access.read(of.container, of.key, [of.id]);
+    if (hot) return true;
+    const [entry] = await entries.read([of], access);
+    return entry?.state === 'archived';
+  };
+  let removed = 0;
+  for await (const { id, pk, of } of fetchAll<StateDocument>(state, KEPT, signal, { anyFormat: true })) {
+    if (of && (await exists(of))) continue;
+    await withRetry(() => state.item(id, pk).delete(), { reads: true, signal }).catch((error: unknown) => {
+      if (failureOf(error).kind !== 'not-found') throw error;
+    });
+    removed += 1;
+  }
+  return removed;
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { expiration } from '../leases/inputs.ts';
+import { type Plan, defineOperation } from '../operation.ts';
+import { formatVerification } from '../projections/verify.ts';
+import { plural } from '../table.ts';
+import { type Finding, examine } from './examine.ts';
+import { recover as run } from './recover.ts';
+
+const SIGNS = { recover: 'found', you: 'for you', unknown: 'unknown' } as const;
+
+const lineOf = ({ about, what, remedy, hint }: Finding): string =>
+  `${SIGNS[remedy]}: ${about}: ${what}${hint === undefined ? '' : `. ${hint}`}`;
+
+export const recover = defineOperation({
+  verb: 'recover',
+  summary:
+    'Recover after a restore, a failover that lost writes, or a lost container: find what no longer fits, and correct it',
+  examples: [
+    'millrace recover --dry-run',
+    'millrace recover --yes',
+    'millrace recover --since 2026-06-03T12:00:00Z --yes',
+    'millrace recover --entries make --current summaries@2 --yes',
+  ],
+  effect: 'destroys',
+  input: z.object({
+    since: z
+      .string()
+      .optional()
+      .describe(
+        'read changes again from this time on, or from the beginning (the default without publishes and effects)',
+      ),
+    entries: z
+      .enum(['make', 'leave'])
+      .optional()
+      .describe('make: archive entries were lost with the state, make them from the blobs; leave: they were not'),
+    current: z
+      .string()
+      .optional()
+      .describe('which versions were current, if the views are lost: NAME@VERSION, several with commas'),
+    leaseExpiration: expiration,
+  }),
+  plan: async ({ since = 'beginning', entries, leaseExpiration }, context): Promise<Plan> => {
+    const { findings, missing } = await examine(context);
+    return {
+      steps: [
+        ...findings.map(lineOf),
+        ...(missing.length > 0 ? ['create these containers, and look at the rest after that'] : []),
+        'wait until no host has written the leases for two expirations; stop the hosts first',
+        ...(entries === 'make' ? ['make the archive entries that are missing'] : []),
+        'remove the states of joined documents, and list entries of documents that no longer exist',
+        'raise the epoch of every source above all that were ever stored',
+        `move the leases back to: ${since}`,
+        'compare every projection with its sources, and correct the differences',
+      ],
+      ru: 0,
+      seconds: Math.ceil((3 * leaseExpiration) / 1000),
+    };
+  },
+  run,
+  format: ({ findings, created, epochs, moved, entries, forgotten, verification, left }) =>
+    [
+      ...findings.map(lineOf),
+      ...created.map((say) => `done: ${say}`),
+      ...Object.entries(epochs).map(([name, epoch]) => `done: ${name} is in epoch ${epoch}`),
+      ...moved.map(({ text }) => `done: ${text}`),
+      ...(entries > 0 ? [`done: entries made for ${plural(entries, 'archived document')}`] : []),
+      ...(forgotten > 0 ? [`done: ${plural(forgotten, 'state document')} of lost or joined documents removed`] : []),
+      ...(verification ? [formatVerification(verification)] : []),
+      ...left.map((one) => `left: ${lineOf(one)}`),
+      left.length === 0 ? 'Everything fits. Start the hosts again.' : `${plural(left.length, 'thing')} left for you.`,
+    ].join('\n'),
+  ok: ({ left }) => left.length === 0,
+});

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../base/clock.ts';
+import { projectionId, type ProjectionSpec } from '../../definition/specs.ts';
+import { Views } from '../../engine/views/views.ts';
+import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { processorName } from '../../runtime/processor-name.ts';
+import { audited } from '../audit/record.ts';
+import { operationsError } from '../errors.ts';
+import type { LeaseInventory } from '../leases/groups.ts';
+import { type Move, moveLeases, movedRows, whileStopped } from '../leases/move.ts';
+import { type Target, chooseLeases, movesBack, parseTarget } from '../leases/targets.ts';
+import type { Context } from '../operation.ts';
+import { type Verification, verify } from '../projections/verify.ts';
+import { makeEntries } from './entries.ts';
+import { forget } from './forget.ts';
+import { type Examined, type Finding, examine } from './examine.ts';
+import { whileLocked } from './lock.ts';
+import { storedArchives } from './stored-archives.ts';
+
+export interface RecoverInput {
+  readonly since?: string | undefined;
+  readonly entries?: 'make' | 'leave' | undefined;
+  readonly current?: string | undefined;
+  readonly leaseExpiration: number;
+}
+
+export interface Recovered {
+  /** What did not fit together before. */
+  readonly findings: readonly Finding[];
+  readonly created: readonly string[];
+  /** The new epoch of each source. */
+  readonly epochs: Readonly<Record<string, number>>;
+  readonly moved: ReturnType<typeof movedRows>;
+  readonly entries: number;
+  /** State documents that were removed, because their documents are not as they say. */
+  readonly forgotten: number;
+  /** Null: the history can't be read, because an archive is damaged. */
+  readonly verification: Verification | null;
+  /** What a person must still do. */
+  readonly left: readonly Finding[];
+}
+
+/** Creates what is missing, since the rest can't be examined before, and examines. */
+async function examineAll(context: Context): Promise<{ before: Examined; now: Examined; created: string[] }> {
+  const before = await examine(context);
+  for (const { say, apply } of before.missing) {
+    context.screen.line(say);
+    await apply();
+  }
+  const now = before.missing.length > 0 ? await examine(context) : before;
+  return { before, now, created: before.missing.map(({ say }) => say) };
+}
+
+/**
+ * Puts together again what a disaster tore apart. Every step may be repeated, so a recovery that died is run again (REC-S4).
+ * The order matters: views and entries before any host may start, epochs before leases move, all of them before the
+ * comparison.
+ */
+export async function recover(given: RecoverInput, context: Context): Promise<Recovered> {
+  const { workspace, actor, clock = systemClock, signal } = context;
+  const loaded = await workspace.pipeline();
+  const services = await workspace.services();
+  const target = parseTarget(given.since ?? 'beginning');
+  assertDecided(given, loaded);
+  const { before, now, created } = await examineAll(context);
+  assertUnderstood(given, now, loaded);
+  const lock = { pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
+  return audited(context, 'recover', { ...given }, () =>
+    whileLocked(services.state, lock, async (locked) => {
+      const held = { ...context, signal: locked };
+      const { inventory } = now;
+      if (!inventory) throw operationsError('account-unprepared', 'Containers are still missing');
+      const procedure = { prefixes: prefixesOf(inventory, loaded), expirationMs: given.leaseExpiration };
+      const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, held));
+      const left = now.findings.filter(({ remedy }) => remedy === 'you');
+      const readable = now.damaged.length === 0;
+      const verification = readable
+        ? await verify(loaded, services, { ...held, settings: workspace.settings(), repair: true })
+        : null;
+      return {
+        findings: [...before.findings, ...(now === before ? [] : now.findings)],
+        created,
+        ...done,
+        verification,
+        left: [...left, ...leftOver(verification, loaded)],
+      };
+    }),
+  );
+}
+
+/** The part that needs all hosts stopped. */
+async function tie(
+  given: RecoverInput,
+  target: Target,
+  context: Context,
+): Promise<Pick<Recovered, 'epochs' | 'moved' | 'entries' | 'forgotten'>> {
+  const loaded = await context.workspace.pipeline();
+  const services = await context.workspace.services();
+  // Again: what was seen before the wait may be old.
+  const { inventory, hasViews, versions } = await examine(context);
+  if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
+  if (!hasViews) await new Views(services.state, loaded.pipeline.name).adopt(chosen(given, versions, loaded));
+  let entries = 0;
+  if (given.entries === 'make')
+    for (const archive of await storedArchives(loaded, services, context))
+      entries += await makeEntries(archive, context.signal);
+  const forgotten = await forget(services, context.signal);
+  const moves = await movesOf(inventory, target, services, context.signal);
+  let epochs: Record<string, number> = {};
+  await moveLeases(inventory.leases, moves, async () => {
+    epochs = await raiseAll(inventory, services, (context.clock ?? systemClock).now());
+  });
+  return { epochs, moved: movedRows(moves), entries, forgotten };
+}
+
+/**
+ * Raises the epoch of every source above all that were ever stored, here or in a container or an event hub that Millrace
+ * can't search (REC-E1). The stored counter may be lost, so it becomes the time in seconds, which no counter reaches.
+ */
+async function raiseAll(
+  { sources }: LeaseInventory,
+  { state }: Services,
+  now: number,
+): Promise<Record<string, number>> {
+  const raised: Record<string, number> = {};
+  for (const [name, { monitored }] of sources) {
+    const stored = await currentEpoch(state, name, monitored.rid);
+    raised[name] = await raiseEpoch(state, name, monitored.rid, Math.max(stored, Math.floor(now / 1000) - 1));
+  }
+  return raised;
+}
+
+/** Leases of the all-versions feed stay: that feed can't be read again from a time. */
+async function movesOf(
+  { groups }: LeaseInventory,
+  target: Target,
+  services: Services,
+  signal: AbortSignal,
+): Promise<Move[]> {
+  const own = groups.filter((group) => group.own && group.leases.length > 0);
+  if (own.length === 0) return [];
+  const movable = chooseLeases(own, undefined).filter(({ lease }) => lease.mode !== 'all-versions');
+  return movesBack(movable, target, services, signal);
+}
+
+/** The pipeline's leases for its present containers, and those for containers that were there before. */
+const prefixesOf = ({ sources, groups }: LeaseInventory, { pipeline }: LoadedPipeline): string[] => [
+  ...new Set([
+    ...[...sources.values()].map(({ prefix }) => prefix),
+    ...groups.map(({ prefix }) => prefix).filter((prefix) => prefix.startsWith(processorName(pipeline))),
+  ]),
+];
+
+/** The versions that become current: the named ones, those with documents, else the lowest. */
+function chosen(
+  { current = '' }: RecoverInput,
+  filled: Examined['versions'],
+  { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
+): ProjectionSpec[] {
+  const named = new Set(current.split(',').map((id) => id.trim()));
+  return [...Map.groupBy(pipeline.projections, ({ name }) => name)].map(([name, specs]) => {
+    const wanted = specs.find((spec) => named.has(projectionId(spec)));
+    const [lowest] = (filled.get(name) ?? specs).toSorted((a, b) => a.version - b.version);
+    return wanted ?? lowest ?? specs[0]!;
+  });
+}
+
+const AGAIN = 'Say --since TIME with a time just before the disaster, or --since beginning.';
+
+/** @throws UsageError `since-needed`, `input-invalid` */
+function assertDecided({ since, current }: RecoverInput, { pipeline }: LoadedPipeline): void {
+  const outside = [...pipeline.publishes, ...pipeline.effects].map(projectionId);
+  if (since === undefined && outside.length > 0)
+    throw operationsError('since-needed', `${outside.join(', ')} run again for every change that is read again`, {
+      hint: AGAIN,
+    });
+  const known = new Set<string>(pipeline.projections.map(projectionId));
+  for (const id of current === undefined ? [] : current.split(',').map((one) => one.trim()))
+    if (!known.has(id))
+      throw operationsError('input-invalid', `--current ${id} is not a projection of the pipeline`, {
+        hint: `Name some of: ${[...known].join(', ')}.`,
+      });
+  if (since !== undefined && !['beginning', 'time'].includes(parseTarget(since).kind))
+    throw operationsError('input-invalid', `--since ${since} is not a time`, { hint: AGAIN });
+}
+
+/** @throws UsageError `recover-undecided` */
+function assertUnderstood(
+  given: RecoverInput,
+  { unentered, versions, findings }: Examined,
+  loaded: LoadedPipeline,
+): void {
+  const named = new Set(chosen(given, new Map(), loaded).map(projectionId));
+  const said = new Set((given.current ?? '').split(',').map((id) => id.trim()));
+  const open = [...versions.values()].filter(
+    (specs) => specs.length > 1 && !specs.some((spec) => named.has(projectionId(spec)) && said.has(projectionId(spec))),
+  );
+  const entries = unentered > 0 && given.entries === undefined;
+  if (open.length === 0 && !entries) return;
+  const [first] = findings.filter(
+    ({ remedy, hint }) => remedy === 'unknown' && hint?.includes(entries ? '--entries' : '--current'),
+  );
+  throw operationsError('recover-undecided', `${first?.about ?? ''}: ${first?.what ?? ''}`, {
+    ...(first?.hint !== undefined && { hint: first.hint }),
+  });
+}
+
+/** What the comparison left, and what nothing can compare (REC-E2). */
+function leftOver(verification: Verification | null, { pipeline }: LoadedPipeline): Finding[] {
+  const histories = pipeline.sources.filter(({ feed }) => feed === 'all-versions');
+  return [
+    ...(verification && verification.different > 0
+      ? [
+          {
+            about: 'projections',
+            what: `${verification.different} documents still differ`,
+            remedy: 'you' as const,
+            hint: 'Run `millrace projections verify`: it names them, and why.',
+          },
+        ]
+      : []),
+    ...(verification
+      ? []
+      : [
+          {
+            about: 'projections',
+            what: 'not compared, because an archive is damaged and the history can’t be read',
+            remedy: 'you' as const,
+            hint: 'Restore the blobs, then run `millrace recover` again.',
+          },
+        ]),
+    ...histories.map(({ container }) => ({
+      about: container,
+      what: 'its all-versions feed can’t be read again: changes and deletions that were lost with it stay lost',
+      remedy: 'you' as const,
+      hint: 'Build a new version of each projection that reads it.',
+    })),
+  ];
+}

@@ -1,0 +1,25 @@
+import type { Archive } from '../../archive/types.ts';
+import { Meter } from '../../cosmos/meter.ts';
+import { openStore } from '../../runtime/archives.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import type { Context } from '../operation.ts';
+
+/** An archive without its source's feed: opening a feed may store an epoch, and a look must write nothing (REC-S3). */
+export type StoredArchive = Omit<Archive, 'feed' | 'source'>;
+
+export async function storedArchives(
+  { pipeline: { archives } }: Pick<LoadedPipeline, 'pipeline'>,
+  services: Services,
+  { signal, screen }: Pick<Context, 'signal' | 'screen'>,
+): Promise<StoredArchive[]> {
+  if (archives.length === 0) return [];
+  const store = await openStore(services, signal, (text) => screen.line(text));
+  const meter = new Meter();
+  return archives.map((spec) => ({
+    spec,
+    access: (fence) => new CosmosAccess(services.database, fence, meter),
+    stateContainer: services.state.id,
+    store,
+  }));
+}

@@ -1,0 +1,165 @@
+// What `millrace recover` refuses, what it can't tell, and an archive without its entries or its blobs. docs/SPEC-recover.md
+import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Doc } from '../../../src/definition/specs.ts';
+import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
+import { openServices } from '../../../src/runtime/services.ts';
+import type { MillraceError } from '../../../src/base/errors.ts';
+import { recover } from '../../../src/operations/recover/recover.operation.ts';
+import type { Recovered } from '../../../src/operations/recover/recover.ts';
+import { cli } from '../../cli/cli.ts';
+import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { COLD, type Stage, openStage } from '../../support/stage.ts';
+import { SteppingClock } from '../leases/lease-world.ts';
+
+let azurite: Azurite;
+let stage: Stage;
+let blobs: ContainerClient;
+let used = 0;
+
+beforeAll(async () => {
+  azurite = await startAzurite();
+});
+afterAll(async () => {
+  await azurite?.close();
+});
+beforeEach(async () => {
+  const { connectionString } = azurite;
+  const container = `recover-${(used += 1)}`;
+  stage = await openStage({ faults: { historyMs: 3_600_000 } }, COLD, { connectionString, container });
+  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
+  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await stage[Symbol.asyncDispose]();
+});
+
+const order = (n: number): Doc & { id: string } => ({
+  id: `o${n}`,
+  type: 'order',
+  storeId: `s${n % 2}`,
+  customerId: 'c1',
+  placedAt: `2026-01-0${1 + (n % 9)}T10:00:00.000Z`,
+  cents: 100 + n,
+});
+
+async function derive(...orders: Doc[]): Promise<void> {
+  const services = await openServices(stage.settings);
+  for (const one of orders) await services.database.container('Orders').items.upsert(one);
+  const app = await compose({ ...stage, services, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  await app.start();
+  await app.drained(AbortSignal.timeout(60_000));
+  await app.stop();
+  services.close();
+}
+
+async function all(container: string): Promise<Doc[]> {
+  const services = await openServices(stage.settings);
+  const { resources } = await services.database.container(container).items.query<Doc>('SELECT * FROM c').fetchAll();
+  services.close();
+  return resources;
+}
+
+async function run(input: Record<string, unknown> = {}, clock = new SteppingClock()) {
+  const workspace = openWorkspace({ directory: import.meta.dirname, pipeline: COLD });
+  try {
+    const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
+    const context = { workspace, actor: 'tester', signal: AbortSignal.timeout(150_000), screen, clock };
+    return (await recover.run(input, context)) as { value: Recovered; ok: boolean; text: string };
+  } finally {
+    await workspace.close();
+  }
+}
+const refusal = (input: Record<string, unknown> = {}, clock?: SteppingClock): Promise<MillraceError> =>
+  run(input, clock).then(
+    () => Promise.reject(new Error('It was not refused')),
+    (error: MillraceError) => error,
+  );
+
+const sums = async (): Promise<number> =>
+  (await all('Days')).filter(({ type }) => type === 'day').reduce((sum, { orders }) => sum + Number(orders), 0);
+const sweep = async (): Promise<void> => {
+  const { code } = await cli(['archive', 'sweep', '--json']);
+  expect(code).toBe(0);
+  expect(await all('Orders')).toEqual([]);
+};
+
+describe('recovering an archive', () => {
+  it('whose entries are lost with the state asks which history happened, and makes them from the blobs', async () => {
+    await derive(...Array.from({ length: 8 }, (_, n) => order(n)));
+    await sweep();
+    await stage.container('millrace').delete();
+    expect(await refusal()).toMatchObject({
+      code: 'recover-undecided',
+      hint: expect.stringContaining('--entries make'),
+    });
+    const { value, ok } = await run({ entries: 'make' });
+    expect(value.left).toEqual([]);
+    expect({ ok, entries: value.entries }).toEqual({ ok: true, entries: 8 });
+    expect(await sums()).toBe(8);
+    await derive(order(20));
+    expect(await sums()).toBe(9);
+    const restored = await cli(['archive', 'restore', '--json']);
+    expect(restored.code).toBe(0);
+    expect(await all('Orders')).toHaveLength(9);
+  }, 180_000);
+
+  it('whose blobs are lost names them, compares nothing, and ends with what is left', async () => {
+    await derive(...Array.from({ length: 4 }, (_, n) => order(n)));
+    await sweep();
+    for await (const { name } of blobs.listBlobsFlat()) await blobs.deleteBlob(name);
+    const { value, ok, text } = await run();
+    expect(ok).toBe(false);
+    expect(value.verification).toBeNull();
+    expect(value.left.map(({ about }) => about)).toContain('orders-cold');
+    expect(text).toContain('Restore the blobs');
+    expect(await sums(), 'what was derived stays').toBe(4);
+  }, 180_000);
+});
+
+describe('a recovery', () => {
+  it('with --dry-run writes nothing', async () => {
+    await derive(order(1));
+    stage.emulator.restore('shop/Orders', 0);
+    const before = [await all('millrace'), await all('leases'), await all('Days')];
+    const { code, stdout } = await cli(['recover', '--dry-run']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('found: Orders: it was created again');
+    expect(stdout).toContain('raise the epoch');
+    expect([await all('millrace'), await all('leases'), await all('Days')]).toEqual(before);
+    const refused = await cli(['recover']);
+    expect(refused.code).toBe(2);
+  }, 120_000);
+
+  it('is refused while a host runs, and changes no lease', async () => {
+    await derive(order(1));
+    const clock = new SteppingClock();
+    const before = await all('leases');
+    const lease = before.find(({ id }) => String(id).includes('..'))!;
+    let written: Doc | undefined;
+    clock.meanwhile = async () => {
+      written ??= (await stage.container('leases').items.upsert<Doc>({ ...lease, Owner: 'awake' })).resource;
+    };
+    expect(await refusal({}, clock)).toMatchObject({ code: 'lease-host-running' });
+    expect((await all('leases')).find(({ id }) => id === lease['id'])).toEqual(written);
+    expect((await all('millrace')).find(({ pk }) => pk === 'epochs')).toMatchObject({ epoch: 1 });
+  }, 120_000);
+
+  it('is refused while another runs, and takes over from one that died', async () => {
+    await derive(order(1));
+    const state = stage.container('millrace');
+    const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
+    await state.items.create({ ...lock, renewedAt: new Date().toISOString() });
+    expect(await refusal()).toMatchObject({ code: 'recover-runs', message: expect.stringContaining('Ada') });
+    await state.items.upsert({ ...lock, renewedAt: new Date(Date.now() - 600_000).toISOString() });
+    expect((await run()).ok).toBe(true);
+    const left = await all('millrace');
+    expect(left.filter(({ pk }) => pk === 'recovery')).toEqual([]);
+    const audits = left
+      .filter(({ pk }) => pk === 'audit')
+      .map(({ verb, outcome }) => `${String(verb)} ${String(outcome)}`);
+    expect(new Set(audits)).toEqual(new Set(['recover done', 'recover failed']));
+  }, 120_000);
+});

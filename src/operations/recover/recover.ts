@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
 import { projectionId, type ProjectionSpec } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
-import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
+import { currentEpoch, renumber } from '../../feed/reading/epochs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { processorName } from '../../runtime/processor-name.ts';
 import { audited } from '../audit/record.ts';
@@ -126,7 +126,8 @@ async function raiseAll(
   const raised: Record<string, number> = {};
   for (const [name, { monitored }] of sources) {
     const stored = await currentEpoch(state, name, monitored.rid);
-    raised[name] = await raiseEpoch(state, name, monitored.rid, Math.max(stored, Math.floor(now / 1000) - 1));
+    // A restored container may use lsns again, also those of a recorded start.
+    raised[name] = await renumber(state, name, monitored.rid, Math.max(stored, Math.floor(now / 1000) - 1));
   }
   return raised;
 }

@@ -5,6 +5,7 @@ import { spendingOf } from '../cosmos/spending.ts';
 import { ridOf } from '../cosmos/rid.ts';
 import { feedModeOf } from '../definition/all-versions.ts';
 import { type Pipeline, projectionId } from '../definition/specs.ts';
+import { Starts } from '../engine/views/starts.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { type SourceContainer, isWanted, toChange } from '../feed/reading/mapper.ts';
@@ -87,6 +88,12 @@ export function triggerConsumer(options: TriggerOptions): Consume {
       .filter((change) => change !== undefined);
     return engine.consume({ changes, charge: 0, readAt }, fence);
   };
+}
+
+/** Records where the projections begin, if nobody has. Otherwise the first batch does, and passes over what it holds. */
+export async function recordStarts({ services, loaded }: Pick<EngineParts, 'services' | 'loaded'>): Promise<void> {
+  const { database, state } = services;
+  await new Starts({ database, state, pipeline: loaded.pipeline }).recorded();
 }
 
 /** If all readers are held, the batch is rejected: the lease of the Functions host stays where it is, and nothing is parked. */

@@ -3,6 +3,7 @@ import { UsageError } from '../../base/errors.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { type Binding, missingSettings } from '../functions/app-settings.ts';
 import { type Comparison, type Difference, compareDeployed, problemOf } from './readiness.ts';
+import { recordStarts } from '../../runtime/trigger-host.ts';
 import { assertControlReadable } from '../../runtime/stored-formats.ts';
 import { loadLate } from '../functions/late.ts';
 import { type Answer, answer } from './answer.ts';
@@ -48,7 +49,11 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
     await assertControlReadable(services, AbortSignal.timeout(FRESH_MS * 2));
     const compared = await compareDeployed(loaded, services);
     // If the lease container is missing, the comparison has already reported it.
-    if (compared.held.size === 0) await checkLeases();
+    if (compared.held.size === 0) {
+      await checkLeases();
+      // A probe after the deployment comes before the first batch.
+      await recordStarts({ services, loaded });
+    }
     return report(compared);
   } catch (error) {
     // The message of an unknown error may hold an address or a secret.

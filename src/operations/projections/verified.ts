@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Container } from '@azure/cosmos';
-import { formatOf, isReadable } from '../../base/format.ts';
+import { FormatUnreadable, formatOf } from '../../base/format.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Verification } from './verify.ts';
@@ -45,7 +45,10 @@ export async function recordVerified(
 
 /** Undefined: no verification of all projections has ended yet, or a later version of Millrace stored it in another form. */
 export async function readVerified(state: Container, pipeline: string): Promise<Verified | undefined> {
-  const stored = await readItem<Verified & { format?: number }>(state.item(pipeline, PK));
-  if (!stored || !isReadable('verification', stored.format)) return undefined;
-  return schema.safeParse(stored).data;
+  try {
+    return schema.safeParse(await readItem(state.item(pipeline, PK))).data;
+  } catch (error) {
+    if (error instanceof FormatUnreadable) return undefined;
+    throw error;
+  }
 }

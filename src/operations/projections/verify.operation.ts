@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
 import { projectionId } from '../../definition/specs.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
@@ -31,13 +32,18 @@ async function verifyRecorded(
   asked: { name?: string | undefined; repair: boolean },
   context: Context,
 ): Promise<Verification> {
-  const { clock = systemClock, workspace, actor } = context;
+  const { clock = systemClock, workspace, actor, screen } = context;
   const began = clock.monotonic();
   const result = await verifyWith(asked, context);
   if (asked.name !== undefined) return result;
   const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
-  await recordVerified(state, pipeline.name, result, { at: new Date(clock.now()).toISOString(), actor, seconds });
+  const at = new Date(clock.now()).toISOString();
+  // An identity that may only read verifies too.
+  await recordVerified(state, pipeline.name, result, { at, actor, seconds }).catch((error: unknown) => {
+    if (failureOf(error).kind !== 'denied') throw error;
+    screen.line(`\`status\` will not show this result: this identity may not write to ${state.id}.`);
+  });
   return result;
 }
 

@@ -19,7 +19,7 @@ import type { EmulatorOptions } from '../../../src/emulator/index.ts';
 import { MillraceError } from '../../../src/base/errors.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { type Purpose, openEngine } from '../../../src/runtime/open-engine.ts';
-import { triggerConsumer } from '../../../src/runtime/trigger-host.ts';
+import { recordStarts, triggerConsumer } from '../../../src/runtime/trigger-host.ts';
 import type { Shop } from '../../fixtures/shop/model.types.ts';
 import { openStage } from '../../support/stage.ts';
 
@@ -259,6 +259,20 @@ describe('who passes over what', () => {
     await write(order('b', 2));
     await consume(await batch());
     expect(called.toSorted((a, b) => a - b)).toEqual([1, 1, 2, 2]);
+  });
+
+  test('an app that was asked whether it is ready has recorded: its first batch is applied', async () => {
+    const { at, calls, called, write, orders } = await shop();
+    await write(order('a', 1));
+    const parts = at(calls());
+    await recordStarts(parts);
+    await write(order('b', 2));
+    const pull = orders().items.getChangeFeedIterator<Record<string, unknown>>({
+      changeFeedStartFrom: ChangeFeedStartFrom.Beginning(),
+    });
+    const documents = (await pull.readNext()).result ?? [];
+    await triggerConsumer(parts)({ container: 'Orders', documents, again: false, signal: NEVER });
+    expect(called).toEqual([2]);
   });
 
   test('a change below the start settles no dead letter, and a redrive applies what was parked', async () => {

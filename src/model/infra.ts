@@ -37,8 +37,9 @@ function symbols(names: readonly string[]): Map<string, string> {
  */
 export function containersModule(title: string, definitions: readonly ContainerDefinition[]): string {
   const names = symbols(definitions.map(({ id }) => id));
-  // The resource manager knows no change feed policy of a container (ASM-F19); infra/post-provision.mjs switches the feed on.
-  const resources = definitions.map(({ throughput, changeFeedPolicy: _, ...resource }) => {
+  const resources = definitions.map(({ throughput, ...definition }) => {
+    // The resource manager knows no change feed policy (ASM-F19); infra/all-versions-feed.mjs switches the feed on.
+    const { changeFeedPolicy: _, ...resource } = definition;
     const options =
       throughput === undefined
         ? '{}'

@@ -121,6 +121,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
         timeoutMs: 1_000,
         echoes: false,
         restored: false,
+        start: 'beginning',
         run: async ({ id }) => {
           if (broken) throw new Error('away');
           heard.push(String(id));

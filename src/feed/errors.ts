@@ -3,12 +3,12 @@ import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 export const FEED_ERRORS = {
   'versions-not-kept': {
     meaning: 'A container is read by its all-versions feed, and the account or the container does not have that feed.',
-    hint: 'Switch the all-versions feed of the account on again, and give the container its change feed policy: `millrace model apply`. Changes since the last position may be lost: compare with `millrace projections verify`.',
+    hint: 'Switch the all-versions feed of the account on again, or give the container a change feed policy. Changes since the last position may be lost: compare what was derived with the documents.',
     retryable: true,
   },
   'retention-passed': {
     meaning: 'The position in the all-versions feed is older than its retention. The changes after it are lost.',
-    hint: 'Stop the hosts and move the leases on with `millrace leases rewind --to now`. Then correct the projections: `millrace projections verify --repair`, or a rebuild.',
+    hint: 'Delete the leases of this feed, so that the next start begins now. Then correct what was derived, by comparing it with the documents.',
   },
   'container-replaced': {
     meaning: 'The source container was deleted and created again.',

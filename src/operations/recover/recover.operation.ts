@@ -11,6 +11,8 @@ const SIGNS = { recover: 'found', you: 'for you', unknown: 'unknown' } as const;
 const lineOf = ({ about, what, remedy, hint }: Finding): string =>
   `${SIGNS[remedy]}: ${about}: ${what}${hint === undefined ? '' : `. ${hint}`}`;
 
+const NOTHING_FOUND = 'found nothing that does not fit by itself; the comparison shows the rest';
+
 export const recover = defineOperation({
   verb: 'recover',
   summary:
@@ -43,7 +45,7 @@ export const recover = defineOperation({
     const { findings, missing } = await examine(context);
     return {
       steps: [
-        ...findings.map(lineOf),
+        ...(findings.length === 0 ? [NOTHING_FOUND] : findings.map(lineOf)),
         ...(missing.length > 0 ? ['create these containers, and look at the rest after that'] : []),
         'wait until no host has written the leases for two expirations; stop the hosts first',
         ...(entries === 'make' ? ['make the archive entries that are missing'] : []),

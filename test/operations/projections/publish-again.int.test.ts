@@ -23,6 +23,7 @@ const out: PublishSpec = {
   format: 'cloudevents',
   order: 'partitionKey',
   images: false,
+  start: 'beginning',
 };
 /** As `--to backfill` makes it. */
 const aside: PublishSpec = { ...out, name: 'out-side', to: 'backfill', idsOf: { name: 'out', version: 1 } };

@@ -162,7 +162,7 @@ it('says so where the container no longer keeps versions, and hosts continue onc
   await orders.replace(without);
   await expect(rebuild(of('summaries@2'))).rejects.toMatchObject({
     code: 'versions-not-kept',
-    hint: expect.stringContaining('model apply'),
+    hint: expect.stringContaining('change feed policy'),
   });
   const failures = () => app.sources().flatMap(({ leases }) => leases.flatMap(({ failure }) => failure ?? []));
   await vi.waitUntil(() => failures().some((failure) => messageOf(failure).includes('no all-versions feed')), 30_000);

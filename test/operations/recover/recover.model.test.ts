@@ -146,7 +146,9 @@ const name = ({ sources, sinks, state, leases }: Disaster): string =>
 describe(`recovering (seed ${SEED})`, () => {
   // Each run takes the combinations that the seed chooses; a release takes all of them.
   const random = new Random(SEED);
-  const some = HISTORIES > 1 ? ALL : ALL.filter(() => random.chance(0.04));
+  const first = random.int(ALL.length);
+  const second = (first + 1 + random.int(ALL.length - 1)) % ALL.length;
+  const some = HISTORIES > 1 ? ALL : ALL.filter((_, index) => index === first || index === second);
   it.each(some.map((disaster) => [name(disaster), disaster] as const))(
     'puts every projection right: %s',
     async (_name, disaster) => {

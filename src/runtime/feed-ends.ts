@@ -22,7 +22,7 @@ export class FeedEnds implements ChangeSource {
     this.#source = source;
   }
 
-  /** The error of a read that no repetition can mend. */
+  /** The error of a read that fails however often it is repeated. */
   get lost(): MillraceError | undefined {
     return this.#lost;
   }

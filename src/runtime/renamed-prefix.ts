@@ -66,7 +66,7 @@ function renamed(pipeline: Pipeline, container: string, other: string, prefix: s
       : 'Starting now would read every feed from the beginning';
   return runtimeError('lease-prefix-renamed', `The lease prefix changed from "${other}" to "${prefix}". ${lost}`, {
     hint: moved
-      ? `Set TRIGGER_ALL_VERSIONS as it was before. Or, if what is missing may be missing, ${anew}, and run \`millrace projections verify --repair\` afterwards.`
+      ? `Set TRIGGER_ALL_VERSIONS as it was before. To begin now all the same, ${anew}, and run \`millrace projections verify --repair\` afterwards.`
       : `Rename the pipeline back to ${other.slice(0, other.indexOf('.'))}. If it is another pipeline, or must read everything again, ${anew}.`,
   });
 }

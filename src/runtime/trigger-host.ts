@@ -90,7 +90,7 @@ export function triggerConsumer(options: TriggerOptions): Consume {
   };
 }
 
-/** Records where the projections begin, if nobody has. Otherwise the first batch does, and passes over what it holds. */
+/** Records where the projections begin, if no host has. Without it the first batch does, and passes over what it holds. */
 export async function recordStarts({ services, loaded }: Pick<EngineParts, 'services' | 'loaded'>): Promise<void> {
   const { database, state } = services;
   await new Starts({ database, state, pipeline: loaded.pipeline }).recorded();

@@ -75,13 +75,13 @@ describe(`a way back (seed ${SEED})`, () => {
     const writing = log.keepWriting(1);
     const reader = openViews(stage.services.state, { pipeline: 'versions', refreshMs: 5 });
     const stopping = new AbortController();
-    const order: Record<string, number[]> = { summaries: [], days: [] };
+    const current: Record<string, number[]> = { summaries: [], days: [] };
     const faults: string[] = [];
     const reading = (async () => {
       while (!stopping.signal.aborted && faults.length === 0) {
         for (const name of ['summaries', 'days']) {
           const { version } = await reader.current(name);
-          if (order[name]?.at(-1) !== version) order[name]?.push(version);
+          if (current[name]?.at(-1) !== version) current[name]?.push(version);
           faults.push(...log.faults(specOf(stage, `${name}@${version}`), await readAll(`${name}@${version}`)));
         }
       }
@@ -104,7 +104,7 @@ describe(`a way back (seed ${SEED})`, () => {
     stopping.abort();
     await reading;
     expect(faults).toEqual([]);
-    expect(order).toEqual({ summaries: [1, 2, 1, 2], days: [1, 2, 1, 2] });
+    expect(current).toEqual({ summaries: [1, 2, 1, 2], days: [1, 2, 1, 2] });
     for (const id of ['summaries@1', 'days@1', 'summaries@2', 'days@2']) {
       const { expected, found } = await compare(stage, id);
       expect(expected.size).toBeGreaterThan(5);

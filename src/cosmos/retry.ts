@@ -13,6 +13,8 @@ export interface RetryOptions {
   readonly reads: boolean;
   /** Called before every attempt. Throws when the caller may no longer act (a fence). */
   readonly before?: () => void;
+  /** Called for each 429. */
+  readonly throttled?: (() => void) | undefined;
   /** Gives up after this long. Default 60 s. */
   readonly withinMs?: number;
 }
@@ -52,7 +54,10 @@ export async function withRetry<T>(call: () => Promise<T>, options: RetryOptions
         failure.kind === 'throttled' ||
         failure.kind === 'unreachable' ||
         (failure.kind === 'ambiguous' && options.reads);
-      if (failure.kind === 'throttled' && options.meter) options.meter.throttled += 1;
+      if (failure.kind === 'throttled') {
+        if (options.meter) options.meter.throttled += 1;
+        options.throttled?.();
+      }
       if (failure.kind === 'ambiguous' && !options.reads) throw new AmbiguousOutcome(error);
       if (!again) throw error;
       if (clock.monotonic() - start > (options.withinMs ?? 60_000)) {

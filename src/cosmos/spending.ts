@@ -99,15 +99,15 @@ export class Spending {
     signal?: AbortSignal,
   ): Promise<T> {
     const grants = key ? [await this.take(container, key, signal)] : await this.#takeOfAll(container, signal);
-    const settle = (charge: number, throttled = false): void => {
-      for (const grant of grants) grant.settle(charge / grants.length, throttled);
+    const settle = (charge: number | undefined, throttled = false): void => {
+      for (const grant of grants) grant.settle(charge === undefined ? undefined : charge / grants.length, throttled);
     };
     try {
       const answer = await call();
       settle(chargeOf(answer));
       return answer;
     } catch (error) {
-      settle(0, failureOf(error).kind === 'throttled');
+      settle(undefined, failureOf(error).kind === 'throttled');
       throw error;
     }
   }

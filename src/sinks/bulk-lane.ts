@@ -68,11 +68,34 @@ export class BulkLane {
   }
 
   async #send(some: readonly Waiting[]): Promise<void> {
+    await Promise.all((await this.#byPartition(some)).map((those) => this.#sendTogether(those)));
+  }
+
+  /**
+   * With a budget each physical partition gets a call of its own. The client sends a request to each anyway, and a 429 of
+   * one rejects the whole call: nobody could tell whose budget it concerns, and all of them would be sent again.
+   */
+  async #byPartition(some: readonly Waiting[]): Promise<readonly (readonly Waiting[])[]> {
+    const spending = this.#spending;
+    if (!spending || some.length === 1) return [some];
+    try {
+      const named = await Promise.all(
+        some.map(async (one) => [await spending.partitionOf(this.#container.id, keyOf(one.operation)), one] as const),
+      );
+      return [...Map.groupBy(named, ([name]) => name).values()].map((of) => of.map(([, one]) => one));
+    } catch {
+      // The request itself says why.
+      return [some];
+    }
+  }
+
+  async #sendTogether(some: readonly Waiting[]): Promise<void> {
     let rest = some;
     try {
       await withRetry(async () => {
         const grants = await this.#grants(rest);
         let results: readonly (OperationResponse | undefined)[] = [];
+        let refused = false;
         try {
           this.#options.before?.();
           results = await this.#container.items.bulk(
@@ -80,9 +103,12 @@ export class BulkLane {
             { continueOnError: true },
             { contentResponseOnWriteEnabled: this.#options.reads, abortSignal: landingSignal() },
           );
+        } catch (error) {
+          refused = failureOf(error).kind === 'throttled';
+          throw error;
         } finally {
           for (const [index, grant] of grants.entries())
-            grant.settle(results[index]?.requestCharge ?? 0, results[index]?.statusCode === 429);
+            grant.settle(results[index]?.requestCharge, refused || results[index]?.statusCode === 429);
         }
         this.#meter.count(results.reduce((sum, result) => sum + (result?.requestCharge ?? 0), 0));
         const throttled: Waiting[] = [];

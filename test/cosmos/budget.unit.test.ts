@@ -107,6 +107,33 @@ test('a 429 takes the rate down once a second, and it comes back', async () => {
   expect(budget.rateOf('other')).toBe(1_000);
 });
 
+test('a 429 of bulk work lowers bulk work alone, and one of live work both', async () => {
+  const clock = new ManualClock();
+  const budget = new Budget(1_000, clock);
+  (await budget.take('p', 'bulk')).settle(undefined, true);
+  expect([budget.rateOf('p', 'live'), budget.rateOf('p', 'bulk')]).toEqual([1_000, 700]);
+  // Sent again by the same grant: it is lowered at once, not when the request has its answer.
+  clock.advance(1_000);
+  (await budget.take('p', 'live')).throttled();
+  expect(budget.rateOf('p', 'live')).toBe(700);
+  expect(budget.rateOf('p', 'bulk')).toBeCloseTo(525);
+});
+
+test('requests without an answer teach nothing about costs, and cost nothing', async () => {
+  const clock = new ManualClock();
+  const budget = new Budget(1_000, clock);
+  for (let n = 0; n < 15; n++) (await budget.take('p', 'live')).settle(50);
+  clock.advance(20_000);
+  for (let n = 0; n < 50; n++) (await budget.take('p', 'live')).settle(undefined);
+  // Each is expected to cost almost 50: 22 of them are more than a second's worth.
+  for (let n = 0; n < 21; n++) await budget.take('p', 'live');
+  const stop = new AbortController();
+  const next = budget.take('p', 'live', stop.signal);
+  expect(await Promise.race([next.then(() => 'sent'), turn().then(() => 'waits')])).toBe('waits');
+  stop.abort(new Error('enough'));
+  await next.catch(() => undefined);
+});
+
 test('who waits can be called off', async () => {
   const clock = new ManualClock();
   const budget = new Budget(100, clock);

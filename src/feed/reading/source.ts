@@ -26,11 +26,17 @@ export interface ChangeSource {
   prepare?(signal: AbortSignal): Promise<void>;
   /**
    * The page after `from` (a quoted LSN; empty: the beginning), with about `most` changes. `next` is always set, and is a
-   * valid `from`.
+   * valid `from`. `grant`: of the budget, if the caller has waited for it; the caller settles it.
    * @throws RangeGone when the range is no longer one physical partition
    * @throws MillraceError `feed-behind` when the feed lost changes before the position (a failover, a restore)
    */
-  read(range: FeedRange, from: string, signal: AbortSignal, most?: number): Promise<Page & { next: string }>;
+  read(
+    range: FeedRange,
+    from: string,
+    signal: AbortSignal,
+    most?: number,
+    grant?: Pick<Grant, 'throttled'>,
+  ): Promise<Page & { next: string }>;
   /** Finds the position of `now` or of a time. The caller must store it before it reads on (PROC-L4). */
   resolve(range: FeedRange, start: 'now' | Date, signal: AbortSignal): Promise<string>;
 }
@@ -134,15 +140,17 @@ export class CosmosChangeSource implements ChangeSource {
     from: string,
     signal: AbortSignal,
     most = this.#options.pageSize ?? 1_000,
+    given?: Pick<Grant, 'throttled'>,
   ): Promise<Page & { next: string }> {
     const { meter, mode, budget } = this.#options;
     const grant = await budget?.(range, signal);
     const epoch = this.#epoch;
     const readAt = this.#clock.monotonic();
     const slot = this.#slot(range, from, most);
-    const retry = { signal, reads: true, clock: this.#clock, ...(meter && { meter }) };
+    const throttled = (): void => (grant ?? given)?.throttled();
+    const retry = { signal, reads: true, clock: this.#clock, throttled, ...(meter && { meter }) };
     const response = await withRetry(() => slot.pull.readNext(), retry).catch(async (error: unknown) => {
-      grant?.settle(0);
+      grant?.settle(undefined);
       throw mode === 'all-versions' ? await this.#explain(error, range, from, signal) : error;
     });
     const { headers } = response;

@@ -63,9 +63,9 @@ export class Reader {
     const { id: lease, range } = this.#tenure.lease;
     const grant = await budget?.(range, signal);
     this.#lastReadAt = clock.monotonic();
-    let charge = 0;
+    let charge: number | undefined;
     try {
-      const reading = source.read(range, from, signal, memory.pageSize.size);
+      const reading = source.read(range, from, signal, memory.pageSize.size, grant);
       const page = await this.#watched('a read', until(reading, signal));
       ({ charge } = page);
       if (page.next === from && page.changes.length === 0) return undefined;

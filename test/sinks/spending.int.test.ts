@@ -2,7 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Budget } from '../../src/cosmos/budget.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
+import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
+import { rangeId } from '../../src/cosmos/ranges.ts';
 import { Spending } from '../../src/cosmos/spending.ts';
+import { openSource } from '../../src/feed/reading/open-source.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';
 import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import type { Write } from '../../src/sinks/document-access.ts';
@@ -17,11 +20,12 @@ async function spender(ruPerSecond: number, fence: Fence = OPEN) {
   const stage = await emulate();
   for (const half of stage.emulator.split('d/c')) stage.emulator.split('d/c', half);
   const clock = new ManualClock();
-  const spending = new Spending(stage.database, new Budget(ruPerSecond, clock), 'live', clock);
+  const budget = new Budget(ruPerSecond, clock);
+  const spending = new Spending(stage.database, budget, 'live', clock);
   const keys = new Map<string, string>();
   for (let n = 0; n < 100; n++) keys.set(await spending.partitionOf('c', [`k${n}`]), `k${n}`);
   const access = new CosmosAccess(stage.database, fence, new Meter(), spending);
-  return { ...stage, clock, spending, access, keys: [...keys.values()] };
+  return { ...stage, clock, budget, spending, access, keys: [...keys.values()] };
 }
 
 /** Whether it has ended by the time everything else stands still. */
@@ -73,4 +77,30 @@ test('who lost its lease while it waited writes nothing', async () => {
   expect((await results).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   const { resources } = await container.items.query("SELECT VALUE c.id FROM c WHERE STARTSWITH(c.id, 'l')").fetchAll();
   expect(resources).toEqual([]);
+});
+
+test('a bulk request that is throttled as a whole lowers the rate of its partition, and of no other', async () => {
+  const { emulator, access, budget, spending, keys, clock } = await spender(1_000);
+  emulator.faults({ rules: [{ container: 'c', operation: 'batch', status: 429, retryAfterMs: 1, times: 1 }] });
+  const written = Promise.all(keys.map((key) => access.commit('c', [key], [create('d', key)])));
+  while (!(await settled(written))) clock.advance(1);
+  expect((await written).map(({ kind }) => kind)).toEqual(keys.map(() => 'done'));
+  const names = await Promise.all(keys.map((key) => spending.partitionOf('c', [key])));
+  const lowered = names.filter((name) => budget.rateOf(name) < 1_000);
+  expect(lowered).toHaveLength(1);
+});
+
+test('a page of the feed that is throttled lowers the rate of its partition', async () => {
+  const { emulator, budget, spending, container, keys } = await spender(1_000);
+  const [key = ''] = keys;
+  await container.items.create({ id: 'd', pk: key });
+  const name = await spending.partitionOf('c', [key]);
+  const { source } = await openSource(container, { budget: spending.reading('c') });
+  emulator.faults({ rules: [{ operation: 'change-feed', status: 429, retryAfterMs: 1, times: 1 }] });
+  for (const range of await physicalRanges(container)) {
+    if (`c ${rangeId(range)}` !== name) continue;
+    const { changes } = await source.read(range, '', new AbortController().signal);
+    expect(changes).toHaveLength(1);
+  }
+  expect(budget.rateOf(name)).toBe(700);
 });

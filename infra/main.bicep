@@ -59,7 +59,7 @@ param githubRepository string = ''
 @description('Prefix of leases that may start from the beginning (LEASES_START_ANEW); empty: a renamed pipeline is refused.')
 param startAnew string = ''
 
-@description('RU/s that one instance may spend of each physical partition; 0: no limit.')
+@description('RU/s that all instances and workers together may spend of each physical partition; 0: no limit.')
 param ruBudget int = 0
 
 @description('The throughput bucket of bulk work, 1 to 5 (BULK_THROUGHPUT_BUCKET); 0: none.')

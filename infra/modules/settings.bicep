@@ -13,7 +13,7 @@ param eventHubsHost string
 
 param startAnew string
 
-@description('RU/s of each physical partition; 0: no limit.')
+@description('RU/s of each physical partition for all processes together; 0: no limit.')
 param ruBudget int
 
 @description('The throughput bucket of bulk work; 0: none.')

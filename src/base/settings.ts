@@ -40,7 +40,7 @@ export interface Settings {
   readonly storage?: StorageSettings;
   /** Absent: not set. Only a pipeline that publishes or ingests needs it (`requireEventHubs`). */
   readonly eventHubs?: EventHubsSettings;
-  /** Request units a second that this process may spend on each physical partition. Absent: no limit. */
+  /** Request units a second that all processes of the database may spend on each physical partition. Absent: no limit. */
   readonly ruBudget?: number;
   /** The throughput bucket of bulk work, 1 to 5. Absent: no bucket. */
   readonly bulkBucket?: number;
@@ -147,7 +147,7 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set STORAGE__blobServiceUri to the blob service’s address (Azure portal: storage account → Endpoints → Blob service).',
   STORAGE_CONTAINER: 'Set STORAGE_CONTAINER to the name of the blob container, or leave it out to use `archive`.',
   RU_BUDGET:
-    'Set RU_BUDGET to the request units a second that one process may spend on each physical partition, or leave it out for no limit.',
+    'Set RU_BUDGET to the request units a second that all processes of this database together may spend on each physical partition, or leave it out for no limit.',
   BULK_THROUGHPUT_BUCKET:
     'Set BULK_THROUGHPUT_BUCKET to the id of the throughput bucket that limits bulk work (Azure portal: container → Scale & Settings → Throughput buckets), or leave it out for none.',
   JOBS_URL:

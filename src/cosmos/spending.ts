@@ -6,7 +6,7 @@ import {
   PartitionKeyKind,
 } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { Budget, type Grant, type Lane } from './budget.ts';
+import { Budget, type Grant, type Lane, type Share } from './budget.ts';
 import { type PartitionKind, effectivePartitionKey } from './epk.ts';
 import { failureOf } from './failure.ts';
 import { physicalRanges } from './physical-ranges.ts';
@@ -30,12 +30,19 @@ const limited = new WeakMap<CosmosClient, (database: Database) => Spending>();
 
 /**
  * Limits all reads and writes of documents with this client to `ruPerSecond` for each physical partition. Live hosts and
- * operations of one process share the limit. It belongs to the client, so that no caller can forget it.
+ * operations of one process share the limit. It belongs to the client, so that no caller can forget it. `shareOf`: the
+ * part of it that this process has in a database; default: all of it.
  */
-export function limitSpending(client: CosmosClient, ruPerSecond: number, clock: Clock = systemClock): void {
+export function limitSpending(
+  client: CosmosClient,
+  ruPerSecond: number,
+  clock: Clock = systemClock,
+  shareOf: (database: string) => Share | undefined = () => undefined,
+): void {
   const known = new Map<string, Spending>();
   limited.set(client, (database) => {
-    const spending = known.get(database.id) ?? new Spending(database, new Budget(ruPerSecond, clock), 'bulk', clock);
+    const budget = (): Budget => new Budget(ruPerSecond, clock, shareOf(database.id));
+    const spending = known.get(database.id) ?? new Spending(database, budget(), 'bulk', clock);
     known.set(database.id, spending);
     return spending;
   });

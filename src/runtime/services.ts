@@ -1,6 +1,8 @@
-import type { CosmosClient } from '@azure/cosmos';
+import { hostname } from 'node:os';
+import type { Container, CosmosClient } from '@azure/cosmos';
 import type { AccountSettings, Settings } from '../base/settings.ts';
 import { bulkMarks, checkAccount, connect } from '../cosmos/connect.ts';
+import { Shares } from '../cosmos/shares.ts';
 import { limitSpending, shareSpending } from '../cosmos/spending.ts';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Services } from './workspace.ts';
@@ -23,6 +25,8 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
   const leaseClient = apart ? await openAccount(leases.account, settings, { setting: 'LEASES' }) : cosmos;
   const main = cosmos.database(database);
   const leaseDatabase = apart || leases.database !== database ? leaseClient.database(leases.database) : main;
+  const state = main.container(stateContainer);
+  const shares = settings.ruBudget === undefined ? undefined : shareBudget(cosmos, settings.ruBudget, state, database);
   let blobs: Promise<ContainerClient> | undefined;
   let bulk: Promise<Services> | undefined;
   const hubs = eventHubs(settings);
@@ -31,7 +35,7 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
     database: main,
     leaseDatabase,
     leases: leaseDatabase.container(leases.container),
-    state: main.container(stateContainer),
+    state,
     blobs: () => (blobs ??= blobContainer(settings)),
     hubs,
     inBulk: () => {
@@ -42,11 +46,19 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
     close: () => {
       void hubs.close();
       void bulk?.then(({ cosmos: client }) => client.dispose());
-      cosmos.dispose();
+      // The share is given back with the client that is disposed of.
+      void (shares?.close() ?? Promise.resolve()).finally(() => cosmos.dispose());
       if (apart) leaseClient.dispose();
     },
   };
   return services;
+}
+
+/** All processes with this setting keep to the budget of the database together. */
+function shareBudget(cosmos: CosmosClient, ruPerSecond: number, state: Container, database: string): Shares {
+  const shares = new Shares({ state, database, ruPerSecond, name: `${hostname()} ${process.pid}` });
+  limitSpending(cosmos, ruPerSecond, undefined, (of) => (of === database ? shares : undefined));
+  return shares;
 }
 
 async function inBulk(services: Services, settings: Settings): Promise<Services> {

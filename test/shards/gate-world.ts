@@ -2,7 +2,7 @@ import { CosmosClient, type Database } from '@azure/cosmos';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { type GateDocument, type WriteGate, gatePartition, openWriteGate } from '../../src/shards/write-gate.ts';
 import { type MigrateOptions, type Migrated, migrate } from '../../src/operations/containers/migrate.ts';
-import { type Answer, type Request, VirtualProcess, VirtualTime } from '../support/virtual-time.ts';
+import { type Answer, type Request, VirtualProcess, VirtualTime, answerOf } from '../support/virtual-time.ts';
 
 export const SOURCE = 'Orders';
 export const TARGET = 'ByCustomer';
@@ -140,7 +140,7 @@ export class WritingProcess {
     const now = time.monotonic();
     const atState = request.url.includes('/colls/millrace/docs');
     const throttled = request.method === 'GET' ? this.cutOffUntil : Math.max(this.throttledUntil, this.cutOffUntil);
-    if (atState && now < throttled) return tooMany(request);
+    if (atState && now < throttled) return answerOf(request, 429);
     if (!atState && request.method === 'POST' && request.url.endsWith('/docs'))
       await time.sleep(this.#landing.shift() ?? 0);
     const answer = await send();
@@ -196,18 +196,3 @@ const isGateChange = ({ method, url, headers }: Request): boolean =>
   String(headers.get('x-ms-documentdb-partitionkey')).includes(gatePartition(SOURCE));
 
 const textOf = ({ body }: Request): string => (typeof body === 'string' ? body : '');
-
-const tooMany = (request: Request): Promise<Answer> => {
-  const values: Record<string, string> = { 'x-ms-retry-after-ms': '1000', 'content-type': 'application/json' };
-  const headers = Object.assign(Object.create(request.headers) as Answer['headers'], {
-    get: (name: string) => values[name.toLowerCase()],
-    has: (name: string) => name.toLowerCase() in values,
-    toJSON: () => ({ ...values }),
-  });
-  return Promise.resolve({
-    request,
-    status: 429,
-    headers,
-    bodyAsText: '{"code":"TooManyRequests","message":"Too many"}',
-  });
-};

@@ -109,3 +109,19 @@ export class VirtualProcess implements Clock {
     for (let left; (left = this.#standsUntil - this.#time.monotonic()) > 0;) await this.#time.sleep(left);
   }
 }
+
+/** An error answer that no server has given. */
+export function answerOf(request: Request, status: number): Promise<Answer> {
+  const values: Record<string, string> = { 'x-ms-retry-after-ms': '1000', 'content-type': 'application/json' };
+  const headers = Object.assign(Object.create(request.headers) as Answer['headers'], {
+    get: (name: string) => values[name.toLowerCase()],
+    has: (name: string) => name.toLowerCase() in values,
+    toJSON: () => ({ ...values }),
+  });
+  return Promise.resolve({
+    request,
+    status,
+    headers,
+    bodyAsText: '{"code":"Refused","message":"No answer of a server"}',
+  });
+}

@@ -1,0 +1,84 @@
+// Two processes with one RU_BUDGET, one of which dies: judged by what the server charged, in virtual time.
+import { CosmosClient } from '@azure/cosmos';
+import { expect, it } from 'vitest';
+import { BEAT_MS, SHARE_MS, Shares, readMembers } from '../../src/cosmos/shares.ts';
+import { Meter } from '../../src/cosmos/meter.ts';
+import { limitSpending, spendingOf } from '../../src/cosmos/spending.ts';
+import { startEmulator } from '../../src/emulator/index.ts';
+import { untilStopped } from '../../src/feed/tenure/fences.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import { VirtualProcess, VirtualTime } from '../support/virtual-time.ts';
+
+const RU = 100;
+const SECOND = 1_000;
+
+it('keep to it together, and the one that is left gets all of it', async ({ onTestFinished }) => {
+  const emulator = await startEmulator({ seed: 1 });
+  onTestFinished(() => emulator.close());
+  const time = new VirtualTime(emulator);
+  const plain = new CosmosClient({ ...emulator.clientOptions, httpClient: time.transport((_, send) => send()) });
+  await time.run(
+    (async () => {
+      const { database } = await plain.databases.create({ id: 'd' });
+      await database.containers.create({ id: 'millrace', partitionKey: '/pk', defaultTtl: -1 });
+      await database.containers.create({ id: 'sink', partitionKey: '/pk' });
+    })(),
+  );
+  const charged: { at: number; ru: number; who: string }[] = [];
+  const begin = (who: string, lane: 'live' | 'bulk') => {
+    const clock = new VirtualProcess(time);
+    const ending = new AbortController();
+    const client = new CosmosClient({
+      ...emulator.clientOptions,
+      httpClient: time.transport(async (request, send) => {
+        if (ending.signal.aborted) return new Promise(() => undefined);
+        const answer = await send();
+        const ru = Number(answer.headers.get('x-ms-request-charge') ?? 0);
+        if (request.url.includes('/colls/sink/docs')) charged.push({ at: time.monotonic(), ru, who });
+        return answer;
+      }),
+    });
+    const database = client.database('d');
+    const state = database.container('millrace');
+    const shares = new Shares({ state, database: 'd', name: who, ruPerSecond: RU, clock });
+    limitSpending(client, RU, clock, () => shares);
+    const access = new CosmosAccess(database, untilStopped(ending.signal), new Meter(), spendingOf(database, lane));
+    const work = async (): Promise<void> => {
+      for (let n = 0; !ending.signal.aborted; n++)
+        await access.commit('sink', ['k'], [{ op: 'create', id: `${who}-${n}`, body: { id: `${who}-${n}`, pk: 'k' } }]);
+    };
+    return { ending, client, working: work().catch(() => undefined) };
+  };
+  const spent = (from: number, to: number, who?: string): number =>
+    charged
+      .filter((one) => one.at >= from && one.at < to && (who ?? one.who) === one.who)
+      .reduce((sum, { ru }) => sum + ru, 0);
+  const at = time.monotonic();
+  const rebuild = begin('rebuild', 'bulk');
+  await time.run(time.sleep(30 * SECOND));
+  const host = begin('host', 'live');
+  await time.run(time.sleep(60 * SECOND));
+  expect(
+    (await time.run(readMembers(plain.database('d').container('millrace'), 'd'))).map(({ name }) => name).toSorted(),
+  ).toEqual(['host', 'rebuild']);
+  // Alone, then both: what was saved up in one second by each may come on top.
+  for (const [from, to] of [
+    [at, at + 30 * SECOND],
+    [at + 30 * SECOND, at + 90 * SECOND],
+  ] as const) {
+    const seconds = (to - from) / SECOND;
+    expect(spent(from, to)).toBeLessThan(RU * (seconds + 2) + 20);
+    expect(spent(from, to)).toBeGreaterThan(0.7 * RU * seconds);
+  }
+  // Live work takes what it needs: here everything but the least share of the other.
+  const late = [at + 60 * SECOND, at + 90 * SECOND] as const;
+  expect(spent(...late, 'host')).toBeGreaterThan(5 * spent(...late, 'rebuild'));
+  host.ending.abort();
+  const died = time.monotonic();
+  const over = SHARE_MS + 2 * BEAT_MS;
+  await time.run(time.sleep(over + 30 * SECOND));
+  expect(spent(died, died + over)).toBeLessThan(RU * (over / SECOND + 2) + 20);
+  expect(spent(died + over, died + over + 30 * SECOND)).toBeGreaterThan(0.7 * RU * 30);
+  rebuild.ending.abort();
+  for (const client of [plain, host.client, rebuild.client]) client.dispose();
+});

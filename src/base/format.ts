@@ -34,6 +34,7 @@ export const FORMATS = {
   input: { writes: 1, reads: 1 },
   recovery: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
+  running: { writes: 1, reads: 1 },
   // One document or more for each source document.
   locator: { writes: 1, reads: 1 },
   contribution: { writes: 1, reads: 1 },

@@ -8,6 +8,7 @@ import { suggestion } from '../base/near.ts';
 import { withSettingsHint } from '../runtime/settings-hint.ts';
 import { type Workspace, bulkWorkspace } from '../runtime/workspace.ts';
 import { operationsError } from './errors.ts';
+import { whileNoted } from './running.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 /** The steps and costs of an operation, for `--dry-run`. */
@@ -107,10 +108,26 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
       : {}),
     run: async (input, context) => {
       const accepted = accept(input);
-      const value = await run(accepted, inLane(context)).catch(explain(context));
+      const working = () => run(accepted, inLane(context));
+      const value = await (description.bulk ? noted(context, description, accepted, working) : working()).catch(
+        explain(context),
+      );
       return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
     },
   };
+}
+
+/** Bulk operations are long ones, so `status` shows them while they run. */
+async function noted<R>(
+  { workspace, actor, clock }: Context,
+  description: Description,
+  given: object,
+  work: () => Promise<R>,
+): Promise<R> {
+  const services = await workspace.services().catch(() => undefined);
+  if (!services) return work();
+  const of = { verb: operationName(description), arguments: { ...given }, actor };
+  return whileNoted(services.state, { ...of, ...(clock && { clock }) }, work);
 }
 
 /** Throws an error as users should see it: with the missing database or container, or the missing rights. */

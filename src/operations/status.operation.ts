@@ -8,7 +8,7 @@ import { defineOperation } from './operation.ts';
 import { operationsError } from './errors.ts';
 import { sayBegin } from './projections/begins.ts';
 import { type Status, readStatus } from './status.ts';
-import { plural, table } from './table.ts';
+import { ageText, catchUpText, plural, table } from './table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
 
 export const status = defineOperation({
@@ -76,6 +76,8 @@ function sayStatus({
   unreadable,
   projections,
   views,
+  inProgress,
+  budget,
   verified,
   jobs,
   leases,
@@ -98,6 +100,7 @@ function sayStatus({
       ]),
     ),
     ...views,
+    ...sayInProgress(inProgress),
     verified === null
       ? 'The projections have not been verified yet.'
       : `Last verified ${verified.at.slice(0, 19)}Z: ${plural(verified.different, 'difference')} in ${plural(verified.compared, 'sink document')}.`,
@@ -128,7 +131,40 @@ function sayStatus({
           ]),
         ),
     ...sayRanges(hosts),
+    ...sayBudget(budget),
   ].join('\n');
+}
+
+function sayInProgress(inProgress: Status['inProgress']): string[] {
+  if (inProgress.length === 0) return [];
+  const age = (since: string | null): string =>
+    since === null ? '' : ageText((Date.now() - Date.parse(since)) / 1_000);
+  return [
+    '',
+    table(
+      ['in progress', 'by', 'since', 'age', 'until'],
+      inProgress.map(({ what, by, since, until }) => [
+        what,
+        by ?? '',
+        since?.slice(0, 19).concat('Z') ?? '',
+        age(since),
+        until?.slice(0, 19).concat('Z') ?? '',
+      ]),
+    ),
+    '',
+  ];
+}
+
+function sayBudget(budget: Status['budget']): string[] {
+  if (budget.length === 0) return [];
+  const percent = (part: number): string => `${Math.round(100 * part)} %`;
+  return [
+    '',
+    table(
+      ['RU_BUDGET of', 'share', 'live needs', 'bulk work'],
+      budget.map(({ name, share, live, bulk }) => [name, percent(share), percent(live), bulk ? 'yes' : '']),
+    ),
+  ];
 }
 
 /** The speed of each lease, by the last reports of their hosts. */
@@ -158,7 +194,7 @@ function sayRanges(hosts: Status['hosts']): string[] {
           handledPerSecond ?? '',
           inPerSecond ?? '',
           outPerSecond ?? '',
-          catchUp === null ? '' : catchUp === 'never' ? 'never at this rate' : `${catchUp.toLocaleString('en-US')} s`,
+          catchUpText(catchUp),
           inHand ? `${inHand.seconds} s` : '',
           inHand?.deliveries ?? '',
           rejection ? `${rejection.at.slice(0, 19)}Z ${rejection.why}` : '',

@@ -3,6 +3,7 @@ import { throwMissing } from '../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
 import { isKept } from '../engine/views/kept.ts';
+import { readMembers } from '../cosmos/shares.ts';
 import { readStarts } from '../engine/views/starts.ts';
 import { type View, Views } from '../engine/views/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
@@ -10,6 +11,7 @@ import { type HostStatus, readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { controlFormats } from '../runtime/stored-formats.ts';
+import { readInProgress } from './in-progress.ts';
 import type { Context } from './operation.ts';
 import { readVerified } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
@@ -54,6 +56,11 @@ export async function readStatus(context: Context, expirationMs: number) {
       };
     }),
     views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
+    inProgress: await readInProgress(services, views, signal),
+    /** Who spends of RU_BUDGET, and which share of it; empty: nobody. */
+    budget: unreadable.some(({ kind }) => kind === 'budget')
+      ? []
+      : (await readMembers(services.state, services.database.id)).map(({ id: _, beat: __, ...member }) => member),
     /** The last verification of all projections; null: none has ended. */
     verified: (await readVerified(services.state, pipeline.name)) ?? null,
     jobs: await jobCounts(context),
@@ -82,18 +89,13 @@ const isVersioned = (spec: ReturnType<typeof readersOf>[number]): spec is Projec
   ['copy', 'aggregate', 'reference'].includes(spec.kind);
 
 /** Notes on a projection's versions, one sentence each. */
-function notable(name: string, { staged, previous, paused }: View): string[] {
+function notable(name: string, { previous, paused }: View): string[] {
   return [
     ...(paused
       ? [`${paused.by} paused ${name} at ${paused.since}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
       : []),
-    ...(staged ? [`${name}@${staged.version} has been in a rebuild since ${staged.since} (${staged.phase})`] : []),
-    ...(previous
-      ? [
-          isKept(previous, Date.now())
-            ? `${name}@${previous.version} was replaced; hosts keep it until ${previous.keptUntil}`
-            : `${name}@${previous.version} was replaced and can be dropped from ${previous.readableUntil} on`,
-        ]
+    ...(previous && !isKept(previous, Date.now())
+      ? [`${name}@${previous.version} was replaced and can be dropped from ${previous.readableUntil} on`]
       : []),
   ];
 }

@@ -20,6 +20,22 @@ const cell = (value: string | number): string =>
 export const plural = (count: number, word: string): string =>
   `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
 
+/** A time for people: `12 s`, `5 min`, `3 h`, `4 d`. */
+export function ageText(seconds: number): string {
+  const [size, unit] = AGES.find(([of]) => seconds >= of) ?? [1, 's'];
+  return `${Math.max(0, Math.floor(seconds / size))} ${unit}`;
+}
+
+const AGES = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'min'],
+] as const;
+
+/** How long a feed takes to catch up, seconds; null: not known. */
+export const catchUpText = (catchUp: number | 'never' | null): string =>
+  catchUp === null ? '' : catchUp === 'never' ? 'never at this rate' : `${catchUp.toLocaleString('en-US')} s`;
+
 /** Bytes for people: `340 B`, `1.2 KB`, `57 MB`; decimal, like the Azure portal. */
 export function size(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];

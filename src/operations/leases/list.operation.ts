@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { type Context, defineOperation } from '../operation.ts';
-import { plural, table } from '../table.ts';
+import { catchUpText, plural, table } from '../table.ts';
 import { chooseGroups, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
 import { lagText } from './lags.ts';
-import { leaseRows, STUCK_MS } from './lease-rows.ts';
+import { type HostStatus, readHostStatuses } from '../host-status.ts';
+import { type LeaseRow, leaseRows, STUCK_MS } from './lease-rows.ts';
 
 export const leasesList = defineOperation({
   noun: 'leases',
@@ -23,16 +24,19 @@ export const leasesList = defineOperation({
   run: async ({ prefix, leaseExpiration }, context: Context) => {
     const inventory = await openLeases(context);
     const groups = prefix === undefined ? inventory.groups : chooseGroups(inventory, prefix);
-    return leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS });
+    const rows = await leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS });
+    const said = await readHostStatuses(await context.workspace.services(), context.signal).catch(() => []);
+    return rows.map((row) => ({ ...row, speed: speedOf(row, said) }));
   },
   format: (rows) => {
     if (rows.length === 0) return 'No leases yet: no processor has started.';
     const blocks = [...Map.groupBy(rows, ({ prefix }) => prefix)].map(([prefix, of]) => {
       const unknown = new Set(of.flatMap(({ lag, state }) => (lag.known || state === 'unexplained' ? [] : [lag.why])));
+      const reported = of.some(({ speed }) => speed !== null);
       return [
         `${prefix}  (${of[0]?.container ?? 'container not in this database'})`,
         table(
-          ['token', 'range', 'owner', 'position', 'written', 'lag', 'state', 'why'],
+          ['token', 'range', 'owner', 'position', 'written', 'lag', ...(reported ? SPEED : []), 'state', 'why'],
           of.map((row) => [
             row.token,
             row.range ?? '(unknown)',
@@ -40,6 +44,7 @@ export const leasesList = defineOperation({
             row.position ?? '(none)',
             row.age === null ? '' : `${row.age} s ago`,
             lagText(row.lag),
+            ...(reported ? sayRates(row.speed) : []),
             row.state,
             row.why,
           ]),
@@ -50,3 +55,17 @@ export const leasesList = defineOperation({
     return `${blocks.join('\n\n')}\n${plural(rows.length, 'lease')}`;
   },
 });
+
+type Speed = NonNullable<HostStatus['ranges']>[number];
+
+/** By the last report of the lease's host; null: its host is another processor's, or hasn't reported yet. */
+function speedOf({ owner, container, token }: LeaseRow, said: readonly HostStatus[]): Speed | null {
+  const { ranges } = said.find(({ id }) => id === owner) ?? {};
+  return ranges?.find((range) => range.container === container && range.lease === token) ?? null;
+}
+
+const SPEED = ['changes/s', 'in/s', 'out/s', 'catches up in'];
+const sayRates = (speed: Speed | null): (string | number)[] =>
+  speed === null
+    ? SPEED.map(() => '')
+    : [speed.handledPerSecond ?? '', speed.inPerSecond ?? '', speed.outPerSecond ?? '', catchUpText(speed.catchUp)];

@@ -60,7 +60,12 @@ export async function readStatus(context: Context, expirationMs: number) {
     /** Who spends of RU_BUDGET, and which share of it; empty: nobody. */
     budget: unreadable.some(({ kind }) => kind === 'budget')
       ? []
-      : (await readMembers(services.state, services.database.id)).map(({ id: _, beat: __, ...member }) => member),
+      : (await readMembers(services.state, services.database.id)).map(({ name, share, live, bulk }) => ({
+          name,
+          share,
+          live,
+          bulk,
+        })),
     /** The last verification of all projections; null: none has ended. */
     verified: (await readVerified(services.state, pipeline.name)) ?? null,
     jobs: await jobCounts(context),

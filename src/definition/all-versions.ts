@@ -1,6 +1,5 @@
 // The all-versions-and-deletes feed begins when it is first read. A reader that starts at the beginning of a container,
 // or uses the other feed, misses deletions. So each such combination is refused as early as possible.
-import { error, ref } from './declaration.ts';
 import { type DerivedSpec, type Finding, type Pipeline, type SourceRules, projectionId } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
 import { definitionError } from './errors.ts';
@@ -23,18 +22,8 @@ export function allVersionsSource(spec: DerivedSpec, sources: readonly SourceRul
 }
 
 /** Declarations of a pipeline that can't work with this feed. */
-export function allVersionsFindings({ sources, archives, projections }: Pipeline): Finding[] {
-  const containers = allVersionsContainers(sources);
+export function allVersionsFindings({ sources, projections }: Pipeline): Finding[] {
   return [
-    ...archives
-      .filter(({ from }) => containers.has(from.container))
-      .map(({ name, from }) =>
-        error(
-          'archive-all-versions',
-          `Archive ${name} takes ${ref(from)}, and ${from.container} is read by its all-versions feed: documents that a sweep removes would count as deleted`,
-          "Remove the archive, or remove feed: 'all-versions' from source() and mark deleted documents.",
-        ),
-      ),
     ...[...Map.groupBy(projections, ({ name }) => name)].flatMap(([name, versions]) =>
       versions.length < 2 ? [] : unbuildable(name, versions, sources),
     ),

@@ -24,7 +24,7 @@ export function publishRunner(spec: PublishSpec, { sink, echoes, stateContainer 
   const last = echoes ? new LastPublished(stateContainer, id) : undefined;
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     const relevant = changes.filter(
-      ({ op, restored, typeUnknown }) => op !== 'archive' && restored !== true && !typeUnknown,
+      ({ restored, typeUnknown }) => restored !== true && !typeUnknown,
     );
     const messages = evaluate(relevant, (change) => messageOf(spec, change));
     const meant = relevant.filter((_, index) => messages[index] !== undefined);

@@ -85,7 +85,7 @@ export function reactRunner(
 
 /** False for moves to and from the archive, and for deletions, unless the reaction asks for them. */
 function concerns(spec: ReactSpec, { op, doc, restored }: Change): boolean {
-  if (op === 'archive' || (restored === true && !spec.restored)) return false;
+  if (restored === true && !spec.restored) return false;
   if (doc === undefined || (op === 'delete' && spec.onDelete === 'remove')) return false;
   return spec.when?.(doc) ?? true;
 }

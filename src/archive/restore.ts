@@ -143,6 +143,7 @@ async function restoreOne(
     if (placed.kind !== 'done') return refusedOrAgain(placed, hint);
     const ifMatch = placed.etags[0] ?? '';
     const entry = await entryBehind(archive, entries, hint, ifMatch, access);
+    if (entry === 'replaced') return false;
     if (entry?.state !== 'archived') {
       await access.commit(container, key, [{ op: 'delete', id, ifMatch }]);
       return true;
@@ -160,7 +161,7 @@ async function restoreOne(
 
 /**
  * The entry of a document in whose place a placeholder stands. With the all-versions feed, only after the feed has shown
- * the placeholder: the entry has then heard of every version and deletion before it.
+ * the placeholder: the entry has then heard of every version and deletion before it. `replaced`: the placeholder doesn't stand any more.
  * @throws MillraceError retryable `restore-unseen`
  */
 async function entryBehind(
@@ -169,12 +170,17 @@ async function entryBehind(
   document: Identity,
   placeholder: string,
   access: DocumentAccess,
-): Promise<StoredEntry | undefined> {
+): Promise<StoredEntry | 'replaced' | undefined> {
   const since = systemClock.monotonic();
   for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
     const [entry] = await entries.read([document], access);
     const isShown = mode === 'latest-version' || entry?.shown?.placeholder === placeholder;
     if (isShown || entry?.state !== 'archived') return entry;
+    // Not at once: a lagging replica doesn't have the placeholder yet.
+    if (pause > LONGEST_PAUSE_MS) {
+      const [standing] = await access.read(document.container, document.key, [document.id]);
+      if (standing?._etag !== placeholder) return 'replaced';
+    }
     if (systemClock.monotonic() - since > SHOWN_WITHIN_MS)
       throw archiveError(
         'restore-unseen',

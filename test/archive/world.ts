@@ -104,6 +104,7 @@ export class World {
     for (let step = 0; step < steps; step++) {
       const kind = random.unit();
       if (kind < 0.24) await this.#write();
+      else if (this.#options.versions && kind > 0.97) await this.#disturb();
       else if (kind < 0.58) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
       else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
       else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
@@ -281,6 +282,7 @@ export class World {
     this.truth.set(id, { doc: this.truth.get(id)?.doc ?? null, at });
     const lsn = await this.#upsert(doc);
     this.#wrote(id, doc['deletedAt'] === undefined ? plain(doc) : null, lsn);
+    if (this.#options.versions && base && random.chance(0.2)) this.#expire(id, this.#options.versions);
   }
 
   #wrote(id: string, doc: Doc | null, lsn: number, gone = false): void {
@@ -293,7 +295,7 @@ export class World {
   async #baseOf(id: string): Promise<Doc | undefined> {
     const { random, versions } = this.#options;
     const held = this.#held.get(id);
-    if (versions && held && random.chance(0.3)) return held;
+    if (versions && held && random.chance(0.5)) return held;
     const read = await this.#readFromSource(id);
     if (versions && read && random.chance(0.5)) this.#held.set(id, read);
     return read;
@@ -307,6 +309,8 @@ export class World {
     if (lot < 0.5) this.#expire(id, versions ?? never());
     else if (lot < 0.75) await this.#patch(id);
     else await this.#delete(id);
+    // A restore that comes before the feed has shown it.
+    if (random.chance(0.3)) this.#start(this.#restore(random.chance(0.3)));
   }
 
   #expire(id: string, { expire }: NonNullable<WorldOptions['versions']>): void {

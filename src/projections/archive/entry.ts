@@ -17,8 +17,8 @@ export interface ArchiveEntry extends Identity {
 }
 
 export interface Shown {
-  /** The state of the entry holds from here on; before, it was the other one. Absent: from the entry's version on. */
-  readonly since?: Pick<Version, 'epoch' | 'lsn'>;
+  /** The version that gave the entry its state; before, it had the other one. Absent: the entry's own version. */
+  readonly since?: Version;
   /** ETag of the version in which the archive marked the document. A later one with this mark is the application's. */
   readonly left?: string;
   /** ETag of the placeholder that stands in the document's place. */

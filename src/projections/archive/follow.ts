@@ -44,7 +44,7 @@ export function follow(
     const { leaving, version } = change;
     const order = now ? orderOf(change, now, changes.slice(index + 1)) : 'newer';
     if (now && order === 'older') {
-      said ??= stateAt(now, version);
+      said ??= stateAt(now, change);
       const own = isGone(change) ? change.operation === 'expired' : leaving?.intact === true || isPlaceholder(change);
       if (own && said === 'archived') continue;
       if (!isPlaceholder(change)) pass(change);
@@ -100,21 +100,21 @@ function asEvent(change: Change): Change {
   return event;
 }
 
-const NEVER = { epoch: 0, lsn: 0 };
+const NEVER: Version = { epoch: 0, lsn: 0, etag: '' };
 
 function became(state: Standing['state'], change: Change, before: Standing | undefined): Standing {
   const since = before?.state === state ? sinceOf(before) : before || state === 'archived' ? change.version : NEVER;
-  const { epoch, lsn } = since;
   const left = state === 'archived' ? { left: change.version.etag } : {};
   const brief = state === 'void' && (change.op === 'delete' || !before);
-  return { state, version: change.version, shown: { since: { epoch, lsn }, ...left }, brief };
+  return { state, version: change.version, shown: { since, ...left }, brief };
 }
 
-const sinceOf = ({ shown, version }: Standing): Pick<Version, 'epoch' | 'lsn'> => shown?.since ?? version;
+const sinceOf = ({ shown, version }: Standing): Version => shown?.since ?? version;
 
-/** The state when a version was written that is older than the entry's; the entry knows one change of state. */
-function stateAt(standing: Standing, { epoch, lsn }: Version): Standing['state'] {
-  const since = sinceOf(standing);
-  if (epoch > since.epoch || (epoch === since.epoch && lsn >= since.lsn)) return standing.state;
+/** The state at a version that is older than the entry's. The entry knows its last change of state. */
+function stateAt(standing: Standing, change: Change): Standing['state'] {
+  const order = compareVersions(change.version, sinceOf(standing));
+  // An expiry and the creation after it may have one lsn, the expiry first.
+  if (order === 'newer' || order === 'same' || (order === 'undecided' && !isGone(change))) return standing.state;
   return standing.state === 'archived' ? 'void' : 'archived';
 }

@@ -14,7 +14,8 @@ export function archiveRunner(spec: ArchiveSpec, stateContainer: string): Runner
   const entries = new Entries(stateContainer);
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     evaluate(changes, (change) => change);
-    const live = lastOfEach(changes).filter(({ operation }) => operation === undefined);
+    // A document that an earlier feed of the pipeline let leave is no newer version.
+    const live = lastOfEach(changes).filter(({ operation, leaving }) => operation === undefined && !leaving?.intact);
     await forEach(live, (change) => entries.annul(id, change, access));
   };
   return { id, order: 'document', sources: [spec.from], apply };

@@ -23,11 +23,9 @@ export function allVersionsSource(spec: DerivedSpec, sources: readonly SourceRul
 
 /** Declarations of a pipeline that can't work with this feed. */
 export function allVersionsFindings({ sources, projections }: Pipeline): Finding[] {
-  return [
-    ...[...Map.groupBy(projections, ({ name }) => name)].flatMap(([name, versions]) =>
-      versions.length < 2 ? [] : unbuildable(name, versions, sources),
-    ),
-  ];
+  return [...Map.groupBy(projections, ({ name }) => name)].flatMap(([name, versions]) =>
+    versions.length < 2 ? [] : unbuildable(name, versions, sources),
+  );
 }
 
 function unbuildable(name: string, versions: readonly DerivedSpec[], sources: readonly SourceRules[]): Finding[] {

@@ -24,7 +24,7 @@ const found = (feed: 'latest' | 'all-versions', ...projections: Parameters<typeo
     .map(({ code, severity, message }) => [severity, code, message]);
 
 test('an archive of a container without a default time to live, where nothing could leave by expiry', () => {
-  const endless = { ...shop, containers: shop.containers.map(({ defaultTtl: _, ...container }) => container) };
+  const endless = { ...shop, containers: shop.containers.map(({ defaultTtl: _ttl, ...container }) => container) };
   const of = (feed: 'latest' | 'all-versions') =>
     definePipeline({ model: m, sources: [source({ of: m.Orders.order, feed })], projections: [cold] });
   const codes = (feed: 'latest' | 'all-versions', in_: typeof shop) =>

@@ -1,6 +1,6 @@
 import { type Change, type Version, compareVersions } from '../../feed/reading/change.ts';
 import { RESTORING } from '../../feed/reading/mapper.ts';
-import type { ArchiveEntry, Shown } from './entry.ts';
+import type { ArchiveEntry } from './entry.ts';
 
 /** The part of an entry that the feed decides. `brief`: the entry has to last only T. */
 export type Standing = Pick<ArchiveEntry, 'state' | 'version' | 'shown'> & { readonly brief?: boolean };

@@ -23,9 +23,7 @@ export function publishRunner(spec: PublishSpec, { sink, echoes, stateContainer 
   const id = projectionId(spec);
   const last = echoes ? new LastPublished(stateContainer, id) : undefined;
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    const relevant = changes.filter(
-      ({ restored, typeUnknown }) => restored !== true && !typeUnknown,
-    );
+    const relevant = changes.filter(({ restored, typeUnknown }) => restored !== true && !typeUnknown);
     const messages = evaluate(relevant, (change) => messageOf(spec, change));
     const meant = relevant.filter((_, index) => messages[index] !== undefined);
     const changed = new Set(last ? await last.changed(meant, access) : meant);

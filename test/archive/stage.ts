@@ -96,6 +96,7 @@ export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Pr
     access: (fence) => new CosmosAccess(database, fence, new Meter()),
     stateContainer: 'millrace',
     store,
+    mode: 'latest-version',
   };
   const changes = async (): Promise<readonly Change[]> =>
     (await feedOf(source).source.read(FULL_RANGE, '', SIGNAL)).changes;

@@ -12,4 +12,15 @@ export interface ArchiveEntry extends Identity {
   readonly state: 'archived' | 'void';
   /** Name of the blob and the line in it, from 0; null in a void entry. */
   readonly blob: { readonly name: string; readonly line: number } | null;
+  /** What the all-versions feed has shown; absent before, and for a container that is read by its other feed. */
+  readonly shown?: Shown;
+}
+
+export interface Shown {
+  /** The version that gave the entry its state; before, it had the other one. Absent: the entry's own version. */
+  readonly since?: Version;
+  /** ETag of the version in which the archive marked the document. A later one with this mark is the application's. */
+  readonly left?: string;
+  /** The placeholder that stands in the document's place. */
+  readonly placeholder?: Version;
 }

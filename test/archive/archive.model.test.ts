@@ -119,7 +119,7 @@ async function all(
   const rids = new Map<number, string>();
   emulator.faults({});
   for (const seed of seeds) {
-    rids.set(seed, await create(`${prefix}${seed}`, '/tenant'));
+    rids.set(seed, await create(`${prefix}${seed}`, '/tenant', by === 'versions'));
     await create(`state${prefix}${seed}`, '/pk');
   }
   emulator.faults({ replicaLagMs: READ_LAG_MS / 2, failAfterEffect: 0.01, throttle: 0.005 });
@@ -169,6 +169,7 @@ async function live(seed: number, container: string, rid: string, store: BlobSto
     ],
     readLagMs: READ_LAG_MS,
     steps: 50,
+    repartition: () => repartition(container),
     ...(container.startsWith('v') && {
       versions: {
         sift: () =>
@@ -220,9 +221,18 @@ async function documents(container: string, where: string): Promise<readonly Doc
   }
 }
 
-async function create(id: string, path: string): Promise<string> {
-  const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60));
-  const definition = { id, partitionKey: { paths: [path] }, defaultTtl: -1, changeFeedPolicy };
+/** A container that keeps versions can't be merged. */
+function repartition(container: string): void {
+  const name = `model/${container}`;
+  const { length } = emulator.split(name);
+  if (length > 0 && !container.startsWith('v')) emulator.merge(name);
+}
+
+async function create(id: string, path: string, versions = false): Promise<string> {
+  const changeFeedPolicy = versions && {
+    changeFeedPolicy: new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60)),
+  };
+  const definition = { id, partitionKey: { paths: [path] }, defaultTtl: -1, ...changeFeedPolicy };
   const answer = await databases[0]?.containers.create(definition);
   return (answer?.resource as { _rid?: string } | undefined)?._rid ?? '';
 }

@@ -4,18 +4,22 @@
 import type { Container, Database } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
+import { FeedReader } from '../../src/archive/feed-reader.ts';
+import { acknowledgedBy } from '../../src/archive/gate.ts';
 import { readHistory } from '../../src/archive/history.ts';
-import { lsnOf } from '../../src/feed/reading/position.ts';
+import { type RangePosition, contains, lsnOf, positionIn } from '../../src/feed/reading/position.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
 import type { Archive, Gate, RestoreResult } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
+import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
+import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
 import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
 import { visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
-import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
+import { CosmosChangeSource, RangeGone } from '../../src/feed/reading/source.ts';
 import { LEAVING_TTL_S } from '../../src/projections/archive/leaving.ts';
 import type { Sift } from '../../src/projections/archive/live-half.ts';
 import type { Runner } from '../../src/projections/runner.ts';
@@ -41,10 +45,19 @@ export interface WorldOptions {
   readonly databases: readonly Database[];
   readonly store: BlobStore;
   readonly runners: () => readonly Runner[];
+  /** Splits or merges a physical partition of the container. */
+  readonly repartition: () => void;
   /** The container is read by its all-versions feed: the live half, and the expiry of a document by its id. */
   readonly versions?: { readonly sift: () => Sift; readonly expire: (id: string) => void };
   readonly readLagMs: number;
   readonly steps: number;
+}
+
+/** A range of the feed as the hosts read it. */
+interface Part extends RangePosition {
+  position: string;
+  /** How far any host has applied it. */
+  shownTo: number;
 }
 
 /** What the application last wrote, by id: null is deleted. `at` counts its writes. */
@@ -64,10 +77,10 @@ export class World {
   readonly #mortal = new Set<string>();
   /** Documents as they were read some time ago, for an application that writes them back late. */
   readonly #held = new Map<string, Doc>();
-  #shownTo = 0;
   readonly #feeds: readonly CosmosChangeSource[];
-  readonly #positions = [''];
-  #position = '';
+  #parts: Part[] = [{ range: FULL_RANGE, position: '', shownTo: 0 }];
+  /** Where the hosts have been. */
+  readonly #saved: (readonly RangePosition[])[] = [];
   #writes = 0;
   #wroteAt = 0;
 
@@ -93,9 +106,10 @@ export class World {
 
   /** The all-versions feed has no beginning: it is read from now on. */
   async begin(): Promise<void> {
-    if (!this.#options.versions) return;
-    this.#position = await (this.#feeds[1] ?? never()).resolve(FULL_RANGE, 'now', SIGNAL);
-    this.#positions.splice(0, 1, this.#position);
+    if (this.#options.versions)
+      for (const part of this.#parts)
+        part.position = await (this.#feeds[1] ?? never()).resolve(part.range, 'now', SIGNAL);
+    this.#save();
   }
 
   async run(): Promise<void> {
@@ -108,9 +122,10 @@ export class World {
       else if (kind < 0.58) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
       else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
       else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
-      else if (kind < 0.83) this.#position = random.pick(this.#positions);
+      else if (kind < 0.83) this.#rewind(random.pick(this.#saved));
       else if (kind < 0.9) await (this.#options.versions ? this.#disturb() : this.#expireMarkers());
       else if (kind < 0.92) this.#start(this.check(true));
+      else if (kind < 0.935) this.#options.repartition();
       else if (kind < 0.97) this.#zombies.wakeOne(random);
       if (random.chance(0.5)) await this.#pause(random.int(400));
     }
@@ -152,7 +167,7 @@ export class World {
     if (while_ && performance.now() - this.#wroteAt < readLagMs) return;
     const before = new Map(this.truth);
     const writes = this.#writes;
-    const shownTo = this.#shownTo;
+    const shown = this.#parts.map((part) => ({ ...part }));
     const archive = this.archive(this.#options.store, this.#options.source);
     const found = new Map<string, Doc | null>();
     const options = { ...archive, access: this.#access(1), readLagMs, signal: SIGNAL };
@@ -164,7 +179,7 @@ export class World {
       if ((this.truth.get(id)?.at ?? 0) > writes) continue;
       // What went before the feed has shown the last write is in neither half yet.
       const last = this.#last.get(id);
-      if (while_ && last && last.gone && last.lsn > shownTo) continue;
+      if (while_ && last && last.gone && last.lsn > shownOf(shown, id)) continue;
       const told = found.get(id) ?? null;
       if (canonical(told) !== canonical(doc))
         throw new Error(`The history tells ${canonical(told)} of ${id} where ${canonical(doc)} was written`);
@@ -180,7 +195,7 @@ export class World {
       source,
       feed: {
         source: new CosmosChangeSource(container, rid, stored, { epoch: 1, pageSize: 2 + random.int(6) }),
-        ranges: async () => [FULL_RANGE],
+        ranges: () => physicalRanges(container),
       },
       access: (fence) => access ?? new CosmosAccess(databases[1] ?? never(), fence, new Meter()),
       stateContainer,
@@ -203,8 +218,8 @@ export class World {
   async #sweep(faults: boolean): Promise<void> {
     const archive = faults ? this.#faulty() : this.archive(this.#options.store);
     const gate = async (): Promise<Gate> => {
-      const position = this.#position;
-      return { acknowledged: () => (position === '' ? undefined : lsnOf(position)), parked: () => false };
+      const parts = this.#save();
+      return { acknowledged: (range) => acknowledgedBy(parts, range), parked: () => false };
     };
     await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
   }
@@ -231,11 +246,35 @@ export class World {
     this.#underway.add(tracked);
   }
 
+  /** What a lease keeps: the parts of a range are read from where it was. */
+  #rewind(to: readonly RangePosition[]): void {
+    for (const part of this.#parts) part.position = positionIn(part.range, to) ?? never();
+  }
+
+  #save(): readonly RangePosition[] {
+    const saved = this.#parts.map(({ range, position }) => ({ range, position }));
+    this.#saved.push(saved);
+    return saved;
+  }
+
+  /** `alone`: every range, one after another. */
   async #deliver(how: 'faulty' | 'beside' | 'alone'): Promise<boolean> {
+    if (how !== 'alone') return this.#deliverOf(this.#options.random.pick(this.#parts), how);
+    let moved = false;
+    for (const part of this.#parts) if (await this.#deliverOf(part, how)) moved = true;
+    return moved;
+  }
+
+  async #deliverOf(part: Part, how: 'faulty' | 'beside' | 'alone'): Promise<boolean> {
     const { random } = this.#options;
     const host = 1 + random.int(2);
-    const from = this.#position;
-    const page = await (this.#feeds[host] ?? never()).read(FULL_RANGE, from, SIGNAL);
+    const { range, position: from } = part;
+    const page = await (this.#feeds[host] ?? never()).read(range, from, SIGNAL).catch((error: unknown) => {
+      if (!(error instanceof RangeGone)) throw error;
+      const children = error.children.map((child) => ({ ...part, range: child }));
+      this.#parts = this.#parts.flatMap((one) => (one === part ? children : one));
+    });
+    if (!page) return true;
     const own = this.#access(host);
     const access = how === 'faulty' ? injected(own, random, this.#zombies) : own;
     const apply = async (): Promise<void> => {
@@ -244,10 +283,12 @@ export class World {
       for (const { id, operation } of changes)
         if (operation === 'expired' && !this.#mortal.has(id)) throw new Error(`The expiry of ${id} is the archive's`);
       for (const runner of this.#hosts[host - 1] ?? []) await runner.apply(changes, access);
-      this.#shownTo = Math.max(this.#shownTo, lsnOf(page.next));
-      if (this.#position !== from) return;
-      this.#position = page.next;
-      this.#positions.push(page.next);
+      // A host may be late with a range that was split meanwhile.
+      for (const one of this.#parts)
+        if (contains(range, one.range)) one.shownTo = Math.max(one.shownTo, lsnOf(page.next));
+      if (part.position !== from) return;
+      part.position = page.next;
+      this.#save();
     };
     const task = apply();
     this.#start(task);
@@ -391,14 +432,17 @@ export class World {
 
   /** A delete marker goes once everybody has acknowledged it (its time to live is longer than any lag). */
   async #expireMarkers(): Promise<void> {
-    const { changes } = await (this.#feeds[0] ?? never()).read(FULL_RANGE, '', SIGNAL);
-    for (const { op, id, key, version } of changes) {
-      if (op !== 'delete' || this.#position === '' || version.lsn > lsnOf(this.#position)) continue;
-      const condition = { accessCondition: { type: 'IfMatch', condition: version.etag } };
-      await this.#own
-        .item(id, String(key[0]))
-        .delete(condition)
-        .catch(() => undefined);
+    const { feed } = this.archive(this.#options.store, this.#options.source);
+    const acknowledged = this.#parts.map(({ range, position }) => ({ range, position }));
+    for await (const { changes, range } of new FeedReader(feed).toEnd(SIGNAL)) {
+      for (const { op, id, key, version } of changes) {
+        if (op !== 'delete' || version.lsn > (acknowledgedBy(acknowledged, range) ?? -1)) continue;
+        const condition = { accessCondition: { type: 'IfMatch', condition: version.etag } };
+        await this.#own
+          .item(id, String(key[0]))
+          .delete(condition)
+          .catch(() => undefined);
+      }
     }
   }
 }
@@ -412,6 +456,11 @@ function plain(doc: Doc): Doc {
 const MORTAL_S = 50_000;
 const lsnIn = (headers: Readonly<Record<string, unknown>>): number =>
   Number(/#(\d+)/.exec(String(headers['x-ms-session-token']))?.[1] ?? Infinity);
+
+const shownOf = (parts: readonly Part[], id: string): number => {
+  const epk = effectivePartitionKey([tenantOf(id)], 'Hash', 2);
+  return parts.find(({ range }) => range.min <= epk && epk < range.max)?.shownTo ?? never();
+};
 
 export const tenantOf = (id: string): string => `t${Number(id.slice(1)) % 2}`;
 

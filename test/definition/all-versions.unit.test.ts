@@ -9,10 +9,6 @@ import { SHOP } from '../support/stage.ts';
 const m = model<Shop>('../fixtures/shop/cosmosdb_data_model.md');
 const { model: shop } = await loadPipeline(SHOP);
 const cold = archive('orders-cold', { from: m.Orders.order, date: 'placedAt', before: '2026-02-01' });
-const found = (feed: 'latest' | 'all-versions', ...projections: Parameters<typeof definePipeline>[0]['projections']) =>
-  checkPipeline(definePipeline({ model: m, sources: [source({ of: m.Orders.order, feed })], projections }), shop)
-    .filter(({ code }) => code.endsWith('all-versions'))
-    .map(({ code, severity, message }) => [severity, code, message]);
 
 test('an archive of a container without a default time to live, where nothing could leave by expiry', () => {
   const endless = { ...shop, containers: shop.containers.map(({ defaultTtl: _ttl, ...container }) => container) };

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { MARKS } from '../../src/engine/runners.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { RESTORING, type SourceContainer, toChange, toVersion } from '../../src/feed/reading/mapper.ts';
+import { turnsAfter } from '../../src/projections/archive/entry.ts';
 import { type Standing, follow } from '../../src/projections/archive/follow.ts';
 import { LEAVING_TTL_S, asArchived, leavingFields } from '../../src/projections/archive/leaving.ts';
 
@@ -59,9 +60,19 @@ describe("what is the archive's own", () => {
 
   test('where the document came back meanwhile, what the entry knows of its last change of state', () => {
     const { standing } = after(archived(1), entry(2, marked(1)), gone(3, true), entry(4, doc(9), 'create'));
-    expect(standing).toMatchObject({ state: 'void', version: version(4), shown: { since: version(4) } });
+    expect(standing).toMatchObject({ state: 'void', version: version(4), shown: { turns: [version(1), version(4)] } });
     expect(after(standing, entry(2, marked(1)), gone(3, true), entry(4, doc(9)))).toMatchObject({ lsns: [4] });
     expect(after(standing, gone(3, true))).toMatchObject({ lsns: [] });
+  });
+
+  test('the same where it came and went several times, as far back as the entry has its turns', () => {
+    const page = [entry(2, marked(1)), gone(3, true), entry(4, doc(4), 'create')];
+    const back = after(archived(1), ...page).standing;
+    const again = { ...archived(4), shown: { turns: turnsAfter(back ?? never(), version(4)) } };
+    const later = [entry(5, marked(4)), gone(6, true), entry(7, doc(7), 'create')];
+    const { standing } = after(again, ...later);
+    expect(after(standing, ...page, ...later).lsns).toEqual([4, 7]);
+    for (const expiry of [gone(3, true), gone(6, true)]) expect(after(standing, expiry).lsns).toEqual([]);
   });
 
   test('an expiry under one lsn with the creation after it', () => {
@@ -79,10 +90,27 @@ describe("what is the archive's own", () => {
     expect(ended).toMatchObject({ lsns: [], standing: { state: 'archived', shown: { left: '"2"' } } });
     expect(ended.standing?.shown).not.toHaveProperty('placeholder');
   });
+
+  test('the end of a placeholder where no entry is left, as often as the page is read', () => {
+    const page = [placeholder(4), gone(5, false)];
+    const { standing, lsns, write } = after(undefined, ...page);
+    expect({ standing, lsns, write }).toMatchObject({
+      lsns: [],
+      write: true,
+      standing: { state: 'void', brief: true },
+    });
+    expect(after(standing, ...page).events.filter(({ op }) => op === 'delete')).toEqual([]);
+  });
 });
 
 test('a page from before the placeholder, read again late, takes nothing from the entry', () => {
-  const { standing } = after(archived(1, { left: '"2"' }), gone(3, true), placeholder(4), gone(5, true), placeholder(6));
+  const { standing } = after(
+    archived(1, { left: '"2"' }),
+    gone(3, true),
+    placeholder(4),
+    gone(5, true),
+    placeholder(6),
+  );
   for (const late of [gone(3, true), placeholder(4)])
     expect(after(standing, late)).toMatchObject({ lsns: [], standing: { shown: { placeholder: version(6) } } });
 });
@@ -146,7 +174,11 @@ test('a reader of the container gets the archived version, as long as only the m
   expect(asArchived({ ...marked(1), _etag: '"2"', _ts: 2 })).toEqual({ ...doc(1), _etag: '"1"', _ts: 1 });
   const changed = { ...marked(1), n: 7, _etag: '"3"', _ts: 3 };
   expect(asArchived(changed)).toBe(changed);
-  const never = { ...doc(1), ttl: -1 };
-  const leaving = { ...never, ...leavingFields(version(1), 1000, never), _etag: '"2"', _lsn: 2, _ts: 2 };
-  expect(toChange(source, leaving, 1)).toMatchObject({ restored: true, doc: never, leaving: { intact: true } });
+  const endless = { ...doc(1), ttl: -1 };
+  const leaving = { ...endless, ...leavingFields(version(1), 1000, endless), _etag: '"2"', _lsn: 2, _ts: 2 };
+  expect(toChange(source, leaving, 1)).toMatchObject({ restored: true, doc: endless, leaving: { intact: true } });
 });
+
+function never(): never {
+  throw new Error('It has an entry');
+}

@@ -6,7 +6,7 @@ import type { Change, Identity } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess, Write } from '../../sinks/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import { standing } from '../stamp.ts';
-import type { ArchiveEntry } from './entry.ts';
+import { type ArchiveEntry, turnsAfter } from './entry.ts';
 import { projectionsError } from '../errors.ts';
 
 /** An entry as it was read, with the ETag it can be changed under. */
@@ -84,7 +84,9 @@ export class Entries {
       entered = 'there';
       if (order === 'same' && known?.state === 'archived') return undefined;
       entered = 'written';
-      return { projection, state: 'archived', blob };
+      // What the all-versions feed has shown of a document that comes and goes.
+      const shown = known?.shown && { turns: turnsAfter(known, change.version) };
+      return { projection, state: 'archived', blob, ...(shown && { shown }) };
     });
     return entered;
   }

@@ -1,6 +1,6 @@
 import { type Change, type Version, compareVersions } from '../../feed/reading/change.ts';
 import { RESTORING } from '../../feed/reading/mapper.ts';
-import type { ArchiveEntry } from './entry.ts';
+import { type ArchiveEntry, turnsAfter, turnsOf } from './entry.ts';
 
 /** The part of an entry that the feed decides. `brief`: the entry has to last only T. */
 export type Standing = Pick<ArchiveEntry, 'state' | 'version' | 'shown'> & { readonly brief?: boolean };
@@ -34,8 +34,6 @@ export function follow(
   let write = false;
   let stale = false;
   let back: Change | undefined;
-  /** What an earlier change of the page says, while the entry is ahead of the page. */
-  let said: Standing['state'] | undefined;
   const advance = (to: Standing): void => {
     now = to;
     write = true;
@@ -44,17 +42,16 @@ export function follow(
     const { leaving, version } = change;
     const order = now ? orderOf(change, now, changes.slice(index + 1)) : 'newer';
     if (now && order === 'older') {
-      said ??= stateAt(now, change);
-      const own = isGone(change) ? change.operation === 'expired' : leaving?.intact === true || isPlaceholder(change);
-      if (own && said === 'archived') continue;
-      if (!isPlaceholder(change)) pass(change);
-      said = leaving ? 'archived' : 'void';
+      const own = isGone(change) ? change.operation === 'expired' : leaving?.intact === true;
+      if (!isPlaceholder(change) && !(own && stateAt(now, change) === 'archived')) pass(change);
+    } else if (isPlaceholder(change)) {
+      // A restore has read an entry. If there is none any more, the document was deleted since.
+      const held = now ?? became('void', change, now);
+      if (!isBefore(change, held.shown?.placeholder))
+        advance({ ...held, shown: { ...held.shown, placeholder: version } });
     } else if (now && order === 'same') {
       if (leaving && now.state === 'archived') back = change;
       pass(change);
-    } else if (isPlaceholder(change)) {
-      const isLate = isBefore(change, now?.shown?.placeholder);
-      if (now && !isLate) advance({ ...now, shown: { ...now.shown, placeholder: version } });
     } else if (isGone(change)) {
       const { placeholder, ...shown } = now?.shown ?? {};
       // A page that is read again late may have an expiry from before the placeholder.
@@ -105,21 +102,21 @@ function asEvent(change: Change): Change {
   return event;
 }
 
-const NEVER: Version = { epoch: 0, lsn: 0, etag: '' };
-
 function became(state: Standing['state'], change: Change, before: Standing | undefined): Standing {
-  const since = before?.state === state ? sinceOf(before) : before || state === 'archived' ? change.version : NEVER;
-  const left = state === 'archived' ? { left: change.version.etag } : {};
+  const { version } = change;
+  const first = state === 'archived' ? [version] : [];
+  const turns = !before ? first : before.state === state ? turnsOf(before) : turnsAfter(before, version);
+  const left = state === 'archived' ? { left: version.etag } : {};
   const brief = state === 'void' && (change.op === 'delete' || !before);
-  return { state, version: change.version, shown: { since, ...left }, brief };
+  return { state, version, shown: { turns, ...left }, brief };
 }
 
-const sinceOf = ({ shown, version }: Standing): Version => shown?.since ?? version;
-
-/** The state at a version that is older than the entry's. The entry knows its last change of state. */
+/** The state at a version that is older than the entry's. */
 function stateAt(standing: Standing, change: Change): Standing['state'] {
-  const order = compareVersions(change.version, sinceOf(standing));
-  // An expiry and the creation after it may have one lsn, the expiry first.
-  if (order === 'newer' || order === 'same' || (order === 'undecided' && !isGone(change))) return standing.state;
-  return standing.state === 'archived' ? 'void' : 'archived';
+  const since = turnsOf(standing).filter((turn) => {
+    const order = compareVersions(turn, change.version);
+    // An expiry and the creation after it may have one lsn, the expiry first.
+    return order === 'newer' || (order === 'undecided' && isGone(change));
+  });
+  return (since.length % 2 === 0) === (standing.state === 'archived') ? 'archived' : 'void';
 }

@@ -148,6 +148,13 @@ describe("what is the application's", () => {
     expect(mortal).toMatchObject({ lsns: [3, 4], standing: { state: 'void', brief: true } });
   });
 
+  test('an expiry of that time to live, read again after the document came back and left', () => {
+    const mortal = entry(3, { ...doc(3), ttl: 60 });
+    const { standing } = after(archived(1, { left: '"2"' }), mortal, gone(4, true), entry(5, doc(5), 'create'));
+    const again = { ...archived(5), shown: { turns: turnsAfter(standing ?? never(), version(5)) } };
+    expect(after(after(again, entry(7, doc(7))).standing, gone(4, true)).lsns).toEqual([4]);
+  });
+
   test('one with a time to live of its own, which no sweep that comes late may take for archived', () => {
     expect(after(undefined, entry(3, doc(7)))).toMatchObject({ lsns: [3], write: false, standing: undefined });
     const { standing, write } = after(undefined, entry(3, { ...doc(7), ttl: 60 }));

@@ -86,7 +86,8 @@ export class Engine {
     }
     const runners = this.#options.runners.filter(({ id }) => (only === undefined ? !idle?.has(id) : id === only));
     const parking: ParkOptions = { fence, redriven: only !== undefined, ...(progress && { progress }) };
-    const changes = await this.#sifted(page, fence);
+    // A redriven change was sifted before it was parked.
+    const changes = only === undefined ? await this.#sifted(page, fence) : page.changes;
     const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, changes, fence, parking)));
     let applied = 0;
     let parked = 0;

@@ -458,7 +458,7 @@ const lsnIn = (headers: Readonly<Record<string, unknown>>): number =>
   Number(/#(\d+)/.exec(String(headers['x-ms-session-token']))?.[1] ?? Infinity);
 
 const shownOf = (parts: readonly Part[], id: string): number => {
-  const epk = effectivePartitionKey([tenantOf(id)], 'Hash', 2);
+  const epk = effectivePartitionKey([tenantOf(id)], 'Hash', 1);
   return parts.find(({ range }) => range.min <= epk && epk < range.max)?.shownTo ?? never();
 };
 

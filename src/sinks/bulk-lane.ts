@@ -124,7 +124,7 @@ export class BulkLane {
       for (const { resolve } of rest) resolve(answer);
     } else {
       // One operation made the service refuse the request, or the SDK did: at a split it sends an empty request to the part
-      // that gets none of the operations. So send each again, alone. An operation that was already done fails on its own
+      // that gets none of the operations (ASM-E71). So send each again, alone. An operation that was already done fails on its own
       // condition.
       for (const one of rest) await this.#send([one], true);
     }

@@ -7,14 +7,11 @@ import type { BlobStore } from '../../src/archive/blob-store.ts';
 import { FeedReader } from '../../src/archive/feed-reader.ts';
 import { acknowledgedBy } from '../../src/archive/gate.ts';
 import { readHistory } from '../../src/archive/history.ts';
-import { type RangePosition, contains, lsnOf, positionIn } from '../../src/feed/reading/position.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
 import type { Archive, Gate, RestoreResult } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
-import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
 import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
-import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
 import { visible } from '../../src/definition/oracle/recompute.ts';
@@ -28,6 +25,7 @@ import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { Crash, UNFENCED, Zombies, injected } from '../projections/history.ts';
 import type { Random } from '../support/random.ts';
 import { faultyStore } from './memory-blob-store.ts';
+import { type Part, Ranges, shownOf } from './ranges.ts';
 
 /** Few, so that much happens to each. */
 const IDS = 3;
@@ -53,13 +51,6 @@ export interface WorldOptions {
   readonly steps: number;
 }
 
-/** A range of the feed as the hosts read it. */
-interface Part extends RangePosition {
-  position: string;
-  /** How far any host has applied it. */
-  shownTo: number;
-}
-
 /** What the application last wrote, by id: null is deleted. `at` counts its writes. */
 export type Truth = Map<string, { readonly doc: Doc | null; readonly at: number }>;
 
@@ -78,9 +69,7 @@ export class World {
   /** Documents as they were read some time ago, for an application that writes them back late. */
   readonly #held = new Map<string, Doc>();
   readonly #feeds: readonly CosmosChangeSource[];
-  #parts: Part[] = [{ range: FULL_RANGE, position: '', shownTo: 0 }];
-  /** Where the hosts have been. */
-  readonly #saved: (readonly RangePosition[])[] = [];
+  readonly #ranges = new Ranges();
   #writes = 0;
   #wroteAt = 0;
 
@@ -107,9 +96,9 @@ export class World {
   /** The all-versions feed has no beginning: it is read from now on. */
   async begin(): Promise<void> {
     if (this.#options.versions)
-      for (const part of this.#parts)
+      for (const part of this.#ranges.parts)
         part.position = await (this.#feeds[1] ?? never()).resolve(part.range, 'now', SIGNAL);
-    this.#save();
+    this.#ranges.save();
   }
 
   async run(): Promise<void> {
@@ -122,7 +111,7 @@ export class World {
       else if (kind < 0.58) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
       else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
       else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
-      else if (kind < 0.83) this.#rewind(random.pick(this.#saved));
+      else if (kind < 0.83) this.#ranges.rewind(random.pick(this.#ranges.saved));
       else if (kind < 0.9) await (this.#options.versions ? this.#disturb() : this.#expireMarkers());
       else if (kind < 0.92) this.#start(this.check(true));
       else if (kind < 0.935) this.#options.repartition();
@@ -167,7 +156,7 @@ export class World {
     if (while_ && performance.now() - this.#wroteAt < readLagMs) return;
     const before = new Map(this.truth);
     const writes = this.#writes;
-    const shown = this.#parts.map((part) => ({ ...part }));
+    const shown = this.#ranges.parts.map((part) => ({ ...part }));
     const archive = this.archive(this.#options.store, this.#options.source);
     const found = new Map<string, Doc | null>();
     const options = { ...archive, access: this.#access(1), readLagMs, signal: SIGNAL };
@@ -179,7 +168,7 @@ export class World {
       if ((this.truth.get(id)?.at ?? 0) > writes) continue;
       // What went before the feed has shown the last write is in neither half yet.
       const last = this.#last.get(id);
-      if (while_ && last && last.gone && last.lsn > shownOf(shown, id)) continue;
+      if (while_ && last && last.gone && last.lsn > shownOf(shown, tenantOf(id))) continue;
       const told = found.get(id) ?? null;
       if (canonical(told) !== canonical(doc))
         throw new Error(`The history tells ${canonical(told)} of ${id} where ${canonical(doc)} was written`);
@@ -218,7 +207,7 @@ export class World {
   async #sweep(faults: boolean): Promise<void> {
     const archive = faults ? this.#faulty() : this.archive(this.#options.store);
     const gate = async (): Promise<Gate> => {
-      const parts = this.#save();
+      const parts = this.#ranges.save();
       return { acknowledged: (range) => acknowledgedBy(parts, range), parked: () => false };
     };
     await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
@@ -246,22 +235,11 @@ export class World {
     this.#underway.add(tracked);
   }
 
-  /** What a lease keeps: the parts of a range are read from where it was. */
-  #rewind(to: readonly RangePosition[]): void {
-    for (const part of this.#parts) part.position = positionIn(part.range, to) ?? never();
-  }
-
-  #save(): readonly RangePosition[] {
-    const saved = this.#parts.map(({ range, position }) => ({ range, position }));
-    this.#saved.push(saved);
-    return saved;
-  }
-
   /** `alone`: every range, one after another. */
   async #deliver(how: 'faulty' | 'beside' | 'alone'): Promise<boolean> {
-    if (how !== 'alone') return this.#deliverOf(this.#options.random.pick(this.#parts), how);
+    if (how !== 'alone') return this.#deliverOf(this.#options.random.pick(this.#ranges.parts), how);
     let moved = false;
-    for (const part of this.#parts) if (await this.#deliverOf(part, how)) moved = true;
+    for (const part of this.#ranges.parts) if (await this.#deliverOf(part, how)) moved = true;
     return moved;
   }
 
@@ -271,8 +249,7 @@ export class World {
     const { range, position: from } = part;
     const page = await (this.#feeds[host] ?? never()).read(range, from, SIGNAL).catch((error: unknown) => {
       if (!(error instanceof RangeGone)) throw error;
-      const children = error.children.map((child) => ({ ...part, range: child }));
-      this.#parts = this.#parts.flatMap((one) => (one === part ? children : one));
+      this.#ranges.split(part, error);
     });
     if (!page) return true;
     const own = this.#access(host);
@@ -283,12 +260,10 @@ export class World {
       for (const { id, operation } of changes)
         if (operation === 'expired' && !this.#mortal.has(id)) throw new Error(`The expiry of ${id} is the archive's`);
       for (const runner of this.#hosts[host - 1] ?? []) await runner.apply(changes, access);
-      // A host may be late with a range that was split meanwhile.
-      for (const one of this.#parts)
-        if (contains(range, one.range)) one.shownTo = Math.max(one.shownTo, lsnOf(page.next));
+      this.#ranges.applied(range, page.next);
       if (part.position !== from) return;
       part.position = page.next;
-      this.#save();
+      this.#ranges.save();
     };
     const task = apply();
     this.#start(task);
@@ -433,7 +408,7 @@ export class World {
   /** A delete marker goes once everybody has acknowledged it (its time to live is longer than any lag). */
   async #expireMarkers(): Promise<void> {
     const { feed } = this.archive(this.#options.store, this.#options.source);
-    const acknowledged = this.#parts.map(({ range, position }) => ({ range, position }));
+    const acknowledged = this.#ranges.save();
     for await (const { changes, range } of new FeedReader(feed).toEnd(SIGNAL)) {
       for (const { op, id, key, version } of changes) {
         if (op !== 'delete' || version.lsn > (acknowledgedBy(acknowledged, range) ?? -1)) continue;
@@ -456,11 +431,6 @@ function plain(doc: Doc): Doc {
 const MORTAL_S = 50_000;
 const lsnIn = (headers: Readonly<Record<string, unknown>>): number =>
   Number(/#(\d+)/.exec(String(headers['x-ms-session-token']))?.[1] ?? Infinity);
-
-const shownOf = (parts: readonly Part[], id: string): number => {
-  const epk = effectivePartitionKey([tenantOf(id)], 'Hash', 1);
-  return parts.find(({ range }) => range.min <= epk && epk < range.max)?.shownTo ?? never();
-};
 
 export const tenantOf = (id: string): string => `t${Number(id.slice(1)) % 2}`;
 

@@ -46,6 +46,7 @@ async function measure(stage: Stage, connectionString: string) {
   const state = await stage.container('millrace', '/pk');
   const { database } = stage;
   const services: Services = {
+    inBulk: async () => services,
     cosmos: database.client,
     database,
     leaseDatabase: database,

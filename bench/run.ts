@@ -18,11 +18,31 @@ import { b12 } from './b12-rebuild.ts';
 import { b15 } from './b15-emulator.ts';
 import { b16 } from './b16-leases.ts';
 import { b17 } from './b17-event-hubs.ts';
+import { b18 } from './b18-lanes.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
 
-const BENCHMARKS: readonly Benchmark[] = [b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15, b16, b17];
+const BENCHMARKS: readonly Benchmark[] = [
+  b1,
+  b2,
+  b3,
+  b4,
+  b5,
+  b6,
+  b7,
+  b8,
+  b9,
+  b10,
+  b11,
+  b12,
+  b13,
+  b14,
+  b15,
+  b16,
+  b17,
+  b18,
+];
 const RESULTS = new URL('results/', import.meta.url);
 
 const named = process.argv.slice(2);

@@ -62,6 +62,9 @@ param startAnew string = ''
 @description('RU/s that one instance may spend of each physical partition; 0: no limit.')
 param ruBudget int = 0
 
+@description('The throughput bucket of bulk work, 1 to 5 (BULK_THROUGHPUT_BUCKET); 0: none.')
+param bulkBucket int = 0
+
 @description('preview: the function app may read all-versions feeds by its triggers (TRIGGER_ALL_VERSIONS); empty: it refuses such a pipeline.')
 @allowed([
   ''
@@ -272,6 +275,7 @@ module settings 'modules/settings.bicep' = {
     eventHubsHost: usesEventHubs ? eventHubs.outputs.host : ''
     startAnew: startAnew
     ruBudget: ruBudget
+    bulkBucket: bulkBucket
     triggerAllVersions: triggerAllVersions
   }
 }

@@ -60,6 +60,8 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2025-10-15' = {
     // Several write regions would break the order of changes, conditions on ETags and leases.
     enableMultipleWriteLocations: false
     enableAutomaticFailover: length(regions) > 1
+    // Bulk work marks its requests Low, so that an account that is short of RU/s throttles them first.
+    enablePriorityBasedExecution: !serverless
     disableLocalAuth: true
     disableKeyBasedMetadataWriteAccess: true
     minimalTlsVersion: 'Tls12'

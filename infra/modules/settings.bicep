@@ -16,6 +16,9 @@ param startAnew string
 @description('RU/s of each physical partition; 0: no limit.')
 param ruBudget int
 
+@description('The throughput bucket of bulk work; 0: none.')
+param bulkBucket int
+
 @description('preview: the triggers read all-versions feeds.')
 param triggerAllVersions string
 
@@ -51,9 +54,12 @@ var hubs = {
 var budget = {
   RU_BUDGET: string(ruBudget)
 }
+var bucket = {
+  BULK_THROUGHPUT_BUCKET: string(bulkBucket)
+}
 
 var preview = {
   TRIGGER_ALL_VERSIONS: triggerAllVersions
 }
 
-output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, ruBudget == 0 ? {} : budget, triggerAllVersions == '' ? {} : preview)
+output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, ruBudget == 0 ? {} : budget, bulkBucket == 0 ? {} : bucket, triggerAllVersions == '' ? {} : preview)

@@ -42,6 +42,8 @@ export interface Settings {
   readonly eventHubs?: EventHubsSettings;
   /** Request units a second that this process may spend on each physical partition. Absent: no limit. */
   readonly ruBudget?: number;
+  /** The throughput bucket of bulk work, 1 to 5. Absent: no bucket. */
+  readonly bulkBucket?: number;
   /** The lease prefix of a renamed pipeline that may read everything from the beginning. */
   readonly startAnew?: string;
   /** The function app's triggers may read all-versions feeds, which is a preview of the service. */
@@ -110,6 +112,12 @@ const schema = z.object({
     .min(10, 'must be at least 10')
     .max(10_000, 'must be at most 10,000, the most that a physical partition has')
     .optional(),
+  BULK_THROUGHPUT_BUCKET: z.coerce
+    .number('must be the id of a throughput bucket')
+    .int('must be the id of a throughput bucket, 1 to 5')
+    .min(1, 'must be the id of a throughput bucket, 1 to 5')
+    .max(5, 'must be the id of a throughput bucket, 1 to 5')
+    .optional(),
 });
 type Variables = z.infer<typeof schema>;
 /** For infra/, which sets them, and for the test that compares infra/ with this schema. */
@@ -140,6 +148,8 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
   STORAGE_CONTAINER: 'Set STORAGE_CONTAINER to the name of the blob container, or leave it out to use `archive`.',
   RU_BUDGET:
     'Set RU_BUDGET to the request units a second that one process may spend on each physical partition, or leave it out for no limit.',
+  BULK_THROUGHPUT_BUCKET:
+    'Set BULK_THROUGHPUT_BUCKET to the id of the throughput bucket that limits bulk work (Azure portal: container → Scale & Settings → Throughput buckets), or leave it out for none.',
   JOBS_URL:
     'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE. In Azure, a user without a password signs in by identity.',
   TRIGGER_ALL_VERSIONS:
@@ -178,6 +188,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
     ...(variables.RU_BUDGET === undefined ? {} : { ruBudget: variables.RU_BUDGET }),
+    ...(variables.BULK_THROUGHPUT_BUCKET === undefined ? {} : { bulkBucket: variables.BULK_THROUGHPUT_BUCKET }),
     ...(variables.LEASES_START_ANEW === undefined ? {} : { startAnew: variables.LEASES_START_ANEW }),
     ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
     ...(variables.TRIGGER_ALL_VERSIONS === undefined ? {} : { triggerAllVersions: true }),

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { CosmosClient, type CosmosClientOptions } from '@azure/cosmos';
+import { Constants, CosmosClient, type CosmosClientOptions, PriorityLevel } from '@azure/cosmos';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { cosmosError } from './errors.ts';
 import type { AccountSettings } from '../base/settings.ts';
@@ -7,17 +7,27 @@ import { failureOf } from './failure.ts';
 import { REQUEST_TIMEOUT_MS } from './landing.ts';
 
 /**
+ * Marks each request of a client as bulk work, for the account to throttle it first: with priority level Low, which an
+ * account without priority-based execution ignores (ASM-A14), and with a throughput bucket, if one is given (ASM-A16).
+ * Requests of other clients carry no mark; the account's default is High unless its owner changed it.
+ */
+export const bulkMarks = (bucket?: number): Pick<CosmosClientOptions, 'defaultHeaders' | 'throughputBucket'> => ({
+  defaultHeaders: { [Constants.HttpHeaders.PriorityLevel]: PriorityLevel.Low },
+  ...(bucket !== undefined && { throughputBucket: bucket }),
+});
+
+/**
  * A client with session consistency, so that a read after our own write is not older than the write. The SDK's own
  * retries of throttled requests are off: they know no fence and count no requests (see retry.ts).
- * `transport`: for a server in this process.
+ * `more`: the transport to a server in this process, or `bulkMarks`.
  */
 export async function connect(
   account: AccountSettings,
   preferredRegions: readonly string[] = [],
-  transport: Pick<CosmosClientOptions, 'httpClient'> = {},
+  more: Pick<CosmosClientOptions, 'httpClient' | 'defaultHeaders' | 'throughputBucket'> = {},
 ): Promise<CosmosClient> {
   const options: CosmosClientOptions = {
-    ...transport,
+    ...more,
     endpoint: account.endpoint,
     consistencyLevel: 'Session',
     connectionPolicy: {

@@ -41,6 +41,12 @@ export function limitSpending(client: CosmosClient, ruPerSecond: number, clock: 
   });
 }
 
+/** Lets another client of the same account spend of a client's budget. */
+export function shareSpending(client: CosmosClient, other: CosmosClient): void {
+  const budget = limited.get(client);
+  if (budget) limited.set(other, budget);
+}
+
 /** The budget of a database; undefined if its client has no limit. */
 export const spendingOf = (database: Database, lane: Lane = 'bulk'): Spending | undefined =>
   limited.get(database.client)?.(database).in(lane);

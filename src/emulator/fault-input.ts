@@ -38,6 +38,8 @@ const faults = z.strictObject({
   latencyMs: ms.optional(),
   jitterMs: ms.optional(),
   enforceThroughput: z.boolean().optional(),
+  priorityLevels: z.boolean().optional(),
+  throughputBuckets: z.partialRecord(z.enum(['1', '2', '3', '4', '5']), z.number().min(1).max(100)).optional(),
   purge: z.boolean().optional(),
   countExpired: z.boolean().optional(),
   historyMs: ms.optional(),

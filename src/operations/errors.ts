@@ -273,6 +273,15 @@ export const OPERATIONS_ERRORS = {
     meaning: 'Two commands have the same name.',
     hint: 'Rename one of them. This is a fault of the program, not of your input.',
   },
+  'no-way-back': {
+    meaning: 'Hosts do not keep the version before, so it lacks changes and can’t become current again at once.',
+    hint: 'Build it again: declare it under a new version, then `millrace projections rebuild NAME`. `millrace projections show NAME` says which version is kept, and until when.',
+    usage: true,
+  },
+  'promotes-already': {
+    meaning: 'Another process promotes a version of this projection, or goes back to one.',
+    hint: 'Wait for that process, or stop it. Then look at `millrace projections show NAME`, and run the command again.',
+  },
   'parked-in-new': {
     meaning: 'The new version has dead letters that the current version does not have.',
     hint: 'Fix the cause and run `millrace dead-letters redrive --only NAME@VERSION`. Or promote the version without these changes: `--even-parked`.',
@@ -378,8 +387,8 @@ export const OPERATIONS_ERRORS = {
     usage: true,
   },
   'still-readable': {
-    meaning: 'Readers may still read this version.',
-    hint: 'Wait until the time that the message names.',
+    meaning: 'Readers may still read this version, or hosts still keep it, so that it can become current again.',
+    hint: 'Wait until the time that the message names. `millrace projections promote NAME --keep 0` ends the keeping earlier.',
     usage: true,
   },
   'target-collision': {

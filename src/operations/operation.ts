@@ -6,7 +6,7 @@ import { withRetry } from '../cosmos/retry.ts';
 import type { Screen } from './screen.ts';
 import { suggestion } from '../base/near.ts';
 import { withSettingsHint } from '../runtime/settings-hint.ts';
-import type { Workspace } from '../runtime/workspace.ts';
+import { type Workspace, bulkWorkspace } from '../runtime/workspace.ts';
 import { operationsError } from './errors.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
@@ -68,6 +68,8 @@ interface Description {
   readonly examples: readonly string[];
   /** An operation with a plan has `--dry-run`; one that `destroys` needs `--yes`. */
   readonly effect: 'reads' | 'changes' | 'destroys';
+  /** True: works through whole containers, so that the account throttles its requests before those of live work. */
+  readonly bulk?: true;
   /** The input field that is given by position: `dead-letters show ID`. */
   readonly argument?: string;
 }
@@ -95,15 +97,17 @@ export interface Operation extends Description {
 export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S, R>): Operation {
   const { input: schema, plan, run, format, ok, ...description } = spec;
   const accept = (input: unknown): z.output<S> => parse(schema, input, description);
+  const inLane = (context: Context): Context =>
+    description.bulk ? { ...context, workspace: bulkWorkspace(context.workspace) } : context;
   return {
     ...description,
     input: schema,
     ...(plan
-      ? { plan: (input: unknown, context: Context) => plan(accept(input), context).catch(explain(context)) }
+      ? { plan: (input: unknown, context: Context) => plan(accept(input), inLane(context)).catch(explain(context)) }
       : {}),
     run: async (input, context) => {
       const accepted = accept(input);
-      const value = await run(accepted, context).catch(explain(context));
+      const value = await run(accepted, inLane(context)).catch(explain(context));
       return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
     },
   };

@@ -2,6 +2,7 @@ import { messageOf } from '../base/errors.ts';
 import { throwMissing } from '../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
+import { isKept } from '../engine/views/kept.ts';
 import { readStarts } from '../engine/views/starts.ts';
 import { type View, Views } from '../engine/views/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
@@ -88,7 +89,11 @@ function notable(name: string, { staged, previous, paused }: View): string[] {
       : []),
     ...(staged ? [`${name}@${staged.version} has been in a rebuild since ${staged.since} (${staged.phase})`] : []),
     ...(previous
-      ? [`${name}@${previous.version} was replaced and can be dropped from ${previous.readableUntil} on`]
+      ? [
+          isKept(previous, Date.now())
+            ? `${name}@${previous.version} was replaced; hosts keep it until ${previous.keptUntil}`
+            : `${name}@${previous.version} was replaced and can be dropped from ${previous.readableUntil} on`,
+        ]
       : []),
   ];
 }

@@ -2,7 +2,7 @@ import { CLOCK_SKEW_MS, LANDING_BOUND_MS, TOMBSTONE_TTL_S } from '../base/bounds
 import { isObject } from '../base/json.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type SourceContainer, toChange, toVersion } from '../feed/reading/mapper.ts';
-import { mayBeRewritten } from './current-documents.ts';
+import { hasDoubtfulIdentity, mayBeRewritten } from './current-documents.ts';
 import { runtimeError } from './errors.ts';
 
 type Raw = Record<string, unknown>;
@@ -21,6 +21,8 @@ export interface VersionsOptions {
   readonly now: number;
   /** The stored document of each delivered one that is still the newest version, by the delivered one. */
   readonly stored: (delivered: readonly Raw[]) => Promise<ReadonlyMap<Raw, Raw>>;
+  /** Each delivered version under the id and the key that are stored, by the delivered one, unless its document is gone. */
+  readonly identified: (delivered: readonly Raw[]) => Promise<ReadonlyMap<Raw, Raw>>;
 }
 
 /**
@@ -33,15 +35,17 @@ const SAFE_AGE_MS = TOMBSTONE_TTL_S * 1_000 - LANDING_BOUND_MS - CLOCK_SKEW_MS;
  * The changes of a batch of the all-versions feed. The Functions host rewrites dates, so of each document the newest
  * version is read from the container. A version that was replaced meanwhile can't be read: it keeps the dates as they
  * were delivered, which name the same moment in another form, until its successor comes. A replaced version of a retried
- * batch that is too old to be applied safely is left out; its successor decides.
+ * batch that is too old to be applied safely is left out; its successor decides. So is a version with a date in its id or
+ * partition key whose document is gone: only the document shows them as they are stored, and its deletion is refused.
  * @throws MillraceError `delivered-key-rewritten`
  */
 export async function deliveredVersions(
   source: SourceContainer,
   entries: readonly object[],
-  { epoch, again, now, stored }: VersionsOptions,
+  { epoch, again, now, stored, identified }: VersionsOptions,
 ): Promise<Change[]> {
-  const delivered = entries.map((entry) => read(source, entry, epoch)).filter((one) => one !== undefined);
+  const known = await withStoredIdentities(source, entries, identified);
+  const delivered = known.map((entry) => read(source, entry, epoch)).filter((one) => one !== undefined);
   const newest = new Map(delivered.map((one) => [JSON.stringify([one.change.key, one.change.id]), one]));
   const isOld = ({ at }: Change): boolean => again && now - at > SAFE_AGE_MS;
   const doubtful = [...newest.values()].flatMap(({ change, raw }) =>
@@ -53,6 +57,22 @@ export async function deliveredVersions(
     if (!found) return raw && isOld(change) ? [] : [change];
     const reread = toChange(source, found, epoch);
     return reread ? [{ ...change, ...reread }] : [];
+  });
+}
+
+async function withStoredIdentities(
+  source: SourceContainer,
+  entries: readonly object[],
+  identified: VersionsOptions['identified'],
+): Promise<object[]> {
+  const isDoubtful = (current: unknown): current is Raw => isObject(current) && hasDoubtfulIdentity(source, current);
+  const currentOf = (entry: object): unknown => (entry as { current?: unknown }).current;
+  const versions = await identified(entries.map(currentOf).filter(isDoubtful));
+  return entries.flatMap((entry) => {
+    const current = currentOf(entry);
+    if (!isDoubtful(current)) return [entry];
+    const version = versions.get(current);
+    return version ? [{ ...entry, current: version }] : [];
   });
 }
 

@@ -1,7 +1,7 @@
 import type { CosmosClient } from '@azure/cosmos';
 import type { AccountSettings, Settings } from '../base/settings.ts';
-import { checkAccount, connect } from '../cosmos/connect.ts';
-import { limitSpending } from '../cosmos/spending.ts';
+import { bulkMarks, checkAccount, connect } from '../cosmos/connect.ts';
+import { limitSpending, shareSpending } from '../cosmos/spending.ts';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { Services } from './workspace.ts';
 import { blobContainer } from './blob-container.ts';
@@ -20,12 +20,13 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
   const { cosmos: account, leases, database, stateContainer } = settings;
   const cosmos = await openAccount(account, settings);
   const apart = leases.account.endpoint !== account.endpoint;
-  const leaseClient = apart ? await openAccount(leases.account, settings, 'LEASES') : cosmos;
+  const leaseClient = apart ? await openAccount(leases.account, settings, { setting: 'LEASES' }) : cosmos;
   const main = cosmos.database(database);
   const leaseDatabase = apart || leases.database !== database ? leaseClient.database(leases.database) : main;
   let blobs: Promise<ContainerClient> | undefined;
+  let bulk: Promise<Services> | undefined;
   const hubs = eventHubs(settings);
-  return {
+  const services: OpenServices = {
     cosmos,
     database: main,
     leaseDatabase,
@@ -33,24 +34,41 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
     state: main.container(stateContainer),
     blobs: () => (blobs ??= blobContainer(settings)),
     hubs,
+    inBulk: () => {
+      bulk ??= inBulk(services, settings);
+      bulk.catch(() => (bulk = undefined));
+      return bulk;
+    },
     close: () => {
       void hubs.close();
+      void bulk?.then(({ cosmos: client }) => client.dispose());
       cosmos.dispose();
       if (apart) leaseClient.dispose();
     },
   };
+  return services;
+}
+
+async function inBulk(services: Services, settings: Settings): Promise<Services> {
+  const { cosmos: account, preferredRegions, bulkBucket } = settings;
+  const cosmos = await connect(account, preferredRegions, bulkMarks(bulkBucket));
+  shareSpending(services.cosmos, cosmos);
+  const database = cosmos.database(services.database.id);
+  const leaseDatabase = services.leaseDatabase === services.database ? database : services.leaseDatabase;
+  return { ...services, cosmos, database, leaseDatabase };
 }
 
 /**
- * Connects to one account, and sends one request. Reads and writes there respect the budget of this process.
+ * Connects to one account, and sends one request. Reads and writes there respect the budget of this process. `setting`:
+ * the one that names the account, for messages.
  * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
  */
 export async function openAccount(
   account: AccountSettings,
   { preferredRegions, ruBudget }: Partial<Pick<Settings, 'preferredRegions' | 'ruBudget'>> = {},
-  setting?: string,
+  { setting, ...marks }: { readonly setting?: string } & Partial<ReturnType<typeof bulkMarks>> = {},
 ): Promise<CosmosClient> {
-  const client = await connect(account, preferredRegions);
+  const client = await connect(account, preferredRegions, marks);
   if (ruBudget !== undefined) limitSpending(client, ruBudget);
   await checkAccount(client, account.endpoint, setting).catch((error: unknown) => {
     client.dispose();

@@ -15,7 +15,7 @@ import type { Services } from './workspace.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { deliveredVersions } from './delivered-versions.ts';
 import { type EngineParts, READ_LAG_MS, openEngine } from './open-engine.ts';
-import { currentDocuments, mayBeRewritten } from './current-documents.ts';
+import { currentDocuments, mayBeRewritten, withStoredIdentity } from './current-documents.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { runtimeError } from './errors.ts';
 
@@ -71,10 +71,19 @@ export function triggerConsumer(options: TriggerOptions): Consume {
     const readAt = clock.monotonic();
     const fence = whileFresh(readAt, signal, { clock });
     const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));
+    const reading = { readLagMs, signal, clock };
     const stored = (delivered: readonly Record<string, unknown>[]) =>
-      currentDocuments(source, delivered, access, { readLagMs, signal, clock });
+      currentDocuments(source, delivered, access, reading);
     if (feedModeOf(loaded.pipeline, container) === 'all-versions') {
-      const changes = await deliveredVersions(source, documents, { epoch, again, now: clock.now(), stored });
+      const identified = (delivered: readonly Record<string, unknown>[]) =>
+        withStoredIdentity(source, delivered, access, reading);
+      const changes = await deliveredVersions(source, documents, {
+        epoch,
+        again,
+        now: clock.now(),
+        stored,
+        identified,
+      });
       return engine.consume({ changes, charge: 0, readAt }, fence);
     }
     const wanted = documents.filter(isObject).filter((raw) => isWanted(source, raw));

@@ -39,7 +39,22 @@ export interface Services {
   blobs(): Promise<ContainerClient>;
   /** The Event Hubs namespace. It may not exist. */
   readonly hubs: HubClients;
+  /**
+   * The same services for bulk work: the account throttles their reads and writes of documents first. Leases and the
+   * state container's own records stay live, so that bulk work that waits doesn't lose its leases.
+   */
+  inBulk(): Promise<Services>;
 }
+
+/** The workspace with the services for bulk work. */
+export const bulkWorkspace = (workspace: Workspace): Workspace => ({
+  ...workspace,
+  get folder() {
+    return workspace.folder;
+  },
+  at: (folder) => bulkWorkspace(workspace.at(folder)),
+  services: async () => (await workspace.services()).inBulk(),
+});
 
 /**
  * Everything that an operation works on. Each part is opened at its first use, so that a verb needs only what it uses:

@@ -79,6 +79,7 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
  * @internal
  */
 export const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
+  inBulk: async () => servicesOn(cosmos, database),
   cosmos,
   database,
   leaseDatabase: database,

@@ -79,6 +79,17 @@ describe('settings', () => {
       });
   });
 
+  it('reads the throughput bucket of bulk work', () => {
+    const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
+    expect(loadSettings({ processEnv: { ...cosmos, BULK_THROUGHPUT_BUCKET: '3' } }).bulkBucket).toBe(3);
+    expect('bulkBucket' in loadSettings({ processEnv: cosmos })).toBe(false);
+    for (const wrong of ['0', '6', '1.5', 'low'])
+      expect(failure(() => loadSettings({ processEnv: { ...cosmos, BULK_THROUGHPUT_BUCKET: wrong } }))).toMatchObject({
+        code: 'setting-invalid',
+        message: expect.stringContaining('BULK_THROUGHPUT_BUCKET'),
+      });
+  });
+
   it('reads where the archive lies, which only a pipeline with an archive needs', () => {
     const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
     const none = loadSettings({ processEnv: cosmos });

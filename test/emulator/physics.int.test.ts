@@ -1,3 +1,4 @@
+import { PriorityLevel } from '@azure/cosmos';
 import { expect, test } from 'vitest';
 import { clientInside, clientOf, emulate, HASH_KEY, heldTime, refusal, watched } from './emulate.ts';
 
@@ -59,6 +60,42 @@ test('a partition beyond its share of the RU/s answers 429 until the debt is ear
   emulator.throttle('d/c', undefined);
   emulator.advance(10);
   expect((await container.items.create({ id: 'z', pk: keys[0] })).statusCode).toBe(201);
+});
+
+test('with priority levels, requests of level Low are throttled while a part is left, which others take', async () => {
+  const { emulator, container } = await emulate({}, { faults: { priorityLevels: true } });
+  emulator.freeze(true);
+  emulator.throttle('d/c', 10);
+  const create = (id: string, options = {}) => container.items.create({ id, pk: 'a' }, options);
+  const low = { priorityLevel: PriorityLevel.Low };
+  await create('1', low);
+  emulator.advance(300);
+  // 7.5 RU are left.
+  await create('2', low);
+  // 2 are left: a fifth of a second's RU.
+  expect(await refusal(create('3', low))).toMatchObject({ code: 429, substatus: 3200 });
+  await create('3');
+  emulator.faults({});
+  emulator.advance(1_000);
+  await create('4', low);
+  emulator.advance(400);
+  await create('5', low);
+});
+
+test('a throughput bucket limits its own requests, and no others', async () => {
+  const { emulator, container } = await emulate({}, { faults: { throughputBuckets: { '2': 10 } } });
+  emulator.freeze(true);
+  emulator.throttle('d/c', 100);
+  let n = 0;
+  const create = (throughputBucket?: number) =>
+    container.items.create({ id: `${n++}`, pk: 'a' }, throughputBucket === undefined ? {} : { throughputBucket });
+  for (let i = 0; i < 2; i++) await create(2);
+  expect(await refusal(create(2))).toMatchObject({ code: 429, substatus: 3212 });
+  // Not configured, and none at all.
+  for (const other of [1, undefined]) await create(other);
+  emulator.advance(200);
+  await create(2);
+  expect(await refusal(create(6))).toMatchObject({ code: 400 });
 });
 
 /** A key in each of the two partitions, found by the lsn that moved. */

@@ -119,6 +119,25 @@ describe('delivery', () => {
     );
   });
 
+  it('finds documents whose id or partition key the host rewrites, also two that it makes one', async () => {
+    const orders = stage.container('Orders');
+    const named = (id: string, storeId: string) => ({ ...order(id, 100), storeId });
+    await orders.items.upsert(named('2026-01-01T10:00:00.120Z', 's1'));
+    await orders.items.upsert(named('2026-01-01T10:00:00.12Z', 's1'));
+    await orders.items.upsert(named('o1', '2026-01-01T10:00:00.000Z'));
+    await orders.items.upsert(named('o2', '2026-01-01T10:00:00+02:00'));
+    const batch = await feed(orders);
+    const app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP });
+    await app.deliver('feed-Orders', batch);
+    await app.deliver('feed-Orders', batch, { retryCount: 1 });
+    await app.terminate();
+    const derived = await sinkDocuments(stage.container('Summaries'));
+    const ids = (documents: Record<string, unknown>[]) => documents.map(({ id }) => String(id)).toSorted();
+    expect(ids(derived)).toEqual(ids(batch));
+    const days = await sinkDocuments(stage.container('Days'));
+    expect(days.reduce((sum, day) => sum + Number(day['orders']), 0)).toBe(4);
+  });
+
   it('takes a batch twice without effect, and leaves out what has a newer version by now', async () => {
     const orders = stage.container('Orders');
     await orders.items.upsert(order('o1', 100));

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import type { Page } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
+import { endKept, isApplied } from './kept.ts';
 import { type Held, type Views, type ViewsByName, heldBy, pausedBy } from './views.ts';
 
 export interface ViewControlOptions {
@@ -36,11 +37,36 @@ export class ViewControl {
   }
 
   /**
-   * Returns the ids that must *not* apply the page: versions that aren't current. Waits while the page must wait.
+   * Returns the ids that must *not* apply the page: versions that are neither current nor kept. Waits while the page must wait.
    * @throws Held when the wait takes too long; the fence's errors
    */
   async admit(page: Page, fence: Fence): Promise<ReadonlySet<string>> {
-    return this.#idle(await this.#unheld((views) => this.#held(views, page), fence));
+    const views = await this.#unheld((known) => this.#held(known, page), fence);
+    await this.#endUnknown(views, page);
+    return this.#idle(views);
+  }
+
+  /**
+   * A kept version that this host doesn't declare misses the page, so it can no longer become current again. That is
+   * stored before anything of the page is applied (REB-V27).
+   */
+  async #endUnknown(views: ViewsByName, { changes }: Page): Promise<void> {
+    const now = this.#clock.now();
+    for (const [name, { previous }] of Object.entries(views)) {
+      if (
+        !previous ||
+        !isApplied(previous, now) ||
+        this.#versions.has(projectionId({ name, version: previous.version }))
+      )
+        continue;
+      const isRead = changes.some(({ container, type }) =>
+        previous.reads.some((of) => of.container === container && (of.type === type || type === '')),
+      );
+      if (!isRead) continue;
+      const why = `a host applied changes at ${new Date(now).toISOString()} whose pipeline does not declare it`;
+      await this.#views.change(name, (view) => endKept(view, previous.version, why, now));
+      this.#known = undefined;
+    }
   }
 
   /** Waits while an ingest is paused. Throws the same errors as `admit`. */
@@ -70,7 +96,11 @@ export class ViewControl {
   }
 
   #idle(views: ViewsByName): Set<string> {
-    const idle = this.#projections.filter(({ name, version }) => views[name]?.current?.version !== version);
+    const now = this.#clock.now();
+    const idle = this.#projections.filter(({ name, version }) => {
+      const { current, previous = null } = views[name] ?? {};
+      return current?.version !== version && !(previous?.version === version && isApplied(previous, now));
+    });
     return new Set(idle.map(projectionId));
   }
 

@@ -32,6 +32,12 @@ export interface Previous extends ViewVersion {
   /** ISO 8601 UTC, as `readableUntil`. */
   readonly replacedAt: string;
   readonly readableUntil: string;
+  /** Until then it can become current again: hosts apply changes to it too. Absent: they don't. ISO 8601 UTC. */
+  readonly keptUntil?: string;
+  /** Why it is no longer kept, although its time is not over. */
+  readonly notKept?: string;
+  /** While it becomes current again: when the hosts continue if that is not finished. ISO 8601 UTC. */
+  readonly frozenUntil?: string;
 }
 
 /** A pause: since when, by which person, and why. */
@@ -176,11 +182,13 @@ export function heldBy(
 ): Held | undefined {
   const reads = (what: { readonly reads?: readonly SourceRef[] } | null): boolean =>
     what?.reads?.some(({ container, type }) => container === of.container && type === of.type) ?? false;
-  for (const [name, { current, staged, paused }] of Object.entries(views)) {
+  const isFrozen = (what: { readonly frozenUntil?: string } | null): boolean =>
+    now < Date.parse(what?.frozenUntil ?? '');
+  for (const [name, { current, staged, previous, paused }] of Object.entries(views)) {
     if (paused && (reads(current) || reads(paused))) return pausedBy(views, name);
-    const frozen = staged?.phase === 'frozen' && now < Date.parse(staged.frozenUntil ?? '');
-    if (frozen && (reads(current) || reads(staged)))
-      return new Held(`${name}@${staged.version} is being promoted`, 'Wait: a promotion takes some seconds.');
+    for (const next of [staged?.phase === 'frozen' ? staged : null, previous])
+      if (next && isFrozen(next) && (reads(current) || reads(next)))
+        return new Held(`${name}@${next.version} is being promoted`, 'Wait: a promotion takes some seconds.');
     if (current && reads(current) && !knows(projectionId({ name, version: current.version }))) {
       const why = `${name}@${current.version} is current, and this pipeline does not declare it`;
       const hint = `Declare version ${current.version} of ${name} until another one is promoted, or drop it: \`millrace projections drop ${name}\`.`;

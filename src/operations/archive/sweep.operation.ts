@@ -24,6 +24,7 @@ export const archiveSweep = defineOperation({
     'millrace archive sweep --now 2026-06-03 --json',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input: z.object({
     name: z.string().optional().describe('one archive (default: all)'),

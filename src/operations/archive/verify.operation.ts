@@ -16,6 +16,7 @@ export const archiveVerify = defineOperation({
     'millrace archive verify orders-cold --env production --json',
   ],
   effect: 'reads',
+  bulk: true,
   argument: 'name',
   input: z.object({
     name: z.string().optional().describe('one archive (default: all)'),

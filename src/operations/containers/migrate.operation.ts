@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { type Settings, loadSettings, resourceName } from '../../base/settings.ts';
+import { bulkMarks } from '../../cosmos/connect.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { openAccount } from '../../runtime/services.ts';
 import { readWriters } from '../../shards/write-gate.ts';
@@ -52,7 +53,7 @@ async function withContainers<R>(
     ? await openAccount(
         elsewhere.cosmos,
         { ...elsewhere, ...(ruBudget !== undefined && { ruBudget }) },
-        `COSMOS of millrace.${intoEnv}.env`,
+        { setting: `COSMOS of millrace.${intoEnv}.env`, ...bulkMarks(elsewhere.bulkBucket) },
       )
     : services.cosmos;
   try {
@@ -124,6 +125,7 @@ export const containersMigrate = defineOperation({
     'millrace containers migrate Orders --into OrdersByCustomer --rollback',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input,
   plan: async (asked, context) => {

@@ -28,6 +28,7 @@ export const deadLettersRedrive = defineOperation({
     'millrace dead-letters redrive --only summaries --env production',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'id',
   input,
   plan: async (asked, { workspace }) => {

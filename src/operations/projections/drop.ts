@@ -5,6 +5,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { type KeyPath, fullKey, splitPath } from '../../cosmos/paths.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import { projectionId } from '../../definition/specs.ts';
+import { appliedUntil, isApplied } from '../../engine/views/kept.ts';
 import { type View, type ViewVersion, Views } from '../../engine/views/views.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { suggestion } from '../../base/near.ts';
@@ -122,12 +123,14 @@ export function droppable(
   }
   const { previous, staged } = view ?? {};
   if (previous?.version === version) {
-    const until = Math.max(
-      Date.parse(previous.readableUntil),
-      Date.parse(previous.replacedAt) + WRITE_BOUND_MS + LANDING_BOUND_MS,
-    );
+    const written = appliedUntil(previous) + WRITE_BOUND_MS + LANDING_BOUND_MS;
+    const until = Math.max(Date.parse(previous.readableUntil), written);
     if (now < until) {
-      throw operationsError('still-readable', `Readers may read ${id} until ${new Date(until).toISOString()}`);
+      const who = isApplied(previous, now) ? 'Hosts keep' : 'Readers may read';
+      throw operationsError(
+        'still-readable',
+        `${who} ${id}: it can be dropped from ${new Date(until).toISOString()} on`,
+      );
     }
     return previous;
   }

@@ -8,6 +8,7 @@ import {
   projectionId,
 } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
+import { isKept } from '../../engine/views/kept.ts';
 import { NO_VIEW, type ViewsByName } from '../../engine/views/views.ts';
 
 export interface ProjectionRow {
@@ -26,6 +27,7 @@ export interface ProjectionRow {
     | 'filling'
     | 'filled'
     | 'frozen'
+    | 'kept'
     | 'replaced'
     | 'not built'
     | 'idle'
@@ -79,7 +81,7 @@ export function stateOf(
   const { current, staged, previous } = views[name] ?? NO_VIEW;
   if (current?.version === version) return 'current';
   if (staged?.version === version) return staged.phase;
-  if (previous?.version === version) return 'replaced';
+  if (previous?.version === version) return isKept(previous, Date.now()) ? 'kept' : 'replaced';
   return current ? 'idle' : 'not built';
 }
 

@@ -1,11 +1,15 @@
 import { z } from 'zod';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
-import { Views } from '../../engine/views/views.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
+import { type Pipeline, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import { type View, Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation, partsOf } from '../operation.ts';
 import { chooseProjection, findSink, splitId } from './choose.ts';
 import { filledTarget, swapSink } from './rebuild-sink.ts';
 import { LONGEST_READ_S, promote, assertFilled } from './promote.ts';
+import { keptOf, promoteBack } from './promote-back.ts';
+import { operationsError } from '../errors.ts';
 
 const HELD_S = Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000);
 
@@ -17,6 +21,8 @@ export const projectionsPromote = defineOperation({
     'millrace projections promote summaries --dry-run',
     'millrace projections promote summaries --env production',
     'millrace projections promote product-search',
+    'millrace projections promote summaries --keep 24h',
+    'millrace projections promote summaries --back',
   ],
   effect: 'changes',
   argument: 'name',
@@ -31,12 +37,34 @@ export const projectionsPromote = defineOperation({
       .boolean()
       .default(false)
       .describe('promote although the new version has dead letters that the previous one does not have'),
+    keep: z
+      .string()
+      .regex(/^(0|[1-9]\d{0,5}[smh])$/, 'must be 0, or a number of seconds, minutes or hours, such as 1h')
+      .default('1h')
+      .describe(
+        'how long hosts keep the previous version, so that it can become current again at once (0: not at all)',
+      ),
+    back: z.boolean().default(false).describe('make the previous version current again, while hosts keep it'),
   }),
-  plan: async ({ name }, { workspace }) => {
+  plan: async ({ name, keep, back }, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
     const { state } = await workspace.services();
     const given = splitId(name);
     const view = (await new Views(state, pipeline.name).read())?.[given.name];
+    if (back) {
+      const spec = chooseKept(pipeline, name, view);
+      const reads = new Set([...(view?.current?.reads ?? []), ...sourcesOf(spec)].map(({ container }) => container));
+      return {
+        steps: [
+          `stop applying changes of ${[...reads].join(', ')} for about ${HELD_S} s`,
+          `let ${projectionId(spec)} read what only the current version may have`,
+          `make ${projectionId(spec)} current again; readers find it in ${spec.into.container}`,
+          ...sayKeep(keep, given.name),
+        ],
+        ru: 0,
+        seconds: HELD_S,
+      };
+    }
     const sink = findSink(pipeline, name);
     if (sink) {
       const { container } = filledTarget(view, sink);
@@ -60,15 +88,27 @@ export const projectionsPromote = defineOperation({
         `catch up ${given.name}@${version}`,
         `stop applying changes of ${reads.join(', ')} for about ${HELD_S} s`,
         `make ${given.name}@${version} current; readers find it in ${view.staged?.container ?? ''}`,
+        ...sayKeep(keep, given.name),
       ],
       ru: 0,
       seconds: HELD_S,
     };
   },
-  run: async ({ name, longestRead, evenParked }, context) => {
+  run: async ({ name, longestRead, evenParked, keep, back }, context) => {
     const parts = await partsOf(context);
     const { services, loaded } = parts;
     const progress = (changes: number): void => context.screen.progress('caught up', changes);
+    const keepMs = milliseconds(keep);
+    if (back) {
+      const before = (await new Views(services.state, loaded.pipeline.name).read())?.[splitId(name).name];
+      const kept = chooseKept(loaded.pipeline, name, before);
+      return audited(
+        context,
+        'projections promote',
+        { name: projectionId(kept), back, longestRead, evenParked, keep },
+        () => promoteBack({ ...parts, spec: kept, longestReadS: longestRead, evenParked, keepMs }),
+      );
+    }
     const sink = findSink(loaded.pipeline, name);
     if (sink)
       return audited(context, 'projections promote', { name }, () => swapSink({ ...parts, spec: sink, progress }));
@@ -76,23 +116,49 @@ export const projectionsPromote = defineOperation({
     const view = (await new Views(services.state, loaded.pipeline.name).read())?.[given.name];
     const staged = given.version ?? view?.staged?.version;
     const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${given.name}@${staged}`);
-    return audited(context, 'projections promote', { name, longestRead, evenParked }, () =>
+    return audited(context, 'projections promote', { name, longestRead, evenParked, keep }, () =>
       promote({
         ...parts,
         spec,
         longestReadS: longestRead,
         evenParked,
+        keepMs,
         progress,
       }),
     );
   },
-  format: ({ projection, container, previous, readableUntil, heldMs }) =>
+  format: ({ projection, container, previous, readableUntil, keptUntil, heldMs }) =>
     [
       `${projection} is current, in ${container}. Changes waited for ${(heldMs / 1000).toFixed(1)} s.`,
-      ...(previous
+      ...(previous && keptUntil !== null
+        ? [
+            `Until ${keptUntil} hosts keep ${previous} too, and spend RU on both. Until then \`millrace projections promote ${previous.split('@')[0] ?? ''} --back\` makes it current again.`,
+          ]
+        : []),
+      ...(previous && keptUntil === null
         ? [
             `${previous} is no longer updated. \`millrace projections drop ${previous}\` can remove it from ${readableUntil ?? ''} on.`,
           ]
         : []),
     ].join('\n'),
 });
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+const milliseconds = (keep: string): number => Number.parseInt(keep, 10) * (UNITS[keep.slice(-1)] ?? 0);
+
+const sayKeep = (keep: string, name: string): string[] =>
+  keep === '0'
+    ? []
+    : [`keep the version before for ${keep}: hosts apply changes to both versions of ${name}, and spend RU on both`];
+
+/** @throws UsageError `no-way-back`, `projection-in-place`, `projection-unknown` */
+function chooseKept(pipeline: Pipeline, given: string, view: View | undefined): ProjectionSpec {
+  const { name, version } = splitId(given);
+  if (pipeline.effects.some((spec) => spec.name === name))
+    throw operationsError('no-way-back', `The content before of ${name} is kept by its sink, if at all`, {
+      hint: `Fill another content with \`millrace projections rebuild ${name}\`.`,
+    });
+  chooseProjection(pipeline, name);
+  return chooseProjection(pipeline, projectionId({ name, version: keptOf(view, name, version).version }));
+}

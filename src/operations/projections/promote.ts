@@ -2,17 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { MillraceError } from '../../base/errors.ts';
-import { projectionId } from '../../definition/specs.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
-import { type Staged, type View, Views } from '../../engine/views/views.ts';
+import { endKept } from '../../engine/views/kept.ts';
+import { type Staged, type View, type ViewVersion, Views } from '../../engine/views/views.ts';
 import { plural } from '../table.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from './rebuild.ts';
 import { StagedHost } from '../../runtime/staged-host.ts';
 import { operationsError } from '../errors.ts';
 
 /** How long hosts wait with their pages, by their clocks, if a promotion is not finished. */
-export const FREEZE_MS = 300_000;
+const FREEZE_MS = 300_000;
 /** A promotion must be decided within this time, which allows for differences between the clocks. */
 export const DECIDE_MS = FREEZE_MS - 2 * CLOCK_SKEW_MS;
 /** How long readers may still read the version before. */
@@ -24,6 +25,8 @@ export interface Promoted {
   readonly previous: string | null;
   /** The previous version can't be dropped before this time. ISO 8601 UTC. */
   readonly readableUntil: string | null;
+  /** Until then the previous version can become current again; null: hosts don't keep it. ISO 8601 UTC. */
+  readonly keptUntil: string | null;
   /** How long the hosts applied no changes of the two versions' sources, milliseconds. */
   readonly heldMs: number;
 }
@@ -35,6 +38,8 @@ export interface PromoteOptions extends RebuildOptions {
   readonly longestReadS?: number;
   /** Promote although only the new version has parked some changes. */
   readonly evenParked?: boolean;
+  /** How long hosts keep the version before, milliseconds: until then it can become current again. Default: not at all. */
+  readonly keepMs?: number;
 }
 
 /**
@@ -50,15 +55,17 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   const view = (await views.read())?.[spec.name];
   const done = view?.current?.version === spec.version && !view.staged;
   assertFilled(view, spec.name, spec.version);
-  if (done) return promoted(view, spec.name, 0);
-  if (!options.evenParked) await assertNothingNewParked(view, spec.name, new DeadLetters(services.state));
+  if (done) return promoted(options.keepMs === 0 ? await keepNoLonger(views, spec.name) : view, spec.name, 0);
+  if (!options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.state));
   await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec), resumes: true });
   await staged.drained(signal);
 
   const frozenAt = systemClock.monotonic();
+  let frozenUntil = '';
   await views.change(spec.name, (of) => {
     const now = stagedOf(of, spec.name, spec.version);
-    return { ...of, staged: { ...now, phase: 'frozen', frozenUntil: new Date(Date.now() + FREEZE_MS).toISOString() } };
+    frozenUntil = freezeOf(now);
+    return { ...of, staged: { ...now, phase: 'frozen', frozenUntil } };
   });
   let flipped = false;
   const late = AbortSignal.timeout(DECIDE_MS);
@@ -68,17 +75,11 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
     // the feed before, so the reads below see them.
     await delay(viewsRefreshMs + readLagMs, undefined, { signal: decide });
     await staged.drained(decide);
-    const readableUntil = new Date(Date.now() + longestReadS * 1_000).toISOString();
     const after = await views.change(spec.name, (of) => {
-      const { phase: _, since: __, frozenUntil: ___, ...version } = stagedOf(of, spec.name, spec.version);
+      const { phase: _, since: __, frozenUntil: own, ...version } = stagedOf(of, spec.name, spec.version);
+      if (own !== frozenUntil) throw otherPromotes(spec.name);
       if (systemClock.monotonic() - frozenAt > DECIDE_MS) throw tooSlow(spec.name);
-      return {
-        ...of,
-        current: version,
-        staged: null,
-        previous: of.current && { ...of.current, replacedAt: new Date().toISOString(), readableUntil },
-        flips: of.flips + 1,
-      };
+      return flip({ ...of, staged: null }, version, { longestReadS, keepMs: options.keepMs });
     });
     flipped = true;
     const heldMs = Math.round(systemClock.monotonic() - frozenAt);
@@ -90,21 +91,58 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
     throw tooSlow(spec.name, error);
   } finally {
     // The version before stays current, and hosts continue.
-    if (!flipped) await views.change(spec.name, thaw).catch(() => undefined);
+    if (!flipped) await views.change(spec.name, (of) => thaw(of, frozenUntil)).catch(() => undefined);
   }
 }
 
-export const thaw = (view: View): View | undefined => {
-  if (view.staged?.phase !== 'frozen') return undefined;
+/**
+ * A new end of a freeze, which also names it: only the run that wrote it may end it or flip. A run that is given up ends
+ * its own freeze, and hosts continue. Another run that still works must not flip after that.
+ */
+export function freezeOf({ frozenUntil }: { readonly frozenUntil?: string }): string {
+  const until = Date.now() + FREEZE_MS;
+  const own = new Date(until).toISOString();
+  return own === frozenUntil ? new Date(until + 1).toISOString() : own;
+}
+
+/** Ends the freeze of this name. */
+export const thaw = (view: View, frozenUntil: string): View | undefined => {
+  if (view.staged?.phase !== 'frozen' || view.staged.frozenUntil !== frozenUntil) return undefined;
   const { frozenUntil: _, ...staged } = view.staged;
   return { ...view, staged: { ...staged, phase: 'filled' } };
 };
 
-const promoted = ({ current, previous }: View, name: string, heldMs: number): Promoted => ({
+/** Makes a version current, and the one that was current the previous one. */
+export function flip(
+  view: View,
+  version: ViewVersion,
+  { longestReadS, keepMs = 0 }: { readonly longestReadS: number; readonly keepMs?: number | undefined },
+): View {
+  const now = Date.now();
+  const at = (ms: number): string => new Date(now + ms).toISOString();
+  const before = { replacedAt: at(0), readableUntil: at(longestReadS * 1_000) };
+  const keptUntil = keepMs > 0 ? { keptUntil: at(keepMs) } : {};
+  return {
+    ...view,
+    current: version,
+    previous: view.current && { ...view.current, ...before, ...keptUntil },
+    flips: view.flips + 1,
+  };
+}
+
+/** The grace ends now, so that the version can be dropped. */
+const keepNoLonger = (views: Views, name: string): Promise<View> =>
+  views.change(name, (of) => endKept(of, of.previous?.version ?? 0, 'its grace was ended', Date.now()));
+
+export const otherPromotes = (name: string): MillraceError =>
+  operationsError('promotes-already', `Another process promotes a version of ${name}`);
+
+export const promoted = ({ current, previous }: View, name: string, heldMs: number): Promoted => ({
   projection: current ? projectionId({ name, version: current.version }) : name,
   container: current?.container ?? '',
   previous: previous && projectionId({ name, version: previous.version }),
   readableUntil: previous?.readableUntil ?? null,
+  keptUntil: (previous?.notKept === undefined ? previous?.keptUntil : undefined) ?? null,
   heldMs,
 });
 
@@ -139,18 +177,22 @@ export function assertFilled(view: View | undefined, name: string, version: numb
 }
 
 /** Changes that only the new version can't apply would be missing as soon as it is current. */
-async function assertNothingNewParked({ current, staged }: View, name: string, letters: DeadLetters): Promise<void> {
+export async function assertNothingNewParked(
+  { current }: View,
+  { name, version: next }: Pick<ProjectionSpec, 'name' | 'version'>,
+  letters: DeadLetters,
+): Promise<void> {
   const of = async (version: number | undefined) =>
     version === undefined ? [] : letters.list(projectionId({ name, version }));
-  const [before, after] = [await of(current?.version), await of(staged?.version)];
+  const [before, after] = [await of(current?.version), await of(next)];
   const known = new Set(before.map(({ container, key, id }) => JSON.stringify([container, key, id])));
   const fresh = after.filter(({ container, key, id }) => !known.has(JSON.stringify([container, key, id])));
   if (fresh.length === 0) return;
   throw operationsError(
     'parked-in-new',
-    `${name}@${staged?.version ?? ''} has parked ${plural(fresh.length, 'change')} that the current version has not: ${fresh[0]?.message ?? ''}`,
+    `${name}@${next} has parked ${plural(fresh.length, 'change')} that the current version has not: ${fresh[0]?.message ?? ''}`,
     {
-      hint: `Fix the cause and run \`millrace dead-letters redrive --only ${name}@${staged?.version ?? ''}\`. Or promote the version without these changes: --even-parked.`,
+      hint: `Fix the cause and run \`millrace dead-letters redrive --only ${name}@${next}\`. Or promote the version without these changes: --even-parked.`,
     },
   );
 }

@@ -44,6 +44,7 @@ export const projectionsReact = defineOperation({
     'millrace projections react shipped-mail --input orders.jsonl --repeat 2 --yes',
   ],
   effect: 'destroys',
+  bulk: true,
   argument: 'name',
   input,
   plan: async (asked, { workspace }) => {

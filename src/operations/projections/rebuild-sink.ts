@@ -18,7 +18,7 @@ import { plural } from '../table.ts';
 import type { SinkSpec } from './choose.ts';
 import type { Dropped } from './drop.ts';
 import { fill } from './fill.ts';
-import { DECIDE_MS, FREEZE_MS, type PromoteOptions, type Promoted, stagedOf, thaw, tooSlow } from './promote.ts';
+import { DECIDE_MS, type PromoteOptions, type Promoted, freezeOf, stagedOf, thaw, tooSlow } from './promote.ts';
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
 
 export type SinkOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: SinkSpec };
@@ -77,14 +77,12 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
   await host.drained(signal);
 
   const frozenAt = systemClock.monotonic();
-  await views.change(spec.name, (view) => ({
-    ...view,
-    staged: {
-      ...ownStaged(view, spec, target),
-      phase: 'frozen',
-      frozenUntil: new Date(Date.now() + FREEZE_MS).toISOString(),
-    },
-  }));
+  let frozenUntil = '';
+  await views.change(spec.name, (view) => {
+    const staged = ownStaged(view, spec, target);
+    frozenUntil = freezeOf(staged);
+    return { ...view, staged: { ...staged, phase: 'frozen', frozenUntil } };
+  });
   const late = AbortSignal.timeout(DECIDE_MS);
   const decide = AbortSignal.any([signal, late]);
   try {
@@ -105,13 +103,16 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
     });
   } catch (error) {
     // The target stays staged, so another run reads what the hosts apply from now on.
-    await views.change(spec.name, thaw).catch(() => undefined);
+    await views.change(spec.name, (view) => thaw(view, frozenUntil)).catch(() => undefined);
     if (signal.aborted || !late.aborted) throw error;
     throw tooSlow(spec.name, error);
   }
   const heldMs = Math.round(systemClock.monotonic() - frozenAt);
-  return { projection: projectionId(spec), container: target, previous: null, readableUntil: null, heldMs };
+  return { projection: projectionId(spec), container: target, ...NO_PREVIOUS, heldMs };
 }
+
+/** The content before is the sink's own affair. */
+const NO_PREVIOUS = { previous: null, readableUntil: null, keptUntil: null };
 
 /**
  * Gives a rebuild up: removes the target with its leases and dead letters. May be stopped and run again.

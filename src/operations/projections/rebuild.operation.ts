@@ -66,6 +66,7 @@ export const projectionsRebuild = defineOperation({
     'millrace projections rebuild summaries@2 --background --env production',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input,
   plan: async ({ name, ruPerSecond }, { workspace }) => {

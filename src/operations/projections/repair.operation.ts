@@ -14,6 +14,7 @@ export const projectionsRepair = defineOperation({
     `millrace projections repair store-days --key '["store-1"]' --dry-run`,
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input: z.object({
     name: z.string().describe('the projection'),

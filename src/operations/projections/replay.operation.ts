@@ -60,6 +60,7 @@ export const projectionsReplay = defineOperation({
     'millrace projections replay orders-out --from 2026-06-03 --to orders-backfill',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input,
   plan: async (asked, context) => {

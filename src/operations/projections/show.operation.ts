@@ -9,7 +9,7 @@ import {
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { type Start, readStarts } from '../../engine/views/starts.ts';
-import { NO_VIEW, type View, Views } from '../../engine/views/views.ts';
+import { NO_VIEW, type Previous, type View, Views } from '../../engine/views/views.ts';
 import { readDeadLetters } from '../dead-letters/read.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
@@ -114,7 +114,7 @@ export const projectionsShow = defineOperation({
         : []),
       ...(previous
         ? [
-            `  before: version ${previous.version}, in ${previous.container}/${previous.type}, readable until ${previous.readableUntil}`,
+            `  before: version ${previous.version}, in ${previous.container}/${previous.type}, readable until ${previous.readableUntil}${sayKept(previous)}`,
           ]
         : []),
       ...(paused
@@ -123,3 +123,8 @@ export const projectionsShow = defineOperation({
       ...declared.map(({ id, into, parked }) => `  declared: ${id} into ${into}, ${plural(parked, 'change')} parked`),
     ].join('\n'),
 });
+
+function sayKept({ keptUntil, notKept }: Previous): string {
+  if (notKept !== undefined) return `; no longer kept: ${notKept}`;
+  return keptUntil === undefined ? '' : `; kept until ${keptUntil}, and can become current again until then`;
+}

@@ -57,6 +57,7 @@ export const projectionsVerify = defineOperation({
     'millrace projections verify route-totals --repair',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input: z.object({
     name: z.string().optional().describe('one projection (default: all); live hosts may keep running'),

@@ -24,6 +24,7 @@ export const recover = defineOperation({
     'millrace recover --entries make --current summaries@2 --yes',
   ],
   effect: 'destroys',
+  bulk: true,
   input: z.object({
     since: z
       .string()

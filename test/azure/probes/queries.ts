@@ -169,4 +169,21 @@ export const queries: readonly Probe[] = [
       );
     },
   },
+  {
+    number: 'ASM-A12',
+    asks: 'a document keeps its _rid through its writes, and a query over all partitions finds it by that',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 1 }, { v: 2 }]);
+      const { resource } = await container.item('1', 'a').read<{ _rid: string }>();
+      await container.item('1', 'a').replace({ id: '1', pk: 'a', v: 3 });
+      const query = {
+        query: 'SELECT VALUE c.v FROM c WHERE c._rid IN (@rid)',
+        parameters: [{ name: '@rid', value: resource?._rid ?? '' }],
+      };
+      same((await container.items.query(query).fetchAll()).resources, [3], 'the document by its _rid');
+      await container.item('1', 'a').delete();
+      await container.items.create({ id: '1', pk: 'a', v: 4 });
+      same((await container.items.query(query).fetchAll()).resources, [], 'the document that has its id again');
+    },
+  },
 ];

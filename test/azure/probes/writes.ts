@@ -1,4 +1,11 @@
-import { type Container, type OperationInput, PartitionKeyDefinitionVersion, type PatchOperation } from '@azure/cosmos';
+import {
+  ChangeFeedStartFrom,
+  type Container,
+  type OperationInput,
+  PartitionKeyDefinitionVersion,
+  type PatchOperation,
+  PriorityLevel,
+} from '@azure/cosmos';
 import { type Probe, holds, same, statusOf } from '../probe.ts';
 
 const creates = (count: number, size = 0): OperationInput[] =>
@@ -216,6 +223,35 @@ export const writes: readonly Probe[] = [
         .patch<{ v: number }>(where(1), asking('representation'));
       same(resource?.v, 1, 'the document in the answer');
       holds(etag !== before, 'a patch that changes no value left the etag as it was');
+    },
+  },
+  {
+    number: 'ASM-A14',
+    asks: 'each kind of request on items takes priority level Low, whether the account has priorities or not',
+    run: async (bench) => {
+      const container = await bench.container();
+      const low = { priorityLevel: PriorityLevel.Low };
+      same(await statusOf(container.items.create({ id: '1', pk: 'a' }, low)), '201', 'a create');
+      same(await statusOf(container.item('1', 'a').read(low)), '200', 'a read');
+      const set: PatchOperation[] = [{ op: 'set', path: '/v', value: 1 }];
+      same(await statusOf(container.item('1', 'a').patch(set, low)), '200', 'a patch');
+      same((await container.items.query('SELECT VALUE c.v FROM c', low).fetchAll()).resources, [1], 'a query');
+      same((await container.items.batch(creates(2), 'a', low)).code, 200, 'a batch');
+      const [bulk] = await container.items.bulk([{ operationType: 'Read', id: '1', partitionKey: 'a' }], {}, low);
+      same(bulk?.statusCode, 200, 'a bulk request');
+      const from = { changeFeedStartFrom: ChangeFeedStartFrom.Beginning(), ...low };
+      same(await statusOf(container.items.getChangeFeedIterator(from).readNext()), '200', 'the feed');
+    },
+  },
+  {
+    number: 'ASM-A16',
+    asks: 'a throughput bucket that is not configured limits nothing, and a number above 5 is refused',
+    run: async (bench) => {
+      const container = await bench.container();
+      const create = (id: string, throughputBucket: number) =>
+        container.items.create({ id, pk: 'a' }, { throughputBucket });
+      same(await statusOf(create('1', 1)), '201', 'bucket 1');
+      same(await statusOf(create('2', 6)), '400', 'bucket 6');
     },
   },
 ];

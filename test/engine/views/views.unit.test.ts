@@ -36,6 +36,18 @@ describe('a page waits', () => {
     );
   });
 
+  it('while the version before becomes current again, until that freeze is over', () => {
+    const previous = (frozenUntil: string) => ({
+      ...version(2),
+      replacedAt: 'then',
+      readableUntil: 'later',
+      keptUntil: 'later',
+      frozenUntil,
+    });
+    expect(code({ a: view({ previous: previous('2026-01-01T00:00:01Z') }) })).toBe('a@2 is being promoted');
+    expect(code({ a: view({ previous: previous('2025-12-31T23:59:59Z') }) })).toBeUndefined();
+  });
+
   it('not for one that is being filled', () => {
     expect(code({ a: view({ staged: { ...version(2), phase: 'filling', since: 'then' } }) })).toBeUndefined();
   });

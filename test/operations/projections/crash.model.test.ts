@@ -4,6 +4,7 @@ import { redrive } from '../../../src/operations/dead-letters/redrive.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
+import { promoteBack } from '../../../src/operations/projections/promote-back.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { replay } from '../../../src/operations/projections/replay.ts';
 import { Random } from '../../support/random.ts';
@@ -38,15 +39,20 @@ it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redri
       150,
     ],
     ['rebuild days', (of, until) => rebuild(options(of, 'days@2', until)), 250],
-    ['promote days', (of, until) => promote(options(of, 'days@2', until)), 80],
+    ['promote days', (of, until) => promote({ ...options(of, 'days@2', until), keepMs: 3_600_000 }), 80],
+    ['go back to days', (of, until) => promoteBack({ ...options(of, 'days@1', until), keepMs: 3_600_000 }), 80],
+    ['and there again', (of, until) => promoteBack({ ...options(of, 'days@2', until), keepMs: 3_600_000 }), 80],
     ['redrive', (of, until) => redrive({ ...of, signal: until, readLagMs: 0 }), 40],
     [
       'drop days',
       async (of, until) => {
+        await promote({ ...options(of, 'days@2', until), keepMs: 0 });
+        // Hosts apply nothing more to it once they have seen that.
+        await app.drained(signal);
         // Dropped twice there is nothing left to drop it from.
         const view = (await new Views(of.services.state, 'versions').read())?.['days'];
         if (view?.previous)
-          await drop({ ...options(of, 'days@2', until), name: 'days', version: 1, now: Date.now() + 3_600_000 });
+          await drop({ ...options(of, 'days@2', until), name: 'days', version: 1, now: Date.now() + 2 * 3_600_000 });
       },
       250,
     ],
@@ -67,8 +73,8 @@ it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redri
   await app.drained(signal);
   await app.stop();
   const views = await new Views(stage.services.state, 'versions').read();
-  for (const name of ['summaries', 'days'])
-    expect(views?.[name]).toMatchObject({ current: { version: 2 }, staged: null, flips: 1 });
+  expect(views?.['summaries']).toMatchObject({ current: { version: 2 }, staged: null, flips: 1 });
+  expect(views?.['days']).toMatchObject({ current: { version: 2 }, staged: null, flips: 3 });
   for (const id of ['summaries@2', 'days@2']) {
     const { expected, found } = await compare(stage, id);
     expect(expected.size).toBeGreaterThan(5);

@@ -21,6 +21,10 @@ export interface Faults {
   readonly jitterMs?: number;
   /** Whether each physical partition answers 429 beyond its share of the provisioned RU/s. */
   readonly enforceThroughput?: boolean;
+  /** Whether requests of priority level Low are throttled before others. */
+  readonly priorityLevels?: boolean;
+  /** The most that the requests of each throughput bucket (1 to 5) take of every container's RU/s, percent. */
+  readonly throughputBuckets?: Readonly<Record<string, number>>;
   /** Whether the server deletes expired items (default true); `purge()` does it on command. */
   readonly purge?: boolean;
   /** COUNT includes expired items that aren't purged yet. */
@@ -62,11 +66,11 @@ export function fateOf(faults: Faults, random: () => number, call: Call, kind: s
   return way === 2 ? 'reset-after' : { answer: lostAnswer(way === 0 ? 408 : 503) };
 }
 
-export function tooManyRequests(retryAfterMs: number): WireError {
+export function tooManyRequests(retryAfterMs: number, substatus = 3200): WireError {
   const error = new WireError(
     429,
     'Request rate is large. More Request Units may be needed, so no changes were made.',
-    3200,
+    substatus,
   );
   error.headers['x-ms-retry-after-ms'] = String(retryAfterMs);
   return error;

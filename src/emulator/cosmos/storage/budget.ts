@@ -1,10 +1,10 @@
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
 import { tooManyRequests } from '../physics/faults.ts';
-import type { PhysicalPartition } from './physical-partition.ts';
+import type { PhysicalPartition, Saved } from './physical-partition.ts';
 import { targetOf } from './target.ts';
 import { throughputFor } from './throughput.ts';
-import { WireError } from '../wire/wire.ts';
+import { WireError, badRequest, header } from '../wire/wire.ts';
 import type { Call, Reply } from '../wire/wire.ts';
 
 /** The RU/s of each physical partition of the container; undefined without a limit. */
@@ -33,25 +33,40 @@ function sharers(account: Account, rid: string): number {
   return [...database.containers.values()].filter((container) => !own.has(container.rid)).length;
 }
 
-/** The RUs that a partition has left now. */
-export function left(account: Account, share: number, range: PhysicalPartition): number {
-  const now = account.now();
-  const budget = (range.budget ??= { left: share, at: now });
-  budget.left = Math.min(share, budget.left + ((now - budget.at) / 1000) * share);
-  budget.at = now;
-  return budget.left;
+/** The part of a second's RUs that only requests of high priority may take (ASM-A14). */
+const HIGH_ONLY = 0.2;
+
+const OVER_BUCKET = 3212;
+
+/** A limit that a request has to keep to on one partition. */
+interface Limit {
+  /** RU/s. */
+  readonly share: number;
+  readonly saved: Saved;
+  /** The request is throttled at or below these RUs. */
+  readonly least: number;
+  readonly substatus: number;
 }
 
+/** The RUs that a partition has left now. */
+export const left = (account: Account, share: number, range: PhysicalPartition): number =>
+  earn(account, share, (range.saved ??= full(account, share)));
+
 /**
- * Runs a request if all its partitions have RUs left, and charges them.
- * @throws WireError 429 with a retry-after while one of them is in debt
+ * Runs a request if all its partitions have RUs left, and charges them. With the fault `priorityLevels` a request of low
+ * priority leaves a part for others; a request in a throughput bucket keeps to that bucket too.
+ * @throws WireError 429 with a retry-after while one of them is in debt; 400 for a bucket that can't exist
  */
 export function metered(account: Account, call: Call, container: Container, work: () => Reply): Reply {
+  const bucket = bucketOf(call);
   const share = shareOf(account, container);
   if (share === undefined) return work();
   const { partitions } = targetOf(call, container);
-  const least = Math.min(...partitions.map((range) => left(account, share, range)));
-  if (least <= 0) throw tooManyRequests(1 + Math.ceil((-least / share) * 1000));
+  const limits = partitions.map((range) => limitsOf(account, call, share, range, bucket));
+  for (const { share: rate, saved, least, substatus } of limits.flat()) {
+    const debt = least - earn(account, rate, saved);
+    if (debt >= 0) throw tooManyRequests(1 + Math.ceil((debt / rate) * 1000), substatus);
+  }
   let charge = 0;
   try {
     const reply = work();
@@ -61,10 +76,11 @@ export function metered(account: Account, call: Call, container: Container, work
     if (error instanceof WireError) charge = Number(error.headers['x-ms-request-charge'] ?? 0);
     throw error;
   } finally {
-    spend(account, container, partitions, charge);
+    for (const { saved } of limits.flat()) saved.left -= charge / partitions.length;
   }
 }
 
+/** Charges what no request asked for. */
 export function spend(
   account: Account,
   container: Container,
@@ -75,6 +91,43 @@ export function spend(
   if (share === undefined) return;
   for (const range of ranges) {
     left(account, share, range);
-    range.budget!.left -= charge / ranges.length;
+    range.saved!.left -= charge / ranges.length;
   }
+}
+
+function bucketOf({ headers }: Call): number | undefined {
+  const named = header(headers, 'x-ms-cosmos-throughput-bucket');
+  if (named === undefined) return undefined;
+  const bucket = Number(named);
+  if (Number.isInteger(bucket) && bucket >= 1 && bucket <= 5) return bucket;
+  throw badRequest(`The throughput bucket ${named} is not valid: buckets are 1 to 5.`);
+}
+
+function limitsOf(
+  account: Account,
+  { headers }: Call,
+  share: number,
+  range: PhysicalPartition,
+  bucket: number | undefined,
+): Limit[] {
+  const { priorityLevels, throughputBuckets = {} } = account.faults;
+  const isLow = priorityLevels === true && header(headers, 'x-ms-cosmos-priority-level') === 'Low';
+  const saved = (range.saved ??= full(account, share));
+  const whole = { share, saved, least: isLow ? HIGH_ONLY * share : 0, substatus: 3200 };
+  // A bucket that isn't configured limits nothing.
+  const percent = bucket === undefined ? undefined : throughputBuckets[bucket];
+  if (bucket === undefined || percent === undefined) return [whole];
+  const rate = (share * percent) / 100;
+  const own = range.buckets.get(bucket) ?? full(account, rate);
+  range.buckets.set(bucket, own);
+  return [whole, { share: rate, saved: own, least: 0, substatus: OVER_BUCKET }];
+}
+
+const full = (account: Account, share: number): Saved => ({ left: share, at: account.now() });
+
+function earn(account: Account, share: number, saved: Saved): number {
+  const now = account.now();
+  saved.left = Math.min(share, saved.left + ((now - saved.at) / 1000) * share);
+  saved.at = now;
+  return saved.left;
 }

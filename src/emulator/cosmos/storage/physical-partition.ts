@@ -27,7 +27,7 @@ export interface Change {
  * of one second at most. A request runs if any are left, and may use more than that. Until the debt is paid, all requests
  * on that partition are answered 429.
  */
-export interface Budget {
+export interface Saved {
   left: number;
   at: number;
 }
@@ -47,7 +47,9 @@ export class PhysicalPartition {
   changes: Change[] = [];
   /** Changes up to this lsn are no longer kept. */
   forgottenLsn = 0;
-  budget: Budget | undefined;
+  saved: Saved | undefined;
+  /** What each throughput bucket has left, by its id. */
+  readonly buckets = new Map<number, Saved>();
   /** Set while a split is requested but not done: how many requests are still answered 410/1007, and what does the split. */
   completing: { left: number; readonly finish: () => void } | undefined;
   #dead = 0;

@@ -1,11 +1,12 @@
 // An archive of a container that is read by its all-versions feed, with live hosts: the documents leave by expiry.
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type Container } from '@azure/cosmos';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { openArchive, openHistory } from '../../src/archive/open.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Archive } from '../../src/archive/types.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import type { Doc } from '../../src/definition/specs.ts';
+import { RESTORING } from '../../src/feed/reading/mapper.ts';
 import { sweep } from '../../src/operations/archive/sweep.ts';
 import { LEAVING_TTL_S } from '../../src/projections/archive/leaving.ts';
 import { openStore } from '../../src/runtime/archives.ts';
@@ -167,6 +168,19 @@ it('a hard delete of a document that leaves is a deletion, and a restore doesnâ€
     restored: 0,
   });
   expect((await history()).map(([id]) => id)).toEqual(['a', 'c']);
+});
+
+it('a restore waits until a host has read that the document was deleted', async () => {
+  await app.stop();
+  await orders.item('b', 's1').delete();
+  const restoring = restoreArchive(archive, { document: { key: ['s1'], id: 'b' } }, { signal });
+  await vi.waitUntil(async () => (await rows(orders, RESTORING)).length === 1, 30_000);
+  app = await compose({ ...stage, loaded, host: 'next', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });
+  await app.start();
+  expect(await restoring).toMatchObject({ restored: 0 });
+  await app.drained(signal);
+  expect((await rows(orders, 'order')).map(({ id }) => id)).toEqual(['a', 'c']);
+  expect(await cents()).toEqual([101]);
 });
 
 it('a container without a default time to live is refused before anything leaves', async () => {

@@ -161,7 +161,8 @@ async function restoreOne(
 
 /**
  * The entry of a document in whose place a placeholder stands. With the all-versions feed, only after the feed has shown
- * the placeholder: the entry has then heard of every version and deletion before it. `replaced`: the placeholder doesn't stand any more.
+ * the placeholder: the entry has then heard of every version and deletion before it. An old read may say that the document
+ * isn't archived; if the placeholder were removed then, the feed would show a delete of an archived document. `replaced`: the placeholder doesn't stand any more.
  * @throws MillraceError retryable `restore-unseen`
  */
 async function entryBehind(
@@ -175,7 +176,7 @@ async function entryBehind(
   for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
     const [entry] = await entries.read([document], access);
     const isShown = mode === 'latest-version' || entry?.shown?.placeholder?.etag === placeholder;
-    if (isShown || entry?.state !== 'archived') return entry;
+    if (isShown) return entry;
     // Not at once: a lagging replica doesn't have the placeholder yet.
     if (pause > LONGEST_PAUSE_MS) {
       const [standing] = await access.read(document.container, document.key, [document.id]);

@@ -1,12 +1,14 @@
 // What the live half of an archive does when a read of an entry is old, or a sweeper comes late.
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { archiveAgain } from '../../src/archive/again.ts';
+import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
+import { RESTORING } from '../../src/feed/reading/mapper.ts';
 import { Entries } from '../../src/projections/archive/entries.ts';
 import { liveHalf } from '../../src/projections/archive/live-half.ts';
 import type { DocumentAccess, SinkDocument } from '../../src/sinks/document-access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
-import { type ArchiveStage, SPEC, archiveStage, order } from './stage.ts';
+import { type ArchiveStage, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
 
 const STATE = 'millrace';
 const A = { container: 'Orders', key: ['t'], id: 'a' };
@@ -38,16 +40,15 @@ async function versions(): Promise<Versions> {
   };
 }
 
-/** The first read of the state shows what another read has shown before. */
-function lagging(access: DocumentAccess, shown: readonly (SinkDocument | undefined)[]): DocumentAccess {
-  let first = true;
+/** One read of the state, by default the first, shows what another read has shown before. */
+function lagging(access: DocumentAccess, shown: readonly (SinkDocument | undefined)[], which = 1): DocumentAccess {
+  let reads = 0;
   return {
     fence: access.fence,
     query: (...of) => access.query(...of),
     commit: (...of) => access.commit(...of),
     read: async (container, key, ids) => {
-      if (container !== STATE || !first) return access.read(container, key, ids);
-      first = false;
+      if (container !== STATE || (reads += 1) !== which) return access.read(container, key, ids);
       return [...shown];
     },
   };
@@ -135,4 +136,23 @@ it('the archive’s marks and expiries stay its own when they are read again, ho
   stage.emulator.expire('d/Orders', 'a');
   expect(await stage.next()).toEqual([]);
   expect(operations(await stage.again())).toEqual(['create', 'create', 'create']);
+});
+
+it('a restore removes no placeholder because a lagging replica doesn’t say yet that the document is archived', async () => {
+  const stage = await left();
+  expect(await stage.next()).toEqual([]);
+  await stage.orders.items.upsert(order('a', { cents: 2 }));
+  await stage.next();
+  const old = await stored(stage);
+  expect(await stage.sweep()).toMatchObject({ archived: 1, removed: 1 });
+  stage.emulator.expire('d/Orders', 'a');
+  expect(await stage.next()).toEqual([]);
+  const access = lagging(stage.access(), old, 2);
+  const archive = { ...stage.archive, access: () => access };
+  const restoring = restoreArchive(archive, { document: A }, { signal: SIGNAL });
+  await vi.waitUntil(async () => (await stage.changes()).at(-1)?.type === RESTORING, 30_000);
+  expect(operations(await stage.next())).toEqual([]);
+  expect(await restoring).toMatchObject({ restored: 1 });
+  expect(operations(await stage.next())).toEqual(['replace']);
+  expect(await stage.history()).toMatchObject([{ doc: { cents: 2 }, cold: false }]);
 });

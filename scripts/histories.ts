@@ -73,6 +73,13 @@ const LIST: readonly Line[] = [
     histories: 1_000,
   },
   {
+    kind: 'archive',
+    mode: 'all versions and expiry',
+    file: 'test/archive/archive.model.test.ts',
+    test: 'read by all versions',
+    histories: 5_000,
+  },
+  {
     kind: 'rule',
     mode: 'mutants of the documents',
     file: 'test/model/rules/mutation.model.test.ts',

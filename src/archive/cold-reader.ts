@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { MillraceError, messageOf } from '../base/errors.ts';
 import { compareVersions } from '../feed/reading/change.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { Entries } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import type { ArchivedDocument } from './types.ts';
-import { archiveError } from './errors.ts';
+import { unavailable } from './unavailable.ts';
 
 /** Unpacked blobs in the cache: documents that are refreshed together are mostly in one blob. */
 const KEPT = 8;
@@ -26,11 +25,7 @@ export function coldReader(open: () => Promise<BlobStore>, stateContainer: strin
       blobs.delete(name);
       store = undefined;
       if (error instanceof ArchiveDamaged) throw error;
-      const hint = error instanceof MillraceError ? error.hint : undefined;
-      throw archiveError('archive-unavailable', `Blob ${name} can't be read: ${messageOf(error)}`, {
-        cause: error,
-        ...(hint === undefined ? {} : { hint }),
-      });
+      throw unavailable(error, `Blob ${name} can't be read`);
     }
   };
   return async (document, access) => {

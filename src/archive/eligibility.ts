@@ -20,7 +20,7 @@ const STAYS: Eligibility = { kind: 'stays' };
  */
 export function eligibilityOf(spec: ArchiveSpec, source: SourceContainer, change: Change, now: number): Eligibility {
   const stored = change.doc ?? {};
-  if (change.restored || (typeof stored['ttl'] === 'number' && stored['ttl'] > 0)) return STAYS;
+  if (change.restored || change.leaving || (typeof stored['ttl'] === 'number' && stored['ttl'] > 0)) return STAYS;
   try {
     const rules = source.types.get(change.type);
     const doc = rules?.upcast ? rules.upcast(stored) : stored;

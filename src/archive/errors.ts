@@ -1,12 +1,18 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const ARCHIVE_ERRORS = {
+  'archive-no-ttl': {
+    meaning:
+      'A container that is read by its all-versions feed has no default time to live. A document leaves it for the archive by expiry, and without a default no document expires.',
+    hint: 'State `TTL: -1` for the container in the data-model document, then run `millrace model apply`.',
+    usage: true,
+  },
   'archive-damaged': {
     meaning: 'A blob or a manifest of the archive is missing or was changed.',
     hint: 'Restore the blob or the manifest from a backup or from soft delete. `millrace archive verify` lists all damage; `millrace archive restore --skip-damaged` restores the rest.',
   },
   'archive-unavailable': {
-    meaning: 'A projection can’t read a blob of the archive.',
+    meaning: 'A host can’t read or write a blob of the archive.',
     hint: 'Check `STORAGE` and the storage account. Millrace reads the page again.',
     retryable: true,
   },
@@ -26,6 +32,12 @@ export const ARCHIVE_ERRORS = {
   'restore-refused': {
     meaning: 'Cosmos DB refused to store a document that comes from the archive.',
     hint: 'Check the size of the document and the rights of the identity, then run `millrace archive restore` again.',
+  },
+  'restore-unseen': {
+    meaning:
+      'A document of a container that is read by its all-versions feed comes back only when a host has read that feed up to the restore, and none has.',
+    hint: 'Start the hosts (`millrace run`, or the function app), wait until `millrace status` shows no lag, then run `millrace archive restore` again.',
+    retryable: true,
   },
   'storage-missing': {
     meaning: 'The pipeline archives documents, and no setting names a storage account.',

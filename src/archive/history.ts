@@ -1,6 +1,6 @@
 import { systemClock } from '../base/clock.ts';
 import { digest } from '../base/json.ts';
-import { type SourceContainer, toChange, typeOf } from '../feed/reading/mapper.ts';
+import { RESTORING, type SourceContainer, toChange, typeOf } from '../feed/reading/mapper.ts';
 import type { Change, Identity } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
@@ -9,7 +9,6 @@ import type { BlobStore } from './blob-store.ts';
 import { FeedReader } from './feed-reader.ts';
 import { isBlob, isManifest, manifestBeside } from './layout.ts';
 import { readManifest } from './manifests.ts';
-import { RESTORING } from './placeholder.ts';
 import type { ArchivedDocument, HistoricDocument, SourceFeed } from './types.ts';
 
 export interface HistoryOptions {
@@ -35,7 +34,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
   const seen = new Identities();
   const hot = async function* (): AsyncGenerator<HistoricDocument> {
     for await (const { changes } of reader.toEnd(signal)) {
-      for (const change of changes) if (seen.add(change)) yield { ...change, cold: false };
+      for (const change of changes) if (seen.add(change)) yield { ...asBefore(change), cold: false };
     }
   };
   yield* hot();
@@ -114,6 +113,11 @@ function asChange(source: SourceContainer, { doc, version, at }: ArchivedDocumen
   const raw = { ...doc, _etag: version.etag, _lsn: version.lsn, _ts: at / 1000 };
   const change: Change | undefined = toChange(source, raw, version.epoch);
   return change && { ...change, cold: true };
+}
+
+/** A document that leaves, in the version that was archived: its mark is no version of the application's. */
+function asBefore({ leaving, ...change }: Change): Change {
+  return leaving?.intact ? { ...change, ...leaving.of } : change;
 }
 
 /** The blobs that may hold documents of a container: those that its manifests list, and those in no manifest. */

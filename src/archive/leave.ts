@@ -2,12 +2,13 @@ import { mapSettled } from '../base/map-settled.ts';
 import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
+import { asArchived, type leavingFields } from '../projections/archive/leaving.ts';
+import type { DocumentAccess, PatchOperation, Write } from '../sinks/document-access.ts';
 import { ArchiveDamaged, pack, unpack } from './blob.ts';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
 import { type Period, blobName, folderOf } from './layout.ts';
 import { enlist } from './manifests.ts';
-import { RESTORING } from './placeholder.ts';
+import { RESTORING } from '../feed/reading/mapper.ts';
 import type { Archive, ArchiveFault, BlobRecord } from './types.ts';
 import { archiveError } from './errors.ts';
 
@@ -16,6 +17,8 @@ export interface Leaving {
   readonly change: Change;
   readonly period: Period;
   readonly line: string;
+  /** With the all-versions feed: the fields that let the document expire. Absent: it is deleted. */
+  readonly expiring?: ReturnType<typeof leavingFields>;
 }
 
 /** Counts of one chunk. */
@@ -31,7 +34,8 @@ export interface LeaveCounts {
 
 /**
  * Moves documents into the archive. The order must not change: write the blob, read it back, then manifest, entry, and
- * only then the removal, on the ETag of the archived version.
+ * only then the removal, on the ETag of the archived version. Where the all-versions feed is read, the removal is one patch
+ * (a mark, and a time to live): that feed would show a delete as a deletion of the application's.
  */
 export async function leave(archive: Archive, chunk: readonly Leaving[], access: DocumentAccess): Promise<LeaveCounts> {
   const counts: LeaveCounts = { archived: 0, removed: 0, superseded: 0, bytes: 0, blocked: 0, faults: [] };
@@ -62,7 +66,7 @@ async function leaveTogether(
 ): Promise<void> {
   const [first] = leaving;
   if (!first) return;
-  const ordered = leaving.toSorted((a, b) => (a.line < b.line ? -1 : 1));
+  const ordered = inOrder(leaving);
   const record = await writeBlob(archive.store, first.period, ordered);
   counts.bytes += record.bytes;
   try {
@@ -85,8 +89,16 @@ async function leaveTogether(
   await removeAll(archive, gone, counts, access);
 }
 
+/** The order of the lines of a blob. */
+export const inOrder = <T extends Pick<Leaving, 'line'>>(leaving: readonly T[]): T[] =>
+  leaving.toSorted((a, b) => (a.line < b.line ? -1 : 1));
+
 /** Writes the blob and reads it back. A blob whose content doesn't fit its name (a broken upload) is written again. */
-async function writeBlob(store: BlobStore, period: Period, leaving: readonly Leaving[]): Promise<BlobRecord> {
+export async function writeBlob(
+  store: BlobStore,
+  period: Period,
+  leaving: readonly Pick<Leaving, 'line' | 'change'>[],
+): Promise<BlobRecord> {
   const { bytes, sha256 } = pack(leaving.map(({ line }) => line));
   const name = blobName(period, sha256);
   await store.put(name, bytes, null);
@@ -116,24 +128,34 @@ const removeAll = (
   counts: LeaveCounts,
   access: DocumentAccess,
 ): Promise<void> =>
-  forEach(leaving, async ({ change }) => {
-    if (await remove(change, access)) counts.removed += 1;
+  forEach(leaving, async (one) => {
+    if (await remove(one, access)) counts.removed += 1;
     else counts.superseded += 1;
   });
 
 /**
- * Deletes the document on the ETag of the archived version. After a conflict, the read decides only what is counted: a
+ * Deletes the document on the ETag of the archived version, or lets it expire. After a conflict, the read decides only what is counted: a
  * newer version stays in any case, and its change voids the entry.
  */
-async function remove({ container, key, id, version }: Change, access: DocumentAccess): Promise<boolean> {
+async function remove({ change, expiring }: Leaving, access: DocumentAccess): Promise<boolean> {
+  const { container, key, id, version } = change;
+  const write: Write = expiring
+    ? { op: 'patch', id, operations: setAll(expiring), ifMatch: version.etag }
+    : { op: 'delete', id, ifMatch: version.etag };
   let removed = false;
   await untilDone(`${container}/${id}`, async () => {
-    const answer = await access.commit(container, key, [{ op: 'delete', id, ifMatch: version.etag }]);
+    const answer = await access.commit(container, key, [write]);
     if (answer.kind === 'refused')
-      throw archiveError('removal-refused', `Container ${container} refused to delete ${id}: ${answer.why}`);
+      throw archiveError(
+        'removal-refused',
+        `Container ${container} refused to ${expiring ? 'mark' : 'delete'} ${id}: ${answer.why}`,
+      );
     const [found] = answer.kind === 'done' ? [] : await access.read(container, key, [id]);
-    removed = !found || found['type'] === RESTORING;
+    removed = !found || found['type'] === RESTORING || asArchived(found)['_etag'] === version.etag;
     return found?._etag !== version.etag;
   });
   return removed;
 }
+
+const setAll = (fields: object): PatchOperation[] =>
+  Object.entries(fields).map(([name, value]) => ({ op: 'set', path: `/${name}`, value: value as unknown }));

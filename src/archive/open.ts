@@ -1,7 +1,10 @@
 import type { Container, Database } from '@azure/cosmos';
 import { Meter } from '../cosmos/meter.ts';
+import { throwMissing } from '../cosmos/container-missing.ts';
+import { withRetry } from '../cosmos/retry.ts';
 import { physicalRanges } from '../cosmos/physical-ranges.ts';
 import { spendingOf } from '../cosmos/spending.ts';
+import { feedModeOf } from '../definition/all-versions.ts';
 import type { ArchiveSpec, Pipeline } from '../definition/specs.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
@@ -33,6 +36,8 @@ export async function openArchive(
   { database, state, store, meter = new Meter() }: ArchiveServices,
 ): Promise<Archive> {
   const source = sourceOf(spec.from.container, pipeline, model);
+  const mode = feedModeOf(pipeline, spec.from.container);
+  if (mode === 'all-versions') await requireExpiry(database.container(spec.from.container));
   const stored: SourceContainer = { ...source, types: new Map([[spec.from.type, {}]]) };
   return {
     spec,
@@ -41,6 +46,7 @@ export async function openArchive(
     access: (fence) => new CosmosAccess(database, fence, meter),
     stateContainer: state.id,
     store,
+    mode,
   };
 }
 
@@ -70,6 +76,16 @@ export function openHistory(
       });
     },
   };
+}
+
+/** @throws UsageError `archive-no-ttl`, `container-missing` */
+async function requireExpiry(container: Container): Promise<void> {
+  const { resource } = await withRetry(() => container.read(), { reads: true }).catch(throwMissing(container));
+  if (resource?.defaultTtl !== undefined) return;
+  throw archiveError(
+    'archive-no-ttl',
+    `Container ${container.id} has no default time to live, so documents that leave for the archive would never expire`,
+  );
 }
 
 function sourceOf(container: string, pipeline: Pipeline, model: Model): SourceContainer {

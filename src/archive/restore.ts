@@ -10,7 +10,10 @@ import type { CommitResult, DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { isTenant, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests } from './manifests.ts';
-import { RESTORING, RESTORING_TTL_S } from './placeholder.ts';
+import { systemClock } from '../base/clock.ts';
+import { leavingOf, stay } from '../projections/archive/leaving.ts';
+import { RESTORING, withoutSystemFields } from '../feed/reading/mapper.ts';
+import { RESTORING_TTL_S } from './placeholder.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, RestoreResult, Selection } from './types.ts';
 import { archiveError } from './errors.ts';
@@ -124,6 +127,12 @@ async function restoreOne(
   await untilDone(`${container}/${id}`, async () => {
     const [found] = await access.read(container, key, [id]);
     if (found && found['type'] !== RESTORING) {
+      const leaving = leavingOf(found, withoutSystemFields(found));
+      if (leaving?.intact && leaving.of) {
+        sent = restoredMark(leaving.of.version, leaving.stored);
+        restored = await stay({ ...hint, version: { ...hint.version, etag: found._etag }, leaving }, access);
+        return restored;
+      }
       // The answer to our own write may have been lost: the mark shows whether the document is ours.
       restored = sent !== undefined && canonical(found['_mr']) === canonical({ ...formatOf('own'), restored: sent });
       return true;
@@ -133,7 +142,8 @@ async function restoreOne(
     ]);
     if (placed.kind !== 'done') return refusedOrAgain(placed, hint);
     const ifMatch = placed.etags[0] ?? '';
-    const [entry] = await entries.read([hint], access);
+    const entry = await entryBehind(archive, entries, hint, ifMatch, access);
+    if (entry === 'replaced') return false;
     if (entry?.state !== 'archived') {
       await access.commit(container, key, [{ op: 'delete', id, ifMatch }]);
       return true;
@@ -148,6 +158,43 @@ async function restoreOne(
   });
   return restored;
 }
+
+/**
+ * The entry of a document in whose place a placeholder stands. With the all-versions feed, only after the feed has shown
+ * the placeholder: the entry has then heard of every version and deletion before it. An old read may say that the document
+ * isn't archived; if the placeholder were removed then, the feed would show a delete of an archived document. `replaced`: the placeholder doesn't stand any more.
+ * @throws MillraceError retryable `restore-unseen`
+ */
+async function entryBehind(
+  { mode }: Archive,
+  entries: Entries,
+  document: Identity,
+  placeholder: string,
+  access: DocumentAccess,
+): Promise<StoredEntry | 'replaced' | undefined> {
+  const since = systemClock.monotonic();
+  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
+    const [entry] = await entries.read([document], access);
+    const isShown = mode === 'latest-version' || entry?.shown?.placeholder?.etag === placeholder;
+    if (isShown) return entry;
+    // Not at once: a lagging replica doesn't have the placeholder yet.
+    if (pause > LONGEST_PAUSE_MS) {
+      const [standing] = await access.read(document.container, document.key, [document.id]);
+      if (standing?._etag !== placeholder) return 'replaced';
+    }
+    if (systemClock.monotonic() - since > SHOWN_WITHIN_MS)
+      throw archiveError(
+        'restore-unseen',
+        `No host has read the feed of ${document.container} up to the restore of ${document.id}`,
+      );
+    await systemClock.sleep(Math.min(pause, LONGEST_PAUSE_MS), access.fence.signal);
+  }
+}
+
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+/** Well below the life of the placeholder. */
+const SHOWN_WITHIN_MS = (RESTORING_TTL_S * 1_000) / 5;
 
 function refusedOrAgain(answer: CommitResult, { container, id }: Identity): false {
   if (answer.kind !== 'refused') return false;

@@ -5,6 +5,7 @@ import type { FeedRange } from '../cosmos/ranges.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
 import { lineOf } from './blob.ts';
+import { leavingFields } from '../projections/archive/leaving.ts';
 import { FeedReader } from './feed-reader.ts';
 import { type Leaving, leave } from './leave.ts';
 import type { Archive, ArchiveFault, Gate, SweepOptions, SweepResult } from './types.ts';
@@ -62,9 +63,11 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
       const eligibility = eligibilityOf(spec, source, change, now);
       if (eligibility.kind === 'leaves') {
         const line = lineOf(change);
+        const { version, at, doc = {} } = change;
         bytes += line.length;
         chunk.push({
           change: withoutDoc(change),
+          ...(archive.mode === 'all-versions' && { expiring: leavingFields(version, at, doc) }),
           period: eligibility.period,
           line,
           range: page.range,

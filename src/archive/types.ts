@@ -3,7 +3,7 @@ import type { ArchiveSpec, SourceRef } from '../definition/specs.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { Change, Identity, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
-import type { ChangeSource } from '../feed/reading/source.ts';
+import type { ChangeSource, FeedMode } from '../feed/reading/source.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { BlobStore } from './blob-store.ts';
 
@@ -25,6 +25,8 @@ export interface Archive {
   access(fence: Fence): DocumentAccess;
   readonly stateContainer: string;
   readonly store: BlobStore;
+  /** The feed by which the pipeline reads the source. With all versions a document leaves by expiry. */
+  readonly mode: FeedMode;
 }
 
 /** One line of a blob: a document as it was stored, with its identity and version. */

@@ -14,7 +14,7 @@ import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, Blob
  * Sweeps and restores may run meanwhile, since blobs and lines are only added.
  */
 export async function verifyArchive(
-  archive: Omit<Archive, 'feed' | 'source'>,
+  archive: Omit<Archive, 'feed' | 'source' | 'mode'>,
   options: { readonly signal: AbortSignal; progress?(blobs: number): void },
 ): Promise<ArchiveVerification> {
   const { store, spec } = archive;

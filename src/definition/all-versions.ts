@@ -1,7 +1,6 @@
 // The all-versions-and-deletes feed begins when it is first read. A reader that starts at the beginning of a container,
 // or uses the other feed, misses deletions. So each such combination is refused as early as possible.
-import { error, ref } from './declaration.ts';
-import type { DerivedSpec, Finding, Pipeline, SourceRules } from './specs.ts';
+import type { DerivedSpec, Pipeline, SourceRules } from './specs.ts';
 import { sourcesOf } from './pipeline.ts';
 import { definitionError } from './errors.ts';
 
@@ -20,20 +19,6 @@ export const feedModeOf = (
 export function allVersionsSource(spec: DerivedSpec, sources: readonly SourceRules[]): string | undefined {
   const containers = allVersionsContainers(sources);
   return sourcesOf(spec).find(({ container }) => containers.has(container))?.container;
-}
-
-/** Declarations of a pipeline that can't work with this feed. */
-export function allVersionsFindings({ sources, archives }: Pipeline): Finding[] {
-  const containers = allVersionsContainers(sources);
-  return archives
-    .filter(({ from }) => containers.has(from.container))
-    .map(({ name, from }) =>
-      error(
-        'archive-all-versions',
-        `Archive ${name} takes ${ref(from)}, and ${from.container} is read by its all-versions feed: documents that a sweep removes would count as deleted`,
-        "Remove the archive, or remove feed: 'all-versions' from source() and mark deleted documents.",
-      ),
-    );
 }
 
 /**

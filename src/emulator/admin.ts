@@ -71,6 +71,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       return { now: new Date(server.now()).toISOString() };
     },
   ),
+  expire: command(z.strictObject({ container, id: z.string() }), (server, { container: of, id }) => ({
+    items: server.expire(of, id),
+  })),
   failover: command(z.strictObject({ container, lossMs: z.number() }), (server, { container: of, lossMs }) => ({
     items: server.failover(of, lossMs),
   })),

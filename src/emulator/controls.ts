@@ -1,7 +1,7 @@
 import type { UsageError } from '../base/errors.ts';
 import type { Account } from './cosmos/storage/account.ts';
 import type { Container } from './cosmos/storage/container.ts';
-import { purge } from './cosmos/items/expiry.ts';
+import { expireNow, purge } from './cosmos/items/expiry.ts';
 import { failover } from './cosmos/storage/failover.ts';
 import { throughputFor } from './cosmos/storage/throughput.ts';
 import { cutOf, merge, partitionOf, split } from './cosmos/resources/repartition.ts';
@@ -29,6 +29,8 @@ export interface Controls {
   freeze(on: boolean): void;
   /** Deletes expired items now. */
   purge(): void;
+  /** Deletes the items with this id that have a time to live, as if it had passed; returns how many. */
+  expire(container: string, id: string): number;
   /**
    * Undoes the writes of the last `lossMs` in a container; later writes get the same lsns. The fault `historyMs` must
    * have been at least as long. Returns the number of changed items.
@@ -71,6 +73,7 @@ export function controls(account: () => Account): Controls {
     advance: (ms) => account().clock.advance(atLeast(0, ms, 'The step of the clock')),
     freeze: (stop) => (stop ? account().clock.freeze() : account().clock.thaw()),
     purge: () => purge(account()),
+    expire: (name, id) => on(name, (container) => expireNow(account(), container, id)),
     failover: (name, lossMs) =>
       on(name, (container) => failover(account(), container, kept(account(), atLeast(0, lossMs, 'The loss')))),
     restore: (name, agoMs = 0) => {

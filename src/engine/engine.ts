@@ -9,6 +9,7 @@ import type { Handle } from '../feed/tenure/handle.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Refusal, Runner } from '../projections/runner.ts';
 import type { Lane } from '../cosmos/budget.ts';
+import type { Sift } from '../projections/archive/live-half.ts';
 import { spendingOf } from '../cosmos/spending.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
@@ -38,6 +39,8 @@ export interface EngineOptions {
   readonly database: Database;
   readonly runners: readonly Runner[];
   readonly deadLetters: DeadLetters;
+  /** Removes the archive's own changes from a page, before any runner gets it. Absent: there are none. */
+  readonly sift?: Sift | undefined;
   /** Decides which versions apply a page, and when the page must wait. Absent: all runners apply every page immediately. */
   readonly control?: ViewControl;
   /** Where projections begin. Absent: all get every change, as a redrive or a rebuild needs it. */
@@ -57,6 +60,7 @@ export interface ConsumeOptions {
 export class Engine {
   readonly #options: EngineOptions;
   readonly #stats: ReadonlyMap<string, ProjectionStats>;
+  readonly #sifting = new Meter();
   /** The tenures (under Functions: batches) whose first page has come. */
   readonly #tenures = new WeakSet<object>();
 
@@ -82,7 +86,9 @@ export class Engine {
     }
     const runners = this.#options.runners.filter(({ id }) => (only === undefined ? !idle?.has(id) : id === only));
     const parking: ParkOptions = { fence, redriven: only !== undefined, ...(progress && { progress }) };
-    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, page, fence, parking)));
+    // A redriven change was sifted before it was parked.
+    const changes = only === undefined ? await this.#sifted(page, fence) : page.changes;
+    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, changes, fence, parking)));
     let applied = 0;
     let parked = 0;
     for (const outcome of outcomes) {
@@ -117,8 +123,14 @@ export class Engine {
     return idle;
   }
 
-  async #run(runner: Runner, page: Page, fence: Fence, parking: ParkOptions): Promise<Outcome> {
-    const all = wanted(runner, page.changes);
+  async #sifted({ changes }: Page, fence: Fence): Promise<readonly Change[]> {
+    const { database, sift, lane = 'live' } = this.#options;
+    if (!sift) return changes;
+    return sift(changes, new CosmosAccess(database, fence, this.#sifting, spendingOf(database, lane)));
+  }
+
+  async #run(runner: Runner, page: readonly Change[], fence: Fence, parking: ParkOptions): Promise<Outcome> {
+    const all = wanted(runner, page);
     const stats = this.#stats.get(runner.id);
     if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
     const { database, deadLetters, starts, lane = 'live' } = this.#options;

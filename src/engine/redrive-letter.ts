@@ -4,6 +4,7 @@ import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { asArchived } from '../projections/archive/leaving.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { DeadLetter, DeadLetters } from './dead-letters/dead-letters.ts';
 import type { Engine } from './engine.ts';
@@ -113,8 +114,9 @@ async function currentOf(letter: DeadLetter, options: RedriveOptions): Promise<F
   };
   // A lagging replica may show an old state: read again after the lag.
   for (const settled of [false, true]) {
-    const [raw] = await access.read(container, key, [id]);
-    if (raw?._etag === version.etag) return asParked(raw) ?? { kind: 'superseded' };
+    const [read] = await access.read(container, key, [id]);
+    const raw = read && asArchived(read);
+    if (raw?.['_etag'] === version.etag) return asParked(raw) ?? { kind: 'superseded' };
     const archived = raw === undefined ? await cold({ container, key, id, version }, access) : undefined;
     if (archived) return asParked({ ...archived, id }) ?? { kind: 'superseded' };
     if (settled && raw) return { kind: 'superseded' };

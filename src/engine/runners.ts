@@ -1,5 +1,6 @@
 import { once } from '../base/once.ts';
 import { splitPath } from '../cosmos/paths.ts';
+import { feedModeOf } from '../definition/all-versions.ts';
 import { type EffectSpec, type Pipeline, projectionId } from '../definition/specs.ts';
 import { ref } from '../definition/declaration.ts';
 import { isEmptied } from '../definition/emptied.ts';
@@ -8,6 +9,8 @@ import type { SourceContainer, SourceMarks, TypeRules } from '../feed/reading/ma
 import type { Model } from '../model/model.ts';
 import { aggregateRunner } from '../projections/aggregate/aggregate-runner.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { type LiveHalfOptions, type Sift, liveHalf } from '../projections/archive/live-half.ts';
+import { leavingOf } from '../projections/archive/leaving.ts';
 import { isRestored } from '../projections/archive/restored.ts';
 import { archiveRunner } from '../projections/archive/archive-runner.ts';
 import { copyRunner } from '../projections/copy/copy-runner.ts';
@@ -38,7 +41,7 @@ export interface RunnerOptions {
 }
 
 /** Reads the marks that Millrace writes into source documents, and into sink documents that are sources themselves. */
-export const MARKS: SourceMarks = { isEmptied, isRestored };
+export const MARKS: SourceMarks = { isEmptied, isRestored, leavingOf };
 
 /** The containers whose feeds a pipeline reads, with the rules of the types that it reads there. */
 export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {
@@ -56,6 +59,25 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
     }
   }
   return containers;
+}
+
+/** The live halves of the archives whose containers are read by their all-versions feed; undefined without any. */
+export function siftOf(
+  pipeline: Pipeline,
+  model: Model,
+  options: Pick<LiveHalfOptions, 'stateContainer' | 'again'>,
+): Sift | undefined {
+  const specs = pipeline.archives.filter(({ from }) => feedModeOf(pipeline, from.container) === 'all-versions');
+  const halves = [...Map.groupBy(specs, ({ from }) => from.container)].map(([container, some]) => {
+    const defaultTtl = model.containers.find(({ name }) => name === container)?.defaultTtl;
+    return liveHalf({ ...options, specs: some, defaultTtl });
+  });
+  if (halves.length === 0) return undefined;
+  return async (changes, access) => {
+    let left = changes;
+    for (const half of halves) left = await half(left, access);
+    return left;
+  };
 }
 
 /** A runner for each projection, embed, effect, archive and publish. */

@@ -22,8 +22,8 @@ export const plural = (count: number, word: string): string =>
 
 /** A time for people: `12 s`, `5 min`, `3 h`, `4 d`. */
 export function ageText(seconds: number): string {
-  const [size, unit] = AGES.find(([of]) => seconds >= of) ?? [1, 's'];
-  return `${Math.max(0, Math.floor(seconds / size))} ${unit}`;
+  const [of, unit] = AGES.find(([least]) => seconds >= least) ?? [1, 's'];
+  return `${Math.max(0, Math.floor(seconds / of))} ${unit}`;
 }
 
 const AGES = [

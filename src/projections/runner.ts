@@ -85,14 +85,14 @@ export function lastOfEach(changes: readonly Change[]): Change[] {
 }
 
 /**
- * The changes that a state projection uses: the last change of each document, without archive removals (they retract
- * nothing). With `onDelete: 'keep'` a deletion counts as the document that it leaves behind.
+ * The changes that a state projection uses: the last change of each document. With `onDelete: 'keep'` a deletion counts
+ * as the document that it leaves behind.
  */
 export function wantedChanges(changes: readonly Change[], spec: { readonly onDelete: 'remove' | 'keep' }): Change[] {
   const wanted: Change[] = [];
   for (const change of lastOfEach(changes)) {
     if (change.op === 'upsert' || (change.op === 'delete' && spec.onDelete === 'remove')) wanted.push(change);
-    else if (change.op === 'delete' && change.doc) wanted.push({ ...change, op: 'upsert' });
+    else if (change.doc) wanted.push({ ...change, op: 'upsert' });
   }
   return wanted;
 }

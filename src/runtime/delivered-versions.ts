@@ -1,7 +1,7 @@
 import { CLOCK_SKEW_MS, LANDING_BOUND_MS, TOMBSTONE_TTL_S } from '../base/bounds.ts';
 import { isObject } from '../base/json.ts';
 import type { Change } from '../feed/reading/change.ts';
-import { type SourceContainer, toChange, toVersion } from '../feed/reading/mapper.ts';
+import { RESTORING, type SourceContainer, toChange, toVersion } from '../feed/reading/mapper.ts';
 import { hasDoubtfulIdentity, mayBeRewritten } from './current-documents.ts';
 import { runtimeError } from './errors.ts';
 
@@ -47,9 +47,11 @@ export async function deliveredVersions(
   const known = await withStoredIdentities(source, entries, identified);
   const delivered = known.map((entry) => read(source, entry, epoch)).filter((one) => one !== undefined);
   const newest = new Map(delivered.map((one) => [JSON.stringify([one.change.key, one.change.id]), one]));
-  const isOld = ({ at }: Change): boolean => again && now - at > SAFE_AGE_MS;
+  // A placeholder has no content to read again, and no successor decides for it.
+  const isWhole = ({ type }: Change): boolean => type === RESTORING;
+  const isOld = (change: Change): boolean => again && !isWhole(change) && now - change.at > SAFE_AGE_MS;
   const doubtful = [...newest.values()].flatMap(({ change, raw }) =>
-    raw && (isOld(change) || mayBeRewritten(raw)) ? [raw] : [],
+    raw && !isWhole(change) && (isOld(change) || mayBeRewritten(raw)) ? [raw] : [],
   );
   const current = await stored(doubtful);
   return delivered.flatMap(({ change, raw }) => {

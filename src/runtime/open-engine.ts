@@ -1,11 +1,13 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
+import { archiveAgain } from '../archive/again.ts';
+import type { BlobStore } from '../archive/blob-store.ts';
 import { coldReader } from '../archive/cold-reader.ts';
 import { type Pipeline, type ReplayedSpec, projectionId } from '../definition/specs.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
 import { Engine } from '../engine/engine.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
-import { type RunnerOptions, runnersOf } from '../engine/runners.ts';
+import { type RunnerOptions, runnersOf, siftOf } from '../engine/runners.ts';
 import { Starts } from '../engine/views/starts.ts';
 import { ViewControl } from '../engine/views/view-control.ts';
 import { Views } from '../engine/views/views.ts';
@@ -52,7 +54,8 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const { database, state, hubs } = services;
   const { name, projections } = loaded.pipeline;
   const fingerprints = new Fingerprints(state, loaded);
-  const cold = instead?.cold ?? coldReader(async () => new AzureBlobStore(await services.blobs()), state.id);
+  const blobs = async (): Promise<BlobStore> => new AzureBlobStore(await services.blobs());
+  const cold = instead?.cold ?? coldReader(blobs, state.id);
   const declared = runnersOf(only(loaded.pipeline, purpose), loaded.model, {
     stateContainer: state.id,
     readLagMs,
@@ -72,6 +75,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     database,
     runners,
     deadLetters,
+    sift: siftOf(loaded.pipeline, loaded.model, { stateContainer: state.id, again: archiveAgain(blobs) }),
     ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
   });
   return { engine, control, deadLetters, starts, cold };

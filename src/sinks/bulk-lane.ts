@@ -67,8 +67,8 @@ export class BulkLane {
     }
   }
 
-  async #send(some: readonly Waiting[]): Promise<void> {
-    await Promise.all((await this.#byPartition(some)).map((those) => this.#sendTogether(those)));
+  async #send(some: readonly Waiting[], again = false): Promise<void> {
+    await Promise.all((await this.#byPartition(some)).map((those) => this.#sendTogether(those, again)));
   }
 
   /**
@@ -89,7 +89,7 @@ export class BulkLane {
     }
   }
 
-  async #sendTogether(some: readonly Waiting[]): Promise<void> {
+  async #sendTogether(some: readonly Waiting[], again: boolean): Promise<void> {
     let rest = some;
     try {
       await withRetry(async () => {
@@ -121,7 +121,7 @@ export class BulkLane {
         if (throttled.length > 0) throw Object.assign(new Error('Throttled within a bulk request'), { code: 429 });
       }, this.#options);
     } catch (error) {
-      await this.#settle(rest, error);
+      await this.#settle(rest, error, again);
     }
   }
 
@@ -135,23 +135,24 @@ export class BulkLane {
   }
 
   /** Settles the operations of a request that failed as a whole. */
-  async #settle(rest: readonly Waiting[], error: unknown): Promise<void> {
+  async #settle(rest: readonly Waiting[], error: unknown, again: boolean): Promise<void> {
     const { kind, status, substatus } = failureOf(error);
-    const [only] = rest;
     if (error instanceof AmbiguousOutcome) {
       for (const { resolve } of rest) resolve('lost');
     } else if (status === undefined || (kind !== 'too-large' && kind !== 'refused')) {
       for (const { reject } of rest) reject(error);
-    } else if (only && rest.length === 1) {
-      only.resolve({
+    } else if (again) {
+      const answer = {
         statusCode: status,
         ...(substatus !== undefined && { subStatusCode: substatus }),
         requestCharge: 0,
-      });
+      };
+      for (const { resolve } of rest) resolve(answer);
     } else {
-      // One operation made the service refuse the request: send each alone. An operation that was already done fails on
-      // its own condition.
-      for (const one of rest) await this.#send([one]);
+      // One operation made the service refuse the request, or the SDK did: at a split it sends an empty request to the part
+      // that gets none of the operations (ASM-E71). So send each again, alone. An operation that was already done fails on its own
+      // condition.
+      for (const one of rest) await this.#send([one], true);
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Fence } from '../feed/tenure/fence.ts';
 export type SinkDocument = { readonly id: string; readonly _etag: string } & Readonly<Record<string, unknown>>;
 
 /** The same type as in `@azure/cosmos`; repeated here, so that a pipeline compiles without that package. */
-type PatchOperation =
+export type PatchOperation =
   | { readonly op: 'add' | 'replace' | 'set'; readonly path: string; readonly value: unknown }
   | { readonly op: 'incr'; readonly path: string; readonly value: number }
   | { readonly op: 'remove'; readonly path: string };

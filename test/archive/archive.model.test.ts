@@ -1,10 +1,11 @@
 // Random histories of writes, sweeps, restores and readings, with several hosts that die: ARC-H1 to ARC-H9 and ARC-H15,
 // judged after every step.
-import type { CosmosClient, Database } from '@azure/cosmos';
+import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type CosmosClient, type Database } from '@azure/cosmos';
 import { MARKS } from '../../src/engine/runners.ts';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pMap from 'p-map';
+import { archiveAgain } from '../../src/archive/again.ts';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
@@ -15,6 +16,7 @@ import { recompute, visible } from '../../src/definition/oracle/recompute.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/aggregate-runner.ts';
+import { liveHalf } from '../../src/projections/archive/live-half.ts';
 import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
 import { startAzurite } from '../support/azurite.ts';
 import { Random } from '../support/random.ts';
@@ -79,6 +81,10 @@ describe(`after any history (seed ${SEED})`, () => {
     expectBusy(await all(HISTORIES, SEED, () => new MemoryBlobStore()), HISTORIES);
   });
 
+  it('read by all versions, nothing is lost, stale or taken back, whatever the application writes back', async () => {
+    expectBusy(await all(HISTORIES, SEED, () => new MemoryBlobStore(), 'versions'), HISTORIES);
+  });
+
   it('the same on Azurite', async () => {
     const azurite = await startAzurite();
     const options = { retryOptions: { maxTries: 1 } };
@@ -106,13 +112,15 @@ async function all(
   count: number,
   first: number,
   storeOf: (seed: number) => BlobStore | Promise<BlobStore>,
+  by: 'latest' | 'versions' = 'latest',
 ): Promise<Totals> {
+  const prefix = by === 'versions' ? 'v' : 's';
   const seeds = Array.from({ length: count }, (_, index) => first + index);
   const rids = new Map<number, string>();
   emulator.faults({});
   for (const seed of seeds) {
-    rids.set(seed, await create(`s${seed}`, '/tenant'));
-    await create(`state${seed}`, '/pk');
+    rids.set(seed, await create(`${prefix}${seed}`, '/tenant', by === 'versions'));
+    await create(`state${prefix}${seed}`, '/pk');
   }
   emulator.faults({ replicaLagMs: READ_LAG_MS / 2, failAfterEffect: 0.01, throttle: 0.005 });
   const totals: Totals = { archived: 0, restored: 0 };
@@ -120,7 +128,7 @@ async function all(
     seeds,
     async (seed) => {
       try {
-        const { archived, restored } = await live(seed, rids.get(seed) ?? '', await storeOf(seed));
+        const { archived, restored } = await live(seed, `${prefix}${seed}`, rids.get(seed) ?? '', await storeOf(seed));
         totals.archived += archived;
         totals.restored += restored;
       } catch (error) {
@@ -138,9 +146,8 @@ function expectBusy({ archived, restored }: Totals, histories: number): void {
   expect(restored).toBeGreaterThan(histories / 2);
 }
 
-async function live(seed: number, rid: string, store: BlobStore): Promise<Totals> {
-  const container = `s${seed}`;
-  const stateContainer = `state${seed}`;
+async function live(seed: number, container: string, rid: string, store: BlobStore): Promise<Totals> {
+  const stateContainer = `state${container}`;
   const { archive, aggregate } = specsOf(container);
   const source: SourceContainer = {
     name: container,
@@ -162,6 +169,14 @@ async function live(seed: number, rid: string, store: BlobStore): Promise<Totals
     ],
     readLagMs: READ_LAG_MS,
     steps: 50,
+    repartition: () => repartition(container),
+    ...(container.startsWith('v') && {
+      versions: {
+        sift: () =>
+          liveHalf({ specs: [archive], stateContainer, defaultTtl: -1, again: archiveAgain(async () => store) }),
+        expire: (id: string) => void emulator.expire(`model/${container}`, id),
+      },
+    }),
   });
   const holds = async (): Promise<void> => {
     await world.rest();
@@ -206,8 +221,19 @@ async function documents(container: string, where: string): Promise<readonly Doc
   }
 }
 
-async function create(id: string, path: string): Promise<string> {
-  const answer = await databases[0]?.containers.create({ id, partitionKey: { paths: [path] }, defaultTtl: -1 });
+/** A container that keeps versions can't be merged. */
+function repartition(container: string): void {
+  const name = `model/${container}`;
+  const { length } = emulator.split(name);
+  if (length > 0 && !container.startsWith('v')) emulator.merge(name);
+}
+
+async function create(id: string, path: string, versions = false): Promise<string> {
+  const changeFeedPolicy = versions && {
+    changeFeedPolicy: new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60)),
+  };
+  const definition = { id, partitionKey: { paths: [path] }, defaultTtl: -1, ...changeFeedPolicy };
+  const answer = await databases[0]?.containers.create(definition);
   return (answer?.resource as { _rid?: string } | undefined)?._rid ?? '';
 }
 

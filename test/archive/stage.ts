@@ -1,6 +1,6 @@
 // One container with an archive, for tests of single steps: an embedded server, blobs in memory or on Azurite.
 import { MARKS } from '../../src/engine/runners.ts';
-import type { Container, Database } from '@azure/cosmos';
+import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type Container, type Database } from '@azure/cosmos';
 import { onTestFinished } from 'vitest';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
 import { type HistoryOptions, readHistory } from '../../src/archive/history.ts';
@@ -10,10 +10,10 @@ import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
 import { connect } from '../../src/cosmos/connect.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
-import { startEmulator } from '../../src/emulator/index.ts';
+import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
-import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
+import { CosmosChangeSource, type FeedMode } from '../../src/feed/reading/source.ts';
 import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
 import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import type { DocumentAccess } from '../../src/sinks/document-access.ts';
@@ -48,11 +48,12 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 export interface ArchiveStage {
+  readonly emulator: Emulator;
   readonly database: Database;
   readonly orders: Container;
   readonly archive: Archive;
   access(): DocumentAccess;
-  /** What the feed holds now. */
+  /** What the feed holds now; with all versions, since the stage began. */
   changes(): Promise<readonly Change[]>;
   /** Lets the live half see everything. */
   live(): Promise<void>;
@@ -62,7 +63,10 @@ export interface ArchiveStage {
   hot(): Promise<string[]>;
 }
 
-export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Promise<ArchiveStage> {
+export async function archiveStage(
+  store: BlobStore = new MemoryBlobStore(),
+  mode: FeedMode = 'latest-version',
+): Promise<ArchiveStage> {
   const emulator = await startEmulator();
   const client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
   onTestFinished(async () => {
@@ -75,6 +79,9 @@ export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Pr
     id: 'Orders',
     partitionKey: { paths: ['/tenant'] },
     defaultTtl: -1,
+    ...(mode === 'all-versions' && {
+      changeFeedPolicy: new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60)),
+    }),
   });
   const rid = String((resource as { _rid?: string } | undefined)?._rid);
   const source: SourceContainer = {
@@ -96,10 +103,14 @@ export async function archiveStage(store: BlobStore = new MemoryBlobStore()): Pr
     access: (fence) => new CosmosAccess(database, fence, new Meter()),
     stateContainer: 'millrace',
     store,
+    mode,
   };
-  const changes = async (): Promise<readonly Change[]> =>
-    (await feedOf(source).source.read(FULL_RANGE, '', SIGNAL)).changes;
+  const live = new CosmosChangeSource(orders, rid, source, { epoch: 1, mode });
+  // The all-versions feed has no beginning.
+  const begin = mode === 'all-versions' ? await live.resolve(FULL_RANGE, 'now', SIGNAL) : '';
+  const changes = async (): Promise<readonly Change[]> => (await live.read(FULL_RANGE, begin, SIGNAL)).changes;
   return {
+    emulator,
     database,
     orders,
     archive,

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
 import { enlist, readManifest } from '../../src/archive/manifests.ts';
-import { RESTORING } from '../../src/archive/placeholder.ts';
+import { RESTORING } from '../../src/feed/reading/mapper.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Selection } from '../../src/archive/types.ts';
 import { visible } from '../../src/definition/oracle/recompute.ts';

@@ -4,24 +4,28 @@
 import type { Container, Database } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
+import { FeedReader } from '../../src/archive/feed-reader.ts';
+import { acknowledgedBy } from '../../src/archive/gate.ts';
 import { readHistory } from '../../src/archive/history.ts';
-import { lsnOf } from '../../src/feed/reading/position.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
-import type { Archive, Gate } from '../../src/archive/types.ts';
+import type { Archive, Gate, RestoreResult } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
-import { FULL_RANGE } from '../../src/cosmos/ranges.ts';
+import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
 import { visible } from '../../src/definition/oracle/recompute.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
-import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
+import { CosmosChangeSource, RangeGone } from '../../src/feed/reading/source.ts';
+import { LEAVING_TTL_S } from '../../src/projections/archive/leaving.ts';
+import type { Sift } from '../../src/projections/archive/live-half.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { Crash, UNFENCED, Zombies, injected } from '../projections/history.ts';
 import type { Random } from '../support/random.ts';
 import { faultyStore } from './memory-blob-store.ts';
+import { type Part, Ranges, shownOf } from './ranges.ts';
 
 /** Few, so that much happens to each. */
 const IDS = 3;
@@ -39,6 +43,10 @@ export interface WorldOptions {
   readonly databases: readonly Database[];
   readonly store: BlobStore;
   readonly runners: () => readonly Runner[];
+  /** Splits or merges a physical partition of the container. */
+  readonly repartition: () => void;
+  /** The container is read by its all-versions feed: the live half, and the expiry of a document by its id. */
+  readonly versions?: { readonly sift: () => Sift; readonly expire: (id: string) => void };
   readonly readLagMs: number;
   readonly steps: number;
 }
@@ -53,15 +61,22 @@ export class World {
   readonly #underway = new Set<Promise<unknown>>();
   readonly #failures: unknown[] = [];
   readonly #hosts: readonly (readonly Runner[])[];
+  readonly #sifts: readonly (Sift | undefined)[];
+  /** With all versions: the application's last write of each document, its lsn, and whether the document is gone since. */
+  readonly #last = new Map<string, { readonly lsn: number; gone: boolean }>();
+  /** Documents whose own time to live has passed. */
+  readonly #mortal = new Set<string>();
+  /** Documents as they were read some time ago, for an application that writes them back late. */
+  readonly #held = new Map<string, Doc>();
   readonly #feeds: readonly CosmosChangeSource[];
-  readonly #positions = [''];
-  #position = '';
+  readonly #ranges = new Ranges();
   #writes = 0;
   #wroteAt = 0;
 
   constructor(options: WorldOptions) {
     this.#options = options;
     this.#hosts = [options.runners(), options.runners()];
+    this.#sifts = [options.versions?.sift(), options.versions?.sift()];
     const { databases, source, rid, random } = options;
     // Index 0 is the application's own client, which reads no feed.
     this.#feeds = databases.map(
@@ -69,21 +84,37 @@ export class World {
         new CosmosChangeSource(database.container(source.name), rid, source, {
           epoch: 1,
           pageSize: 1 + random.int(6),
+          ...this.#mode,
         }),
     );
   }
 
+  get #mode(): { mode?: 'all-versions' } {
+    return this.#options.versions ? { mode: 'all-versions' } : {};
+  }
+
+  /** The all-versions feed has no beginning: it is read from now on. */
+  async begin(): Promise<void> {
+    if (this.#options.versions)
+      for (const part of this.#ranges.parts)
+        part.position = await (this.#feeds[1] ?? never()).resolve(part.range, 'now', SIGNAL);
+    this.#ranges.save();
+  }
+
   async run(): Promise<void> {
     const { random, steps } = this.#options;
+    await this.begin();
     for (let step = 0; step < steps; step++) {
       const kind = random.unit();
       if (kind < 0.24) await this.#write();
+      else if (this.#options.versions && kind > 0.97) await this.#disturb();
       else if (kind < 0.58) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
       else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
       else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
-      else if (kind < 0.83) this.#position = random.pick(this.#positions);
-      else if (kind < 0.9) await this.#expireMarkers();
+      else if (kind < 0.83) this.#ranges.rewind(random.pick(this.#ranges.saved));
+      else if (kind < 0.9) await (this.#options.versions ? this.#disturb() : this.#expireMarkers());
       else if (kind < 0.92) this.#start(this.check(true));
+      else if (kind < 0.935) this.#options.repartition();
       else if (kind < 0.97) this.#zombies.wakeOne(random);
       if (random.chance(0.5)) await this.#pause(random.int(400));
     }
@@ -100,6 +131,8 @@ export class World {
     while (this.#underway.size > 0) {
       this.#zombies.wakeAll();
       await Promise.race([...this.#underway, turn()]);
+      // A restore waits until a host has read the feed up to its placeholder.
+      if (this.#options.versions) await this.#deliver('alone');
     }
     if (this.#failures.length > 0) throw new AggregateError(this.#failures, `It failed: ${String(this.#failures[0])}`);
     // What the zombies wrote back into the container has come through its feed as well.
@@ -107,7 +140,15 @@ export class World {
   }
 
   sweep = () => this.#sweep(false);
-  restoreAll = () => restoreArchive(this.archive(this.#options.store), {}, { signal: SIGNAL });
+
+  async restoreAll(): Promise<RestoreResult> {
+    let result: RestoreResult | undefined;
+    this.#start(
+      restoreArchive(this.archive(this.#options.store), {}, { signal: SIGNAL }).then((done) => (result = done)),
+    );
+    await this.rest();
+    return result ?? never();
+  }
 
   /** Reads the history; whatever the application left alone meanwhile is there once, and as it was written. */
   async check(while_: boolean): Promise<void> {
@@ -115,6 +156,7 @@ export class World {
     if (while_ && performance.now() - this.#wroteAt < readLagMs) return;
     const before = new Map(this.truth);
     const writes = this.#writes;
+    const shown = this.#ranges.parts.map((part) => ({ ...part }));
     const archive = this.archive(this.#options.store, this.#options.source);
     const found = new Map<string, Doc | null>();
     const options = { ...archive, access: this.#access(1), readLagMs, signal: SIGNAL };
@@ -124,6 +166,9 @@ export class World {
     }
     for (const [id, { doc }] of before) {
       if ((this.truth.get(id)?.at ?? 0) > writes) continue;
+      // What went before the feed has shown the last write is in neither half yet.
+      const last = this.#last.get(id);
+      if (while_ && last && last.gone && last.lsn > shownOf(shown, tenantOf(id))) continue;
       const told = found.get(id) ?? null;
       if (canonical(told) !== canonical(doc))
         throw new Error(`The history tells ${canonical(told)} of ${id} where ${canonical(doc)} was written`);
@@ -139,11 +184,12 @@ export class World {
       source,
       feed: {
         source: new CosmosChangeSource(container, rid, stored, { epoch: 1, pageSize: 2 + random.int(6) }),
-        ranges: async () => [FULL_RANGE],
+        ranges: () => physicalRanges(container),
       },
       access: (fence) => access ?? new CosmosAccess(databases[1] ?? never(), fence, new Meter()),
       stateContainer,
       store,
+      mode: this.#options.versions ? 'all-versions' : 'latest-version',
     };
   }
 
@@ -161,8 +207,8 @@ export class World {
   async #sweep(faults: boolean): Promise<void> {
     const archive = faults ? this.#faulty() : this.archive(this.#options.store);
     const gate = async (): Promise<Gate> => {
-      const position = this.#position;
-      return { acknowledged: () => (position === '' ? undefined : lsnOf(position)), parked: () => false };
+      const parts = this.#ranges.save();
+      return { acknowledged: (range) => acknowledgedBy(parts, range), parked: () => false };
     };
     await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
   }
@@ -189,18 +235,35 @@ export class World {
     this.#underway.add(tracked);
   }
 
+  /** `alone`: every range, one after another. */
   async #deliver(how: 'faulty' | 'beside' | 'alone'): Promise<boolean> {
+    if (how !== 'alone') return this.#deliverOf(this.#options.random.pick(this.#ranges.parts), how);
+    let moved = false;
+    for (const part of this.#ranges.parts) if (await this.#deliverOf(part, how)) moved = true;
+    return moved;
+  }
+
+  async #deliverOf(part: Part, how: 'faulty' | 'beside' | 'alone'): Promise<boolean> {
     const { random } = this.#options;
     const host = 1 + random.int(2);
-    const from = this.#position;
-    const page = await (this.#feeds[host] ?? never()).read(FULL_RANGE, from, SIGNAL);
+    const { range, position: from } = part;
+    const page = await (this.#feeds[host] ?? never()).read(range, from, SIGNAL).catch((error: unknown) => {
+      if (!(error instanceof RangeGone)) throw error;
+      this.#ranges.split(part, error);
+    });
+    if (!page) return true;
     const own = this.#access(host);
     const access = how === 'faulty' ? injected(own, random, this.#zombies) : own;
     const apply = async (): Promise<void> => {
-      for (const runner of this.#hosts[host - 1] ?? []) await runner.apply(page.changes, access);
-      if (this.#position !== from) return;
-      this.#position = page.next;
-      this.#positions.push(page.next);
+      const sift = this.#sifts[host - 1];
+      const changes = sift ? await sift(page.changes, access) : page.changes;
+      for (const { id, operation } of changes)
+        if (operation === 'expired' && !this.#mortal.has(id)) throw new Error(`The expiry of ${id} is the archive's`);
+      for (const runner of this.#hosts[host - 1] ?? []) await runner.apply(changes, access);
+      this.#ranges.applied(range, page.next);
+      if (part.position !== from) return;
+      part.position = page.next;
+      this.#ranges.save();
     };
     const task = apply();
     this.#start(task);
@@ -213,7 +276,7 @@ export class World {
   async #write(): Promise<void> {
     const { random } = this.#options;
     const id = `d${random.int(IDS)}`;
-    const base = random.chance(0.3) ? await this.#readFromSource(id) : undefined;
+    const base = random.chance(this.#options.versions ? 0.6 : 0.3) ? await this.#baseOf(id) : undefined;
     const doc: Doc = {
       ...(base ?? {
         id,
@@ -225,14 +288,94 @@ export class World {
       // Written back unchanged now and then, with all that was read.
       ...(base && random.chance(0.3) ? {} : { cents: random.int(100) }),
       ...(random.chance(0.2) ? { deletedAt: 'now' } : {}),
+      ...(this.#options.versions && random.chance(0.06) ? { ttl: MORTAL_S } : {}),
     };
+    // The classes of many applications know `ttl` and not our mark.
+    if (this.#options.versions && random.chance(0.2)) delete doc['_mr'];
     this.#writes += 1;
     const at = this.#writes;
     // Until it has happened, either may be read.
     this.truth.set(id, { doc: this.truth.get(id)?.doc ?? null, at });
-    await this.#upsert(doc);
-    this.truth.set(id, { doc: doc['deletedAt'] === undefined ? visible(doc) : null, at: (this.#writes += 1) });
+    const lsn = await this.#upsert(doc);
+    this.#wrote(id, doc['deletedAt'] === undefined ? plain(doc) : null, lsn);
+    if (this.#options.versions && base && random.chance(0.2)) this.#expire(id, this.#options.versions);
+  }
+
+  #wrote(id: string, doc: Doc | null, lsn: number, gone = false): void {
+    this.truth.set(id, { doc, at: (this.#writes += 1) });
+    this.#last.set(id, { lsn, gone });
     this.#wroteAt = performance.now();
+  }
+
+  /** As it is stored, or as it was some time ago. */
+  async #baseOf(id: string): Promise<Doc | undefined> {
+    const { random, versions } = this.#options;
+    const held = this.#held.get(id);
+    if (versions && held && random.chance(0.5)) return held;
+    const read = await this.#readFromSource(id);
+    if (versions && read && random.chance(0.5)) this.#held.set(id, read);
+    return read;
+  }
+
+  /** What only the all-versions feed shows: a patch of one field, a hard delete, an expiry. */
+  async #disturb(): Promise<void> {
+    const { random, versions } = this.#options;
+    const id = `d${random.int(IDS)}`;
+    const lot = random.unit();
+    if (lot < 0.5) this.#expire(id, versions ?? never());
+    else if (lot < 0.75) await this.#patch(id);
+    else await this.#delete(id);
+    // A restore that comes before the feed has shown it.
+    if (random.chance(0.3)) this.#start(this.#restore(random.chance(0.3)));
+  }
+
+  #expire(id: string, { expire }: NonNullable<WorldOptions['versions']>): void {
+    const { doc } = this.truth.get(id) ?? {};
+    const own = doc?.['ttl'] !== undefined;
+    // A delete marker that was written back with the archive's `ttl` expires too, and is no document any more.
+    if (own || doc === null) this.#mortal.add(id);
+    expire(id);
+    // Its lsn isn't known: it is above all that was written.
+    if (own) this.#wrote(id, null, Infinity, true);
+    const last = this.#last.get(id);
+    if (last) last.gone = true;
+  }
+
+  async #patch(id: string): Promise<void> {
+    const doc = this.truth.get(id)?.doc;
+    if (!doc) return;
+    const value = this.#options.random.int(100);
+    this.truth.set(id, { doc, at: (this.#writes += 1) });
+    const condition = "from c where c.type = 'order'";
+    for (;;) {
+      try {
+        const operations = [{ op: 'set', path: '/cents', value }] as const;
+        const answer = await this.#own.item(id, tenantOf(id)).patch({ condition, operations: [...operations] });
+        this.#wrote(id, { ...doc, cents: value }, lsnIn(answer.headers));
+        return;
+      } catch (error) {
+        const { code } = error as { code?: unknown };
+        if (code === 404 || code === 412) return;
+      }
+    }
+  }
+
+  async #delete(id: string): Promise<void> {
+    const found = await this.#readFromSource(id);
+    if (!found) return;
+    const condition = { accessCondition: { type: 'IfMatch', condition: String(found['_etag']) } };
+    this.truth.set(id, { doc: this.truth.get(id)?.doc ?? null, at: (this.#writes += 1) });
+    for (let lost = false; ;) {
+      try {
+        const { headers } = await this.#own.item(id, tenantOf(id)).delete(condition);
+        return this.#wrote(id, null, lsnIn(headers), true);
+      } catch (error) {
+        const { code } = error as { code?: unknown };
+        if (code === 404 && lost) return this.#wrote(id, null, Infinity, true);
+        if (code === 404 || code === 412) return;
+        lost ||= code !== 429;
+      }
+    }
   }
 
   get #own(): Container {
@@ -244,7 +387,7 @@ export class World {
       try {
         const { resource } = await this.#own.item(id, tenantOf(id)).read<Doc>();
         // The application is no partner of a restore: it takes a placeholder for a document it doesn't know.
-        const current = canonical(resource && visible(resource)) === canonical(this.truth.get(id)?.doc);
+        const current = canonical(resource && plain(resource)) === canonical(this.truth.get(id)?.doc);
         return resource && current ? resource : undefined;
       } catch {
         // Throttled, or the answer was lost.
@@ -252,11 +395,10 @@ export class World {
     }
   }
 
-  async #upsert(doc: Doc): Promise<void> {
+  async #upsert(doc: Doc): Promise<number> {
     for (;;) {
       try {
-        await this.#own.items.upsert(doc);
-        return;
+        return lsnIn((await this.#own.items.upsert(doc)).headers);
       } catch {
         // Throttled, or the answer was lost: an upsert may be sent again.
       }
@@ -265,17 +407,30 @@ export class World {
 
   /** A delete marker goes once everybody has acknowledged it (its time to live is longer than any lag). */
   async #expireMarkers(): Promise<void> {
-    const { changes } = await (this.#feeds[0] ?? never()).read(FULL_RANGE, '', SIGNAL);
-    for (const { op, id, key, version } of changes) {
-      if (op !== 'delete' || this.#position === '' || version.lsn > lsnOf(this.#position)) continue;
-      const condition = { accessCondition: { type: 'IfMatch', condition: version.etag } };
-      await this.#own
-        .item(id, String(key[0]))
-        .delete(condition)
-        .catch(() => undefined);
+    const { feed } = this.archive(this.#options.store, this.#options.source);
+    const acknowledged = this.#ranges.save();
+    for await (const { changes, range } of new FeedReader(feed).toEnd(SIGNAL)) {
+      for (const { op, id, key, version } of changes) {
+        if (op !== 'delete' || version.lsn > (acknowledgedBy(acknowledged, range) ?? -1)) continue;
+        const condition = { accessCondition: { type: 'IfMatch', condition: version.etag } };
+        await this.#own
+          .item(id, String(key[0]))
+          .delete(condition)
+          .catch(() => undefined);
+      }
     }
   }
 }
+
+/** As the application means it: without what the archive added. */
+function plain(doc: Doc): Doc {
+  const { ttl, ...rest } = visible(doc);
+  return ttl === undefined || ttl === LEAVING_TTL_S ? rest : { ...rest, ttl };
+}
+
+const MORTAL_S = 50_000;
+const lsnIn = (headers: Readonly<Record<string, unknown>>): number =>
+  Number(/#(\d+)/.exec(String(headers['x-ms-session-token']))?.[1] ?? Infinity);
 
 export const tenantOf = (id: string): string => `t${Number(id.slice(1)) % 2}`;
 

@@ -9,19 +9,14 @@ import { SHOP } from '../support/stage.ts';
 const m = model<Shop>('../fixtures/shop/cosmosdb_data_model.md');
 const { model: shop } = await loadPipeline(SHOP);
 const cold = archive('orders-cold', { from: m.Orders.order, date: 'placedAt', before: '2026-02-01' });
-const found = (feed: 'latest' | 'all-versions', ...projections: Parameters<typeof definePipeline>[0]['projections']) =>
-  checkPipeline(definePipeline({ model: m, sources: [source({ of: m.Orders.order, feed })], projections }), shop)
-    .filter(({ code }) => code.endsWith('all-versions'))
-    .map(({ code, severity, message }) => [severity, code, message]);
 
-test('an archive: what a sweep removes would count as deleted', () => {
-  expect(found('latest', cold)).toEqual([]);
-  expect(found('all-versions', cold)).toEqual([
-    ['error', 'archive-all-versions', expect.stringContaining('Archive orders-cold takes Orders (order)')],
-  ]);
-});
-
-test('an archive of another type in that container: a container has one feed', () => {
-  const refund = { ...cold, from: { container: 'Orders', type: 'refund' } };
-  expect(found('all-versions', refund)).toMatchObject([['error', 'archive-all-versions', expect.anything()]]);
+test('an archive of a container without a default time to live, where nothing could leave by expiry', () => {
+  const endless = { ...shop, containers: shop.containers.map(({ defaultTtl: _ttl, ...container }) => container) };
+  const of = (feed: 'latest' | 'all-versions') =>
+    definePipeline({ model: m, sources: [source({ of: m.Orders.order, feed })], projections: [cold] });
+  const codes = (feed: 'latest' | 'all-versions', in_: typeof shop) =>
+    checkPipeline(of(feed), in_).map(({ code, severity }) => [severity, code]);
+  expect(codes('all-versions', shop)).toEqual([]);
+  expect(codes('latest', endless)).toEqual([]);
+  expect(codes('all-versions', endless)).toEqual([['error', 'archive-no-ttl']]);
 });

@@ -52,6 +52,17 @@ describe('reading', () => {
 });
 
 describe('one write', () => {
+  // The SDK then sends the part that gets nothing an empty request, which the service refuses.
+  it('is never refused for a split: whoever asks again finds out', async () => {
+    const { access, emulator, stored } = await sink();
+    expect((await access.commit('c', KEY, [create('d')])).kind).toBe('done');
+    emulator.split('d/c');
+    expect((await access.commit('c', KEY, [create('e')])).kind).not.toBe('refused');
+    emulator.split('d/c');
+    expect(await access.read('c', KEY, ['e'])).toMatchObject([{ id: 'e' }]);
+    expect(await stored()).toEqual(['d', 'e']);
+  });
+
   it('of each kind is done under its condition, and its ETag is the next one’s', async () => {
     const { access, stored } = await sink();
     const made = await access.commit('c', KEY, [create('d', { n: 1 })]);

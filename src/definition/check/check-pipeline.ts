@@ -1,6 +1,6 @@
 // Checks the code's projections against the document: the names must exist, and joins must be point reads.
 import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../../model/model.ts';
-import { allVersionsFindings } from '../all-versions.ts';
+import { feedModeOf } from '../all-versions.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import type {
   ArchiveSpec,
@@ -25,7 +25,6 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
     findings.push(...about(projection.name, checkProjection(projection, model)));
   for (const archive of pipeline.archives)
     findings.push(...about(archive.name, checkArchive(archive, pipeline, model)));
-  findings.push(...allVersionsFindings(pipeline));
   for (const { name, from } of pipeline.publishes)
     findings.push(...about(name, unknown(model, [from], `Projection ${name} publishes`)));
   for (const effect of pipeline.effects)
@@ -79,13 +78,19 @@ function checkTenantKey({ name, key }: ReferenceSpec, sink: Found | undefined): 
 }
 
 /** Projections and joins can't read a document after it left its container. */
-function checkArchive(archive: ArchiveSpec, { projections }: Pipeline, model: Model): Finding[] {
+function checkArchive(archive: ArchiveSpec, pipeline: Pipeline, model: Model): Finding[] {
+  const { projections } = pipeline;
   const findings: Finding[] = [];
   const { name, dateField, from } = archive;
   const found = find(model, from, `Archive ${name} reads`, findings);
   if (found && found.type.examples.every((example) => example[dateField] === undefined)) {
     const message = `Archive ${name} uses the date ${dateField}, which no example of ${from.type} in ${place(found.container)} has`;
     findings.push(error('archive-date-unknown', message, 'Name a field of the document, or add it to an example.'));
+  }
+  if (found && found.container.defaultTtl === undefined && feedModeOf(pipeline, from.container) === 'all-versions') {
+    const message = `Archive ${name} takes ${ref(from)} from a container that is read by its all-versions feed and has no default time to live: documents that leave would never expire`;
+    const hint = `State \`TTL: -1\` for ${from.container} in the data-model document, then run \`millrace model apply\`.`;
+    findings.push(error('archive-no-ttl', message, hint));
   }
   for (const projection of projections) {
     if (same(projection.into, from)) {

@@ -18,9 +18,19 @@ export interface Version {
   readonly etag: string;
 }
 
+/** A stored document that the archive lets expire. The change's `doc` is without what the archive added. */
+export interface Leaving {
+  /** The document as it was stored, without the archive's `ttl` and without system fields. */
+  readonly stored: Record<string, unknown>;
+  /** The archived version; absent if the writer kept only the `ttl`. */
+  readonly of?: { readonly version: Version; readonly at: number };
+  /** True: its content is still that of the archived version. */
+  readonly intact: boolean;
+}
+
 /**
  * One entry of the feed. `doc` is the current document; the text of its dates may differ, because the Functions host
- * rewrites them. `archive`: the document was moved to the archive, which retracts nothing.
+ * rewrites them.
  */
 export interface Change<D = Record<string, unknown>> extends Identity {
   /** The document's `type`. Empty if it has none, or for a deletion without the deleted document. */
@@ -33,13 +43,14 @@ export interface Change<D = Record<string, unknown>> extends Identity {
   readonly typeUnknown?: true;
   /** `_ts` in milliseconds. It says when, but gives no order. */
   readonly at: number;
-  readonly op: 'upsert' | 'delete' | 'archive';
+  readonly op: 'upsert' | 'delete';
   /** The operation, in the all-versions feed only. `expired`: deleted by its time to live. */
   readonly operation?: 'create' | 'replace' | 'delete' | 'expired';
   readonly doc?: D;
   readonly before?: D;
-  /** True: the document came back from the archive unchanged. It is no event to publish or to react to. */
+  /** True: the document came back from the archive, or leaves, unchanged. It is no event to publish or to react to. */
   readonly restored?: boolean;
+  readonly leaving?: Leaving;
   /** The error of the source's `upcast` or `deleted`. A projection must treat the change as poison. */
   readonly failed?: unknown;
 }

@@ -1,11 +1,17 @@
 import { isObject } from '../../base/json.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
-import type { Change, Key } from './change.ts';
+import type { Change, Key, Leaving } from './change.ts';
 import { feedError } from '../errors.ts';
 
 /** Prefix of the types of Millrace's own documents (contributions, tombstones …), which are never a source. */
 export const OWN_TYPE = 'millrace.';
+
+/**
+ * The type of the placeholder that keeps a document's place while it is restored. Only the all-versions feed delivers it,
+ * as a change that no projection reads: it shows that all versions before it were delivered.
+ */
+export const RESTORING = `${OWN_TYPE}restoring`;
 
 /** A container whose feed is read. */
 export interface SourceContainer {
@@ -22,6 +28,8 @@ export interface SourceMarks {
   isEmptied(raw: Record<string, unknown>): boolean;
   /** True: the document came back from the archive and did not change since. `doc`: without system fields. */
   isRestored(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean;
+  /** What the archive added to a document that it lets expire. `doc`: without system fields. */
+  leavingOf(raw: Record<string, unknown>, doc: Record<string, unknown>): Leaving | undefined;
 }
 
 export interface TypeRules {
@@ -58,12 +66,15 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
   const rules = type === undefined ? undefined : source.types.get(type);
   if (type === undefined || !rules) return undefined;
   const entry = entryOf(source, document, epoch);
-  const doc = withoutSystemFields(document);
+  const stored = withoutSystemFields(document);
+  const leaving = source.marks?.leavingOf(document, stored);
+  const doc = leaving?.stored ?? stored;
   return {
     container: source.name,
     type,
     ...entry,
-    ...(source.marks?.isRestored(document, doc) ? { restored: true } : {}),
+    ...(leaving?.intact || source.marks?.isRestored(document, doc) ? { restored: true } : {}),
+    ...(leaving && { leaving }),
     ...byRules(source, rules, document, doc),
   };
 }
@@ -127,7 +138,7 @@ export function toVersion(
   const before = previous ? { before: previous } : {};
   if (operationType !== 'delete') {
     const current = isObject(raw['current']) ? { ...raw['current'], _lsn: lsn } : raw['current'];
-    const change = map(current);
+    const change = map(current) ?? placeholder(source, current, epoch);
     return change && { ...change, ...before, operation: operationType === 'create' ? 'create' : 'replace' };
   }
   if (typeof id !== 'string' || !isObject(partitionKey))
@@ -147,6 +158,11 @@ export function toVersion(
     operation: timeToLiveExpired === true ? 'expired' : 'delete',
     ...before,
   };
+}
+
+function placeholder(source: AnySource, current: unknown, epoch: number): Change | undefined {
+  if (!isObject(current) || current['type'] !== RESTORING) return undefined;
+  return { container: source.name, type: RESTORING, ...entryOf(source, current, epoch), op: 'upsert' };
 }
 
 /** The type of a deletion without the deleted document is known only if the container has one type. */
@@ -183,7 +199,8 @@ export function toDocument(source: SourceContainer, raw: Record<string, unknown>
   const type = typeOf(source.types, raw);
   const rules = type === undefined ? undefined : source.types.get(type);
   if (!rules || source.marks?.isEmptied(raw)) return null;
-  const doc = withoutSystemFields(raw);
+  const stored = withoutSystemFields(raw);
+  const doc = source.marks?.leavingOf(raw, stored)?.stored ?? stored;
   const current = rules.upcast ? rules.upcast(doc) : doc;
   return rules.deleted?.(current) ? null : current;
 }

@@ -7,6 +7,7 @@ import { type ReactSpec, projectionId } from '../../definition/specs.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { toChange } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
+import { asArchived } from '../../projections/archive/leaving.ts';
 import { concerns, repeatKey, runReaction } from '../../projections/react/react-runner.ts';
 import { sourcesFor } from '../../runtime/history-pages.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
@@ -92,7 +93,9 @@ async function runOne(
   } catch (error) {
     return failedBy(error);
   }
-  const name = repeatKey(projectionId(spec), { container, key, id, etag: raw._etag }, repeat);
+  // A document that leaves for the archive is still the version that was archived.
+  const etag = String(asArchived(raw)['_etag']);
+  const name = repeatKey(projectionId(spec), { container, key, id, etag }, repeat);
   const failure = await runReaction(spec, change.doc ?? {}, name, fence);
   return failure ? { outcome: 'failed', message: failure.message } : { outcome: 'ran' };
 }

@@ -50,6 +50,7 @@ export const recover = defineOperation({
         ...(missing.length > 0 ? ['create these containers, and look at the rest after that'] : []),
         'wait until no host has written the leases for two expirations; stop the hosts first',
         ...(entries === 'make' ? ['make the archive entries that are missing'] : []),
+        'let documents stay that leave for an archive by expiry',
         'remove the states of joined documents, and list entries of documents that no longer exist',
         'raise the epoch of every source above all that were ever stored',
         `move the leases back to: ${since}`,
@@ -60,13 +61,14 @@ export const recover = defineOperation({
     };
   },
   run,
-  format: ({ findings, created, epochs, moved, entries, forgotten, verification, left }) =>
+  format: ({ findings, created, epochs, moved, entries, stayed, forgotten, verification, left }) =>
     [
       ...findings.map(lineOf),
       ...created.map((say) => `done: ${say}`),
       ...Object.entries(epochs).map(([name, epoch]) => `done: ${name} is in epoch ${epoch}`),
       ...moved.map(({ text }) => `done: ${text}`),
       ...(entries > 0 ? [`done: entries made for ${plural(entries, 'archived document')}`] : []),
+      ...(stayed > 0 ? [`done: ${plural(stayed, 'document')} that left for the archive by expiry stay`] : []),
       ...(forgotten > 0 ? [`done: ${plural(forgotten, 'state document')} of lost or joined documents removed`] : []),
       ...(verification ? [formatVerification(verification)] : []),
       ...left.map((one) => `left: ${lineOf(one)}`),

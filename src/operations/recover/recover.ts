@@ -14,6 +14,7 @@ import type { Context } from '../operation.ts';
 import { type Verification, verify } from '../projections/verify.ts';
 import { makeEntries } from './entries.ts';
 import { forget } from './forget.ts';
+import { letStay } from './let-stay.ts';
 import { type Examined, type Finding, examine } from './examine.ts';
 import { whileLocked } from './lock.ts';
 import { storedArchives } from './stored-archives.ts';
@@ -33,6 +34,8 @@ export interface Recovered {
   readonly epochs: Readonly<Record<string, number>>;
   readonly moved: ReturnType<typeof movedRows>;
   readonly entries: number;
+  /** Documents that were leaving for the archive by expiry. */
+  readonly stayed: number;
   /** State documents that were removed, because their documents are not as they say. */
   readonly forgotten: number;
   /** Null: the history can't be read, because an archive is damaged. */
@@ -94,7 +97,7 @@ async function tie(
   given: RecoverInput,
   target: Target,
   context: Context,
-): Promise<Pick<Recovered, 'epochs' | 'moved' | 'entries' | 'forgotten'>> {
+): Promise<Pick<Recovered, 'epochs' | 'moved' | 'entries' | 'stayed' | 'forgotten'>> {
   const loaded = await context.workspace.pipeline();
   const services = await context.workspace.services();
   // Again: what was seen before the wait may be old.
@@ -105,13 +108,14 @@ async function tie(
   if (given.entries === 'make')
     for (const archive of await storedArchives(loaded, services, context))
       entries += await makeEntries(archive, context.signal);
+  const stayed = await letStay(loaded, services, context.signal);
   const forgotten = await forget(services, context.signal);
   const moves = await movesOf(inventory, target, services, context.signal);
   let epochs: Record<string, number> = {};
   await moveLeases(inventory.leases, moves, async () => {
     epochs = await raiseAll(inventory, services, (context.clock ?? systemClock).now());
   });
-  return { epochs, moved: movedRows(moves), entries, forgotten };
+  return { epochs, moved: movedRows(moves), entries, stayed, forgotten };
 }
 
 /**

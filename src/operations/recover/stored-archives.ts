@@ -6,7 +6,7 @@ import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import type { Context } from '../operation.ts';
 
 /** An archive without its source's feed: opening a feed may store an epoch, and a look must write nothing (REC-S3). */
-export type StoredArchive = Omit<Archive, 'feed' | 'source'>;
+export type StoredArchive = Omit<Archive, 'feed' | 'source' | 'mode'>;
 
 export async function storedArchives(
   { pipeline: { archives } }: Pick<LoadedPipeline, 'pipeline'>,

@@ -6,7 +6,7 @@ import type { Change, Identity } from '../../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess, Write } from '../../sinks/document-access.ts';
 import { untilDone } from '../conflict.ts';
 import { standing } from '../stamp.ts';
-import type { ArchiveEntry } from './entry.ts';
+import { type ArchiveEntry, turnsAfter } from './entry.ts';
 import { projectionsError } from '../errors.ts';
 
 /** An entry as it was read, with the ETag it can be changed under. */
@@ -27,9 +27,12 @@ interface EntryDocument {
   readonly version: ArchiveEntry['version'];
   readonly state: ArchiveEntry['state'];
   readonly blob: ArchiveEntry['blob'];
+  readonly shown?: ArchiveEntry['shown'];
   /** Set on a deleted document's entry: it lasts longer than any host can have an older version in memory. */
   readonly ttl?: number;
 }
+
+type Body = Pick<EntryDocument, 'projection' | 'state' | 'blob' | 'shown' | 'ttl'>;
 
 const CHUNK = 100;
 const AT_ONCE = 512;
@@ -81,7 +84,9 @@ export class Entries {
       entered = 'there';
       if (order === 'same' && known?.state === 'archived') return undefined;
       entered = 'written';
-      return { projection, state: 'archived', blob };
+      // What the all-versions feed has shown of a document that comes and goes.
+      const shown = known?.shown && { turns: turnsAfter(known, change.version) };
+      return { projection, state: 'archived', blob, ...(shown && { shown }) };
     });
     return entered;
   }
@@ -104,13 +109,24 @@ export class Entries {
    * stale (ASM-A3).
    */
   async confirm(entry: StoredEntry, access: DocumentAccess): Promise<boolean> {
-    const { projection, state, blob } = entry;
-    const body = documentOf(entry, { projection, state, blob });
-    const answer = await access.commit(
-      this.#container,
-      [body.pk],
-      [{ op: 'replace', id: body.id, body, ifMatch: entry.etag }],
-    );
+    return this.replace(entry, entry, entry, access);
+  }
+
+  /** Writes an entry over the one that was read, or creates it. False: another host has changed it. */
+  async replace(
+    known: StoredEntry | undefined,
+    of: Identity & Pick<Change, 'type' | 'version'>,
+    { projection, state, blob, shown, ttl }: Body,
+    access: DocumentAccess,
+  ): Promise<boolean> {
+    const next = { projection, state, blob, ...(shown && { shown }), ...(ttl !== undefined && { ttl }) };
+    const body = documentOf(of, next);
+    const write: Write = known
+      ? { op: 'replace', id: body.id, body, ifMatch: known.etag }
+      : { op: 'create', id: body.id, body };
+    const answer = await access.commit(this.#container, [body.pk], [write]);
+    if (answer.kind === 'refused')
+      throw projectionsError('state-refused', `The state container refused an archive entry: ${answer.why}`);
     return answer.kind === 'done';
   }
 
@@ -132,22 +148,12 @@ export class Entries {
   async #advance(
     change: Change,
     access: DocumentAccess,
-    decide: (
-      known: StoredEntry | undefined,
-    ) => Promise<Pick<EntryDocument, 'projection' | 'state' | 'blob' | 'ttl'> | undefined>,
+    decide: (known: StoredEntry | undefined) => Promise<Body | undefined>,
   ): Promise<void> {
     await untilDone(`The archive entry of ${change.container}/${change.id}`, async () => {
       const [known] = await this.read([change], access);
       const next = await decide(known);
-      if (!next) return true;
-      const body = documentOf(change, next);
-      const write: Write = known
-        ? { op: 'replace', id: body.id, body, ifMatch: known.etag }
-        : { op: 'create', id: body.id, body };
-      const answer = await access.commit(this.#container, [body.pk], [write]);
-      if (answer.kind === 'refused')
-        throw projectionsError('state-refused', `The state container refused an archive entry: ${answer.why}`);
-      return answer.kind === 'done';
+      return !next || this.replace(known, change, next, access);
     });
   }
 }
@@ -163,10 +169,7 @@ function partition({ container, key }: Identity): string {
   return `archive|${source.length > 500 ? digest(source) : source}`;
 }
 
-const documentOf = (
-  of: Identity & Pick<Change, 'type' | 'version'>,
-  next: Pick<EntryDocument, 'projection' | 'state' | 'blob' | 'ttl'>,
-): EntryDocument => ({
+const documentOf = (of: Identity & Pick<Change, 'type' | 'version'>, next: Body): EntryDocument => ({
   id: digest(of.id),
   pk: partition(of),
   type: ENTRY,
@@ -177,6 +180,6 @@ const documentOf = (
 });
 
 function entryOf(stored: SinkDocument): StoredEntry {
-  const { source, projection, version, state, blob, _etag: etag } = stored as SinkDocument & EntryDocument;
-  return { ...source, projection, version, state, blob, etag };
+  const { source, projection, version, state, blob, shown, _etag: etag } = stored as SinkDocument & EntryDocument;
+  return { ...source, projection, version, state, blob, ...(shown && { shown }), etag };
 }

@@ -5,6 +5,7 @@ import { OWN_TYPE, type SourceContainer, toDocument } from '../../feed/reading/m
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
+import { asArchived } from '../archive/leaving.ts';
 import { lastOfEach } from '../runner.ts';
 import type { SinkContainer } from '../sink-container.ts';
 import { type CopyDocument, isOlderUse } from './documents.ts';
@@ -78,7 +79,7 @@ async function changeOf(
   const { pk: key, id, ...version } = copy._src;
   const [hot] = await access.read(source.name, key, [id]);
   const gone = !hot || String(hot['type']).startsWith(OWN_TYPE);
-  const raw = gone ? await cold?.({ container: source.name, key, id, version }, access) : hot;
+  const raw = gone ? await cold?.({ container: source.name, key, id, version }, access) : asArchived(hot);
   if (!raw || raw['_etag'] !== version.etag) return undefined;
   const doc = toDocument(source, raw);
   return doc

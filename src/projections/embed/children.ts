@@ -1,3 +1,4 @@
+import { LEAVING_TTL_S } from '../archive/leaving.ts';
 import type { PatchOperation } from '@azure/cosmos';
 import { systemClock } from '../../base/clock.ts';
 import type { MillraceError } from '../../base/errors.ts';
@@ -56,7 +57,8 @@ export function childWrite(
 ): ChildWrite | undefined {
   const { spec, parents, children } = target;
   const child = toDocument(children, raw);
-  if (!child) return undefined;
+  // A document that leaves the container is as good as archived. One that stays after all comes through its feed.
+  if (!child || raw['ttl'] === LEAVING_TTL_S) return undefined;
   const name = projectionId(spec);
   const own = isObject(raw['_mr']) ? raw['_mr'] : {};
   const guard = own[name] as Guard | undefined;

@@ -60,8 +60,7 @@ export function publishRunner(
   return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
 
-const isEvent = ({ op, restored, typeUnknown }: Change): boolean =>
-  op !== 'archive' && restored !== true && !typeUnknown;
+const isEvent = ({ restored, typeUnknown }: Change): boolean => restored !== true && !typeUnknown;
 
 function tooLarge(hub: string, { bytes, limit }: { bytes: number; limit: number }): MillraceError {
   const say = (count: number): string => count.toLocaleString('en-US');

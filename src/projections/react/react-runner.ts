@@ -95,7 +95,7 @@ export async function runReaction(
 
 /** False for moves to and from the archive, and for deletions, unless the reaction asks for them. */
 export function concerns(spec: ReactSpec, { op, doc, restored }: Pick<Change, 'op' | 'doc' | 'restored'>): boolean {
-  if (op === 'archive' || (restored === true && !spec.restored)) return false;
+  if (restored === true && !spec.restored) return false;
   if (doc === undefined || (op === 'delete' && spec.onDelete === 'remove')) return false;
   return spec.when?.(doc) ?? true;
 }

@@ -68,8 +68,10 @@ export class ColdHalf {
     const { database, state } = services;
     const { pipeline, model } = loaded;
     const archives: Archive[] = [];
+    const latest = pipeline.sources.map((rules) => ({ ...rules, feed: 'latest' as const }));
     for (const spec of pipeline.archives)
-      archives.push(await openArchive(spec, pipeline, model, { database, state, store }));
+      // A proof delivers latest versions, whatever feed the hosts read.
+      archives.push(await openArchive(spec, { ...pipeline, sources: latest }, model, { database, state, store }));
     return new ColdHalf(loaded, services, archives, store);
   }
 

@@ -6,12 +6,13 @@ import {
   type ChangeFeedPullModelIterator,
   type Container,
 } from '@azure/cosmos';
-import { NotProbed, type Probe, holds, same, statusOf } from '../probe.ts';
+import { type Bench, NotProbed, type Probe, holds, same, statusOf, until } from '../probe.ts';
 
 interface Entry {
   readonly id: string;
   readonly v?: number;
   readonly _lsn: number;
+  readonly _etag?: string;
 }
 
 const feedOf = (
@@ -221,6 +222,53 @@ export const feed: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-A19',
+    asks: 'a delete in the all-versions feed says whether it is an expiry',
+    run: async (bench) => {
+      const { kept, reader } = await allVersions(await bench.container({ ...KEPT, defaultTtl: -1 }));
+      await kept.items.create({ id: '1', pk: 'a', ttl: 1 });
+      await kept.items.create({ id: '2', pk: 'a', ttl: 1000 });
+      await kept.item('2', 'a').delete();
+      const deletes = await deletesOf(bench, reader, 2);
+      same(deletes.get('1')?.['timeToLiveExpired'], true, 'of the item that expired');
+      holds(deletes.get('2')?.['timeToLiveExpired'] !== true, 'the delete by a client says that it is an expiry');
+    },
+  },
+  {
+    number: 'ASM-A20',
+    asks: 'both feeds show a version with one ETag and one lsn, and the ETag is a condition of a write',
+    run: async (bench) => {
+      const { kept, reader } = await allVersions(await bench.container(KEPT));
+      await kept.items.create({ id: '1', pk: 'a' });
+      const [version] = (await reader.readNext()).result;
+      const [latest] = (await feedOf(kept).readNext()).result;
+      same(version?.metadata['lsn'], latest?._lsn, 'its lsn');
+      same(version?.current?._etag, latest?._etag, 'its ETag');
+      const condition = { accessCondition: { type: 'IfMatch', condition: version?.current?._etag ?? '' } };
+      const patched = kept.item('1', 'a').patch([{ op: 'set', path: '/v', value: 2 }], condition);
+      same(await statusOf(patched), '200', 'a patch under it');
+    },
+  },
+  {
+    number: 'ASM-A21',
+    asks: 'the all-versions feed shows an expiry before the version that was written after it',
+    run: async (bench) => {
+      const { kept, reader } = await allVersions(await bench.container({ ...KEPT, defaultTtl: -1 }));
+      await kept.items.create({ id: '1', pk: 'a', ttl: 1 });
+      await until(bench, 'An item with a ttl of one second gone', async () => {
+        return (await statusOf(kept.item('1', 'a').read())) === '404';
+      });
+      await kept.items.create({ id: '1', pk: 'a', v: 2 });
+      const seen: string[] = [];
+      await until(bench, 'The second item in the feed', async () => {
+        for (const { current, metadata } of (await reader.readNext()).result ?? [])
+          seen.push(current?.v === 2 ? 'again' : String(metadata['operationType']));
+        return seen.includes('again');
+      });
+      same(seen, ['create', 'delete', 'again'], 'the feed');
+    },
+  },
+  {
     number: 'ASM-A7',
     asks: 'the all-versions feed begins now or at a continuation, never at the beginning',
     run: async (bench) => {
@@ -240,8 +288,19 @@ export const feed: readonly Probe[] = [
 const KEPT = { changeFeedPolicy: new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10)) };
 
 interface Version {
-  readonly current?: { readonly v?: number };
+  readonly current?: { readonly v?: number; readonly _etag?: string };
   readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** The metadata of so many deletes, by id. */
+async function deletesOf(bench: Bench, reader: ChangeFeedPullModelIterator<Version>, count: number) {
+  const found = new Map<unknown, Version['metadata']>();
+  await until(bench, 'The deletes in the feed', async () => {
+    for (const { metadata } of (await reader.readNext()).result ?? [])
+      if (metadata['operationType'] === 'delete') found.set(metadata['id'], metadata);
+    return found.size >= count;
+  });
+  return found;
 }
 
 async function allVersions(kept: Container) {

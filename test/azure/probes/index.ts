@@ -40,6 +40,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E30',
     'ASM-E44',
     'ASM-E45',
+    'ASM-E71',
   ),
   ...because(CLIENT, 'ASM-E3', 'ASM-E4', 'ASM-E24', 'ASM-E26', 'ASM-E36'),
   ...because('ASM-A2 asks it.', 'ASM-E9'),

@@ -68,7 +68,11 @@ describe('a change', () => {
   it('is a deletion where its marks say so, as whoever read them was told', () => {
     const marked = {
       ...source(),
-      marks: { isEmptied: ({ cents }: Record<string, unknown>) => cents === 0, isRestored: () => false },
+      marks: {
+        isEmptied: ({ cents }: Record<string, unknown>) => cents === 0,
+        isRestored: () => false,
+        leavingOf: () => undefined,
+      },
     };
     expect(toChange(marked, raw({ cents: 0 }), 1)).toMatchObject({ op: 'delete', doc: { cents: 0 } });
     expect(toDocument(marked, raw({ cents: 0 }))).toBeNull();

@@ -1,4 +1,5 @@
 // A version that is built from a history of which a part has left for the archive.
+import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan } from '@azure/cosmos';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AggregateSpec, Doc, Pipeline } from '../../../src/definition/specs.ts';
 import { recompute } from '../../../src/definition/oracle/recompute.ts';
@@ -9,6 +10,8 @@ import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { replay } from '../../../src/operations/projections/replay.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { Random } from '../../support/random.ts';
+import { suiteSeed } from '../../support/seed.ts';
 import { COLD, type Stage, openStage } from '../../support/stage.ts';
 
 let azurite: Azurite;
@@ -23,7 +26,9 @@ const screen = { draw: () => undefined, line: () => undefined };
 const FAST = { readLagMs: 0, viewsRefreshMs: 10, timings: { pollMs: 10, acquireMs: 100 } };
 
 /** The cold shop with a second version of its days, under a type of its own. */
-async function coldStage(): Promise<Stage & { readonly first: AggregateSpec; readonly second: AggregateSpec }> {
+async function coldStage(
+  feed: 'latest' | 'all-versions' = 'latest',
+): Promise<Stage & { readonly first: AggregateSpec; readonly second: AggregateSpec }> {
   const { connectionString } = azurite;
   const stage = await openStage({}, COLD, { connectionString, container: `rebuild-${(used += 1)}` });
   const [first] = stage.loaded.pipeline.projections;
@@ -35,7 +40,14 @@ async function coldStage(): Promise<Stage & { readonly first: AggregateSpec; rea
     into: { container: 'Days', type: 'day-two' },
     measures: { ...first.measures, most },
   };
-  const pipeline: Pipeline = { ...stage.loaded.pipeline, projections: [first, second] };
+  const sources = stage.loaded.pipeline.sources.map((rules) => ({ ...rules, feed }));
+  const pipeline: Pipeline = { ...stage.loaded.pipeline, sources, projections: [first, second] };
+  if (feed === 'all-versions') {
+    const { resource } = await stage.container('Orders').read();
+    await stage.container('Orders').delete();
+    const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60));
+    await stage.services.database.containers.create({ ...resource, defaultTtl: -1, changeFeedPolicy });
+  }
   return { ...stage, loaded: { ...stage.loaded, pipeline }, first, second };
 }
 
@@ -100,6 +112,82 @@ it('has what was archived before it began, lets nothing leave meanwhile, and is 
   await app.drained(signal);
   expect(await hot(stage)).toBe(20);
   expect(await days(stage, second)).toEqual(expected(stage, second, orders));
+  await app.stop();
+});
+
+/** An application beside an archive that lets documents expire. `truth`: what it has left, by id. */
+function application(stage: Stage, random: Random) {
+  const container = stage.container('Orders');
+  const truth = new Map(orders.map((doc) => [String(doc['id']), doc]));
+  /** Documents that leave and that it doesn't touch. */
+  const quiet = orders.flatMap(({ id }, n) => (n % 4 === 0 ? [String(id)] : []));
+  const expireOne = (): void => {
+    const id = quiet.pop();
+    if (id !== undefined) stage.emulator.expire('shop/Orders', id);
+  };
+  const act = async (): Promise<void> => {
+    const n = random.pick(
+      orders
+        .keys()
+        .filter((at) => at % 4 !== 0)
+        .toArray(),
+    );
+    const { id, storeId } = order(n) as { id: string; storeId: string };
+    const cents = random.int(10_000);
+    const item = container.item(id, storeId);
+    const kind = random.unit();
+    if (kind < 0.35) return void stage.emulator.expire('shop/Orders', id);
+    const { resource } = await item.read<Doc>();
+    if (kind < 0.45) {
+      if (!resource) return;
+      await item.delete();
+      truth.delete(id);
+    } else if (kind < 0.9) {
+      // Mark and time to live as they were read.
+      if (!resource) return;
+      await container.items.upsert({ ...resource, cents });
+      truth.set(id, { ...order(n), cents });
+    } else {
+      await container.items.upsert({ ...order(n), cents });
+      truth.set(id, { ...order(n), cents });
+    }
+  };
+  return { truth, act, expireOne };
+}
+
+it('the same where documents leave by expiry, and the application deletes, writes back and lets expire meanwhile', async () => {
+  await using stage = await coldStage('all-versions');
+  const { settings, services, loaded, second } = stage;
+  const sweeping = () => sweep({ settings, services, loaded, signal, screen });
+  const app = await running(stage);
+  await app.drained(signal);
+  for (const doc of orders) await stage.container('Orders').items.upsert(doc);
+  await app.drained(signal);
+  for (let removed = 0; removed < 20;) {
+    const [swept] = await sweeping();
+    removed += swept?.removed ?? 0;
+    await app.drained(signal);
+  }
+  const { truth, act, expireOne } = application(stage, new Random(suiteSeed()));
+  for (let n = 0; n < 3; n++) expireOne();
+  for (let n = 0; n < 30; n++) await act();
+  const options = { settings, services, loaded, spec: second, ...FAST, signal };
+  // Slowly, so that much happens meanwhile.
+  let expired = 0;
+  const progress = (): void => void ((expired += 1) < 5 && expireOne());
+  const rebuilding = rebuild({ ...options, ruPerSecond: 800, progress });
+  const state = { done: false };
+  const settled = rebuilding.finally(() => (state.done = true));
+  while (!state.done) await act();
+  expect(await settled).toMatchObject({ parked: 0 });
+  expect(await sweeping()).toMatchObject([{ removed: 0 }]);
+  for (let n = 0; n < 50; n++) await act();
+  expireOne();
+  await promote(options);
+  for (let n = 0; n < 50; n++) await act();
+  await app.drained(signal);
+  expect(truth.size).toBeGreaterThan(3);
+  expect(await days(stage, second)).toEqual(expected(stage, second, [...truth.values()]));
   await app.stop();
 });
 

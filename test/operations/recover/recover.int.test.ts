@@ -1,4 +1,5 @@
 // What `millrace recover` refuses, what it can't tell, and an archive without its entries or its blobs. docs/SPEC-recover.md
+import { join } from 'node:path';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
@@ -8,11 +9,13 @@ import { openServices } from '../../../src/runtime/services.ts';
 import type { MillraceError } from '../../../src/base/errors.ts';
 import { recover } from '../../../src/operations/recover/recover.operation.ts';
 import type { Recovered } from '../../../src/operations/recover/recover.ts';
+import { LEAVING_TTL_S } from '../../../src/projections/archive/leaving.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 import { COLD, type Stage, openStage } from '../../support/stage.ts';
 import { SteppingClock } from '../leases/lease-world.ts';
 
+const COLD_VERSIONS = join(import.meta.dirname, '../../fixtures/cold-versions');
 let azurite: Azurite;
 let stage: Stage;
 let blobs: ContainerClient;
@@ -35,6 +38,15 @@ afterEach(async () => {
   vi.unstubAllEnvs();
   await stage[Symbol.asyncDispose]();
 });
+
+/** The same stage, but orders are read by their all-versions feed. */
+async function onVersions(): Promise<void> {
+  await stage[Symbol.asyncDispose]();
+  const storage = { connectionString: azurite.connectionString, container: `recover-${used}` };
+  stage = await openStage({}, COLD_VERSIONS, storage);
+  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD_VERSIONS }))
+    vi.stubEnv(name, value);
+}
 
 const order = (n: number): Doc & { id: string } => ({
   id: `o${n}`,
@@ -62,8 +74,8 @@ async function all(container: string): Promise<Doc[]> {
   return resources;
 }
 
-async function run(input: Record<string, unknown> = {}, clock = new SteppingClock()) {
-  const workspace = openWorkspace({ directory: import.meta.dirname, pipeline: COLD });
+async function run(input: Record<string, unknown> = {}, clock = new SteppingClock(), pipeline = COLD) {
+  const workspace = openWorkspace({ directory: import.meta.dirname, pipeline });
   try {
     const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
     const context = { workspace, actor: 'tester', signal: AbortSignal.timeout(150_000), screen, clock };
@@ -104,6 +116,31 @@ describe('recovering an archive', () => {
     const restored = await cli(['archive', 'restore', '--json']);
     expect(restored.code).toBe(0);
     expect(await all('Orders')).toHaveLength(9);
+  }, 180_000);
+
+  it('lets documents stay that were leaving, though their entries and the feed’s positions are lost', async () => {
+    await onVersions();
+    await derive();
+    await derive(...Array.from({ length: 4 }, (_, n) => order(n)));
+    expect((await cli(['archive', 'sweep', '--json'])).code).toBe(0);
+    expect((await all('Orders')).map(({ ttl }) => ttl)).toEqual(Array.from({ length: 4 }, () => LEAVING_TTL_S));
+    const orders = stage.container('Orders');
+    const { resource } = await orders.item('o1', 's1').read<Doc>();
+    // No host has read that it was written back.
+    await orders.items.upsert({ ...resource, cents: 7 });
+    await stage.container('millrace').delete();
+    await stage.container('leases').delete();
+    const { value } = await run({}, undefined, COLD_VERSIONS);
+    expect(value).toMatchObject({ stayed: 4, verification: { different: 0 } });
+    for (const id of ['o0', 'o1', 'o2', 'o3']) stage.emulator.expire('shop/Orders', id);
+    // The feed begins again where a host first reads it.
+    await derive();
+    await derive(order(20));
+    expect(await sums()).toBe(5);
+    const stayed = new Map((await all('Orders')).map(({ id, ttl, cents }) => [id, { ttl, cents }]));
+    expect(stayed.size).toBe(5);
+    expect([...stayed.values()].every(({ ttl }) => ttl === undefined)).toBe(true);
+    expect([stayed.get('o0')?.cents, stayed.get('o1')?.cents]).toEqual([100, 7]);
   }, 180_000);
 
   it('whose blobs are lost names them, compares nothing, and ends with what is left', async () => {

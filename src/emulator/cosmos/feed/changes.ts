@@ -11,10 +11,10 @@ export function record(
   after: Version | undefined,
   lsn: number,
   at: number,
+  live = container.isLive(before, at),
 ): void {
   const item = (after ?? before)?.item;
   if (!item) return;
-  const live = container.isLive(before, at);
   const note = (kind: Change['kind'], current: Version | undefined, previous: Version | undefined): void => {
     const change: Change = {
       lsn,

@@ -38,3 +38,17 @@ function purgeContainer(account: Account, container: Container, now: number): vo
     }
   }
 }
+
+/** Deletes the items with this id that have a time to live, as if it had passed; returns how many. */
+export function expireNow(account: Account, container: Container, id: string): number {
+  let expired = 0;
+  for (const home of container.logical.values()) {
+    const { current } = home.items.get(id) ?? {};
+    if (current === undefined || expiry(current, container.defaultTtl) === Infinity) continue;
+    const tx = new Transaction(account, container, home, account.now(), true);
+    tx.remove(id);
+    tx.commit();
+    expired += 1;
+  }
+  return expired;
+}

@@ -32,8 +32,14 @@ export class Transaction {
   readonly #staged = new Map<string, Staged | undefined>();
   readonly #unique = new Map<string, string | undefined>();
 
-  /** @param now the time of the writes, milliseconds since 1970 */
-  constructor(account: Account, container: Container, home: LogicalPartition, now = account.now()) {
+  readonly #expires: boolean;
+
+  /**
+   * @param now the time of the writes, milliseconds since 1970
+   * @param expires what it removes expires, whatever its time to live
+   */
+  constructor(account: Account, container: Container, home: LogicalPartition, now = account.now(), expires = false) {
+    this.#expires = expires;
     this.account = account;
     this.container = container;
     this.home = home;
@@ -116,7 +122,8 @@ export class Transaction {
   #drop(item: Item, lsn: number, lag: number): void {
     const { range } = this;
     range.undo.push({ lsn, at: this.now, item, before: item.current }, lag);
-    if (this.container.allVersions) record(this.account, this.container, item.current, undefined, lsn, this.now);
+    const live = this.#expires ? false : undefined;
+    if (this.container.allVersions) record(this.account, this.container, item.current, undefined, lsn, this.now, live);
     for (const index of this.container.indexes.values()) index.update(item, undefined);
     item.current = undefined;
     range.retire();

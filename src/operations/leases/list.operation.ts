@@ -4,13 +4,15 @@ import { catchUpText, plural, table } from '../table.ts';
 import { chooseGroups, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
 import { lagText } from './lags.ts';
-import { type HostStatus, readHostStatuses } from '../host-status.ts';
-import { type LeaseRow, leaseRows, STUCK_MS } from './lease-rows.ts';
+import { leaseRows, STUCK_MS } from './lease-rows.ts';
+import { withRates } from './rates.ts';
+
+const RATES = ['changes/s', 'in/s', 'out/s', 'catches up in'];
 
 export const leasesList = defineOperation({
   noun: 'leases',
   verb: 'list',
-  summary: 'List the leases: which host reads which range, its lag, its state and why',
+  summary: 'List the leases: which host reads which range, its lag, its rates, its state and why',
   examples: [
     'millrace leases list',
     'millrace leases list --prefix billingacc.documents.azure.com_dbRid==_collRid=',
@@ -25,18 +27,18 @@ export const leasesList = defineOperation({
     const inventory = await openLeases(context);
     const groups = prefix === undefined ? inventory.groups : chooseGroups(inventory, prefix);
     const rows = await leaseRows(groups, { expirationMs: leaseExpiration, stuckMs: STUCK_MS });
-    const said = await readHostStatuses(await context.workspace.services(), context.signal).catch(() => []);
-    return rows.map((row) => ({ ...row, speed: speedOf(row, said) }));
+    return withRates(rows, groups, context);
   },
   format: (rows) => {
     if (rows.length === 0) return 'No leases yet: no processor has started.';
     const blocks = [...Map.groupBy(rows, ({ prefix }) => prefix)].map(([prefix, of]) => {
       const unknown = new Set(of.flatMap(({ lag, state }) => (lag.known || state === 'unexplained' ? [] : [lag.why])));
-      const reported = of.some(({ speed }) => speed !== null);
+      // Only the pipeline's own hosts report rates.
+      const rated = of.some(({ rates }) => rates !== null);
       return [
         `${prefix}  (${of[0]?.container ?? 'container not in this database'})`,
         table(
-          ['token', 'range', 'owner', 'position', 'written', 'lag', ...(reported ? SPEED : []), 'state', 'why'],
+          ['token', 'range', 'owner', 'position', 'written', 'lag', ...(rated ? RATES : []), 'state', 'why'],
           of.map((row) => [
             row.token,
             row.range ?? '(unknown)',
@@ -44,7 +46,14 @@ export const leasesList = defineOperation({
             row.position ?? '(none)',
             row.age === null ? '' : `${row.age} s ago`,
             lagText(row.lag),
-            ...(reported ? sayRates(row.speed) : []),
+            ...(rated
+              ? [
+                  row.rates?.handledPerSecond ?? '',
+                  row.rates?.inPerSecond ?? '',
+                  row.rates?.outPerSecond ?? '',
+                  catchUpText(row.rates?.catchUp ?? null),
+                ]
+              : []),
             row.state,
             row.why,
           ]),
@@ -55,17 +64,3 @@ export const leasesList = defineOperation({
     return `${blocks.join('\n\n')}\n${plural(rows.length, 'lease')}`;
   },
 });
-
-type Speed = NonNullable<HostStatus['ranges']>[number];
-
-/** By the last report of the lease's host; null: its host is another processor's, or hasn't reported yet. */
-function speedOf({ owner, container, token }: LeaseRow, said: readonly HostStatus[]): Speed | null {
-  const { ranges } = said.find(({ id }) => id === owner) ?? {};
-  return ranges?.find((range) => range.container === container && range.lease === token) ?? null;
-}
-
-const SPEED = ['changes/s', 'in/s', 'out/s', 'catches up in'];
-const sayRates = (speed: Speed | null): (string | number)[] =>
-  speed === null
-    ? SPEED.map(() => '')
-    : [speed.handledPerSecond ?? '', speed.inPerSecond ?? '', speed.outPerSecond ?? '', catchUpText(speed.catchUp)];

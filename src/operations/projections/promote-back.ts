@@ -113,7 +113,7 @@ export function keptOf(view: View | undefined, name: string, version: number | u
   if (!previous) throw noWayBack(`No version of ${name} was replaced`);
   const id = projectionId({ name, version: version ?? previous.version });
   if (previous.version !== version && version !== undefined)
-    throw noWayBack(`${id} is not the version before, which is ${previous.version}`);
+    throw noWayBack(`${id} is not the version before, which is ${projectionId({ name, version: previous.version })}`);
   if (previous.notKept !== undefined) throw noWayBack(`Hosts no longer keep ${id}: ${previous.notKept}`);
   throw noWayBack(
     previous.keptUntil === undefined

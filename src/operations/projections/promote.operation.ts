@@ -160,5 +160,7 @@ function chooseKept(pipeline: Pipeline, given: string, view: View | undefined): 
       hint: `Fill another content with \`millrace projections rebuild ${name}\`.`,
     });
   chooseProjection(pipeline, name);
+  // Named and current: an earlier run has gone back already.
+  if (version !== undefined && view?.current?.version === version) return chooseProjection(pipeline, given);
   return chooseProjection(pipeline, projectionId({ name, version: keptOf(view, name, version).version }));
 }

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LeaseFinding } from '../../../src/operations/leases/check.ts';
 import { leasesCheck } from '../../../src/operations/leases/check.operation.ts';
 import { type LeaseRow } from '../../../src/operations/leases/lease-rows.ts';
+import type { RatedRow } from '../../../src/operations/leases/rates.ts';
 import { leasesList } from '../../../src/operations/leases/list.operation.ts';
 import { status } from '../../../src/operations/status.operation.ts';
 import { ChangeFeedProcessor } from '../../../src/feed/processor/change-feed-processor.ts';
@@ -46,6 +47,64 @@ describe('leases list', () => {
     expect((await rows(world)).filter(({ container }) => container === 'Orders').map(({ state }) => state)).toContain(
       'split',
     );
+  });
+
+  it('shows the rates that the owner reported, of its own leases and while it holds them', async () => {
+    const world = await leaseWorld(2);
+    await world.write(0, 10);
+    await world.derive();
+    const { state } = world.stage.services;
+    const [own, billing] = [await world.ownPrefix(), await world.prefixOf('billing')];
+    const host = world.foreign(own);
+    await host.acquire();
+    // Another processor's leases, with the same tokens and owner.
+    for (const stored of (await world.documents(own)).filter(({ Owner }) => Owner === host.owner))
+      await world.leases.items.create({ ...stored, id: stored.id.replace(own, billing) });
+    const of = (await rows(world)).filter(({ container, owner }) => container === 'Orders' && owner === host.owner);
+    expect(of.map(({ prefix }) => prefix).toSorted()).toEqual([own, own, billing, billing].toSorted());
+    const [token, unreported] = of.flatMap((row) => (row.prefix === own ? [row.token] : []));
+    expect((await world.run(leasesList)).text).not.toContain('changes/s');
+
+    const range = {
+      container: 'Orders',
+      lease: token,
+      handledPerSecond: 41.5,
+      inPerSecond: 12,
+      outPerSecond: 23,
+      lag: 660,
+      catchUp: 1_060,
+      inHand: null,
+      rejection: null,
+    };
+    const at = new Date().toISOString();
+    const said = { pk: 'status', at, startedAt: at, projections: [], sources: [], ttl: 600 };
+    await state.items.create({ ...said, id: host.owner, ranges: [range] });
+    await state.items.create({ ...said, id: 'another host', ranges: [{ ...range, lease: unreported }] });
+    const ratesOf = async () =>
+      ((await rows(world)) as RatedRow[]).flatMap(({ prefix, token: named, rates }) =>
+        rates ? [{ prefix, named, rates }] : [],
+      );
+    expect(await ratesOf()).toEqual([
+      {
+        prefix: own,
+        named: token,
+        rates: { handledPerSecond: 41.5, inPerSecond: 12, outPerSecond: 23, catchUp: 1_060, at },
+      },
+    ]);
+    const { text } = await world.run(leasesList);
+    expect(text.match(/changes\/s +in\/s +out\/s +catches up in/g)).toHaveLength(1);
+    expect(text).toMatch(/ 41\.5 +12 +23 +1,060 s +owned/);
+
+    later(120);
+    expect(await ratesOf()).toEqual([]);
+  });
+
+  it('lists leases where no state container exists', async () => {
+    const world = await leaseWorld(1);
+    await world.write(0, 1);
+    await world.derive();
+    await world.stage.services.state.delete();
+    expect(await rows(world)).toContainEqual(expect.objectContaining({ container: 'Orders', rates: null }));
   });
 
   it('counts once what the parts of a split have in common', async () => {

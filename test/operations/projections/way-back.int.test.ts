@@ -16,6 +16,7 @@ import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
+import { cli } from '../../cli/cli.ts';
 import { SourceLog } from './log.ts';
 import { VERSIONS, compare, live, options, specOf, writeAny } from './versions.ts';
 
@@ -185,6 +186,34 @@ describe(`a way back (seed ${SEED})`, () => {
       code: 'no-way-back',
       message: expect.stringContaining('does not declare it'),
     });
+  });
+
+  it('on the command line goes back by name, stays there when it is repeated, and goes forth again', async () => {
+    for (const [key, value] of Object.entries(stage.env)) vi.stubEnv(key, value);
+    const app = await start('one');
+    await stage.container('Orders').items.upsert(order('o1', 1));
+    await app.drained(signal);
+    await promoted('summaries@2');
+    const go = async (...args: string[]) =>
+      cli(['projections', 'promote', ...args, '--pipeline', VERSIONS, '--json']).then(({ code, stdout, stderr }) => ({
+        code,
+        said: code === 0 ? (JSON.parse(stdout) as unknown) : stderr,
+      }));
+    expect(await go('summaries', '--back', '--dry-run')).toMatchObject({ code: 0 });
+    expect(await go('summaries@1', '--back')).toMatchObject({ code: 0, said: { projection: 'summaries@1' } });
+    expect(await go('summaries@1', '--back')).toMatchObject({
+      code: 0,
+      said: { projection: 'summaries@1', heldMs: 0 },
+    });
+    expect(await go('summaries', '--back', '--keep', '0')).toMatchObject({
+      code: 0,
+      said: { projection: 'summaries@2', keptUntil: null },
+    });
+    expect(await go('summaries', '--back')).toMatchObject({
+      code: 2,
+      said: expect.stringContaining('without keeping'),
+    });
+    vi.unstubAllEnvs();
   });
 
   it('is refused while only the kept version has parked a change', async () => {

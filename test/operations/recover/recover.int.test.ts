@@ -162,4 +162,29 @@ describe('a recovery', () => {
       .map(({ verb, outcome }) => `${String(verb)} ${String(outcome)}`);
     expect(new Set(audits)).toEqual(new Set(['recover done', 'recover failed']));
   }, 120_000);
+
+  it('changes nothing while another holds the lock', async () => {
+    await derive(order(1));
+    await stage.container('Days').delete();
+    const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
+    await stage.container('millrace').items.create({ ...lock, renewedAt: new Date().toISOString() });
+    expect(await refusal()).toMatchObject({ code: 'recover-runs' });
+    const { resources } = await stage.services.database.containers.readAll().fetchAll();
+    expect(resources.map(({ id }) => id)).not.toContain('Days');
+  }, 120_000);
+
+  it('of two at once without any state, is refused for one, and right for the other', async () => {
+    await derive(...Array.from({ length: 6 }, (_, n) => order(n)));
+    stage.emulator.restore('shop/Orders', 0);
+    for (const name of ['millrace', 'Days', 'leases']) await stage.container(name).delete();
+    const both = await Promise.allSettled([run(), run()]);
+    const done = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const refused = both.flatMap((one) => (one.status === 'rejected' ? [one.reason as MillraceError] : []));
+    expect(refused.map(({ code }) => code)).toEqual(['recover-runs']);
+    expect(done.map(({ ok, value }) => ({ ok, left: value.left }))).toEqual([{ ok: true, left: [] }]);
+    expect(done[0]?.value.created.join()).toContain('Days');
+    await derive();
+    expect(await sums()).toBe((await all('Orders')).length);
+    expect((await all('millrace')).filter(({ pk }) => pk === 'recovery')).toEqual([]);
+  }, 180_000);
 });

@@ -1,10 +1,12 @@
 // Random histories, a disaster in each combination of what it takes, `millrace recover`, and hosts that continue: every
-// projection is what the oracle computes from the sources as they are now, and follows new changes. REC-S1, REC-E1.
+// projection is what the oracle computes from the sources as they are now, and follows new changes. Recoveries die at any
+// request, and are run again. REC-S1, REC-S4, REC-E1.
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
 import { projectionId } from '../../../src/definition/specs.ts';
 import { recompute, rowKey, visible } from '../../../src/definition/oracle/recompute.ts';
+import { ABANDONED_MS } from '../../../src/operations/recover/lock.ts';
 import { recover } from '../../../src/operations/recover/recover.operation.ts';
 import type { Recovered } from '../../../src/operations/recover/recover.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
@@ -13,12 +15,15 @@ import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
+import { dies } from '../projections/dies.ts';
 import { SteppingClock } from '../leases/lease-world.ts';
 
 const MENDED = join(import.meta.dirname, '../../fixtures/mended');
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 1);
 const HOUR = 3_600_000;
+/** A recovery sends 450 to 700 pieces. */
+const PIECES = 500;
 const SOURCES = ['Orders', 'Customers', 'Stores', 'Countries'];
 const SINKS = ['Summaries', 'Days', 'StoreCountries'];
 
@@ -100,16 +105,28 @@ async function strike({ sources, sinks, state, leases }: Disaster): Promise<void
   await one('leases', leases);
 }
 
-async function run(more: Record<string, unknown> = {}) {
-  const workspace = openWorkspace({ directory: import.meta.dirname, pipeline: MENDED });
-  try {
-    const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
-    const signal = AbortSignal.timeout(150_000);
-    const context = { workspace, actor: 'tester', signal, screen, clock: new SteppingClock() };
-    return (await recover.run(more, context)) as { value: Recovered; ok: boolean };
-  } finally {
-    await workspace.close();
+interface Run {
+  readonly clock: SteppingClock;
+  readonly signal: AbortSignal;
+}
+
+async function recoverOn({ settings, services }: Stage, { clock, signal }: Run) {
+  const opened = openWorkspace({ directory: import.meta.dirname, pipeline: MENDED });
+  const workspace = { ...opened, settings: () => settings, services: () => Promise.resolve(services) };
+  const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
+  const context = { workspace, actor: 'tester', signal, screen, clock };
+  return (await recover.run({}, context)) as { value: Recovered; ok: boolean };
+}
+
+/** Runs it, sometimes after runs that died at any request. The clock goes on, so that their lock is taken over. */
+async function run(random: Random) {
+  const clock = new SteppingClock();
+  const signal = AbortSignal.timeout(150_000);
+  for (let tries = 0; tries < 2 && random.chance(0.6); tries++) {
+    await dies(stage, (of, until) => recoverOn(of, { clock, signal: until }), 1 + random.int(PIECES));
+    await clock.sleep(ABANDONED_MS);
   }
+  return afresh((now) => recoverOn({ ...stage, ...now }, { clock, signal }));
 }
 
 /** By projection: what it must be, and what it is. */
@@ -161,7 +178,7 @@ describe(`recovering (seed ${SEED})`, () => {
       await strike(disaster);
       // Writers may not have waited; after a failover they use the lost lsns again.
       if (disaster.sources !== 'lost' && own.chance(0.5)) await write(own, 15);
-      const { value, ok } = await run();
+      const { value, ok } = await run(own);
       expect({ ok, left: value.left, unrepaired: value.verification?.repaired?.unrepaired ?? [] }).toEqual({
         ok: true,
         left: [],

@@ -20,6 +20,7 @@ import { makeEntries } from './entries.ts';
 import { forget } from './forget.ts';
 import { type Examined, type Finding, examine, toCreate } from './examine.ts';
 import { whileLocked } from './lock.ts';
+import { applyParents } from './parents.ts';
 import { storedArchives } from './stored-archives.ts';
 
 export interface RecoverInput {
@@ -39,6 +40,8 @@ export interface Recovered {
   readonly entries: number;
   /** State documents that were removed, because their documents are not as they say. */
   readonly forgotten: number;
+  /** Parents of embeds that were applied again, because their states were absent or had another version. */
+  readonly parents: number;
   /** Null: the history can't be read, because an archive is damaged. */
   readonly verification: Verification | null;
   /** What a person must still do. */
@@ -100,6 +103,7 @@ async function correct(
   const procedure = { prefixes: prefixesOf(inventory, loaded), expirationMs: given.leaseExpiration };
   const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, held));
   const readable = now.damaged.length === 0;
+  const parents = readable ? await applyParents({ loaded, services, settings: workspace.settings() }, held.signal) : 0;
   const verification = readable
     ? await verify(loaded, services, { ...held, settings: workspace.settings(), repair: true })
     : null;
@@ -107,6 +111,7 @@ async function correct(
     findings: [...first.map(toCreate), ...before.findings, ...(now === before ? [] : now.findings)],
     created: [...first, ...created],
     ...done,
+    parents,
     verification,
     left: [...now.findings.filter(({ remedy }) => remedy === 'you'), ...leftOver(verification, loaded)],
   };

@@ -1,10 +1,11 @@
 // Random histories, a disaster in each combination of what it takes, `millrace recover`, and hosts that continue: every
 // projection is what the oracle computes from the sources as they are now, and follows new changes. Recoveries die at any
-// request, and are run again. REC-S1, REC-S4, REC-E1.
+// request, and are run again. REC-S1, REC-S4, REC-S5, REC-S6, REC-E1.
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
 import { projectionId } from '../../../src/definition/specs.ts';
+import { recomputeEmbeds } from '../../../src/definition/oracle/recompute-embeds.ts';
 import { recompute, rowKey, visible } from '../../../src/definition/oracle/recompute.ts';
 import { ABANDONED_MS } from '../../../src/operations/recover/lock.ts';
 import { recover } from '../../../src/operations/recover/recover.operation.ts';
@@ -18,7 +19,7 @@ import { type Stage, openStage } from '../../support/stage.ts';
 import { dies } from '../projections/dies.ts';
 import { SteppingClock } from '../leases/lease-world.ts';
 
-const MENDED = join(import.meta.dirname, '../../fixtures/mended');
+const TORN = join(import.meta.dirname, '../../fixtures/torn');
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 1);
 const HOUR = 3_600_000;
@@ -45,7 +46,7 @@ const ALL: readonly Disaster[] = (['kept', 'restored', 'failed-over', 'lost'] as
 
 let stage: Stage;
 beforeEach(async () => {
-  stage = await openStage({ faults: { historyMs: HOUR } }, MENDED);
+  stage = await openStage({ faults: { historyMs: HOUR } }, TORN);
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
 });
 afterEach(async () => {
@@ -71,7 +72,9 @@ const derive = () =>
     await app.stop();
   });
 
-async function write(random: Random, count: number): Promise<void> {
+/** Returns the ids of the customers that it wrote, by store. */
+async function write(random: Random, count: number): Promise<ReadonlySet<string>> {
+  const customers = new Set<string>();
   await afresh(async ({ services: { database } }) => {
     for (let n = 0; n < count; n++) {
       const storeId = `s${random.int(3)}`;
@@ -83,6 +86,7 @@ async function write(random: Random, count: number): Promise<void> {
         await put('Countries', { id, type: 'country', region: 'eu', name: `N${random.int(99)}` });
       } else if (kind === 2) {
         const id = `c${random.int(3)}`;
+        customers.add(`${storeId} ${id}`);
         await put('Customers', { id, type: 'customer', storeId, name: `N${random.int(99)}` });
       } else {
         const placedAt = `2026-01-0${1 + random.int(3)}T10:00:00.000Z`;
@@ -91,6 +95,7 @@ async function write(random: Random, count: number): Promise<void> {
       }
     }
   });
+  return customers;
 }
 
 async function strike({ sources, sinks, state, leases }: Disaster): Promise<void> {
@@ -111,7 +116,7 @@ interface Run {
 }
 
 async function recoverOn({ settings, services }: Stage, { clock, signal }: Run) {
-  const opened = openWorkspace({ directory: import.meta.dirname, pipeline: MENDED });
+  const opened = openWorkspace({ directory: import.meta.dirname, pipeline: TORN });
   const workspace = { ...opened, settings: () => settings, services: () => Promise.resolve(services) };
   const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
   const context = { workspace, actor: 'tester', signal, screen, clock };
@@ -149,8 +154,32 @@ const compared = () =>
         found: Object.fromEntries(found.map((doc) => [rowKey(doc, keyPaths), visible(doc)])),
       };
     }
+    const read = (of: { container: string; type: string }) => documents.get(of.container) ?? [];
+    for (const { found, expected } of recomputeEmbeds(pipeline.embeds, read, pipeline.sources, failed)) {
+      const one = (result['store-names@1'] ??= { expected: {}, found: {} });
+      const key = `${String(found['storeId'])} ${String(found['id'])}`;
+      one.expected[key] = expected;
+      one.found[key] = found;
+    }
     return result;
   });
+
+const failed = (_spec: unknown, _child: unknown, cause: unknown): never => {
+  throw new Error('An embed can not be computed', { cause });
+};
+
+/** The oracle expects what it finds in a child without a parent. But a child written now gets nothing from a lost parent. */
+async function assertNothingFromLost(written: ReadonlySet<string>): Promise<void> {
+  await afresh(async ({ services: { database } }) => {
+    const all = async (of: string) =>
+      (await database.container(of).items.query<Doc>('SELECT * FROM c').fetchAll()).resources;
+    const stores = new Set((await all('Stores')).map(({ id }) => id));
+    const orphans = (await all('Customers')).filter(
+      ({ id, storeId }) => !stores.has(storeId) && written.has(`${String(storeId)} ${String(id)}`),
+    );
+    expect(orphans.filter((doc) => 'storeName' in doc)).toEqual([]);
+  });
+}
 
 async function assertRight(when: string): Promise<void> {
   for (const [id, { expected, found }] of Object.entries(await compared()))
@@ -187,9 +216,10 @@ describe(`recovering (seed ${SEED})`, () => {
       await assertRight('after the recovery');
       await derive();
       await assertRight('after its hosts continued');
-      await write(own, 15);
+      const written = await write(own, 15);
       await derive();
       await assertRight('after new changes');
+      await assertNothingFromLost(written);
     },
     180_000,
   );

@@ -8,16 +8,11 @@ import { projectionId } from '../../../src/definition/specs.ts';
 import { recomputeEmbeds } from '../../../src/definition/oracle/recompute-embeds.ts';
 import { recompute, rowKey, visible } from '../../../src/definition/oracle/recompute.ts';
 import { ABANDONED_MS } from '../../../src/operations/recover/lock.ts';
-import { recover } from '../../../src/operations/recover/recover.operation.ts';
-import type { Recovered } from '../../../src/operations/recover/recover.ts';
-import { compose } from '../../../src/runtime/processor-host.ts';
-import { openServices } from '../../../src/runtime/services.ts';
-import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { dies } from '../projections/dies.ts';
-import { SteppingClock } from '../leases/lease-world.ts';
+import { afresh, derive, newRun, recoverOn } from './recovery.ts';
 
 const TORN = join(import.meta.dirname, '../../fixtures/torn');
 const SEED = suiteSeed();
@@ -54,28 +49,10 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-/** Works as a process that starts now: no client remembers containers of before. */
-async function afresh<T>(work: (now: Pick<Stage, 'services' | 'settings' | 'loaded'>) => Promise<T>): Promise<T> {
-  const services = await openServices(stage.settings);
-  try {
-    return await work({ ...stage, services });
-  } finally {
-    services.close();
-  }
-}
-
-const derive = () =>
-  afresh(async (now) => {
-    const app = await compose({ ...now, host: 'ours', readLagMs: 0, timings: { pollMs: 10, acquireMs: 50 } });
-    await app.start();
-    await app.drained(AbortSignal.timeout(30_000));
-    await app.stop();
-  });
-
 /** Returns the ids of the customers that it wrote, by store. */
 async function write(random: Random, count: number): Promise<ReadonlySet<string>> {
   const customers = new Set<string>();
-  await afresh(async ({ services: { database } }) => {
+  await afresh(stage, async ({ services: { database } }) => {
     for (let n = 0; n < count; n++) {
       const storeId = `s${random.int(3)}`;
       const put = (name: string, doc: Doc) => database.container(name).items.upsert(doc);
@@ -110,33 +87,19 @@ async function strike({ sources, sinks, state, leases }: Disaster): Promise<void
   await one('leases', leases);
 }
 
-interface Run {
-  readonly clock: SteppingClock;
-  readonly signal: AbortSignal;
-}
-
-async function recoverOn({ settings, services }: Stage, { clock, signal }: Run) {
-  const opened = openWorkspace({ directory: import.meta.dirname, pipeline: TORN });
-  const workspace = { ...opened, settings: () => settings, services: () => Promise.resolve(services) };
-  const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
-  const context = { workspace, actor: 'tester', signal, screen, clock };
-  return (await recover.run({}, context)) as { value: Recovered; ok: boolean };
-}
-
 /** Runs it, sometimes after runs that died at any request. The clock goes on, so that their lock is taken over. */
 async function run(random: Random) {
-  const clock = new SteppingClock();
-  const signal = AbortSignal.timeout(150_000);
+  const { clock, signal } = newRun();
   for (let tries = 0; tries < 2 && random.chance(0.6); tries++) {
     await dies(stage, (of, until) => recoverOn(of, { clock, signal: until }), 1 + random.int(PIECES));
     await clock.sleep(ABANDONED_MS);
   }
-  return afresh((now) => recoverOn({ ...stage, ...now }, { clock, signal }));
+  return afresh(stage, (now) => recoverOn(now, { clock, signal }));
 }
 
 /** By projection: what it must be, and what it is. */
 const compared = () =>
-  afresh(async ({ services: { database }, loaded: { pipeline, model } }) => {
+  afresh(stage, async ({ services: { database }, loaded: { pipeline, model } }) => {
     const all = async (name: string): Promise<Doc[]> =>
       (await database.container(name).items.query<Doc>('SELECT * FROM c').fetchAll()).resources;
     const documents = new Map<string, Doc[]>();
@@ -170,7 +133,7 @@ const failed = (_spec: unknown, _child: unknown, cause: unknown): never => {
 
 /** The oracle expects what it finds in a child without a parent. But a child written now gets nothing from a lost parent. */
 async function assertNothingFromLost(written: ReadonlySet<string>): Promise<void> {
-  await afresh(async ({ services: { database } }) => {
+  await afresh(stage, async ({ services: { database } }) => {
     const all = async (of: string) =>
       (await database.container(of).items.query<Doc>('SELECT * FROM c').fetchAll()).resources;
     const stores = new Set((await all('Stores')).map(({ id }) => id));
@@ -200,10 +163,10 @@ describe(`recovering (seed ${SEED})`, () => {
     async (_name, disaster) => {
       const own = new Random(SEED + ALL.indexOf(disaster));
       await write(own, 25);
-      await derive();
+      await derive(stage);
       stage.emulator.advance(HOUR - 1_000);
       await write(own, 20);
-      if (own.chance(0.7)) await derive();
+      if (own.chance(0.7)) await derive(stage);
       await strike(disaster);
       // Writers may not have waited; after a failover they use the lost lsns again.
       if (disaster.sources !== 'lost' && own.chance(0.5)) await write(own, 15);
@@ -214,10 +177,10 @@ describe(`recovering (seed ${SEED})`, () => {
         unrepaired: [],
       });
       await assertRight('after the recovery');
-      await derive();
+      await derive(stage);
       await assertRight('after its hosts continued');
       const written = await write(own, 15);
-      await derive();
+      await derive(stage);
       await assertRight('after new changes');
       await assertNothingFromLost(written);
     },

@@ -37,8 +37,9 @@ export async function forget({ database, state }: Services, signal: AbortSignal)
     return entry?.state === 'archived';
   };
   let removed = 0;
-  for await (const { id, pk, of, parent } of fetchAll<StateDocument>(state, KEPT, signal, { anyFormat: true })) {
-    const document = of ?? parent;
+  for await (const { id, pk, type, of, parent } of fetchAll<StateDocument>(state, KEPT, signal, { anyFormat: true })) {
+    // A joined document's state has a parent too, but is always made again.
+    const document = type === 'millrace.listed' ? of : type === 'millrace.embed' ? parent : undefined;
     if (document && (await exists(document))) continue;
     await withRetry(() => state.item(id, pk).delete(), { reads: true, signal }).catch((error: unknown) => {
       if (failureOf(error).kind !== 'not-found') throw error;

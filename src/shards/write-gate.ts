@@ -6,6 +6,7 @@ import { FormatUnreadable, assertReadable, formatOf, isReadable, readableWhere }
 import { failureOf } from '../cosmos/failure.ts';
 import { REQUEST_TIMEOUT_MS } from '../cosmos/landing.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
+import { readItem } from '../cosmos/read-item.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
 import { transact } from '../cosmos/transact.ts';
 import { shardsError } from './errors.ts';
@@ -297,6 +298,12 @@ export async function ensureGate(
   };
   const { after } = await rewrite(state, first, (stored?: GateDocument) => stored ?? first, { clock });
   return after;
+}
+
+/** Where writers write, without creating a gate. */
+export async function gateTarget(state: Container, container: string): Promise<WriteTarget> {
+  const stored = await readItem<GateDocument>(state.item('gate', gatePartition(container)));
+  return stored?.target ?? { container };
 }
 
 /**

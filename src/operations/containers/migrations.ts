@@ -3,7 +3,7 @@ import type { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { ensureGate } from '../../shards/write-gate.ts';
+import { gateTarget } from '../../shards/write-gate.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { suggestion } from '../../base/near.ts';
 import { operationsError } from '../errors.ts';
@@ -87,7 +87,7 @@ export class Migrations {
   async isUnderWay(container: string): Promise<boolean> {
     const record = await this.read(container);
     if (!record) return false;
-    const { target } = await ensureGate(this.#state, container);
+    const target = await gateTarget(this.#state, container);
     const flipped = target.container === record.into && target.container !== container;
     return record.direction === 'forward' ? !flipped : flipped;
   }

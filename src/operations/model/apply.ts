@@ -65,11 +65,18 @@ export function wantedContainers(
  * The steps that make the account agree with the model; none if it already does.
  * @throws UsageError `change-impossible`, with every change that Cosmos DB can't make to an existing container
  */
-export async function planModel(
+export const planModel = async (
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
+): Promise<Step[]> => planContainers(wantedContainers(loaded, services));
+
+/** The steps for the state container alone: an operation may need its lock before it changes anything else. */
+export const planState = ({ database, state }: Services): Promise<Step[]> =>
+  planContainers([{ database, definition: ownContainer('state', state.id) }]);
+
+async function planContainers(
+  wanted: readonly { readonly database: Database; readonly definition: ContainerDefinition }[],
 ): Promise<Step[]> {
-  const wanted = wantedContainers(loaded, services);
   const steps: Step[] = [];
   const absent = new Set<Database>();
   for (const database of new Set(wanted.map((of) => of.database))) {

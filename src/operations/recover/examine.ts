@@ -54,11 +54,7 @@ export async function examine(context: Context): Promise<Examined> {
   const { signal } = context;
   const missing = [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
   if (missing.length > 0) {
-    const findings = missing.map(({ say }): Finding => ({
-      about: 'containers',
-      what: `to do: ${say}`,
-      remedy: 'recover',
-    }));
+    const findings = missing.map(({ say }) => toCreate(say));
     return { findings, missing, hasViews: false, versions: new Map(), unentered: 0, damaged: [] };
   }
   const inventory = await openLeases(context);
@@ -74,6 +70,8 @@ export async function examine(context: Context): Promise<Examined> {
   ];
   return { ...views, ...archives, findings, missing, inventory };
 }
+
+export const toCreate = (say: string): Finding => ({ about: 'containers', what: `to do: ${say}`, remedy: 'recover' });
 
 /** The rid and the epoch that Millrace recorded of a container, and the positions of its leases. */
 async function ofSources(

@@ -14,14 +14,18 @@ interface StateDocument {
   readonly type: string;
   /** Of an entry of a list. */
   readonly of?: Identity;
+  /** Of an embed's state. */
+  readonly parent?: Identity;
 }
 
-const KEPT = `SELECT c.id, c.pk, c.type, c["of"] FROM c WHERE c.type IN ('millrace.join', 'millrace.listed')`;
+/** Embed states without a document stay: they say that the parent was deleted. */
+const KEPT = `SELECT c.id, c.pk, c.type, c["of"], c.parent FROM c WHERE c.type IN ('millrace.join', 'millrace.listed') OR (c.type = 'millrace.embed' AND NOT IS_NULL(c.doc))`;
 
 /**
  * Removes what the state says of documents that are no longer as it says, while no host runs (REC-S5). The feed shows no
  * change of a document that was lost, so nothing else would remove it. A joined document's state is made again from its
- * source; an entry of a list goes only if its document is in neither the container nor the archive.
+ * source; an entry of a list or the state of an embed's parent goes only if its document is in neither the container nor
+ * the archive.
  */
 export async function forget({ database, state }: Services, signal: AbortSignal): Promise<number> {
   const access = new CosmosAccess(database, untilStopped(signal), new Meter());
@@ -33,8 +37,10 @@ export async function forget({ database, state }: Services, signal: AbortSignal)
     return entry?.state === 'archived';
   };
   let removed = 0;
-  for await (const { id, pk, of } of fetchAll<StateDocument>(state, KEPT, signal, { anyFormat: true })) {
-    if (of && (await exists(of))) continue;
+  for await (const { id, pk, type, of, parent } of fetchAll<StateDocument>(state, KEPT, signal, { anyFormat: true })) {
+    // A joined document's state has a parent too, but is always made again.
+    const document = type === 'millrace.listed' ? of : type === 'millrace.embed' ? parent : undefined;
+    if (document && (await exists(document))) continue;
     await withRetry(() => state.item(id, pk).delete(), { reads: true, signal }).catch((error: unknown) => {
       if (failureOf(error).kind !== 'not-found') throw error;
     });

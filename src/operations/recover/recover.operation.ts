@@ -51,9 +51,10 @@ export const recover = defineOperation({
         'wait until no host has written the leases for two expirations; stop the hosts first',
         ...(entries === 'make' ? ['make the archive entries that are missing'] : []),
         'let documents stay that leave for an archive by expiry',
-        'remove the states of joined documents, and list entries of documents that no longer exist',
+        'remove the states of joined documents, and list entries and parents’ states of documents that no longer exist',
         'raise the epoch of every source above all that were ever stored',
         `move the leases back to: ${since}`,
+        'apply the parents of embeds again whose states are absent or have another version',
         'compare every projection with its sources, and correct the differences',
       ],
       ru: 0,
@@ -61,7 +62,7 @@ export const recover = defineOperation({
     };
   },
   run,
-  format: ({ findings, created, epochs, moved, entries, stayed, forgotten, verification, left }) =>
+  format: ({ findings, created, epochs, moved, entries, stayed, forgotten, parents, verification, left }) =>
     [
       ...findings.map(lineOf),
       ...created.map((say) => `done: ${say}`),
@@ -70,6 +71,7 @@ export const recover = defineOperation({
       ...(entries > 0 ? [`done: entries made for ${plural(entries, 'archived document')}`] : []),
       ...(stayed > 0 ? [`done: ${plural(stayed, 'document')} that left for the archive by expiry stay`] : []),
       ...(forgotten > 0 ? [`done: ${plural(forgotten, 'state document')} of lost or joined documents removed`] : []),
+      ...(parents > 0 ? [`done: ${plural(parents, 'parent')} of embeds applied again`] : []),
       ...(verification ? [formatVerification(verification)] : []),
       ...left.map((one) => `left: ${lineOf(one)}`),
       left.length === 0 ? 'Everything fits. Start the hosts again.' : `${plural(left.length, 'thing')} left for you.`,

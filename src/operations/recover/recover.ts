@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../base/clock.ts';
 import { projectionId, type ProjectionSpec } from '../../definition/specs.ts';
+import { endKept } from '../../engine/views/kept.ts';
 import { Views } from '../../engine/views/views.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
 import { currentEpoch, renumber } from '../../feed/reading/epochs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { processorName } from '../../runtime/processor-name.ts';
@@ -10,13 +13,16 @@ import { operationsError } from '../errors.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { type Move, moveLeases, movedRows, whileStopped } from '../leases/move.ts';
 import { type Target, chooseLeases, movesBack, parseTarget } from '../leases/targets.ts';
+import { planState } from '../model/apply.ts';
+import type { Step } from '../model/step.ts';
 import type { Context } from '../operation.ts';
 import { type Verification, verify } from '../projections/verify.ts';
 import { makeEntries } from './entries.ts';
 import { forget } from './forget.ts';
 import { letStay } from './let-stay.ts';
-import { type Examined, type Finding, examine } from './examine.ts';
+import { type Examined, type Finding, examine, toCreate } from './examine.ts';
 import { whileLocked } from './lock.ts';
+import { applyParents } from './parents.ts';
 import { storedArchives } from './stored-archives.ts';
 
 export interface RecoverInput {
@@ -38,6 +44,8 @@ export interface Recovered {
   readonly stayed: number;
   /** State documents that were removed, because their documents are not as they say. */
   readonly forgotten: number;
+  /** Parents of embeds that were applied again, because their states were absent or had another version. */
+  readonly parents: number;
   /** Null: the history can't be read, because an archive is damaged. */
   readonly verification: Verification | null;
   /** What a person must still do. */
@@ -47,18 +55,26 @@ export interface Recovered {
 /** Creates what is missing, since the rest can't be examined before, and examines. */
 async function examineAll(context: Context): Promise<{ before: Examined; now: Examined; created: string[] }> {
   const before = await examine(context);
-  for (const { say, apply } of before.missing) {
-    context.screen.line(say);
-    await apply();
-  }
+  const created = await create(before.missing, context);
   const now = before.missing.length > 0 ? await examine(context) : before;
-  return { before, now, created: before.missing.map(({ say }) => say) };
+  return { before, now, created };
+}
+
+/** Two operators may create the same container at the same time: the second one finds it. */
+async function create(missing: readonly Step[], { screen, signal }: Context): Promise<string[]> {
+  for (const { say, apply } of missing) {
+    screen.line(say);
+    await withRetry(apply, { reads: true, signal }).catch((error: unknown) => {
+      if (failureOf(error).kind !== 'conflict') throw error;
+    });
+  }
+  return missing.map(({ say }) => say);
 }
 
 /**
  * Puts together again what a disaster tore apart. Every step may be repeated, so a recovery that died is run again (REC-S4).
- * The order matters: views and entries before any host may start, epochs before leases move, all of them before the
- * comparison.
+ * The order matters: the lock before everything that another operator may do too, views and entries before any host may
+ * start, epochs before leases move, all of them before the comparison.
  */
 export async function recover(given: RecoverInput, context: Context): Promise<Recovered> {
   const { workspace, actor, clock = systemClock, signal } = context;
@@ -66,30 +82,43 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   const services = await workspace.services();
   const target = parseTarget(given.since ?? 'beginning');
   assertDecided(given, loaded);
-  const { before, now, created } = await examineAll(context);
-  assertUnderstood(given, now, loaded);
+  // The lock and the audit record need it.
+  const first = await create(await planState(services), context);
   const lock = { pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
   return audited(context, 'recover', { ...given }, () =>
-    whileLocked(services.state, lock, async (locked) => {
-      const held = { ...context, signal: locked };
-      const { inventory } = now;
-      if (!inventory) throw operationsError('account-unprepared', 'Containers are still missing');
-      const procedure = { prefixes: prefixesOf(inventory, loaded), expirationMs: given.leaseExpiration };
-      const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, held));
-      const left = now.findings.filter(({ remedy }) => remedy === 'you');
-      const readable = now.damaged.length === 0;
-      const verification = readable
-        ? await verify(loaded, services, { ...held, settings: workspace.settings(), repair: true })
-        : null;
-      return {
-        findings: [...before.findings, ...(now === before ? [] : now.findings)],
-        created,
-        ...done,
-        verification,
-        left: [...left, ...leftOver(verification, loaded)],
-      };
-    }),
+    whileLocked(services.state, lock, (locked) => correct(given, target, first, { ...context, signal: locked })),
   );
+}
+
+/** The part that only one recovery of the pipeline does at a time (REC-S2). `first`: what was created before. */
+async function correct(
+  given: RecoverInput,
+  target: Target,
+  first: readonly string[],
+  held: Context,
+): Promise<Recovered> {
+  const { workspace } = held;
+  const loaded = await workspace.pipeline();
+  const services = await workspace.services();
+  const { before, now, created } = await examineAll(held);
+  assertUnderstood(given, now, loaded);
+  const { inventory } = now;
+  if (!inventory) throw operationsError('account-unprepared', 'Containers are still missing');
+  const procedure = { prefixes: prefixesOf(inventory, loaded), expirationMs: given.leaseExpiration };
+  const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, held));
+  const readable = now.damaged.length === 0;
+  const parents = readable ? await applyParents({ loaded, services, settings: workspace.settings() }, held.signal) : 0;
+  const verification = readable
+    ? await verify(loaded, services, { ...held, settings: workspace.settings(), repair: true })
+    : null;
+  return {
+    findings: [...first.map(toCreate), ...before.findings, ...(now === before ? [] : now.findings)],
+    created: [...first, ...created],
+    ...done,
+    parents,
+    verification,
+    left: [...now.findings.filter(({ remedy }) => remedy === 'you'), ...leftOver(verification, loaded)],
+  };
 }
 
 /** The part that needs all hosts stopped. */
@@ -103,7 +132,9 @@ async function tie(
   // Again: what was seen before the wait may be old.
   const { inventory, hasViews, versions } = await examine(context);
   if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
-  if (!hasViews) await new Views(services.state, loaded.pipeline.name).adopt(chosen(given, versions, loaded));
+  const views = new Views(services.state, loaded.pipeline.name);
+  if (!hasViews) await views.adopt(chosen(given, versions, loaded));
+  await endGraces(views);
   let entries = 0;
   if (given.entries === 'make')
     for (const archive of await storedArchives(loaded, services, context))
@@ -116,6 +147,13 @@ async function tie(
     epochs = await raiseAll(inventory, services, (context.clock ?? systemClock).now());
   });
   return { epochs, moved: movedRows(moves), entries, stayed, forgotten };
+}
+
+/** The comparison corrects current versions alone, so a kept one would be wrong if it became current again (REB-V25). */
+async function endGraces(views: Views): Promise<void> {
+  const why = 'a recovery has corrected the current version alone';
+  for (const [name, { previous }] of Object.entries((await views.read()) ?? {}))
+    if (previous) await views.change(name, (of) => endKept(of, previous.version, why, Date.now()));
 }
 
 /**

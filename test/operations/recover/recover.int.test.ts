@@ -7,6 +7,7 @@ import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import type { MillraceError } from '../../../src/base/errors.ts';
+import { Views } from '../../../src/engine/views/views.ts';
 import { recover } from '../../../src/operations/recover/recover.operation.ts';
 import type { Recovered } from '../../../src/operations/recover/recover.ts';
 import { LEAVING_TTL_S } from '../../../src/projections/archive/leaving.ts';
@@ -184,6 +185,18 @@ describe('a recovery', () => {
     expect((await all('millrace')).find(({ pk }) => pk === 'epochs')).toMatchObject({ epoch: 1 });
   }, 120_000);
 
+  it('keeps no version before: it has corrected the current ones alone', async () => {
+    await derive(order(1));
+    const views = new Views(stage.services.state, 'cold');
+    await views.change('days', (view) => {
+      const times = { replacedAt: new Date().toISOString(), readableUntil: new Date().toISOString() };
+      const keptUntil = new Date(Date.now() + 3_600_000).toISOString();
+      return { ...view, previous: view.current && { ...view.current, version: 0, ...times, keptUntil } };
+    });
+    expect((await run()).ok).toBe(true);
+    expect((await views.read())?.['days']?.previous?.notKept).toContain('a recovery');
+  }, 120_000);
+
   it('is refused while another runs, and takes over from one that died', async () => {
     await derive(order(1));
     const state = stage.container('millrace');
@@ -199,4 +212,29 @@ describe('a recovery', () => {
       .map(({ verb, outcome }) => `${String(verb)} ${String(outcome)}`);
     expect(new Set(audits)).toEqual(new Set(['recover done', 'recover failed']));
   }, 120_000);
+
+  it('changes nothing while another holds the lock', async () => {
+    await derive(order(1));
+    await stage.container('Days').delete();
+    const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
+    await stage.container('millrace').items.create({ ...lock, renewedAt: new Date().toISOString() });
+    expect(await refusal()).toMatchObject({ code: 'recover-runs' });
+    const { resources } = await stage.services.database.containers.readAll().fetchAll();
+    expect(resources.map(({ id }) => id)).not.toContain('Days');
+  }, 120_000);
+
+  it('of two at once without any state, is refused for one, and right for the other', async () => {
+    await derive(...Array.from({ length: 6 }, (_, n) => order(n)));
+    stage.emulator.restore('shop/Orders', 0);
+    for (const name of ['millrace', 'Days', 'leases']) await stage.container(name).delete();
+    const both = await Promise.allSettled([run(), run()]);
+    const done = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const refused = both.flatMap((one) => (one.status === 'rejected' ? [one.reason as MillraceError] : []));
+    expect(refused.map(({ code }) => code)).toEqual(['recover-runs']);
+    expect(done.map(({ ok, value }) => ({ ok, left: value.left }))).toEqual([{ ok: true, left: [] }]);
+    expect(done[0]?.value.created.join()).toContain('Days');
+    await derive();
+    expect(await sums()).toBe((await all('Orders')).length);
+    expect((await all('millrace')).filter(({ pk }) => pk === 'recovery')).toEqual([]);
+  }, 180_000);
 });

@@ -1,0 +1,51 @@
+import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
+import { openServices } from '../../../src/runtime/services.ts';
+import { recover } from '../../../src/operations/recover/recover.operation.ts';
+import type { Recovered } from '../../../src/operations/recover/recover.ts';
+import type { Stage } from '../../support/stage.ts';
+import { SteppingClock } from '../leases/lease-world.ts';
+
+/** Works as a process that starts now: no client remembers containers of before. */
+export async function afresh<T>(stage: Stage, work: (now: Stage) => Promise<T>): Promise<T> {
+  const services = await openServices(stage.settings);
+  try {
+    return await work({ ...stage, services, container: (name) => services.database.container(name) });
+  } finally {
+    services.close();
+  }
+}
+
+/** Hosts run until they have processed everything. */
+export const derive = (stage: Stage): Promise<void> =>
+  afresh(stage, async (now) => {
+    const app = await compose({ ...now, host: 'ours', readLagMs: 0, timings: { pollMs: 10, acquireMs: 50 } });
+    await app.start();
+    await app.drained(AbortSignal.timeout(30_000));
+    await app.stop();
+  });
+
+export interface Run {
+  readonly clock: SteppingClock;
+  readonly signal: AbortSignal;
+}
+
+export const newRun = (): Run => ({ clock: new SteppingClock(), signal: AbortSignal.timeout(150_000) });
+
+/** `millrace recover` with the pipeline and the services of the stage. */
+export async function recoverOn(
+  { settings, services, loaded }: Stage,
+  { clock, signal }: Run,
+  input: Record<string, unknown> = {},
+): Promise<{ value: Recovered; ok: boolean }> {
+  const opened = openWorkspace({ directory: import.meta.dirname });
+  const workspace = {
+    ...opened,
+    settings: () => settings,
+    services: () => Promise.resolve(services),
+    pipeline: () => Promise.resolve(loaded),
+  };
+  const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
+  const context = { workspace, actor: 'tester', signal, screen, clock };
+  return (await recover.run(input, context)) as { value: Recovered; ok: boolean };
+}

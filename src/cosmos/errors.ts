@@ -16,6 +16,16 @@ export const COSMOS_ERRORS = {
     hint: 'Read the document, compare, and then decide whether to write again.',
     retryable: true,
   },
+  'budget-denied': {
+    meaning: 'This identity may not write the state container, through which all processes share RU_BUDGET.',
+    hint: 'Give the identity the role "Cosmos DB Built-in Data Contributor" on the database, or leave out RU_BUDGET for this command.',
+    usage: true,
+  },
+  'budget-unshared': {
+    meaning: 'The process could not reach the state container for a minute, so it has no share of RU_BUDGET.',
+    hint: 'Check that the account is reachable and that the state container has enough throughput (429s in its metrics).',
+    retryable: true,
+  },
   'container-missing': {
     meaning: 'The database has no container of this name.',
     hint: 'Create the container, or correct its name.',

@@ -3,7 +3,10 @@ import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { formatOf } from '../base/format.ts';
 import type { Lane, Share } from './budget.ts';
+import { cosmosError } from './errors.ts';
+import { failureOf } from './failure.ts';
 import { readItem } from './read-item.ts';
+import type { RetryOptions } from './retry.ts';
 import { rewrite } from './rewrite.ts';
 
 /** What a process says of itself, and the part of the budget that it may spend. */
@@ -37,6 +40,10 @@ const EAGER_MS = 1_000;
 export const SHARE_MS = 40_000;
 /** A process without requests gives its share back after this. */
 const IDLE_MS = 60_000;
+/** How long a process tries to leave; what it doesn't say lapses. */
+const LEAVE_MS = 2_000;
+/** A request waits for a share this long while the state container can't be reached. */
+const UNSHARED_MS = 60_000;
 /** What each member has in any case, so that its first request needn't wait; together no more than the second number. */
 const FLOOR = 0.02;
 const FLOORS = 0.4;
@@ -78,6 +85,8 @@ export class Shares implements Share {
   #waited = false;
   #bulk = false;
   readonly #spent = new Map<string, number>();
+  /** Why the share could not be renewed, and since when, monotonic. */
+  #failing: { readonly since: number; readonly error: unknown } | undefined;
   /** The last number of each other member, and when it was first seen, monotonic. */
   readonly #seen = new Map<string, { readonly beat: number; readonly at: number }>();
 
@@ -90,12 +99,26 @@ export class Shares implements Share {
     return this.#clock.monotonic() < this.#until ? this.#share : 0;
   }
 
+  /** @throws UsageError `budget-denied`; MillraceError `budget-unshared`, when nothing can be sent and waiting is no use */
   want(lane: Lane, waits: boolean): void {
     this.#wantedAt = this.#clock.monotonic();
     if (lane === 'bulk') this.#bulk = true;
     else if (waits) this.#waited = true;
     if (this.#closed.signal.aborted) return;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
+    // Last: the process goes on trying for whoever asks next.
+    this.#assertAttainable();
+  }
+
+  #assertAttainable(): void {
+    if (!this.#failing || this.now() > 0) return;
+    const { since, error } = this.#failing;
+    const { kind, message } = failureOf(error);
+    const why = `${this.#options.state.id}: ${message.split('\n')[0] ?? ''}`;
+    if (kind === 'denied')
+      throw cosmosError('budget-denied', `This process can't share RU_BUDGET by ${why}`, { cause: error });
+    if (this.#clock.monotonic() - since > UNSHARED_MS)
+      throw cosmosError('budget-unshared', `This process has no share of RU_BUDGET: ${why}`, { cause: error });
   }
 
   spent(lane: Lane, partition: string, charge: number): void {
@@ -114,29 +137,45 @@ export class Shares implements Share {
     try {
       while (!signal.aborted && this.#clock.monotonic() - this.#wantedAt < IDLE_MS) {
         // A failure is tried again: until then the share lapses, and requests wait as everything that needs the state does.
-        await this.#renew().catch(() => undefined);
+        await this.#renew().then(
+          () => (this.#failing = undefined),
+          (error: unknown) => this.#fail(error),
+        );
         await this.#clock.sleep(this.now() > 0 ? BEAT_MS : EAGER_MS, signal).catch(() => undefined);
       }
     } finally {
       this.#until = -Infinity;
-      await this.#write(() => undefined).catch(() => undefined);
+      this.#failing = undefined;
+      await this.#write(() => undefined, { withinMs: LEAVE_MS }).catch(() => undefined);
     }
+  }
+
+  #fail(error: unknown): void {
+    const now = this.#clock.monotonic();
+    this.#failing = { since: this.#failing?.since ?? now, error };
+    if (failureOf(error).kind !== 'not-found') return;
+    // Without a state container no host runs, and there is nobody to share with.
+    this.#share = 1;
+    this.#until = now + SHARE_MS;
   }
 
   async #renew(): Promise<void> {
     const now = this.#clock.monotonic();
     const needs = this.#needs(now);
     const sentAt = new Map<number, number>();
-    const stored = await this.#write((others) => {
-      const free = 1 - others.reduce((sum, of) => sum + of.share, 0);
-      const own = { id: this.#id, name: this.#options.name, ...needs };
-      const share = Math.max(0, Math.min(targetOf([...others, own], own), free));
-      // Lowered before the others can know of it (BUD-B1). A raise counts once the write is acknowledged.
-      this.#share = Math.min(this.#share, share);
-      this.#beat += 1;
-      sentAt.set(this.#beat, this.#clock.monotonic());
-      return { ...own, share, beat: this.#beat };
-    });
+    const stored = await this.#write(
+      (others) => {
+        const free = 1 - others.reduce((sum, of) => sum + of.share, 0);
+        const own = { id: this.#id, name: this.#options.name, ...needs };
+        const share = Math.max(0, Math.min(targetOf([...others, own], own), free));
+        // Lowered before the others can know of it (BUD-B1). A raise counts once the write is acknowledged.
+        this.#share = Math.min(this.#share, share);
+        this.#beat += 1;
+        sentAt.set(this.#beat, this.#clock.monotonic());
+        return { ...own, share, beat: this.#beat };
+      },
+      { withinMs: BEAT_MS, signal: this.#closed.signal },
+    );
     if (!stored) return;
     // Of several attempts the one that counts is the one that is stored.
     this.#share = stored.share;
@@ -157,7 +196,10 @@ export class Shares implements Share {
   }
 
   /** Replaces the own entry; undefined removes it. Members that are gone are removed with any write. Resolves with the own entry. */
-  async #write(next: (others: readonly Member[]) => Member | undefined): Promise<Member | undefined> {
+  async #write(
+    next: (others: readonly Member[]) => Member | undefined,
+    retry: Pick<RetryOptions, 'withinMs' | 'signal'>,
+  ): Promise<Member | undefined> {
     const { state, database } = this.#options;
     const at = { id: database, pk: PARTITION } as const;
     const { after } = await rewrite(
@@ -170,7 +212,7 @@ export class Shares implements Share {
         if (members.length === 0) return undefined;
         return { ...at, type: 'millrace.budget', ...formatOf('budget'), members };
       },
-      { clock: this.#clock, withinMs: BEAT_MS },
+      { clock: this.#clock, ...retry },
     );
     return after?.members.find(({ id }) => id === this.#id);
   }

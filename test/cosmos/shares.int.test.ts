@@ -1,12 +1,16 @@
 // Two processes with one RU_BUDGET, one of which dies: judged by what the server charged, in virtual time.
 import { CosmosClient } from '@azure/cosmos';
-import { expect, it } from 'vitest';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Budget } from '../../src/cosmos/budget.ts';
 import { BEAT_MS, SHARE_MS, Shares, readMembers } from '../../src/cosmos/shares.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import { limitSpending, spendingOf } from '../../src/cosmos/spending.ts';
-import { startEmulator } from '../../src/emulator/index.ts';
+import { type Faults, startEmulator } from '../../src/emulator/index.ts';
 import { untilStopped } from '../../src/feed/tenure/fences.ts';
 import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import { emulate } from '../emulator/emulate.ts';
+import { ManualClock } from '../support/clock.ts';
 import { VirtualProcess, VirtualTime } from '../support/virtual-time.ts';
 
 const RU = 100;
@@ -81,4 +85,47 @@ it('keep to it together, and the one that is left gets all of it', async ({ onTe
   expect(spent(died + over, died + over + 30 * SECOND)).toBeGreaterThan(0.7 * RU * 30);
   rebuild.ending.abort();
   for (const client of [plain, host.client, rebuild.client]) client.dispose();
+});
+
+describe('a share that can’t be had', () => {
+  const budgetOn = async (faults: Faults, container = 'millrace') => {
+    const { emulator, database } = await emulate();
+    await database.containers.create({ id: 'millrace', partitionKey: '/pk' });
+    emulator.faults(faults);
+    const clock = new ManualClock();
+    const state = database.container(container);
+    const shares = new Shares({ state, database: 'd', name: 'x', ruPerSecond: RU, clock });
+    onTestFinished(async () => {
+      let closed = false;
+      void shares.close().then(() => (closed = true));
+      for (; !closed; await turn()) clock.advance(50);
+    });
+    const taking = new Budget(RU, clock, shares).take('p', 'live').then(
+      () => 'sent',
+      (error: { code?: string }) => error.code ?? String(error),
+    );
+    let ended: string | undefined;
+    void taking.then((how) => (ended = how));
+    const began = clock.monotonic();
+    while (ended === undefined && clock.monotonic() - began < 200 * SECOND) {
+      clock.advance(50);
+      await turn();
+    }
+    return { ended, seconds: (clock.monotonic() - began) / SECOND };
+  };
+
+  it('refuses who may not write the state container', async () => {
+    const { ended } = await budgetOn({ rules: [{ container: 'millrace', status: 403, substatus: 5301 }] });
+    expect(ended).toBe('budget-denied');
+  });
+
+  it('fails after a minute without the state container', async () => {
+    const { ended, seconds } = await budgetOn({ rules: [{ container: 'millrace', status: 429, retryAfterMs: 100 }] });
+    expect(ended).toBe('budget-unshared');
+    expect(seconds).toBeGreaterThan(60);
+  });
+
+  it('needs no state container where there is none', async () => {
+    expect((await budgetOn({}, 'none')).ended).toBe('sent');
+  });
 });

@@ -2,6 +2,7 @@
 import { CosmosClient } from '@azure/cosmos';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { MillraceError } from '../../src/base/errors.ts';
 import { Budget } from '../../src/cosmos/budget.ts';
 import { BEAT_MS, SHARE_MS, Shares, readMembers } from '../../src/cosmos/shares.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
@@ -16,7 +17,7 @@ import { VirtualProcess, VirtualTime } from '../support/virtual-time.ts';
 const RU = 100;
 const SECOND = 1_000;
 
-it('keep to it together, and the one that is left gets all of it', async ({ onTestFinished }) => {
+it('keep to it together, and the one that is left gets all of it', async () => {
   const emulator = await startEmulator({ seed: 1 });
   onTestFinished(() => emulator.close());
   const time = new VirtualTime(emulator);
@@ -96,22 +97,21 @@ describe('a share that can’t be had', () => {
     const state = database.container(container);
     const shares = new Shares({ state, database: 'd', name: 'x', ruPerSecond: RU, clock });
     onTestFinished(async () => {
-      let closed = false;
-      void shares.close().then(() => (closed = true));
-      for (; !closed; await turn()) clock.advance(50);
+      const state = { closed: false };
+      void shares.close().then(() => (state.closed = true));
+      for (; !state.closed; await turn()) clock.advance(50);
     });
-    const taking = new Budget(RU, clock, shares).take('p', 'live').then(
-      () => 'sent',
-      (error: { code?: string }) => error.code ?? String(error),
+    const request: { ended?: string } = {};
+    void new Budget(RU, clock, shares).take('p', 'live').then(
+      () => (request.ended = 'sent'),
+      (error: MillraceError) => (request.ended = error.code),
     );
-    let ended: string | undefined;
-    void taking.then((how) => (ended = how));
     const began = clock.monotonic();
-    while (ended === undefined && clock.monotonic() - began < 200 * SECOND) {
+    while (request.ended === undefined && clock.monotonic() - began < 200 * SECOND) {
       clock.advance(50);
       await turn();
     }
-    return { ended, seconds: (clock.monotonic() - began) / SECOND };
+    return { ...request, seconds: (clock.monotonic() - began) / SECOND };
   };
 
   it('refuses who may not write the state container', async () => {

@@ -97,9 +97,9 @@ describe('a share that can’t be had', () => {
     const state = database.container(container);
     const shares = new Shares({ state, database: 'd', name: 'x', ruPerSecond: RU, clock });
     onTestFinished(async () => {
-      const state = { closed: false };
-      void shares.close().then(() => (state.closed = true));
-      for (; !state.closed; await turn()) clock.advance(50);
+      const ending = { closed: false };
+      void shares.close().then(() => (ending.closed = true));
+      for (; !ending.closed; await turn()) clock.advance(50);
     });
     const request: { ended?: string } = {};
     void new Budget(RU, clock, shares).take('p', 'live').then(

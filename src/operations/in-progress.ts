@@ -3,7 +3,7 @@ import type { View, ViewsByName } from '../engine/views/views.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import { type GateDocument, gatedContainer } from '../shards/write-gate.ts';
 import type { Services } from '../runtime/workspace.ts';
-import type { MigrationRecord } from './containers/migrations.ts';
+import { type MigrationRecord, isUnfinished } from './containers/migrations.ts';
 import { type Running, readRunning } from './running.ts';
 
 /** Something that was begun and has not ended. */
@@ -69,11 +69,8 @@ async function ofMigrations(
   const gates = await all<Gate>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
   const migrations = await all<Migrating>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
   const closed = gates.filter((gate) => gate.state === 'closing');
-  const unfinished = migrations.filter(({ name, into, direction }) => {
-    const target = gates.find((gate) => gatedContainer(gate) === name)?.target.container ?? name;
-    const flipped = target === into;
-    return direction === 'forward' ? !flipped : flipped;
-  });
+  const targets = new Map(gates.map((gate) => [gatedContainer(gate), gate.target.container]));
+  const unfinished = migrations.filter((one) => isUnfinished(one, targets.get(one.name) ?? one.name));
   return [
     ...closed.map((gate) => ({
       what: `write gate of ${gatedContainer(gate)} is closed: its writers wait`,

@@ -20,7 +20,8 @@ export interface OpenServices extends Services {
  */
 export async function openServices(settings: Settings): Promise<OpenServices> {
   const { cosmos: account, leases, database, stateContainer } = settings;
-  const cosmos = await openAccount(account, settings);
+  // Its budget is shared, and set below.
+  const cosmos = await openAccount(account, { preferredRegions: settings.preferredRegions });
   const apart = leases.account.endpoint !== account.endpoint;
   const leaseClient = apart ? await openAccount(leases.account, settings, { setting: 'LEASES' }) : cosmos;
   const main = cosmos.database(database);

@@ -87,9 +87,8 @@ export class Migrations {
   async isUnderWay(container: string): Promise<boolean> {
     const record = await this.read(container);
     if (!record) return false;
-    const target = await gateTarget(this.#state, container);
-    const flipped = target.container === record.into && target.container !== container;
-    return record.direction === 'forward' ? !flipped : flipped;
+    const { container: target } = await gateTarget(this.#state, container);
+    return isUnfinished({ ...record, name: container }, target);
   }
 
   /**
@@ -115,6 +114,15 @@ export class Migrations {
           : `Name one of: ${known.join(', ')}.`,
     });
   }
+}
+
+/** Whether the writers, who write to the container `target`, have not been switched yet as the migration wants it. */
+export function isUnfinished(
+  { name, into, direction }: Pick<MigrationRecord, 'name' | 'into' | 'direction'>,
+  target: string,
+): boolean {
+  const flipped = target === into && target !== name;
+  return direction === 'forward' ? !flipped : flipped;
 }
 
 const done = (name: string, into: string): UsageError =>

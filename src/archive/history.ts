@@ -4,9 +4,10 @@ import { RESTORING, type SourceContainer, toChange, typeOf } from '../feed/readi
 import type { Change, Identity } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
-import { ArchiveDamaged, readBlob } from './blob.ts';
+import { readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { FeedReader } from './feed-reader.ts';
+import { findArchived } from './find.ts';
 import { isBlob, isManifest, manifestBeside } from './layout.ts';
 import { readManifest } from './manifests.ts';
 import type { ArchivedDocument, HistoricDocument, SourceFeed } from './types.ts';
@@ -94,14 +95,8 @@ async function settle(
     if (found && found['type'] !== RESTORING) return typeOf(source.types, found) === undefined ? 'gone' : 'hot';
     const [entry] = await entries.read([identity], access);
     if (entry?.etag !== before?.etag) continue;
-    if (entry?.state !== 'archived' || !entry.blob) return 'gone';
-    const document = (await readBlob(store, entry.blob.name))[entry.blob.line];
-    if (!document || document.id !== identity.id) {
-      const what = `Line ${entry.blob.line} of ${entry.blob.name} is not ${identity.container}/${identity.id}`;
-      const { container, key, id } = identity;
-      throw new ArchiveDamaged({ code: 'line-missing', what, blob: entry.blob.name, container, key, id });
-    }
-    return asChange(source, document) ?? 'gone';
+    const document = await findArchived(identity, entry, store);
+    return (document && asChange(source, document)) ?? 'gone';
   }
 }
 

@@ -4,6 +4,7 @@ import { throwMissing } from '../cosmos/container-missing.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { physicalRanges } from '../cosmos/physical-ranges.ts';
 import { spendingOf } from '../cosmos/spending.ts';
+import { asStored, typeRules } from '../definition/discriminator.ts';
 import { feedModeOf } from '../definition/all-versions.ts';
 import type { ArchiveSpec, Pipeline } from '../definition/specs.ts';
 import { sourceContainers } from '../engine/runners.ts';
@@ -38,7 +39,10 @@ export async function openArchive(
   const source = sourceOf(spec.from.container, pipeline, model);
   const mode = feedModeOf(pipeline, spec.from.container);
   if (mode === 'all-versions') await requireExpiry(database.container(spec.from.container));
-  const stored: SourceContainer = { ...source, types: new Map([[spec.from.type, {}]]) };
+  const stored: SourceContainer = {
+    ...source,
+    types: new Map([[spec.from.type, typeRules(asStored(pipeline.sources), spec.from)]]),
+  };
   return {
     spec,
     source,

@@ -11,3 +11,7 @@ export const typeRules = (rules: readonly SourceRules[], of: SourceRef): Rules =
 export function isOfType(type: string, { discriminator = 'type' }: Rules, stored: Doc): boolean {
   return typeof discriminator === 'string' ? stored[discriminator] === type : discriminator(stored);
 }
+
+/** Rules that recognise the same types, and leave every document as it is stored. */
+export const asStored = (rules: readonly SourceRules[]): SourceRules[] =>
+  rules.map(({ deleted: _deleted, upcast: _upcast, ...others }) => others);

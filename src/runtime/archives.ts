@@ -4,6 +4,7 @@ import { openHistory } from '../archive/open.ts';
 import type { History } from '../archive/types.ts';
 import { UsageError } from '../base/errors.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
+import { asStored } from '../definition/discriminator.ts';
 import { ENTRY } from '../projections/archive/entries.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
@@ -26,7 +27,7 @@ export async function openPipelineHistory(
   const { database, state } = services;
   const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
   const settled = readLagMs === undefined ? {} : { readLagMs };
-  return openHistory({ ...pipeline, sources: [] }, model, { database, state, store, ...settled });
+  return openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, { database, state, store, ...settled });
 }
 
 async function storeIfNeeded(services: Services, signal: AbortSignal): Promise<BlobStore> {

@@ -19,7 +19,7 @@ import { openPipelineHistory } from '../../runtime/archives.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { Screen } from '../screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { checkContributions } from './contributions.ts';
+import { checkContributions, contributionsOf } from './contributions.ts';
 import type { Candidate } from './difference.ts';
 import { type ParkedDocument, type ParkedDocuments, parkedOf } from './parked.ts';
 import { SinkLook } from './sink-look.ts';
@@ -52,24 +52,24 @@ export async function compare(
   services: Services,
   { signal, screen, readLagMs, chosen, kept, others = [] }: CompareOptions,
 ): Promise<Comparison> {
-  const sinks = Map.groupBy(chosen, ({ into }) => name(into));
-  const together = kept.filter(({ into }) => sinks.has(name(into)));
+  const sinks = Map.groupBy(chosen, ({ into }) => nameOf(into));
+  const together = kept.filter(({ into }) => sinks.has(nameOf(into)));
   const documents = await readTypes(
     [...together.flatMap(sourcesOf), ...together.map(({ into }) => into), ...others.map(({ from }) => from)],
     {
       database: services.database,
       history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
     },
-    new Set(pipeline.archives.map(({ from }: Pipeline['archives'][number]) => name(from))),
+    new Set(pipeline.archives.map(({ from }: Pipeline['archives'][number]) => nameOf(from))),
     pipeline.sources,
     signal,
     screen,
   );
-  const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(name(of)) ?? [];
+  const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(nameOf(of)) ?? [];
   const keyPathsOf = (container: string): readonly string[] =>
     model.containers.find((one) => one.name === container)?.partitionKey ?? [];
   const parkedBy = async (spec: ProjectionSpec): Promise<ParkedDocuments> => {
-    const of = [...new Map(sourcesOf(spec).map((source) => [name(source), source])).values()];
+    const of = [...new Map(sourcesOf(spec).map((source) => [nameOf(source), source])).values()];
     const sources = of.map((one) => ({ of: one, docs: documentsOf(one), keyPaths: keyPathsOf(one.container) }));
     return parkedOf(services.state, projectionId(spec), sources);
   };
@@ -78,7 +78,7 @@ export async function compare(
   const projections: { id: string; expected: number; refused: number }[] = [];
   let found = 0;
   for (const [sink] of sinks) {
-    const specs = together.filter(({ into }) => name(into) === sink);
+    const specs = together.filter(({ into }) => nameOf(into) === sink);
     const [{ into } = { into: undefined }] = specs;
     if (!into) continue;
     const keyPaths = keyPathsOf(into.container);
@@ -91,7 +91,9 @@ export async function compare(
       projections.push({ id: projectionId(spec), expected, refused });
       const within = { database: services.database, signal, keyPaths };
       if (spec.kind === 'aggregate') {
-        const context = { ...within, letters, rules: pipeline.sources, sourceKeys: keyPathsOf(spec.from.container) };
+        const stored = contributionsOf(spec, services.database, signal);
+        const sourceKeys = keyPathsOf(spec.from.container);
+        const context = { stored, letters, rules: pipeline.sources, keyPaths, sourceKeys };
         for await (const part of checkContributions(spec, own(spec.from), context)) looked.contribution(part);
       } else if (spec.kind === 'copy' && spec.joins.some(({ missing }) => missing === 'wait'))
         looked.waiting(spec, await pendingOf(spec, within));
@@ -113,7 +115,7 @@ export async function compare(
     found += checked.found;
     differences.push(...checked.differences);
   }
-  const sources = new Set([...together.flatMap(sourcesOf), ...others.map(({ from }) => from)].map(name));
+  const sources = new Set([...together.flatMap(sourcesOf), ...others.map(({ from }) => from)].map(nameOf));
   return {
     projections,
     documents: {
@@ -126,10 +128,11 @@ export async function compare(
   };
 }
 
-const name = ({ container, type }: SourceRef): string => `${container}/${type}`;
+/** `Container/type`. */
+export const nameOf = ({ container, type }: SourceRef): string => `${container}/${type}`;
 
 /** The documents of some types, by `Container/type`; for archived types with the archived documents. */
-async function readTypes(
+export async function readTypes(
   types: readonly SourceRef[],
   { database, history }: { database: Database; history: History },
   archived: ReadonlySet<string>,
@@ -137,16 +140,16 @@ async function readTypes(
   signal: AbortSignal,
   screen: Pick<Screen, 'progress'>,
 ): Promise<Map<string, Doc[]>> {
-  const documents = new Map<string, Doc[]>(types.map((of) => [name(of), []]));
+  const documents = new Map<string, Doc[]>(types.map((of) => [nameOf(of), []]));
   let read = 0;
   const keep = (of: readonly SourceRef[], doc: Doc, cold: boolean): void => {
     const known = of.find((each) => isOfType(each.type, typeRules(rules, each), doc));
-    const type = known ? name(known) : '';
+    const type = known ? nameOf(known) : '';
     if (archived.has(type) === cold && !isEmptied(doc)) documents.get(type)?.push(doc);
     if (++read % 1_000 === 0) screen.progress('read for comparison', read);
   };
   const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {
-    const isArchived = of.map((type) => archived.has(name(type)));
+    const isArchived = of.map((type) => archived.has(nameOf(type)));
     if (isArchived.includes(true))
       for await (const { doc = {}, version } of history.documents(container, signal))
         keep(of, { ...doc, _etag: version.etag }, true);

@@ -14,12 +14,12 @@ import type { ParkedDocuments } from './parked.ts';
 import type { Candidate } from './difference.ts';
 
 export interface ContributionsContext {
-  readonly database: Database;
+  /** The stored contributions to compare. */
+  readonly stored: AsyncIterable<ContributionDocument> | Iterable<ContributionDocument>;
   readonly rules: readonly SourceRules[];
   /** The key paths of the source's container, and of the sink's. */
   readonly sourceKeys: readonly string[];
   readonly keyPaths: readonly string[];
-  readonly signal: AbortSignal;
   /** The parked documents of the projection. */
   readonly letters: ParkedDocuments;
 }
@@ -38,7 +38,7 @@ type Parts = Map<string, string>;
 export async function* checkContributions(
   spec: AggregateSpec,
   docs: readonly Doc[],
-  { database, rules, sourceKeys, keyPaths, signal, letters }: ContributionsContext,
+  { stored, rules, sourceKeys, keyPaths, letters }: ContributionsContext,
 ): AsyncGenerator<ContributionPart> {
   const expected = new Map<string, Parts>();
   const found = new Map<string, Parts>();
@@ -48,11 +48,6 @@ export async function* checkContributions(
     for (const [group, row] of recompute(spec, () => [doc], rules, { keyPaths, refused: () => undefined }))
       partsOf(expected, group).set(source, canonical(measured(spec, (field) => row[field])));
   }
-  const query = {
-    query: `SELECT * FROM c WHERE c.type = 'millrace.contribution' AND c["by"] = @by`,
-    parameters: [{ name: '@by', value: projectionId(spec) }],
-  };
-  const stored = fetchAll<ContributionDocument>(database.container(spec.into.container), query, signal);
   for await (const { of, source, values, _etag, ...rest } of stored) {
     if (values === null) continue;
     const group = rowKey({ ...rest, id: of }, keyPaths);
@@ -80,6 +75,19 @@ export async function* checkContributions(
       evidence: digest([wrong.map((source) => must.get(source) ?? null), (etags.get(group) ?? []).toSorted()]),
     };
   }
+}
+
+/** Every stored contribution of an aggregate. */
+export function contributionsOf(
+  spec: AggregateSpec,
+  database: Database,
+  signal: AbortSignal,
+): AsyncGenerator<ContributionDocument> {
+  const query = {
+    query: `SELECT * FROM c WHERE c.type = 'millrace.contribution' AND c["by"] = @by`,
+    parameters: [{ name: '@by', value: projectionId(spec) }],
+  };
+  return fetchAll<ContributionDocument>(database.container(spec.into.container), query, signal);
 }
 
 /** The number of contributions to show; more would be too long to read. */

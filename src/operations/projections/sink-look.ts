@@ -27,6 +27,8 @@ export interface LookContext {
   readonly letters: ParkedDocuments;
   readonly rules: readonly SourceRules[];
   readonly keyPathsOf: (container: string) => readonly string[];
+  /** Whether the document at a place is compared. Default: every one. */
+  readonly only?: (place: string) => boolean;
 }
 
 /** Compares the documents of one sink type with those that all projections that write it must produce. */
@@ -48,7 +50,7 @@ export class SinkLook {
 
   /** Recomputes a projection's documents; returns their number, and the number of sources that it refused. */
   expect(spec: ProjectionSpec, documentsOf: (of: SourceRef) => readonly Doc[], context: LookContext) {
-    const { letters, rules, keyPathsOf } = context;
+    const { letters, rules, keyPathsOf, only } = context;
     const by = projectionId(spec);
     const who = (of: SourceRef, doc: Doc): Identity | undefined =>
       identityOf(of.container, keyPathsOf(of.container), doc);
@@ -66,12 +68,18 @@ export class SinkLook {
     });
     const groups = spec.kind === 'aggregate' ? this.#groupsOf(spec, documentsOf, context) : undefined;
     for (const [key, row] of rows) {
+      if (only?.(key) === false) continue;
       const derived = derivations.get(key) ?? { by };
       const occupied = groups?.has(key) ?? letters.has(derived.source, 'occupied');
       this.#expected.set(key, { row, derived, occupied });
     }
     this.#letters.push({ letters, spec });
     return { expected: rows.size, refused };
+  }
+
+  /** The places of the expected documents: their key values and id. */
+  places(): string[] {
+    return [...this.#expected.keys()];
   }
 
   /** Adds the result of comparing a group's contributions. */

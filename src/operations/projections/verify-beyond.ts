@@ -30,3 +30,10 @@ export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): B
 
 export const notVerifiable = ({ name, version, why }: Beyond): UsageError =>
   operationsError('not-verifiable', `${projectionId({ name, version })} can't be verified: ${why}`);
+
+/** A sink outside the account lists its whole content or nothing. */
+export const notSampled = ({ name, version }: Pick<Beyond, 'name' | 'version'>): Beyond => ({
+  name,
+  version,
+  why: 'not sampled: its sink lists its whole content or nothing; verify without --sample compares it',
+});

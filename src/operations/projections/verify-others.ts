@@ -60,13 +60,23 @@ export async function* checkOthers(
 
 /** Compares the children's embedded fields, for each embed separately; the fields of other embeds count as found. */
 async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<OtherComparison> {
-  const { pipeline, model, documentsOf, state, database, signal } = context;
+  const { pipeline, database, signal } = context;
   const [{ into } = { into: undefined }] = specs;
   if (!into) return;
   const rules = typeRules(pipeline.sources, into);
   const children: Doc[] = [];
   for await (const doc of fetchAll<Doc>(database.container(into.container), 'SELECT * FROM c', signal))
     if (isOfType(into.type, rules, doc)) children.push(doc);
+  yield* checkChildren(context, specs, into, children);
+}
+
+/** Compares the embedded fields of some children of a type. */
+export async function* checkChildren(
+  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'database' | 'signal'>,
+  specs: readonly EmbedSpec[],
+  into: SourceRef,
+  children: readonly Doc[],
+): AsyncGenerator<OtherComparison> {
   const keyPathsOf = (container: string): readonly string[] =>
     model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
   const keyPaths = keyPathsOf(into.container);

@@ -5,6 +5,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
+import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
@@ -15,7 +16,7 @@ import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
 
 export const verifyWith = async (
-  { name: only, key, repair }: { name?: string | undefined; key?: readonly unknown[]; repair: boolean },
+  { name: only, key, repair, sample }: Asked & { key?: readonly unknown[] },
   { workspace, signal, screen }: Context,
 ): Promise<Verification> =>
   verify(await workspace.pipeline(), await workspace.services(), {
@@ -25,13 +26,17 @@ export const verifyWith = async (
     ...(key === undefined ? {} : { key }),
     settings: workspace.settings(),
     repair,
+    sample,
   });
 
+interface Asked {
+  readonly name?: string | undefined;
+  readonly repair: boolean;
+  readonly sample?: string | undefined;
+}
+
 /** Stores the result for `status` and `doctor`, if all projections were verified. */
-async function verifyRecorded(
-  asked: { name?: string | undefined; repair: boolean },
-  context: Context,
-): Promise<Verification> {
+async function verifyRecorded(asked: Asked, context: Context): Promise<Verification> {
   const { clock = systemClock, workspace, actor, screen } = context;
   const began = clock.monotonic();
   const result = await verifyWith(asked, context);
@@ -47,6 +52,13 @@ async function verifyRecorded(
   return result;
 }
 
+function assertNoSample({ repair, sample }: Pick<Asked, 'repair' | 'sample'>): void {
+  if (!repair || sample === undefined) return;
+  throw operationsError('input-invalid', 'A sample can’t be repaired: other documents may be wrong too', {
+    hint: 'Run `millrace projections verify --repair`, which compares all documents.',
+  });
+}
+
 export const projectionsVerify = defineOperation({
   noun: 'projections',
   verb: 'verify',
@@ -55,6 +67,7 @@ export const projectionsVerify = defineOperation({
     'millrace projections verify',
     'millrace projections verify route-totals --json',
     'millrace projections verify route-totals --repair',
+    'millrace projections verify --sample 1000',
   ],
   effect: 'changes',
   bulk: true,
@@ -62,9 +75,18 @@ export const projectionsVerify = defineOperation({
   input: z.object({
     name: z.string().optional().describe('one projection (default: all); live hosts may keep running'),
     repair: z.boolean().default(false).describe('correct the documents that differ'),
+    sample: z
+      .string()
+      .regex(
+        /^([1-9]\d{0,5}|(100|\d{0,1}[1-9](\.\d+)?|[1-9]0(\.\d+)?|0\.\d*[1-9])%)$/,
+        'must be a number such as 1000, or a share such as 1%',
+      )
+      .optional()
+      .describe('compare only so many documents of each type, drawn by chance: 1000 or 1%'),
     ...backgroundInput,
   }),
-  plan: async ({ name, repair }, { workspace }) => {
+  plan: async ({ name, repair, sample }, { workspace }) => {
+    assertNoSample({ repair, sample });
     const loaded = await workspace.pipeline();
     const services = await workspace.services();
     const views = await new Views(services.state, loaded.pipeline.name).read();
@@ -80,6 +102,8 @@ export const projectionsVerify = defineOperation({
     let documents = 0;
     for (const spec of [...(one ? [one] : name === undefined ? kept : []), ...embeds])
       documents += 2 * (await estimate(spec, services, loaded.pipeline.sources)).documents;
+    if (sample !== undefined)
+      return { steps: [`draw ${sample} of the documents of each type and compare them`], ru: 0 };
     return {
       steps: [
         `read about ${plural(documents, 'document')} of sources and sinks and compare them`,
@@ -90,6 +114,7 @@ export const projectionsVerify = defineOperation({
     };
   },
   run: async (asked, context): Promise<Verification | Enqueued> => {
+    assertNoSample(asked);
     if (asked.background) return enqueue('projections verify', asked, context);
     if (!asked.repair) return verifyRecorded(asked, context);
     return audited(context, 'projections verify --repair', asked, () => verifyRecorded(asked, context));

@@ -1,17 +1,22 @@
 import type { Settings } from '../../base/settings.ts';
 import { canonical } from '../../base/json.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import { type Doc, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views, type ViewsByName } from '../../engine/views/views.ts';
+import type { Identity } from '../../feed/reading/change.ts';
 import type { Screen } from '../screen.ts';
 import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseProjection } from './choose.ts';
 import { untilPassed } from './lag.ts';
 import type { Candidate, Difference } from './difference.ts';
-import { type CompareOptions, type Comparison, compare } from './compare.ts';
+import { type CompareOptions, type Comparison, compare, nameOf } from './compare.ts';
+import { type Sample, type SampleComparison, compareSample } from './compare-sample.ts';
+import { draw } from './draw.ts';
+import { countDocuments } from './estimate.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
-import { type Beyond, beyondOf, notVerifiable } from './verify-beyond.ts';
+import { type Beyond, beyondOf, notSampled, notVerifiable } from './verify-beyond.ts';
 import { type OtherSpec, othersOf } from './verify-others.ts';
 
 /** A difference that a repair could not correct. */
@@ -39,6 +44,16 @@ export interface Verification extends Omit<Comparison, 'differences'> {
   readonly repaired: RepairResult | null;
   /** Projections that can't be compared, or can't be repaired. */
   readonly beyond: readonly Beyond[];
+  /** Absent: all documents were compared. */
+  readonly sampled?: Sampled;
+}
+
+/** What was compared of all documents. */
+export interface Sampled {
+  /** `--sample` as it was given. */
+  readonly asked: string;
+  /** Groups with so many source documents that only the contributions of those that were drawn were compared. */
+  readonly largeGroups: number;
 }
 
 export interface VerifyOptions {
@@ -56,6 +71,10 @@ export interface VerifyOptions {
   readonly settings?: Settings | undefined;
   /** Corrects differences; needs the settings. */
   readonly repair?: boolean | undefined;
+  /** Compares documents drawn by chance: so many of each type, as `1000` or `1%`. Absent: all documents. */
+  readonly sample?: string | undefined;
+  /** Returns a number in [0, 1), for the sample. Default: `Math.random`. */
+  readonly random?: () => number;
 }
 
 const SHOWN = 1_000;
@@ -80,8 +99,10 @@ export async function verify(
   const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
     only === undefined || name === only || projectionId({ name, version }) === only;
   const other = othersOf(loaded.pipeline).filter(meant);
-  const beyond = beyondOf(loaded.pipeline).filter(meant);
-  const [alone] = only === undefined || other.length > 0 ? [] : beyond;
+  const sends = options.sample === undefined ? [] : other.filter((spec) => spec.kind === 'send');
+  const beyond = [...beyondOf(loaded.pipeline).filter(meant), ...sends.map(notSampled)];
+  const compared = other.filter(({ kind }) => kind !== 'send' || options.sample === undefined);
+  const [alone] = only === undefined || compared.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);
   const one =
     only === undefined || other.length > 0
@@ -89,8 +110,10 @@ export async function verify(
       : (kept.find(({ name }) => name === only) ?? chooseProjection(loaded.pipeline, only));
   const chosen = one ? [one] : only === undefined ? kept : [];
   const all = one && !kept.includes(one) ? [...kept, one] : kept;
-  const first = await settled(loaded, services, { chosen, kept: all, others: other }, options);
-  if (!options.repair || first.differences.length === 0 || !options.settings) return summary(first, null, beyond);
+  const sample = await drawSample({ loaded, services, options }, [...all, ...other]);
+  const first = await settled(loaded, services, { chosen, kept: all, others: other }, { ...options, drawn: sample });
+  if (!options.repair || first.differences.length === 0 || !options.settings)
+    return summary(first, null, beyond, options.sample);
   let left = first;
   const done = { removed: 0, reset: 0, applied: 0, charge: 0 };
   let obstacles: ReadonlyMap<string, string> = new Map();
@@ -116,8 +139,41 @@ export async function verify(
   return summary(left, { ...done, repaired, unrepaired: unrepaired.slice(0, SHOWN) }, beyond);
 }
 
+/** Draws source documents, sink documents and children; undefined: all are compared. */
+async function drawSample(
+  { loaded: { pipeline }, services, options }: Looked,
+  specs: readonly (ProjectionSpec | OtherSpec)[],
+): Promise<Sample | undefined> {
+  const { sample, random = Math.random, signal, screen } = options;
+  if (sample === undefined) return undefined;
+  const types = specs.flatMap((spec) => [spec.from, ...(spec.kind === 'send' ? [] : [spec.into])]);
+  const drawn = new Map<string, readonly Identity[]>();
+  for (const [container, of] of Map.groupBy(types, (type) => type.container)) {
+    const most = new Map<string, number>();
+    for (const type of of)
+      if (!most.has(type.type))
+        most.set(type.type, await sampleSize(sample, () => countDocuments(type, services, pipeline.sources)));
+    const typeOf = (stored: Doc): string | undefined =>
+      of.find((each) => isOfType(each.type, typeRules(pipeline.sources, each), stored))?.type;
+    const found = await draw(services.database.container(container), { typeOf, most, random, signal });
+    for (const [type, documents] of found) drawn.set(nameOf({ container, type }), documents);
+    screen.progress('drawn', [...drawn.values()].flat().length);
+  }
+  return drawn;
+}
+
+interface Looked {
+  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  readonly services: Services;
+  readonly options: VerifyOptions;
+}
+
+const sampleSize = async (sample: string, count: () => Promise<number>): Promise<number> =>
+  sample.endsWith('%') ? Math.ceil((Number.parseFloat(sample) / 100) * (await count())) : Number(sample);
+
 interface Settled extends Comparison {
   readonly moving: number;
+  readonly largeGroups?: number;
 }
 
 /** The lasting differences: they did not change between two comparisons, and the hosts had passed the first one's sources. */
@@ -125,10 +181,16 @@ async function settled(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   { chosen, kept, others }: Required<Pick<CompareOptions, 'chosen' | 'kept' | 'others'>>,
-  { signal, screen, readLagMs, settings, key }: VerifyOptions,
+  { signal, screen, readLagMs, settings, key, drawn }: VerifyOptions & { readonly drawn?: Sample | undefined },
 ): Promise<Settled> {
-  const look = async (of: readonly ProjectionSpec[], beside: readonly OtherSpec[]): Promise<Comparison> => {
-    const found = await compare(loaded, services, { signal, screen, readLagMs, chosen: of, kept, others: beside });
+  const look = async (
+    of: readonly ProjectionSpec[],
+    beside: readonly OtherSpec[],
+  ): Promise<Comparison | SampleComparison> => {
+    const asked = { signal, screen, readLagMs, chosen: of, kept, others: beside };
+    const found = await (drawn
+      ? compareSample(loaded, services, { ...asked, sample: drawn })
+      : compare(loaded, services, asked));
     if (key === undefined) return found;
     const within = `${canonical(key).slice(0, -1)},`;
     return { ...found, differences: found.differences.filter(({ document }) => document.startsWith(within)) };
@@ -165,9 +227,10 @@ async function settled(
 }
 
 const summary = (
-  { projections, documents, differences, moving, parked }: Settled,
+  { projections, documents, differences, moving, parked, largeGroups = 0 }: Settled,
   repaired: RepairResult | null,
   beyond: readonly Beyond[],
+  sample?: string,
 ): Verification => ({
   projections,
   documents,
@@ -177,6 +240,7 @@ const summary = (
   parked: parked.slice(0, SHOWN),
   repaired,
   beyond,
+  ...(sample !== undefined && { sampled: { asked: sample, largeGroups } }),
 });
 
 const shown = ({ projections, container, document, kind, fields, expected, found }: Candidate): Difference => ({
@@ -209,6 +273,7 @@ export function formatVerification({
   parked,
   repaired,
   beyond,
+  sampled,
 }: Verification): string {
   const lines = [
     table(
@@ -216,7 +281,7 @@ export function formatVerification({
       projections.map(({ id, expected, refused }) => [id, expected, refused]),
     ),
     '',
-    `Recomputed from ${plural(documents.sources, 'source document')} and compared with ${plural(documents.found, 'sink document')}: ${
+    `${sampled ? `A sample of ${sampled.asked} of each type: recomputed` : 'Recomputed'} from ${plural(documents.sources, 'source document')} and compared with ${plural(documents.found, 'sink document')}: ${
       different === 0 ? 'no difference.' : plural(different, 'difference')
     }`,
   ];
@@ -233,6 +298,10 @@ export function formatVerification({
     lines.push(`  parked, not compared: ${container} ${canonical([...key, id])} in ${projection}, ${code}: ${message}`);
   if (parked.length > PRINTED)
     lines.push(`  … and ${plural(parked.length - PRINTED, 'other')}: \`millrace dead-letters list\`.`);
+  if (sampled && sampled.largeGroups > 0)
+    lines.push(
+      `  ${plural(sampled.largeGroups, 'group')} with many source documents: compared only what the documents drawn contribute.`,
+    );
   if (repaired) lines.push(...repairLines(repaired));
   for (const { name, version, why } of beyond) lines.push(`  ${projectionId({ name, version })}: ${why}`);
   return lines.join('\n');

@@ -8,6 +8,7 @@ import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive } from '../../archive/types.ts';
 import { verifyArchive } from '../../archive/verify.ts';
 import { parseDate } from '../../definition/date.ts';
+import { asStored } from '../../definition/discriminator.ts';
 import type { ArchiveSpec, Doc } from '../../definition/specs.ts';
 import { ownFields } from '../../definition/oracle/recompute.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -89,7 +90,7 @@ export class ColdHalf {
   async documents(lagMs: number): Promise<ByContainer> {
     const { pipeline, model } = this.#loaded;
     const services = { ...this.#services, store: this.#store, readLagMs: lagMs };
-    const history = openHistory({ ...pipeline, sources: [] }, model, services);
+    const history = openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, services);
     const found = new Map<string, Doc[]>();
     for (const name of new Set(pipeline.archives.map(({ from }) => from.container))) {
       const documents: Doc[] = [];

@@ -73,6 +73,20 @@ describe(`verifying (seed ${SEED})`, () => {
     const found = await look();
     expect(named(found.differences)).toEqual(planted);
     expect(found).toMatchObject({ different: 100, moving: 0, repaired: null });
+    // A sample of more documents than there are is all of them.
+    for (const sample of ['5000', '100%']) {
+      const whole = await look({ sample });
+      expect(named(whole.differences)).toEqual(planted);
+      expect(whole).toMatchObject({ moving: 0, sampled: { asked: sample, largeGroups: 0 } });
+    }
+    // Small samples find nothing that isn't there, and together all that is.
+    const met = new Set<string>();
+    const draws = new Random(SEED + 2);
+    for (let n = 0; n < 100 && met.size < planted.size; n++) {
+      const some = await look({ sample: '30', random: () => draws.int(1_000_000) / 1_000_000 });
+      for (const each of named(some.differences)) met.add(each);
+    }
+    expect(met).toEqual(planted);
     const after = await look({ repair: true });
     expect(after).toMatchObject({ different: 0, differences: [] });
     expect(after.repaired?.applied).toBeGreaterThan(20);

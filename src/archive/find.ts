@@ -1,0 +1,22 @@
+import type { Identity } from '../feed/reading/change.ts';
+import type { StoredEntry } from '../projections/archive/entries.ts';
+import { ArchiveDamaged, readBlob } from './blob.ts';
+import type { BlobStore } from './blob-store.ts';
+import type { ArchivedDocument } from './types.ts';
+
+/**
+ * The archived document of an entry; undefined if the entry says that the document isn't archived.
+ * @throws ArchiveDamaged the line that the entry names is not the document
+ */
+export async function findArchived(
+  { container, key, id }: Identity,
+  entry: StoredEntry | undefined,
+  store: BlobStore,
+): Promise<ArchivedDocument | undefined> {
+  if (entry?.state !== 'archived' || !entry.blob) return undefined;
+  const { name, line } = entry.blob;
+  const document = (await readBlob(store, name))[line];
+  if (document?.id === id) return document;
+  const what = `Line ${line} of ${name} is not ${container}/${id}`;
+  throw new ArchiveDamaged({ code: 'line-missing', what, blob: name, container, key, id });
+}

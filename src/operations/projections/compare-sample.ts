@@ -1,0 +1,383 @@
+// Compares some documents with what the sources determine of them, by the same oracle and the same rules as `compare`.
+import { canonical, digest, isObject } from '../../base/json.ts';
+import { splitPath } from '../../cosmos/paths.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import { recompute, rowKey, visible } from '../../definition/oracle/recompute.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
+import {
+  type AggregateSpec,
+  type CopySpec,
+  type Doc,
+  type EmbedSpec,
+  type ProjectionSpec,
+  type ReferenceSpec,
+  type SourceRef,
+  projectionId,
+} from '../../definition/specs.ts';
+import type { Identity, Key } from '../../feed/reading/change.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
+import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
+import { type CompareOptions, type Comparison, nameOf, readTypes } from './compare.ts';
+import { type ContributionPart, checkContributions } from './contributions.ts';
+import type { Candidate } from './difference.ts';
+import { DocumentsOf } from './documents-of.ts';
+import { type ParkedDocument, parkedOf } from './parked.ts';
+import { type LookContext, SinkLook } from './sink-look.ts';
+import { checkChildren } from './verify-others.ts';
+
+/** Documents drawn by chance, by `Container/type`, of sources and of sinks. */
+export type Sample = ReadonlyMap<string, readonly Identity[]>;
+
+/** A group with more source documents is not recomputed; only the contributions of documents that were drawn are compared. */
+const GROUP_ROWS = 100;
+
+export interface SampleComparison extends Comparison {
+  /** Groups that were not recomputed, because they have too many source documents. */
+  readonly largeGroups: number;
+}
+
+/**
+ * Recomputes the documents that come from the source documents drawn, and the sink documents drawn, from the sources that
+ * they name. A document that should not exist is found if it was drawn, a missing one if a source of it was.
+ */
+export function compareSample(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  options: Omit<CompareOptions, 'readLagMs'> & { readonly sample: Sample },
+): Promise<SampleComparison> {
+  return new SampleLook(loaded, services, options).compare();
+}
+
+/** What one projection needs of a comparison: its source documents, and the places to compare. */
+interface Part {
+  readonly docs: ReadonlyMap<string, readonly Doc[]>;
+  readonly only: (place: string) => boolean;
+  readonly contributions?: readonly Contributions[];
+}
+
+interface Contributions {
+  readonly docs: readonly Doc[];
+  readonly stored: readonly ContributionDocument[];
+  readonly groups: ReadonlySet<string>;
+}
+
+class SampleLook {
+  readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  readonly #services: Services;
+  readonly #options: Omit<CompareOptions, 'readLagMs'> & { readonly sample: Sample };
+  readonly #documents: DocumentsOf;
+  readonly #differences: Candidate[] = [];
+  readonly #parked: ParkedDocument[] = [];
+  readonly #projections: { id: string; expected: number; refused: number }[] = [];
+  readonly #sources = new Set<string>();
+  readonly #whole = new Map<string, Promise<readonly Doc[]>>();
+  #found = 0;
+  #largeGroups = 0;
+
+  constructor(
+    loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+    services: Services,
+    options: Omit<CompareOptions, 'readLagMs'> & { readonly sample: Sample },
+  ) {
+    this.#loaded = loaded;
+    this.#services = services;
+    this.#options = options;
+    this.#documents = new DocumentsOf(loaded, services, options.signal);
+  }
+
+  async compare(): Promise<SampleComparison> {
+    const { chosen, kept, others = [], screen } = this.#options;
+    const sinks = new Set(chosen.map(({ into }) => nameOf(into)));
+    for (const sink of sinks) {
+      await this.#sink(kept.filter(({ into }) => nameOf(into) === sink));
+      screen.progress('compared', this.#found);
+    }
+    const embeds = others.filter((spec) => spec.kind === 'embed');
+    for (const some of Map.groupBy(embeds, ({ into }) => nameOf(into)).values()) await this.#children(some);
+    return {
+      projections: this.#projections,
+      documents: {
+        sources: this.#sources.size,
+        expected: this.#projections.reduce((sum, { expected }) => sum + expected, 0),
+        found: this.#found,
+      },
+      differences: this.#differences,
+      parked: this.#parked,
+      largeGroups: this.#largeGroups,
+    };
+  }
+
+  /** One sink type, with all projections that write it. */
+  async #sink(specs: readonly ProjectionSpec[]): Promise<void> {
+    const [{ into } = { into: undefined }] = specs;
+    if (!into) return;
+    const keyPaths = this.#keyPathsOf(into.container);
+    const looked = new SinkLook(into.container, keyPaths);
+    const actual = new Map<string, Doc>();
+    await this.#readInto(into, this.#drawn(into), actual);
+    for (const spec of specs) {
+      const own = [...actual].filter(([, { _mr }]) => isObject(_mr) && _mr['by'] === projectionId(spec));
+      const part = await this.#partOf(spec, new Map(own));
+      const sources = [...part.docs].map(([name, docs]) => {
+        const of = sourcesOf(spec).find((one) => nameOf(one) === name) ?? spec.from;
+        return { of, docs, keyPaths: this.#keyPathsOf(of.container) };
+      });
+      this.#note(sources);
+      const letters = await parkedOf(this.#services.state, projectionId(spec), sources);
+      this.#parked.push(...letters.documents);
+      const rules = this.#loaded.pipeline.sources;
+      const context: LookContext = { letters, rules, keyPathsOf: (name) => this.#keyPathsOf(name), only: part.only };
+      const docsOf = (of: SourceRef): readonly Doc[] => letters.without(of, part.docs.get(nameOf(of)) ?? []);
+      const { expected, refused } = looked.expect(spec, docsOf, context);
+      this.#projections.push({ id: projectionId(spec), expected, refused });
+      if (spec.kind !== 'aggregate') continue;
+      const sourceKeys = this.#keyPathsOf(spec.from.container);
+      for (const { docs, stored, groups } of part.contributions ?? []) {
+        const checked = checkContributions(spec, letters.without(spec.from, docs), {
+          stored,
+          letters,
+          rules,
+          keyPaths,
+          sourceKeys,
+        });
+        for await (const one of checked) if (groups.has(groupOf(one))) looked.contribution(one);
+      }
+    }
+    const places = looked.places().filter((place) => !actual.has(place));
+    await this.#readInto(
+      into,
+      places.map((place) => placed(into.container, place)),
+      actual,
+    );
+    this.#found += actual.size;
+    this.#differences.push(...looked.differences([...actual.values()], specs.map(projectionId)));
+  }
+
+  #partOf(spec: ProjectionSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+    if (spec.kind === 'aggregate') return this.#groups(spec, own);
+    return spec.kind === 'copy' ? this.#copies(spec, own) : this.#references(spec, own);
+  }
+
+  /** The copied documents, and the joined documents that they name. */
+  async #copies(spec: CopySpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+    const docs = new Map([[nameOf(spec.from), await this.#copied(spec, own)]]);
+    const { upcast } = typeRules(this.#loaded.pipeline.sources, spec.from);
+    const current = this.#readable(docs.get(nameOf(spec.from)) ?? [], (doc) => (upcast ? upcast(doc) : doc));
+    for (const { of } of spec.joins) {
+      const who = spec.joins
+        .filter((join) => nameOf(join.of) === nameOf(of))
+        .flatMap((join) => current.map((doc) => this.#named(join.of, join.on, (field) => doc[field])));
+      const found = await this.#documents.read(
+        of,
+        who.filter((one) => one !== undefined),
+      );
+      const together = [...(nameOf(of) === nameOf(spec.from) ? (docs.get(nameOf(of)) ?? []) : []), ...found];
+      docs.set(nameOf(of), this.#once(of, together));
+    }
+    return { docs, only: () => true };
+  }
+
+  /** All tenants; the rows drawn, and as many of those that the source documents drawn determine, by chance. */
+  async #references(spec: ReferenceSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+    const copied = await this.#copied(spec, own);
+    const tenants = await this.#all(spec.tenants);
+    const share = (2 * Math.max(1, this.#drawn(spec.from).length)) / Math.max(1, copied.length * tenants.length);
+    const docs = new Map([
+      [nameOf(spec.tenants), tenants],
+      [nameOf(spec.from), copied],
+    ]);
+    // By its name, so that a second look picks the same.
+    return { docs, only: (place) => own.has(place) || chanceOf(place) < share };
+  }
+
+  /** The source documents drawn, and those that sink documents were made of. */
+  #copied(spec: CopySpec | ReferenceSpec, own: ReadonlyMap<string, Doc>): Promise<readonly Doc[]> {
+    const named = [...own.values()].flatMap(({ _src }) =>
+      isObject(_src) && Array.isArray(_src['pk']) && typeof _src['id'] === 'string'
+        ? [{ container: spec.from.container, key: _src['pk'] as Key, id: _src['id'] }]
+        : [],
+    );
+    return this.#documents.read(spec.from, [...this.#drawn(spec.from), ...named]);
+  }
+
+  /** Small groups with all their source documents; of others the contributions of the documents drawn. */
+  async #groups(spec: AggregateSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+    const { from, into } = spec;
+    const [keyPaths, sourceKeys] = [this.#keyPathsOf(into.container), this.#keyPathsOf(from.container)];
+    const drawn = await this.#documents.read(from, this.#drawn(from));
+    const groupsOf = (docs: readonly Doc[]): Iterable<string> =>
+      recompute(spec, () => docs, this.#loaded.pipeline.sources, { keyPaths, refused: () => undefined }).keys();
+    const [small, large] = [new Set<string>(), new Set<string>()];
+    const stored: ContributionDocument[] = [];
+    // As many documents of groups as were asked for, tenfold; the rest of the groups counts as large.
+    let left = 10 * (drawn.length + own.size);
+    for (const group of new Set([...own.keys(), ...groupsOf(drawn)])) {
+      const found = left <= 0 ? undefined : await this.#contributions(spec, group, GROUP_ROWS + 1);
+      if (found === undefined || found.length > GROUP_ROWS) {
+        large.add(group);
+        continue;
+      }
+      left -= found.length;
+      small.add(group);
+      stored.push(...found);
+    }
+    this.#largeGroups += large.size;
+    const docs = await this.#documents.read(from, [...this.#drawn(from), ...stored.map(({ source }) => source)]);
+    const mine = new Set(drawn.map((doc) => rowKey(doc, sourceKeys)));
+    const isMine = (doc: Doc): boolean => mine.has(rowKey(doc, sourceKeys));
+    const beside: ContributionDocument[] = [];
+    for (const group of large) {
+      const ids = drawn.filter((doc) => [...groupsOf([doc])].includes(group)).map(({ id }) => String(id));
+      const found = ids.length === 0 ? [] : await this.#contributions(spec, group, ids);
+      beside.push(...found.filter(({ source: { key, id } }) => mine.has(canonical([...key, id]))));
+    }
+    return {
+      docs: new Map([[nameOf(from), docs]]),
+      only: (place) => small.has(place),
+      contributions: [
+        { docs, stored, groups: small },
+        { docs: docs.filter(isMine), stored: beside, groups: large },
+      ],
+    };
+  }
+
+  /** The contributions to one group: the first ones, or those of source documents with some ids. */
+  async #contributions(
+    spec: AggregateSpec,
+    group: string,
+    which: number | readonly string[],
+  ): Promise<ContributionDocument[]> {
+    const { key, id } = placed(spec.into.container, group);
+    const [top, ids] = typeof which === 'number' ? [`TOP ${which} `, undefined] : ['', which];
+    const query = {
+      query: `SELECT ${top}* FROM c WHERE c.type = 'millrace.contribution' AND c["by"] = @by AND c["of"] = @of AND NOT IS_NULL(c["values"])${
+        ids ? ' AND ARRAY_CONTAINS(@ids, c.source.id)' : ''
+      }`,
+      parameters: [
+        { name: '@by', value: projectionId(spec) },
+        { name: '@of', value: id },
+        ...(ids ? [{ name: '@ids', value: [...ids] }] : []),
+      ],
+    };
+    const container = this.#services.database.container(spec.into.container);
+    const found = fetchAll<ContributionDocument>(container, query, this.#options.signal, {
+      partitionKey: key as (string | number | boolean)[],
+    });
+    const all: ContributionDocument[] = [];
+    for await (const one of found) all.push(one);
+    return all;
+  }
+
+  /** The children of a type that were drawn, and their parents. */
+  async #children(specs: readonly EmbedSpec[]): Promise<void> {
+    const [{ into } = { into: undefined }] = specs;
+    if (!into) return;
+    const { pipeline, model } = this.#loaded;
+    const rules = typeRules(pipeline.sources, into);
+    const stored = await this.#documents.stored(this.#drawn(into));
+    const children = [...stored.values()].filter((doc) => isOfType(into.type, rules, doc));
+    const parents = new Map<string, Doc[]>();
+    for (const { from, on, each } of specs) {
+      const who = children.flatMap((child) => {
+        const list: unknown = each ? child[each.field] : [child];
+        const items = Array.isArray(list) ? list.filter(isObject) : [];
+        return items.map((item) =>
+          this.#named(from, { ...on, ...each?.on }, (field, of) => (each && of in each.on ? item : child)[field]),
+        );
+      });
+      const found = await this.#documents.read(
+        from,
+        who.filter((one) => one !== undefined),
+      );
+      parents.set(nameOf(from), this.#once(from, [...(parents.get(nameOf(from)) ?? []), ...found]));
+    }
+    const documentsOf = (of: SourceRef): readonly Doc[] => parents.get(nameOf(of)) ?? [];
+    const context = { pipeline, model, documentsOf, state: this.#services.state };
+    for (const { from } of specs)
+      this.#note([{ of: from, docs: documentsOf(from), keyPaths: this.#keyPathsOf(from.container) }]);
+    for await (const one of checkChildren(context, specs, into, children)) {
+      this.#projections.push({ id: one.id, expected: one.expected, refused: one.refused });
+      this.#parked.push(...one.parked);
+      this.#differences.push(...one.differences);
+      this.#found += one.found;
+    }
+  }
+
+  /** The document that fields name by its id and whole key; undefined if one of them is missing. */
+  #named(
+    { container }: SourceRef,
+    on: Readonly<Record<string, string>>,
+    valueOf: (field: string, of: string) => unknown,
+  ): Identity | undefined {
+    const field = (name: string): unknown => (on[name] === undefined ? undefined : valueOf(on[name], name));
+    const key = this.#keyPathsOf(container).map((path) => field(splitPath(path).join('/')));
+    const id = on['id'] === undefined ? key.at(-1) : field('id');
+    if (typeof id !== 'string' || key.some((value) => value === undefined || value === null)) return undefined;
+    return { container, key: key as Key, id };
+  }
+
+  /** Documents by the user's `upcast`, without those that it refuses. */
+  #readable(docs: readonly Doc[], convert: (doc: Doc) => Doc): Doc[] {
+    return docs.flatMap((doc) => {
+      try {
+        return [convert(visible(doc))];
+      } catch {
+        return [];
+      }
+    });
+  }
+
+  #once({ container }: SourceRef, docs: readonly Doc[]): Doc[] {
+    const keyPaths = this.#keyPathsOf(container);
+    return [...new Map(docs.map((doc) => [rowKey(doc, keyPaths), doc])).values()];
+  }
+
+  async #readInto(into: SourceRef, who: readonly Identity[], actual: Map<string, Doc>): Promise<void> {
+    const rules = typeRules(this.#loaded.pipeline.sources, into);
+    const keyPaths = this.#keyPathsOf(into.container);
+    for (const doc of (await this.#documents.stored(who)).values())
+      if (isOfType(into.type, rules, doc)) actual.set(rowKey(doc, keyPaths), doc);
+  }
+
+  #all(of: SourceRef): Promise<readonly Doc[]> {
+    const known = this.#whole.get(nameOf(of));
+    if (known) return known;
+    const { pipeline } = this.#loaded;
+    const { signal, screen } = this.#options;
+    const read = async (): Promise<readonly Doc[]> => {
+      const history = await openPipelineHistory(this.#loaded, this.#services, { signal });
+      const archived = new Set(pipeline.archives.map(({ from }) => nameOf(from)));
+      const reading = { database: this.#services.database, history };
+      return (await readTypes([of], reading, archived, pipeline.sources, signal, screen)).get(nameOf(of)) ?? [];
+    };
+    const reading = read();
+    this.#whole.set(nameOf(of), reading);
+    return reading;
+  }
+
+  #note(sources: readonly { of: SourceRef; docs: readonly Doc[]; keyPaths: readonly string[] }[]): void {
+    for (const { of, docs, keyPaths } of sources)
+      for (const doc of docs) this.#sources.add(`${of.container} ${rowKey(doc, keyPaths)}`);
+  }
+
+  #drawn(of: SourceRef): readonly Identity[] {
+    return this.#options.sample.get(nameOf(of)) ?? [];
+  }
+
+  #keyPathsOf(container: string): readonly string[] {
+    return this.#loaded.model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+  }
+}
+
+const groupOf = (part: ContributionPart): string => ('unsure' in part ? part.unsure : part.document);
+
+/** The document of a place: its key values and its id. */
+function placed(container: string, place: string): Identity {
+  const values = JSON.parse(place) as Key[number][];
+  return { container, key: values.slice(0, -1) as unknown as Key, id: String(values.at(-1)) };
+}
+
+/** The same number in [0, 1) for the same text. */
+const chanceOf = (text: string): number => Buffer.from(digest([text]), 'base64url').readUIntBE(0, 6) / 2 ** 48;

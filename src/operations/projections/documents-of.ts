@@ -1,0 +1,99 @@
+import { findArchived } from '../../archive/find.ts';
+import type { BlobStore } from '../../archive/blob-store.ts';
+import { canonical } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
+import { Meter } from '../../cosmos/meter.ts';
+import { asStored, isOfType, typeRules } from '../../definition/discriminator.ts';
+import { isEmptied } from '../../definition/emptied.ts';
+import type { Doc, SourceRef } from '../../definition/specs.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import type { Identity } from '../../feed/reading/change.ts';
+import { toChange } from '../../feed/reading/mapper.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import { Entries } from '../../projections/archive/entries.ts';
+import { openStore } from '../../runtime/archives.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { identityText } from './parked.ts';
+
+const CHUNK = 100;
+
+/** Reads single documents by their identities, as a comparison of all documents would find them. */
+export class DocumentsOf {
+  readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  readonly #services: Services;
+  readonly #signal: AbortSignal;
+  readonly #access: CosmosAccess;
+  #store: Promise<BlobStore> | undefined;
+
+  constructor(loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>, services: Services, signal: AbortSignal) {
+    this.#loaded = loaded;
+    this.#services = services;
+    this.#signal = signal;
+    this.#access = new CosmosAccess(services.database, untilStopped(signal), new Meter());
+  }
+
+  /** The existing documents of a type among these, archived ones included, each once. */
+  async read(of: SourceRef, who: readonly Identity[]): Promise<Doc[]> {
+    const { pipeline } = this.#loaded;
+    const rules = typeRules(pipeline.sources, of);
+    const found = await this.stored(who);
+    const archives = pipeline.archives.some(({ from }) => from.container === of.container && from.type === of.type);
+    const docs = archives ? await this.#withArchived(of, who, found) : [...found.values()];
+    return docs.filter((doc) => isOfType(of.type, rules, doc) && !isEmptied(doc));
+  }
+
+  /** The documents that are in their container, of any type, by `identityText`. */
+  async stored(who: readonly Identity[]): Promise<Map<string, Doc>> {
+    const places = new Map(who.map((one) => [identityText(one), one]));
+    const found = new Map<string, Doc>();
+    const chunks = [
+      ...Map.groupBy(places.values(), ({ container, key }) => canonical([container, key])).values(),
+    ].flatMap((of) =>
+      Array.from({ length: Math.ceil(of.length / CHUNK) }, (_, at) => of.slice(at * CHUNK, (at + 1) * CHUNK)),
+    );
+    await mapSettled(
+      chunks,
+      async (some) => {
+        const [{ container, key } = { container: '', key: [] }] = some;
+        const docs = await this.#access.read(
+          container,
+          key,
+          some.map(({ id }) => id),
+        );
+        for (const [index, doc] of docs.entries()) if (doc) found.set(identityText(some[index]!), doc);
+      },
+      { concurrency: 32 },
+    );
+    return found;
+  }
+
+  /** As the archive's history shows them: a document that leaves by expiry without the archive's marks. */
+  async #withArchived(of: SourceRef, who: readonly Identity[], hot: ReadonlyMap<string, Doc>): Promise<Doc[]> {
+    const { pipeline, model } = this.#loaded;
+    const source = sourceContainers({ ...pipeline, sources: asStored(pipeline.sources) }, model).get(of.container);
+    if (!source) return [];
+    const docs: Doc[] = [];
+    for (const raw of hot.values()) {
+      const change = toChange(source, { ...raw, _lsn: 0 }, 0);
+      if (!change?.doc) continue;
+      const { leaving, version } = change;
+      const { etag } = (leaving?.intact && leaving.of?.version) || version;
+      docs.push({ ...change.doc, _etag: etag, _ts: raw['_ts'] });
+    }
+    const cold = [...new Map(who.map((one) => [identityText(one), one])).values()].filter(
+      (one) => !hot.has(identityText(one)),
+    );
+    const entries = await new Entries(this.#services.state.id).read(cold, this.#access);
+    for (const [index, entry] of entries.entries()) {
+      if (entry?.state !== 'archived') continue;
+      const archived = await findArchived(
+        cold[index]!,
+        entry,
+        await (this.#store ??= openStore(this.#services, this.#signal)),
+      );
+      if (archived) docs.push({ ...archived.doc, _etag: archived.version.etag, _ts: archived.at / 1_000 });
+    }
+    return docs;
+  }
+}

@@ -54,6 +54,8 @@ export function compareSample(
 interface Part {
   readonly docs: ReadonlyMap<string, readonly Doc[]>;
   readonly only: (place: string) => boolean;
+  /** Places whose documents can't be compared. */
+  readonly unknown?: readonly string[];
   readonly contributions?: readonly Contributions[];
 }
 
@@ -132,6 +134,7 @@ class SampleLook {
       const docsOf = (of: SourceRef): readonly Doc[] => letters.without(of, part.docs.get(nameOf(of)) ?? []);
       const { expected, refused } = looked.expect(spec, docsOf, context);
       this.#projections.push({ id: projectionId(spec), expected, refused });
+      for (const unsure of part.unknown ?? []) looked.contribution({ unsure });
       if (spec.kind !== 'aggregate') continue;
       const sourceKeys = this.#keyPathsOf(spec.from.container);
       for (const { docs, stored, groups } of part.contributions ?? []) {
@@ -236,6 +239,7 @@ class SampleLook {
     return {
       docs: new Map([[nameOf(from), docs]]),
       only: (place) => small.has(place),
+      unknown: [...large],
       contributions: [
         { docs, stored, groups: small },
         { docs: docs.filter(isMine), stored: beside, groups: large },

@@ -5,6 +5,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { asStored, isOfType, typeRules } from '../../definition/discriminator.ts';
 import { isEmptied } from '../../definition/emptied.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
 import type { Doc, SourceRef } from '../../definition/specs.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import type { Identity } from '../../feed/reading/change.ts';
@@ -65,7 +66,20 @@ export class DocumentsOf {
       },
       { concurrency: 32 },
     );
+    for (const [text, who] of places)
+      if (!found.has(text) && who.key.includes(null)) {
+        const doc = await this.#withoutKey(who);
+        if (doc) found.set(text, doc);
+      }
     return found;
+  }
+
+  /** An identity has null also for a key value that the document doesn't have, by which no point read finds it. */
+  async #withoutKey({ container, key, id }: Identity): Promise<Doc | undefined> {
+    const { model } = this.#loaded;
+    const paths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+    const found = await this.#access.query<Doc>(container, 'SELECT * FROM c WHERE c.id = @id', { id });
+    return found.find((doc) => rowKey(doc, paths) === canonical([...key, id]));
   }
 
   /** As the archive's history shows them: a document that leaves by expiry without the archive's marks. */

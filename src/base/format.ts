@@ -33,6 +33,7 @@ export const FORMATS = {
   verification: { writes: 1, reads: 1 },
   input: { writes: 1, reads: 1 },
   recovery: { writes: 1, reads: 1 },
+  verifying: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },
   // One document or more for each source document.

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
+import { Cron } from 'croner';
 import { z } from 'zod';
 import { messageOf } from './errors.ts';
 import { sharedError } from './shared-errors.ts';
@@ -44,6 +45,8 @@ export interface Settings {
   readonly ruBudget?: number;
   /** The throughput bucket of bulk work, 1 to 5. Absent: no bucket. */
   readonly bulkBucket?: number;
+  /** When hosts verify by themselves: cron expressions in UTC. Absent: never. */
+  readonly verify?: { readonly sample?: string; readonly whole?: string };
   /** The lease prefix of a renamed pipeline that may read everything from the beginning. */
   readonly startAnew?: string;
   /** The function app's triggers may read all-versions feeds, which is a preview of the service. */
@@ -84,6 +87,15 @@ const blobContainerName = z
     'A blob container name has 3 to 63 characters: a-z, 0-9, and single dashes between them',
   );
 
+/** A cron expression of five fields, or of six with seconds first, as in NCRONTAB. */
+const schedule = z.string().refine((value) => {
+  try {
+    return value === 'off' || new Cron(value, { paused: true }).nextRun() !== null;
+  } catch {
+    return false;
+  }
+}, 'must be off, or a cron expression such as 30 3 * * * (each day at 3:30 UTC)');
+
 /** The environment variables Millrace reads; the Functions bindings name the same ones. */
 const schema = z.object({
   COSMOS: z.string().optional(),
@@ -112,6 +124,8 @@ const schema = z.object({
     .min(10, 'must be at least 10')
     .max(10_000, 'must be at most 10,000, the most that a physical partition has')
     .optional(),
+  VERIFY_SAMPLE: schedule.default('30 3 * * *'),
+  VERIFY_FULL: schedule.default('0 4 * * 0'),
   BULK_THROUGHPUT_BUCKET: z.coerce
     .number('must be the id of a throughput bucket')
     .int('must be the id of a throughput bucket, 1 to 5')
@@ -150,6 +164,10 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set RU_BUDGET to the request units a second that all processes of this database together may spend on each physical partition, or leave it out for no limit.',
   BULK_THROUGHPUT_BUCKET:
     'Set BULK_THROUGHPUT_BUCKET to the id of the throughput bucket that limits bulk work (Azure portal: container → Scale & Settings → Throughput buckets), or leave it out for none.',
+  VERIFY_SAMPLE:
+    'Set VERIFY_SAMPLE to off, or to a cron expression in UTC such as 30 3 * * *, or leave it out to verify a sample each day.',
+  VERIFY_FULL:
+    'Set VERIFY_FULL to off, or to a cron expression in UTC such as 0 4 * * 0, or leave it out to verify all documents each Sunday.',
   JOBS_URL:
     'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE. In Azure, a user without a password signs in by identity.',
   TRIGGER_ALL_VERSIONS:
@@ -189,6 +207,10 @@ export function loadSettings(source: SettingsSource = {}): Settings {
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
     ...(variables.RU_BUDGET === undefined ? {} : { ruBudget: variables.RU_BUDGET }),
     ...(variables.BULK_THROUGHPUT_BUCKET === undefined ? {} : { bulkBucket: variables.BULK_THROUGHPUT_BUCKET }),
+    verify: {
+      ...(variables.VERIFY_SAMPLE === 'off' ? {} : { sample: variables.VERIFY_SAMPLE }),
+      ...(variables.VERIFY_FULL === 'off' ? {} : { whole: variables.VERIFY_FULL }),
+    },
     ...(variables.LEASES_START_ANEW === undefined ? {} : { startAnew: variables.LEASES_START_ANEW }),
     ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
     ...(variables.TRIGGER_ALL_VERSIONS === undefined ? {} : { triggerAllVersions: true }),

@@ -14,4 +14,9 @@ export function isOfType(type: string, { discriminator = 'type' }: Rules, stored
 
 /** Rules that recognise the same types, and leave every document as it is stored. */
 export const asStored = (rules: readonly SourceRules[]): SourceRules[] =>
-  rules.map(({ deleted: _deleted, upcast: _upcast, ...others }) => others);
+  rules.map(({ container, type, discriminator, feed }) => ({
+    container,
+    type,
+    ...(discriminator !== undefined && { discriminator }),
+    ...(feed && { feed }),
+  }));

@@ -45,6 +45,7 @@ import { projectionsReplay } from '../operations/projections/replay.operation.ts
 import { projectionsResume } from '../operations/projections/resume.operation.ts';
 import { projectionsShow } from '../operations/projections/show.operation.ts';
 import { projectionsVerify } from '../operations/projections/verify.operation.ts';
+import { projectionsVerifyDue } from '../operations/projections/verify-due.operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
@@ -100,6 +101,7 @@ export const registry: Registry = new Registry([
   projectionsPause,
   projectionsResume,
   projectionsVerify,
+  projectionsVerifyDue,
   projectionsRepair,
   projectionsFanOut,
   leasesList,

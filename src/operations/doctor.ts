@@ -14,7 +14,7 @@ import { type Finding, bad, doubtful, failed, good } from './finding.ts';
 import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
-import { readVerified } from './projections/verified.ts';
+import { VERIFIED_KINDS, readVerified } from './projections/verified.ts';
 import { planModel } from './model/apply.ts';
 import type { Context } from './operation.ts';
 import { plural } from './table.ts';
@@ -283,21 +283,31 @@ async function hosts(services: Services, { signal }: Context): Promise<Finding[]
 const UNVERIFIED_MS = 8 * 86_400_000;
 
 async function verification({ state }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
-  const last = await readVerified(state, pipeline.name);
+  const [whole, sample] = await Promise.all(
+    VERIFIED_KINDS.map(async (kind) => readVerified(state, pipeline.name, kind)),
+  );
   const remedy = 'Run `millrace projections verify`, each week for example.';
-  if (!last) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
-  const { at, different, differences } = last;
-  if (different > 0)
-    return [
+  if (!whole && !sample) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
+  const wrong = [whole, sample].flatMap((of) => (of && of.different > 0 ? [of] : []));
+  if (wrong.length > 0)
+    return wrong.map(({ at, different, differences }) =>
       bad(
         'verification',
         `${plural(different, 'difference')} at ${at}, in ${Object.keys(differences).join(', ')}`,
         'Run `millrace projections verify` to see them, and add `--repair` to correct them.',
       ),
+    );
+  if (!whole)
+    return [
+      doubtful(
+        'verification',
+        `a sample had no difference at ${sample?.at}; all documents have not been verified yet`,
+        remedy,
+      ),
     ];
-  if (Date.now() - Date.parse(at) > UNVERIFIED_MS)
-    return [doubtful('verification', `the last one ended at ${at}, more than a week ago`, remedy)];
-  return [good('verification', `no difference at ${at}`)];
+  if (Date.now() - Date.parse(whole.at) > UNVERIFIED_MS)
+    return [doubtful('verification', `the last one ended at ${whole.at}, more than a week ago`, remedy)];
+  return [good('verification', `no difference at ${whole.at}`)];
 }
 
 async function letters(services: Services): Promise<Finding[]> {

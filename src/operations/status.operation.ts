@@ -7,6 +7,7 @@ import { lagText } from './leases/lags.ts';
 import { defineOperation } from './operation.ts';
 import { operationsError } from './errors.ts';
 import { sayBegin } from './projections/begins.ts';
+import type { Verified } from './projections/verified.ts';
 import { type Status, readStatus } from './status.ts';
 import { ageText, catchUpText, plural, table } from './table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
@@ -79,6 +80,7 @@ function sayStatus({
   inProgress,
   budget,
   verified,
+  sampled,
   jobs,
   leases,
   sources,
@@ -101,9 +103,8 @@ function sayStatus({
     ),
     ...views,
     ...sayInProgress(inProgress),
-    verified === null
-      ? 'The projections have not been verified yet.'
-      : `Last verified ${verified.at.slice(0, 19)}Z: ${plural(verified.different, 'difference')} in ${plural(verified.compared, 'sink document')}.`,
+    verified === null ? 'The projections have not been verified yet.' : sayVerified('Last verified', verified),
+    ...(sampled === null ? [] : [sayVerified('Last sample', sampled)]),
     ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
     ...(sources.length === 0
       ? []
@@ -134,6 +135,11 @@ function sayStatus({
     ...sayBudget(budget),
   ].join('\n');
 }
+
+const sayVerified = (what: string, { at, different, compared, left = [] }: Verified): string =>
+  `${what} ${at.slice(0, 19)}Z: ${plural(different, 'difference')} in ${plural(compared, 'sink document')}${
+    left.length === 0 ? '' : `, ${left.length} not compared`
+  }.`;
 
 function sayInProgress(inProgress: Status['inProgress']): string[] {
   if (inProgress.length === 0) return [];

@@ -66,8 +66,9 @@ export async function readStatus(context: Context, expirationMs: number) {
           live,
           bulk,
         })),
-    /** The last verification of all projections; null: none has ended. */
-    verified: (await readVerified(services.state, pipeline.name)) ?? null,
+    /** The last verification of all projections; null: none has ended. `sampled`: of a sample. */
+    verified: (await readVerified(services.state, pipeline.name, 'whole')) ?? null,
+    sampled: (await readVerified(services.state, pipeline.name, 'sample')) ?? null,
     jobs: await jobCounts(context),
     leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
     sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({

@@ -27,7 +27,12 @@ export async function openPipelineHistory(
   const { database, state } = services;
   const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
   const settled = readLagMs === undefined ? {} : { readLagMs };
-  return openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, { database, state, store, ...settled });
+  return openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, {
+    database,
+    state,
+    store,
+    ...settled,
+  });
 }
 
 async function storeIfNeeded(services: Services, signal: AbortSignal): Promise<BlobStore> {

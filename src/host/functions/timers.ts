@@ -57,6 +57,15 @@ export const TIMERS: readonly TimerPlan[] = [
     needed: ({ embeds }) => embeds.length > 0,
   },
   {
+    // Looks what VERIFY_SAMPLE and VERIFY_FULL say is due, and continues a verification whose time was up.
+    name: 'verify',
+    schedule: '40 */5 * * * *',
+    operation: 'projections verify-due',
+    // An app without a functionTimeout of its own may be stopped after five minutes.
+    input: { within: 200 },
+    needed: () => process.env['VERIFY_SAMPLE'] !== 'off' || process.env['VERIFY_FULL'] !== 'off',
+  },
+  {
     name: 'jobs',
     schedule: '30 * * * * *',
     operation: 'jobs work',

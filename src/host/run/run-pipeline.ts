@@ -10,6 +10,7 @@ import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
 import { rangesOf } from './ranges.ts';
 import { startStatusWriter } from './status-writer.ts';
+import { startVerificationMetrics } from './verification-metrics.ts';
 import { watchTroubles } from './watch.ts';
 
 export interface PipelineRunOptions {
@@ -42,6 +43,9 @@ export async function runPipeline(
   const endTelemetry = startTelemetry({ lags: () => app.lags(), ranges });
   const projections = app.stats().map(({ id }) => id);
   const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
+  const endVerificationMetrics = startVerificationMetrics(composition.services.state, {
+    pipeline: composition.loaded.pipeline.name,
+  });
   const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);
   let endStatus = async (): Promise<void> => {};
   let lags = new Map<string, number | null>();
@@ -57,6 +61,7 @@ export async function runPipeline(
     await endStatus();
     endTelemetry();
     endLetterMetrics();
+    endVerificationMetrics();
     endWatch();
   }
   const ended = progressOf(app).map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));

@@ -6,6 +6,7 @@ import { progressTable } from './progress.ts';
 import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
 import { runPipeline } from './run-pipeline.ts';
+import { startVerifying } from './verifying.ts';
 import { untilAborted } from './until-aborted.ts';
 
 export const run = defineOperation({
@@ -29,7 +30,8 @@ export const run = defineOperation({
       .default(60_000)
       .describe('milliseconds after which another host may take a lease that is not renewed'),
   }),
-  run: async ({ host, once, pollDelay, leaseExpiration }, { workspace, signal, screen }) => {
+  run: async ({ host, once, pollDelay, leaseExpiration }, context) => {
+    const { workspace, signal, screen } = context;
     const loaded = await workspace.pipeline();
     const settings = workspace.settings();
     const services = await workspace.services();
@@ -53,8 +55,10 @@ export const run = defineOperation({
         head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops.`] : []),
       },
       async (app) => {
-        if (once) await app.drained(signal);
-        else await untilAborted(signal);
+        if (once) return app.drained(signal);
+        const endVerifying = startVerifying(context);
+        await untilAborted(signal);
+        await endVerifying();
       },
     );
     return { host: name, projections };

@@ -1,9 +1,8 @@
 // Compares some documents with what the sources determine of them, by the same oracle and the same rules as `compare`.
-import { canonical, digest, isObject } from '../../base/json.ts';
+import { digest, isObject } from '../../base/json.ts';
 import { splitPath } from '../../cosmos/paths.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
-import { recompute, rowKey, visible } from '../../definition/oracle/recompute.ts';
+import { rowKey, visible } from '../../definition/oracle/recompute.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import {
   type AggregateSpec,
@@ -18,20 +17,24 @@ import {
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
-import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
 import { type CompareOptions, type Comparison, nameOf, readTypes } from './compare.ts';
 import { type ContributionPart, checkContributions } from './contributions.ts';
 import type { Candidate } from './difference.ts';
 import { DocumentsOf } from './documents-of.ts';
 import { type ParkedDocument, parkedOf } from './parked.ts';
 import { type LookContext, SinkLook } from './sink-look.ts';
+import { type GroupLimits, type Part, drawnGroups, placed } from './drawn-groups.ts';
 import { checkChildren } from './verify-others.ts';
 
-/** Documents drawn by chance, by `Container/type`, of sources and of sinks. */
-export type Sample = ReadonlyMap<string, readonly Identity[]>;
-
-/** A group with more source documents is not recomputed; only the contributions of documents that were drawn are compared. */
-const GROUP_ROWS = 100;
+/** The documents to compare. */
+export interface Drawn extends GroupLimits {
+  /** By `Container/type`, of sources and of sinks. */
+  readonly documents: ReadonlyMap<string, readonly Identity[]>;
+  /** About the most rows of reference data to look up; which ones, chance says. */
+  readonly rows: number;
+  /** Chooses these rows. */
+  readonly seed: number;
+}
 
 export interface SampleComparison extends Comparison {
   /** Groups that were not recomputed, because they have too many source documents. */
@@ -45,30 +48,15 @@ export interface SampleComparison extends Comparison {
 export function compareSample(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  options: Omit<CompareOptions, 'readLagMs'> & { readonly sample: Sample },
+  options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn },
 ): Promise<SampleComparison> {
   return new SampleLook(loaded, services, options).compare();
-}
-
-/** What one projection needs of a comparison: its source documents, and the places to compare. */
-interface Part {
-  readonly docs: ReadonlyMap<string, readonly Doc[]>;
-  readonly only: (place: string) => boolean;
-  /** Places whose documents can't be compared. */
-  readonly unknown?: readonly string[];
-  readonly contributions?: readonly Contributions[];
-}
-
-interface Contributions {
-  readonly docs: readonly Doc[];
-  readonly stored: readonly ContributionDocument[];
-  readonly groups: ReadonlySet<string>;
 }
 
 class SampleLook {
   readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly #services: Services;
-  readonly #options: Omit<CompareOptions, 'readLagMs'> & { readonly sample: Sample };
+  readonly #options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn };
   readonly #documents: DocumentsOf;
   readonly #differences: Candidate[] = [];
   readonly #parked: ParkedDocument[] = [];
@@ -81,7 +69,7 @@ class SampleLook {
   constructor(
     loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
     services: Services,
-    options: Omit<CompareOptions, 'readLagMs'> & { readonly sample: Sample },
+    options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn },
   ) {
     this.#loaded = loaded;
     this.#services = services;
@@ -135,6 +123,7 @@ class SampleLook {
       const { expected, refused } = looked.expect(spec, docsOf, context);
       this.#projections.push({ id: projectionId(spec), expected, refused });
       for (const unsure of part.unknown ?? []) looked.contribution({ unsure });
+      for (const lost of part.lost ?? []) looked.contribution(lost);
       if (spec.kind !== 'aggregate') continue;
       const sourceKeys = this.#keyPathsOf(spec.from.container);
       for (const { docs, stored, groups } of part.contributions ?? []) {
@@ -163,6 +152,21 @@ class SampleLook {
     return spec.kind === 'copy' ? this.#copies(spec, own) : this.#references(spec, own);
   }
 
+  async #groups(spec: AggregateSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
+    const { largeGroups, ...part } = await drawnGroups(spec, new Set(own.keys()), {
+      database: this.#services.database,
+      documents: this.#documents,
+      drawn: this.#drawn(spec.from),
+      limits: this.#options.drawn,
+      rules: this.#loaded.pipeline.sources,
+      keyPaths: this.#keyPathsOf(spec.into.container),
+      sourceKeys: this.#keyPathsOf(spec.from.container),
+      signal: this.#options.signal,
+    });
+    this.#largeGroups += largeGroups;
+    return part;
+  }
+
   /** The copied documents, and the joined documents that they name. */
   async #copies(spec: CopySpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
     const docs = new Map([[nameOf(spec.from), await this.#copied(spec, own)]]);
@@ -186,13 +190,14 @@ class SampleLook {
   async #references(spec: ReferenceSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
     const copied = await this.#copied(spec, own);
     const tenants = await this.#all(spec.tenants);
-    const share = (2 * Math.max(1, this.#drawn(spec.from).length)) / Math.max(1, copied.length * tenants.length);
+    const { rows, seed } = this.#options.drawn;
+    const share = rows / Math.max(1, copied.length * tenants.length);
     const docs = new Map([
       [nameOf(spec.tenants), tenants],
       [nameOf(spec.from), copied],
     ]);
     // By its name, so that a second look picks the same.
-    return { docs, only: (place) => own.has(place) || chanceOf(place) < share };
+    return { docs, only: (place) => own.has(place) || chanceOf(place, seed) < share };
   }
 
   /** The source documents drawn, and those that sink documents were made of. */
@@ -203,75 +208,6 @@ class SampleLook {
         : [],
     );
     return this.#documents.read(spec.from, [...this.#drawn(spec.from), ...named]);
-  }
-
-  /** Small groups with all their source documents; of others the contributions of the documents drawn. */
-  async #groups(spec: AggregateSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
-    const { from, into } = spec;
-    const [keyPaths, sourceKeys] = [this.#keyPathsOf(into.container), this.#keyPathsOf(from.container)];
-    const drawn = await this.#documents.read(from, this.#drawn(from));
-    const groupsOf = (docs: readonly Doc[]): Iterable<string> =>
-      recompute(spec, () => docs, this.#loaded.pipeline.sources, { keyPaths, refused: () => undefined }).keys();
-    const [small, large] = [new Set<string>(), new Set<string>()];
-    const stored: ContributionDocument[] = [];
-    // As many documents of groups as were asked for, tenfold; the rest of the groups counts as large.
-    let left = 10 * (drawn.length + own.size);
-    for (const group of new Set([...own.keys(), ...groupsOf(drawn)])) {
-      const found = left <= 0 ? undefined : await this.#contributions(spec, group, GROUP_ROWS + 1);
-      if (found === undefined || found.length > GROUP_ROWS) {
-        large.add(group);
-        continue;
-      }
-      left -= found.length;
-      small.add(group);
-      stored.push(...found);
-    }
-    this.#largeGroups += large.size;
-    const docs = await this.#documents.read(from, [...this.#drawn(from), ...stored.map(({ source }) => source)]);
-    const mine = new Set(drawn.map((doc) => rowKey(doc, sourceKeys)));
-    const isMine = (doc: Doc): boolean => mine.has(rowKey(doc, sourceKeys));
-    const beside: ContributionDocument[] = [];
-    for (const group of large) {
-      const ids = drawn.filter((doc) => [...groupsOf([doc])].includes(group)).map(({ id }) => String(id));
-      const found = ids.length === 0 ? [] : await this.#contributions(spec, group, ids);
-      beside.push(...found.filter(({ source: { key, id } }) => mine.has(canonical([...key, id]))));
-    }
-    return {
-      docs: new Map([[nameOf(from), docs]]),
-      only: (place) => small.has(place),
-      unknown: [...large],
-      contributions: [
-        { docs, stored, groups: small },
-        { docs: docs.filter(isMine), stored: beside, groups: large },
-      ],
-    };
-  }
-
-  /** The contributions to one group: the first ones, or those of source documents with some ids. */
-  async #contributions(
-    spec: AggregateSpec,
-    group: string,
-    which: number | readonly string[],
-  ): Promise<ContributionDocument[]> {
-    const { key, id } = placed(spec.into.container, group);
-    const [top, ids] = typeof which === 'number' ? [`TOP ${which} `, undefined] : ['', which];
-    const query = {
-      query: `SELECT ${top}* FROM c WHERE c.type = 'millrace.contribution' AND c["by"] = @by AND c["of"] = @of AND NOT IS_NULL(c["values"])${
-        ids ? ' AND ARRAY_CONTAINS(@ids, c.source.id)' : ''
-      }`,
-      parameters: [
-        { name: '@by', value: projectionId(spec) },
-        { name: '@of', value: id },
-        ...(ids ? [{ name: '@ids', value: [...ids] }] : []),
-      ],
-    };
-    const container = this.#services.database.container(spec.into.container);
-    const found = fetchAll<ContributionDocument>(container, query, this.#options.signal, {
-      partitionKey: key as (string | number | boolean)[],
-    });
-    const all: ContributionDocument[] = [];
-    for await (const one of found) all.push(one);
-    return all;
   }
 
   /** The children of a type that were drawn, and their parents. */
@@ -367,7 +303,7 @@ class SampleLook {
   }
 
   #drawn(of: SourceRef): readonly Identity[] {
-    return this.#options.sample.get(nameOf(of)) ?? [];
+    return this.#options.drawn.documents.get(nameOf(of)) ?? [];
   }
 
   #keyPathsOf(container: string): readonly string[] {
@@ -377,11 +313,6 @@ class SampleLook {
 
 const groupOf = (part: ContributionPart): string => ('unsure' in part ? part.unsure : part.document);
 
-/** The document of a place: its key values and its id. */
-function placed(container: string, place: string): Identity {
-  const values = JSON.parse(place) as Key[number][];
-  return { container, key: values.slice(0, -1) as unknown as Key, id: String(values.at(-1)) };
-}
-
 /** The same number in [0, 1) for the same text. */
-const chanceOf = (text: string): number => Buffer.from(digest([text]), 'base64url').readUIntBE(0, 6) / 2 ** 48;
+const chanceOf = (text: string, seed: number): number =>
+  Buffer.from(digest([text, seed]), 'base64url').readUIntBE(0, 6) / 2 ** 48;

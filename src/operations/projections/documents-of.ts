@@ -66,9 +66,9 @@ export class DocumentsOf {
       },
       { concurrency: 32 },
     );
-    for (const [text, who] of places)
-      if (!found.has(text) && who.key.includes(null)) {
-        const doc = await this.#withoutKey(who);
+    for (const [text, one] of places)
+      if (!found.has(text) && one.key.includes(null)) {
+        const doc = await this.#withoutKey(one);
         if (doc) found.set(text, doc);
       }
     return found;

@@ -20,11 +20,14 @@ export interface DrawOptions {
 
 /** Documents of one page that is read at a random place. Few, or the documents drawn would be neighbours. */
 const PICKED = 10;
+/** A container is small if it has at most so many documents, of any type, for each document asked for. */
+const BESIDE = 4;
+const PAGE = 1_000;
 /** Reads for each document asked for, where other types lie between. */
 const PATIENCE = 2;
 
 /**
- * Draws documents of a container by chance, by type. A container with fewer documents than asked for is drawn as a whole.
+ * Draws documents of a container by chance, by type. A small container is read as a whole.
  * Of others it reads short pages of the feed at random lsns, so that it costs as much as the documents it reads, however
  * many the container has. A document that was last written after a long pause is drawn more often than others.
  */
@@ -51,12 +54,12 @@ async function readAll(
   drawn: Drawn,
   { most, signal }: DrawOptions,
 ): Promise<boolean> {
-  const enough = [...most.values()].reduce((sum, count) => sum + count, 0);
+  const enough = BESIDE * [...most.values()].reduce((sum, count) => sum + count, 0);
   const small = new Map<string, Change>();
   for (const range of ranges) {
     const end = lsnOf(await source.resolve(range, 'now', signal));
     for (let from = ''; lsnOf(from) < end;) {
-      const { changes, next } = await source.read(range, from, signal, enough + 1);
+      const { changes, next } = await source.read(range, from, signal, Math.min(enough + 1, PAGE));
       for (const change of changes) small.set(canonical([change.key, change.id]), change);
       if (small.size > enough) return false;
       if (next === from && changes.length === 0) break;

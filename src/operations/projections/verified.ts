@@ -17,36 +17,59 @@ const schema = z.object({
   different: z.number(),
   /** By `name@version`, of the first thousand differences. */
   differences: z.record(z.string(), z.number()),
+  /** What was not compared, as sentences. */
+  left: z.array(z.string()).optional(),
 });
 /** The result of the last verification of all projections. */
 export type Verified = z.output<typeof schema>;
 
-const PK = 'verification';
+/** `whole`: of all documents. `sample`: of some. */
+export type VerifiedKind = 'whole' | 'sample';
+export const VERIFIED_KINDS: readonly VerifiedKind[] = ['whole', 'sample'];
 
-/** Stores the result of a verification of all projections, in place of the result before. */
+export const VERIFICATION_KEY = 'verification';
+/** No pipeline has `~` in its name. */
+const idOf = (pipeline: string, kind: VerifiedKind): string => (kind === 'whole' ? pipeline : `${pipeline}~sample`);
+
+/** The number of differences of each projection. */
+export function countBy(projections: Iterable<string>): Record<string, number> {
+  const by: Record<string, number> = {};
+  for (const id of projections) by[id] = (by[id] ?? 0) + 1;
+  return by;
+}
+
+/** The result of a verification of all projections, in the form in which it is stored. */
+export const verifiedOf = (
+  { documents, different, differences }: Verification,
+  of: Pick<Verified, 'at' | 'actor' | 'seconds'>,
+): Verified => ({
+  ...of,
+  sources: documents.sources,
+  compared: documents.found,
+  different,
+  differences: countBy(differences.flatMap(({ projections }) => projections)),
+});
+
+/** Stores a result in place of the one before. */
 export async function recordVerified(
   state: Container,
   pipeline: string,
-  { documents, different, differences }: Verification,
-  of: Pick<Verified, 'at' | 'actor' | 'seconds'>,
+  kind: VerifiedKind,
+  verified: Verified,
 ): Promise<void> {
-  const by: Record<string, number> = {};
-  for (const id of differences.flatMap(({ projections }) => projections)) by[id] = (by[id] ?? 0) + 1;
-  const verified: Verified = {
-    ...of,
-    sources: documents.sources,
-    compared: documents.found,
-    different,
-    differences: by,
-  };
-  const document = { ...verified, id: pipeline, pk: PK, type: 'millrace.verification', ...formatOf('verification') };
+  const at = { id: idOf(pipeline, kind), pk: VERIFICATION_KEY };
+  const document = { ...verified, ...at, type: 'millrace.verification', ...formatOf('verification') };
   await withRetry(() => state.items.upsert(document), { reads: false });
 }
 
 /** Undefined: no verification of all projections has ended yet, or a later version of Millrace stored it in another form. */
-export async function readVerified(state: Container, pipeline: string): Promise<Verified | undefined> {
+export async function readVerified(
+  state: Container,
+  pipeline: string,
+  kind: VerifiedKind,
+): Promise<Verified | undefined> {
   try {
-    return schema.safeParse(await readItem(state.item(pipeline, PK))).data;
+    return schema.safeParse(await readItem(state.item(idOf(pipeline, kind), VERIFICATION_KEY))).data;
   } catch (error) {
     if (error instanceof FormatUnreadable) return undefined;
     throw error;

@@ -11,7 +11,7 @@ import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
-import { recordVerified } from './verified.ts';
+import { recordVerified, verifiedOf } from './verified.ts';
 import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
 
@@ -45,7 +45,9 @@ async function verifyRecorded(asked: Asked, context: Context): Promise<Verificat
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
   const at = new Date(clock.now()).toISOString();
   // An identity that may only read verifies too.
-  await recordVerified(state, pipeline.name, result, { at, actor, seconds }).catch((error: unknown) => {
+  const kind = asked.sample === undefined ? 'whole' : 'sample';
+  const verified = verifiedOf(result, { at, actor, seconds });
+  await recordVerified(state, pipeline.name, kind, verified).catch((error: unknown) => {
     if (failureOf(error).kind !== 'denied') throw error;
     screen.line(`\`status\` will not show this result: this identity may not write to ${state.id}.`);
   });

@@ -1,23 +1,18 @@
 import type { Settings } from '../../base/settings.ts';
 import { canonical } from '../../base/json.ts';
-import { isOfType, typeRules } from '../../definition/discriminator.ts';
-import { type Doc, type ProjectionSpec, projectionId } from '../../definition/specs.ts';
-import { sourcesOf } from '../../definition/pipeline.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { Views, type ViewsByName } from '../../engine/views/views.ts';
-import type { Identity } from '../../feed/reading/change.ts';
 import type { Screen } from '../screen.ts';
 import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseProjection } from './choose.ts';
-import { untilPassed } from './lag.ts';
 import type { Candidate, Difference } from './difference.ts';
-import { type CompareOptions, type Comparison, compare, nameOf } from './compare.ts';
-import { type Sample, type SampleComparison, compareSample } from './compare-sample.ts';
-import { draw } from './draw.ts';
-import { countDocuments } from './estimate.ts';
+import type { Comparison } from './compare.ts';
+import { drawSample } from './draw-sample.ts';
+import { type Settled, settled } from './settle.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
 import { type Beyond, beyondOf, notSampled, notVerifiable } from './verify-beyond.ts';
-import { type OtherSpec, othersOf } from './verify-others.ts';
+import { othersOf } from './verify-others.ts';
 
 /** A difference that a repair could not correct. */
 export interface Unrepaired {
@@ -81,7 +76,7 @@ const SHOWN = 1_000;
 const PRINTED = 20;
 const NO_OBSTACLE =
   'its changes were applied again, but it still differs: the projection’s state documents may be wrong';
-/** How often changing differences are compared again. */
+/** How often differences are repaired and compared again. */
 const ROUNDS = 5;
 
 /**
@@ -110,8 +105,9 @@ export async function verify(
       : (kept.find(({ name }) => name === only) ?? chooseProjection(loaded.pipeline, only));
   const chosen = one ? [one] : only === undefined ? kept : [];
   const all = one && !kept.includes(one) ? [...kept, one] : kept;
-  const sample = await drawSample({ loaded, services, options }, [...all, ...other]);
-  const first = await settled(loaded, services, { chosen, kept: all, others: other }, { ...options, drawn: sample });
+  const looked = { chosen, kept: all, others: other };
+  const drawn = await drawSample(loaded, services, [...all, ...other], options);
+  const first = await settled(loaded, services, { ...looked, drawn }, options);
   if (!options.repair || first.differences.length === 0 || !options.settings)
     return summary(first, null, beyond, options.sample);
   let left = first;
@@ -125,7 +121,7 @@ export async function verify(
     );
     obstacles = met;
     for (const name of ['removed', 'reset', 'applied', 'charge'] as const) done[name] += more[name];
-    left = await settled(loaded, services, { chosen, kept: all, others: other }, options);
+    left = await settled(loaded, services, looked, options);
     // Another round would meet the same obstacles.
     if (left.differences.map(placeText).every((place) => before.has(place) && obstacles.has(place))) break;
   }
@@ -137,93 +133,6 @@ export async function verify(
   const still = new Set(unrepaired.map(placeText));
   const repaired = new Set(first.differences.map(placeText).filter((place) => !still.has(place))).size;
   return summary(left, { ...done, repaired, unrepaired: unrepaired.slice(0, SHOWN) }, beyond);
-}
-
-/** Draws source documents, sink documents and children; undefined: all are compared. */
-async function drawSample(
-  { loaded: { pipeline }, services, options }: Looked,
-  specs: readonly (ProjectionSpec | OtherSpec)[],
-): Promise<Sample | undefined> {
-  const { sample, random = Math.random, signal, screen } = options;
-  if (sample === undefined) return undefined;
-  const types = specs.flatMap((spec) => [spec.from, ...(spec.kind === 'send' ? [] : [spec.into])]);
-  const drawn = new Map<string, readonly Identity[]>();
-  for (const [container, of] of Map.groupBy(types, (type) => type.container)) {
-    const most = new Map<string, number>();
-    for (const type of of)
-      if (!most.has(type.type))
-        most.set(type.type, await sampleSize(sample, () => countDocuments(type, services, pipeline.sources)));
-    const typeOf = (stored: Doc): string | undefined =>
-      of.find((each) => isOfType(each.type, typeRules(pipeline.sources, each), stored))?.type;
-    const found = await draw(services.database.container(container), { typeOf, most, random, signal });
-    for (const [type, documents] of found) drawn.set(nameOf({ container, type }), documents);
-    screen.progress('drawn', [...drawn.values()].flat().length);
-  }
-  return drawn;
-}
-
-interface Looked {
-  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
-  readonly services: Services;
-  readonly options: VerifyOptions;
-}
-
-const sampleSize = async (sample: string, count: () => Promise<number>): Promise<number> =>
-  sample.endsWith('%') ? Math.ceil((Number.parseFloat(sample) / 100) * (await count())) : Number(sample);
-
-interface Settled extends Comparison {
-  readonly moving: number;
-  readonly largeGroups?: number;
-}
-
-/** The lasting differences: they did not change between two comparisons, and the hosts had passed the first one's sources. */
-async function settled(
-  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-  services: Services,
-  { chosen, kept, others }: Required<Pick<CompareOptions, 'chosen' | 'kept' | 'others'>>,
-  { signal, screen, readLagMs, settings, key, drawn }: VerifyOptions & { readonly drawn?: Sample | undefined },
-): Promise<Settled> {
-  const look = async (
-    of: readonly ProjectionSpec[],
-    beside: readonly OtherSpec[],
-  ): Promise<Comparison | SampleComparison> => {
-    const asked = { signal, screen, readLagMs, chosen: of, kept, others: beside };
-    const found = await (drawn
-      ? compareSample(loaded, services, { ...asked, sample: drawn })
-      : compare(loaded, services, asked));
-    if (key === undefined) return found;
-    const within = `${canonical(key).slice(0, -1)},`;
-    return { ...found, differences: found.differences.filter(({ document }) => document.startsWith(within)) };
-  };
-  const first = await look(chosen, others);
-  if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
-  const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
-  const certain: Candidate[] = [];
-  let open: readonly Candidate[] = first.differences;
-  for (let round = 0; round < ROUNDS && open.length > 0; round++) {
-    const differs = (spec: ProjectionSpec | OtherSpec): boolean =>
-      open.some(({ projections }) => projections.includes(projectionId(spec)));
-    const concerned = chosen.filter(differs);
-    const beside = others.filter(differs);
-    const containers = [...new Set([...concerned, ...beside].flatMap(sourcesOf).map(({ container }) => container))];
-    const live = await untilPassed({
-      loaded,
-      services,
-      settings,
-      containers,
-      readLagMs: readLagMs ?? 5_000,
-      signal,
-      screen,
-    });
-    // No host runs, so the differences will not change.
-    if (!live) return { ...first, differences: [...certain, ...open], moving: 0 };
-    const seen = new Set(open.map(known));
-    const reported = new Set(certain.map(known));
-    const again = (await look(concerned, beside)).differences.filter((of) => !reported.has(known(of)));
-    certain.push(...again.filter((of) => seen.has(known(of))));
-    open = again.filter((of) => !seen.has(known(of)));
-  }
-  return { ...first, differences: certain, moving: open.length };
 }
 
 const summary = (

@@ -21,7 +21,7 @@ import { makeEntries } from './entries.ts';
 import { forget } from './forget.ts';
 import { letStay } from './let-stay.ts';
 import { type Examined, type Finding, examine, toCreate } from './examine.ts';
-import { whileLocked } from './lock.ts';
+import { type LockDocument, whileLocked } from '../lock.ts';
 import { applyParents } from './parents.ts';
 import { storedArchives } from './stored-archives.ts';
 
@@ -84,11 +84,20 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   assertDecided(given, loaded);
   // The lock and the audit record need it.
   const first = await create(await planState(services), context);
-  const lock = { pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
+  const of = { kind: 'recovery', pipeline: loaded.pipeline.name, actor, holder: randomUUID() } as const;
+  const lock = { ...of, refusal: runsAlready, clock, signal };
   return audited(context, 'recover', { ...given }, () =>
     whileLocked(services.state, lock, (locked) => correct(given, target, first, { ...context, signal: locked })),
   );
 }
+
+const runsAlready = (held: LockDocument | undefined): Error =>
+  operationsError(
+    'recover-runs',
+    held
+      ? `A recovery of this pipeline runs: ${held.actor} renewed it at ${held.renewedAt}`
+      : 'Another recovery of this pipeline ran meanwhile',
+  );
 
 /** The part that only one recovery of the pipeline does at a time (REC-S2). `first`: what was created before. */
 async function correct(

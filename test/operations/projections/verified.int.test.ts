@@ -30,15 +30,9 @@ it('status and doctor know when all projections were last verified, and what was
   expect(await verified()).toMatchObject({ different: 1, compared: 1, differences: { 'summaries@1': 1 } });
   expect(await findings()).toMatchObject([{ verdict: 'bad', what: expect.stringContaining('1 difference at') }]);
 
-  const none = { documents: { sources: 3, expected: 3, found: 3 }, different: 0, differences: [] };
-  const rest = { projections: [], moving: 0, parked: [], repaired: null, beyond: [] };
   const old = new Date(Date.now() - 9 * 86_400_000).toISOString();
-  await recordVerified(
-    state,
-    world.stage.loaded.pipeline.name,
-    { ...none, ...rest },
-    { at: old, actor: 'a', seconds: 1 },
-  );
+  const none = { actor: 'a', seconds: 1, sources: 3, compared: 3, different: 0, differences: {} };
+  await recordVerified(state, world.stage.loaded.pipeline.name, 'whole', { at: old, ...none });
   expect(await findings()).toMatchObject([{ verdict: 'doubtful', what: expect.stringContaining('more than a week') }]);
 
   await state.items.upsert({ id: world.stage.loaded.pipeline.name, pk: 'verification', at: 5, format: 1 });

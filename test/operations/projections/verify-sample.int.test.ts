@@ -57,7 +57,11 @@ it('says of copies, sums of fractions and reference data what a comparison of al
   for (let n = 0; n < 40; n++) {
     const storeId = `s${1 + (n % 3)}`;
     await stage.container('Orders').items.create({
-      ...{ id: `o${n}`, type: 'order', storeId, customerId: `c${n % 4}`, amount: n / 10 },
+      id: `o${n}`,
+      type: 'order',
+      storeId,
+      customerId: `c${n % 4}`,
+      amount: n / 10,
       placedAt: `2026-01-0${1 + (n % 5)}T10:00:00.000Z`,
     });
     // Copies wait for the customer c3.
@@ -97,7 +101,11 @@ it('compares of a large group what the documents drawn contribute', async () => 
   await using stage = await openStage({});
   for (let n = 0; n < 130; n++)
     await stage.container('Orders').items.create({
-      ...{ id: `o${n}`, type: 'order', storeId: 's1', customerId: 'c1', cents: n },
+      id: `o${n}`,
+      type: 'order',
+      storeId: 's1',
+      customerId: 'c1',
+      cents: n,
       placedAt: '2026-01-01T10:00:00.000Z',
     });
   await derive(stage);
@@ -109,6 +117,11 @@ it('compares of a large group what the documents drawn contribute', async () => 
   await days.items.upsert({ ...one, values: { rows: 1, m: { cents: -1 } } });
   const found = await look(stage, { sample: ALL, only: 'days' });
   expect(found.differences).toMatchObject([{ container: 'Days', fields: ['contributions'] }]);
+  const day = await any(stage, 'Days', 'day');
+  await days.item(day.id, day.storeId).delete();
+  expect((await look(stage, { sample: ALL, only: 'days' })).differences).toMatchObject([
+    { kind: 'missing', document: '["s1","day|2026-01-01|s1"]' },
+  ]);
 });
 
 for (const feed of ['latest', 'all-versions'] as const)
@@ -127,7 +140,11 @@ for (const feed of ['latest', 'all-versions'] as const)
     if (feed === 'all-versions') await derive(cold);
     for (let n = 0; n < 12; n++)
       await stage.container('Orders').items.create({
-        ...{ id: `o${n}`, kind: 'order', storeId: 's1', customerId: 'c1', cents: n },
+        id: `o${n}`,
+        kind: 'order',
+        storeId: 's1',
+        customerId: 'c1',
+        cents: n,
         placedAt: `2026-0${1 + (n % 2)}-01T10:00:00.000Z`,
       });
     await derive(cold);

@@ -7,7 +7,7 @@ import type { Doc } from '../../../src/definition/specs.ts';
 import { projectionId } from '../../../src/definition/specs.ts';
 import { recomputeEmbeds } from '../../../src/definition/oracle/recompute-embeds.ts';
 import { recompute, rowKey, visible } from '../../../src/definition/oracle/recompute.ts';
-import { ABANDONED_MS } from '../../../src/operations/recover/lock.ts';
+import { ABANDONED_MS } from '../../../src/operations/lock.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';

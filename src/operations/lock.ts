@@ -1,19 +1,19 @@
 import type { Container } from '@azure/cosmos';
-import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
-import type { Clock } from '../../base/clock.ts';
-import { formatOf } from '../../base/format.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
-import { operationsError } from '../errors.ts';
+import { CLOCK_SKEW_MS } from '../base/bounds.ts';
+import type { Clock } from '../base/clock.ts';
+import { formatOf } from '../base/format.ts';
+import { rewrite } from '../cosmos/rewrite.ts';
 
-const PARTITION = 'recovery';
 const RENEW_MS = 20_000;
 /** A holder that died has not renewed for this long, whatever the clocks of the two machines say. */
 export const ABANDONED_MS = 6 * RENEW_MS + CLOCK_SKEW_MS;
 
-interface LockDocument {
+/** A lock in the state container. */
+export interface LockDocument {
+  /** The pipeline. */
   readonly id: string;
-  readonly pk: typeof PARTITION;
-  readonly type: 'millrace.recovery';
+  readonly pk: string;
+  readonly type: string;
   readonly holder: string;
   readonly actor: string;
   /** ISO 8601 UTC. */
@@ -21,32 +21,36 @@ interface LockDocument {
 }
 
 export interface LockOptions {
+  /** What one process of the pipeline does at a time. */
+  readonly kind: 'recovery' | 'verifying';
   readonly pipeline: string;
   readonly actor: string;
   /** Unique for each run: one operator may run it twice. */
   readonly holder: string;
+  /** The error where another has the lock; undefined: another took it meanwhile. */
+  readonly refusal: (held: LockDocument | undefined) => Error;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs `work` while no other recovery of the pipeline runs (REC-S2). The signal of `work` ends if another recovery took the
- * lock, which it may when this one could not renew it.
- * @throws UsageError `recover-runs`
+ * Runs `work` while no other process has the lock. The signal of `work` ends if another took it, which it may when this
+ * one could not renew it.
  */
 export async function whileLocked<T>(
   state: Container,
-  { pipeline, actor, holder, clock, signal }: LockOptions,
+  { kind, pipeline, actor, holder, refusal, clock, signal }: LockOptions,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const at = { id: pipeline, pk: PARTITION } as const;
+  const at = { id: pipeline, pk: kind } as const;
   const renew = async (mayTake: boolean): Promise<void> => {
     await rewrite(state, at, (stored: LockDocument | undefined): LockDocument => {
       const now = clock.now();
-      if (stored?.holder !== holder && !mayTake) throw runs(stored);
-      if (stored && stored.holder !== holder && now - Date.parse(stored.renewedAt) < ABANDONED_MS) throw runs(stored);
+      if (stored?.holder !== holder && !mayTake) throw refusal(stored);
+      if (stored && stored.holder !== holder && now - Date.parse(stored.renewedAt) < ABANDONED_MS)
+        throw refusal(stored);
       const renewedAt = new Date(now).toISOString();
-      return { ...at, type: 'millrace.recovery', ...formatOf('recovery'), holder, actor, renewedAt };
+      return { ...at, type: `millrace.${kind}`, ...formatOf(kind), holder, actor, renewedAt };
     });
   };
   await renew(true);
@@ -66,11 +70,3 @@ export async function whileLocked<T>(
     ).catch(() => undefined);
   }
 }
-
-const runs = (stored: LockDocument | undefined): Error =>
-  operationsError(
-    'recover-runs',
-    stored
-      ? `A recovery of this pipeline runs: ${stored.actor} renewed it at ${stored.renewedAt}`
-      : 'Another recovery of this pipeline ran meanwhile',
-  );

@@ -1,0 +1,43 @@
+import { type MeterProvider, type ObservableGauge, metrics } from '@opentelemetry/api';
+import type { Container } from '@azure/cosmos';
+import { VERIFIED_KINDS, readVerified } from '../../operations/projections/verified.ts';
+
+export interface VerificationMetricsOptions {
+  readonly pipeline: string;
+  /** Default: the globally registered one. Without one the state container is not read. */
+  readonly meterProvider?: MeterProvider;
+  /** Milliseconds since 1970; default: the current time. */
+  readonly now?: () => number;
+}
+
+/**
+ * Reports the last verifications to OpenTelemetry, for alerts: `millrace.verification.differences` and
+ * `millrace.verification.age` (seconds since it ended), each with `kind` whole or sample. Nothing is reported of a kind
+ * that never ended, or if the read fails. Every host reports the same: take the maximum. The returned function ends it.
+ */
+export function startVerificationMetrics(
+  state: Container,
+  { pipeline, meterProvider = metrics.getMeterProvider(), now = Date.now }: VerificationMetricsOptions,
+): () => void {
+  const meter = meterProvider.getMeter('millrace');
+  const differences = meter.createObservableGauge('millrace.verification.differences', {
+    unit: '{document}',
+    description: 'Sink documents that the last verification found wrong',
+  });
+  const age = meter.createObservableGauge('millrace.verification.age', {
+    unit: 's',
+    description: 'Time since the last verification ended',
+  });
+  const observe = async (result: {
+    observe: (gauge: ObservableGauge, value: number, attributes: { kind: string }) => void;
+  }): Promise<void> => {
+    for (const kind of VERIFIED_KINDS) {
+      const last = await readVerified(state, pipeline, kind).catch(() => undefined);
+      if (!last) continue;
+      result.observe(differences, last.different, { kind });
+      result.observe(age, Math.max(0, (now() - Date.parse(last.at)) / 1_000), { kind });
+    }
+  };
+  meter.addBatchObservableCallback(observe, [differences, age]);
+  return () => meter.removeBatchObservableCallback(observe, [differences, age]);
+}

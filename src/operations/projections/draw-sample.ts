@@ -1,0 +1,58 @@
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import type { Doc, ProjectionSpec } from '../../definition/specs.ts';
+import type { Identity } from '../../feed/reading/change.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import type { Screen } from '../screen.ts';
+import { nameOf } from './compare.ts';
+import type { Drawn } from './compare-sample.ts';
+import { draw } from './draw.ts';
+import { countDocuments } from './estimate.ts';
+import type { OtherSpec } from './verify-others.ts';
+
+export interface SampleOptions {
+  /** So many documents of each type, as `1000` or `1%`; undefined: all are compared. */
+  readonly sample?: string | undefined;
+  /** Returns a number in [0, 1). Default: `Math.random`. */
+  readonly random?: () => number;
+  readonly signal: AbortSignal;
+  readonly screen: Pick<Screen, 'progress'>;
+}
+
+/** A group with more source documents isn't recomputed in a sample. */
+const GROUP_ROWS = 100;
+
+/** Draws source documents, sink documents and children. */
+export async function drawSample(
+  { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
+  services: Services,
+  specs: readonly (ProjectionSpec | OtherSpec)[],
+  { sample, random = Math.random, signal, screen }: SampleOptions,
+): Promise<Drawn | undefined> {
+  if (sample === undefined) return undefined;
+  const types = specs.flatMap((spec) => [spec.from, ...(spec.kind === 'send' ? [] : [spec.into])]);
+  const documents = new Map<string, readonly Identity[]>();
+  let asked = 0;
+  for (const [container, of] of Map.groupBy(types, (type) => type.container)) {
+    const most = new Map<string, number>();
+    for (const type of of) {
+      if (most.has(type.type)) continue;
+      const size =
+        sizeOf(sample) ?? Math.ceil(shareOf(sample) * (await countDocuments(type, services, pipeline.sources)));
+      most.set(type.type, size);
+      asked = Math.max(asked, size);
+    }
+    const typeOf = (stored: Doc): string | undefined =>
+      of.find((each) => isOfType(each.type, typeRules(pipeline.sources, each), stored))?.type;
+    const found = await draw(services.database.container(container), { typeOf, most, random, signal });
+    for (const [type, some] of found) documents.set(nameOf({ container, type }), some);
+    screen.progress('drawn', [...documents.values()].flat().length);
+  }
+  return { documents, groupsOfSources: true, groupRows: GROUP_ROWS, rows: 2 * asked, seed: random() };
+}
+
+/** Undefined: a share of the documents. */
+function sizeOf(sample: string): number | undefined {
+  if (sample === '100%') return Number.MAX_SAFE_INTEGER;
+  return sample.endsWith('%') ? undefined : Number(sample);
+}
+const shareOf = (sample: string): number => Number.parseFloat(sample) / 100;

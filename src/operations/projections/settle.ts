@@ -1,0 +1,82 @@
+import { canonical } from '../../base/json.ts';
+import type { Settings } from '../../base/settings.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { type CompareOptions, type Comparison, compare } from './compare.ts';
+import { type Drawn, type SampleComparison, compareSample } from './compare-sample.ts';
+import type { Candidate } from './difference.ts';
+import { untilPassed } from './lag.ts';
+import type { OtherSpec } from './verify-others.ts';
+
+export interface Settled extends Comparison {
+  /** The number of differences that changed at each comparison, because live hosts wrote them. */
+  readonly moving: number;
+  readonly largeGroups?: number;
+}
+
+export interface Looked extends Required<Pick<CompareOptions, 'chosen' | 'kept' | 'others'>> {
+  /** The documents to compare. Absent: all. */
+  readonly drawn?: Drawn | undefined;
+}
+
+export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen'> {
+  readonly readLagMs?: number | undefined;
+  /** With settings, live hosts may run. */
+  readonly settings?: Settings | undefined;
+  /** Only sink documents under this partition key. */
+  readonly key?: readonly unknown[] | undefined;
+}
+
+/** How often changing differences are compared again. */
+const ROUNDS = 5;
+
+/** The lasting differences: they did not change between two comparisons, and the hosts had passed the first one's sources. */
+export async function settled(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  { chosen, kept, others, drawn }: Looked,
+  { signal, screen, readLagMs, settings, key }: SettleOptions,
+): Promise<Settled> {
+  const look = async (
+    of: readonly ProjectionSpec[],
+    beside: readonly OtherSpec[],
+  ): Promise<Comparison | SampleComparison> => {
+    const asked = { signal, screen, readLagMs, chosen: of, kept, others: beside };
+    const found = await (drawn
+      ? compareSample(loaded, services, { ...asked, drawn })
+      : compare(loaded, services, asked));
+    if (key === undefined) return found;
+    const within = `${canonical(key).slice(0, -1)},`;
+    return { ...found, differences: found.differences.filter(({ document }) => document.startsWith(within)) };
+  };
+  const first = await look(chosen, others);
+  if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
+  const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
+  const certain: Candidate[] = [];
+  let open: readonly Candidate[] = first.differences;
+  for (let round = 0; round < ROUNDS && open.length > 0; round++) {
+    const differs = (spec: ProjectionSpec | OtherSpec): boolean =>
+      open.some(({ projections }) => projections.includes(projectionId(spec)));
+    const concerned = chosen.filter(differs);
+    const beside = others.filter(differs);
+    const containers = [...new Set([...concerned, ...beside].flatMap(sourcesOf).map(({ container }) => container))];
+    const live = await untilPassed({
+      loaded,
+      services,
+      settings,
+      containers,
+      readLagMs: readLagMs ?? 5_000,
+      signal,
+      screen,
+    });
+    // No host runs, so the differences will not change.
+    if (!live) return { ...first, differences: [...certain, ...open], moving: 0 };
+    const seen = new Set(open.map(known));
+    const reported = new Set(certain.map(known));
+    const again = (await look(concerned, beside)).differences.filter((of) => !reported.has(known(of)));
+    certain.push(...again.filter((of) => seen.has(known(of))));
+    open = again.filter((of) => !seen.has(known(of)));
+  }
+  return { ...first, differences: certain, moving: open.length };
+}

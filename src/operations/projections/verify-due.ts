@@ -1,0 +1,189 @@
+// Verification by the clock: which one is due, and one host alone that does it.
+import { randomUUID } from 'node:crypto';
+import type { Container } from '@azure/cosmos';
+import { Cron } from 'croner';
+import { systemClock } from '../../base/clock.ts';
+import { formatOf } from '../../base/format.ts';
+import type { Settings } from '../../base/settings.ts';
+import { readItem } from '../../cosmos/read-item.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
+import { projectionId } from '../../definition/specs.ts';
+import { bulkWorkspace } from '../../runtime/workspace.ts';
+import { whileLocked } from '../lock.ts';
+import type { Context } from '../operation.ts';
+import { whileNoted } from '../running.ts';
+import { plural } from '../table.ts';
+import { beyondOf } from './verify-beyond.ts';
+import { type Pages, NO_PAGES, verifyPages } from './verify-pages.ts';
+import { othersOf } from './verify-others.ts';
+import {
+  VERIFICATION_KEY,
+  VERIFIED_KINDS,
+  type Verified,
+  type VerifiedKind,
+  countBy,
+  readVerified,
+  recordVerified,
+  verifiedOf,
+} from './verified.ts';
+import { verify } from './verify.ts';
+
+/** Documents of each type in a sample. */
+const SAMPLE = '1000';
+
+/** What a look found due and did. `result` absent: its time was up; the next look continues. */
+export interface Due {
+  readonly kind: VerifiedKind;
+  readonly result?: Verified;
+}
+
+/** Stored beside the results. */
+interface DueDocument {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: 'millrace.verification-due';
+  /** When the schedule was first looked at: nothing is due for a time before. ISO 8601 UTC. */
+  readonly since: string;
+  /** A verification of all documents that has begun. */
+  readonly began?: string;
+  /** Milliseconds that it worked. */
+  readonly worked?: number;
+  readonly pages?: Pages;
+}
+
+/** The verifications that are due now. */
+export async function dueNow(
+  state: Container,
+  pipeline: string,
+  schedule: NonNullable<Settings['verify']>,
+  now: number,
+): Promise<VerifiedKind[]> {
+  if (schedule.sample === undefined && schedule.whole === undefined) return [];
+  const { since, pages } = await scheduleOf(state, pipeline, now);
+  const due: VerifiedKind[] = [];
+  for (const kind of VERIFIED_KINDS) {
+    const pattern = schedule[kind];
+    if (pattern === undefined) continue;
+    const last = (await readVerified(state, pipeline, kind))?.at ?? since;
+    const from = new Date(Math.max(Date.parse(last), Date.parse(since)));
+    const next = new Cron(pattern, { paused: true, timezone: 'Etc/UTC' }).nextRun(from);
+    if ((kind === 'whole' && pages) || (next && next.getTime() <= now)) due.push(kind);
+  }
+  return due;
+}
+
+const placeOf = (pipeline: string): { id: string; pk: string } => ({ id: `${pipeline}~due`, pk: VERIFICATION_KEY });
+
+const dueDocument = (pipeline: string, since: string): DueDocument => ({
+  ...placeOf(pipeline),
+  type: 'millrace.verification-due',
+  ...formatOf('verification'),
+  since,
+});
+
+/** Stores the time of the first look, so that a new deployment doesn't begin with a verification. */
+async function scheduleOf(state: Container, pipeline: string, now: number): Promise<DueDocument> {
+  const at = placeOf(pipeline);
+  const known = await readItem<DueDocument>(state.item(at.id, at.pk));
+  if (known) return known;
+  const first = dueDocument(pipeline, new Date(now).toISOString());
+  const { after } = await rewrite(state, at, (stored: DueDocument | undefined) => stored ?? first);
+  return after;
+}
+
+/**
+ * Does what the schedule says is due, in this process alone: another host that looks meanwhile does nothing. A sample
+ * ends in one go. A verification of all documents goes page by page, stores each, and continues at the next look where
+ * this one ended, in whichever host. `withinMs`: after this time it ends.
+ */
+export async function verifyDue(context: Context, withinMs = Infinity): Promise<Due[]> {
+  const { actor, signal, clock = systemClock } = context;
+  const workspace = bulkWorkspace(context.workspace);
+  const schedule = workspace.settings().verify ?? {};
+  const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { name } = pipeline;
+  if ((await dueNow(state, name, schedule, clock.now())).length === 0) return [];
+  const until = clock.monotonic() + withinMs;
+  const lock = { kind: 'verifying', pipeline: name, actor, holder: randomUUID(), refusal: () => new Busy() } as const;
+  const work = async (locked: AbortSignal): Promise<Due[]> => {
+    const done: Due[] = [];
+    const held = { ...context, workspace, signal: locked };
+    // Another host may have done it between.
+    for (const kind of (await dueNow(state, name, schedule, clock.now())).toReversed()) {
+      const of = { verb: 'projections verify', arguments: { schedule: kind }, actor };
+      done.push(await whileNoted(state, of, () => (kind === 'sample' ? sample(held) : whole(held, until))));
+    }
+    return done;
+  };
+  return whileLocked(state, { ...lock, clock, signal }, work).catch((error: unknown) => {
+    if (error instanceof Busy) return [];
+    throw error;
+  });
+}
+
+/** Another process has the lock. */
+class Busy extends Error {}
+
+async function sample({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const began = clock.monotonic();
+  const found = await verify(loaded, services, { signal, screen, sample: SAMPLE, settings: workspace.settings() });
+  const seconds = Math.round((clock.monotonic() - began) / 1_000);
+  const large = found.sampled?.largeGroups ?? 0;
+  const result = {
+    ...verifiedOf(found, { at: new Date(clock.now()).toISOString(), actor, seconds }),
+    left: [...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`), ...largeLeft(large)],
+  };
+  await recordVerified(services.state, loaded.pipeline.name, 'sample', result);
+  return { kind: 'sample', result };
+}
+
+async function whole({ workspace, actor, signal, screen, clock = systemClock }: Context, until: number): Promise<Due> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { pipeline } = loaded;
+  const { state } = services;
+  const stored = await scheduleOf(state, pipeline.name, clock.now());
+  const began = clock.monotonic();
+  const worked = (): number => (stored.worked ?? 0) + clock.monotonic() - began;
+  const note = async (pages: Pages | undefined): Promise<void> => {
+    const first = stored.began ?? new Date(clock.now()).toISOString();
+    const going = pages && { began: first, worked: worked(), pages };
+    await rewrite(state, placeOf(pipeline.name), () => ({ ...dueDocument(pipeline.name, stored.since), ...going }));
+  };
+  const timeUp = new AbortController();
+  const save = async (pages: Pages): Promise<void> => {
+    await note(pages);
+    if (clock.monotonic() >= until) timeUp.abort();
+  };
+  try {
+    const from = stored.pages ?? NO_PAGES;
+    const options = { signal: AbortSignal.any([signal, timeUp.signal]), screen, settings: workspace.settings() };
+    const pages = await verifyPages(loaded, services, { ...options, from, save });
+    const result: Verified = {
+      at: new Date(clock.now()).toISOString(),
+      actor,
+      seconds: Math.round(worked() / 1_000),
+      sources: pages.sources,
+      compared: pages.compared,
+      different: Object.keys(pages.differences).length,
+      differences: countBy(Object.values(pages.differences).flat()),
+      left: [
+        ...beyondOf(pipeline).map((of) => `${projectionId(of)}: ${of.why}`),
+        ...othersOf(pipeline)
+          .filter(({ kind }) => kind === 'send')
+          .map((of) => `${projectionId(of)}: ${SENDS}`),
+        ...largeLeft(pages.largeGroups),
+      ],
+    };
+    await recordVerified(state, pipeline.name, 'whole', result);
+    await note(undefined);
+    return { kind: 'whole', result };
+  } catch (error) {
+    if (timeUp.signal.aborted && !signal.aborted) return { kind: 'whole' };
+    throw error;
+  }
+}
+
+const SENDS = 'not compared by the schedule: its sink lists its whole content or nothing';
+const largeLeft = (groups: number): string[] =>
+  groups === 0 ? [] : [`${plural(groups, 'group')} with many source documents: only contributions were compared`];

@@ -1,0 +1,170 @@
+import { physicalRanges } from '../../cosmos/physical-ranges.ts';
+import { spendingOf } from '../../cosmos/spending.ts';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import { type Doc, type EmbedSpec, type ProjectionSpec, type SourceRef } from '../../definition/specs.ts';
+import { Views } from '../../engine/views/views.ts';
+import type { Change, Identity } from '../../feed/reading/change.ts';
+import { openSource } from '../../feed/reading/open-source.ts';
+import { type RangePosition, lsnOf, positionIn, without } from '../../feed/reading/position.ts';
+import { RangeGone } from '../../feed/reading/source.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { nameOf } from './compare.ts';
+import { type SettleOptions, settled } from './settle.ts';
+import { currentOf } from './verify.ts';
+import { othersOf } from './verify-others.ts';
+
+/** How far a verification by pages is, and what it found. */
+export interface Pages {
+  /** By container: positions up to which its documents were compared. */
+  readonly positions: Readonly<Record<string, readonly RangePosition[]>>;
+  /** Containers that were read to their end. */
+  readonly ended: readonly string[];
+  readonly sources: number;
+  readonly compared: number;
+  readonly largeGroups: number;
+  /** The first thousand differences, as `Container document`, with the `name@version` of their projections. */
+  readonly differences: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface PagesOptions extends SettleOptions {
+  readonly from: Pages;
+  /** Called after each page. */
+  readonly save: (pages: Pages) => Promise<void>;
+  /** Default 500. */
+  readonly pageSize?: number;
+}
+
+export const NO_PAGES: Pages = { positions: {}, ended: [], sources: 0, compared: 0, largeGroups: 0, differences: {} };
+
+const PAGE = 500;
+/** A larger group would fill the memory of a small host. */
+const GROUP_ROWS = 20_000;
+/** Rows of reference data that are looked up for a page: a page's documents may have one for each of many tenants. */
+const ROWS = 10_000;
+const KEPT = 1_000;
+/** A feed that is written without end ends for us after this many looks for its end. */
+const LOOKS = 3;
+
+/**
+ * Compares all documents in pages of the feeds: each source document with what it must have produced, each sink document
+ * with the sources that it names. It needs the memory of a page, and continues after any page. It costs a point read or
+ * more for a document, where `verify` reads whole containers for a fraction of that.
+ */
+export async function verifyPages(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  options: PagesOptions,
+): Promise<Pages> {
+  const { pipeline } = loaded;
+  const kept = currentOf(pipeline.projections, await new Views(services.state, pipeline.name).read());
+  const embeds = othersOf(pipeline).filter((spec) => spec.kind === 'embed');
+  const types = new Map([...kept, ...embeds].flatMap(({ from, into }) => [from, into]).map((of) => [nameOf(of), of]));
+  let pages = options.from;
+  for (const [container, of] of Map.groupBy(types.values(), (type) => type.container)) {
+    if (pages.ended.includes(container)) continue;
+    for await (const { changes, positions } of pagesOf(
+      container,
+      services,
+      pages.positions[container] ?? [],
+      options,
+    )) {
+      const found = await comparePage(loaded, services, { changes, of, kept, embeds }, options);
+      pages = added({ ...pages, positions: { ...pages.positions, [container]: positions } }, found);
+      await options.save(pages);
+    }
+    pages = { ...pages, ended: [...pages.ended, container] };
+    await options.save(pages);
+  }
+  return pages;
+}
+
+interface FeedPage {
+  readonly changes: readonly Change[];
+  /** Of the whole container, after this page. */
+  readonly positions: readonly RangePosition[];
+}
+
+/** The documents of a container, from some positions to its end. */
+async function* pagesOf(
+  name: string,
+  { database }: Services,
+  saved: readonly RangePosition[],
+  { signal, screen, pageSize = PAGE }: PagesOptions,
+): AsyncGenerator<FeedPage> {
+  const container = database.container(name);
+  const budget = spendingOf(database)?.reading(name);
+  let positions = saved;
+  for (let looks = 0; looks < LOOKS;) {
+    // A feed of its own each time: a source remembers ranges that may have been split.
+    const { source } = await openSource(container, { budget });
+    let more = false;
+    try {
+      for (const range of await physicalRanges(container, signal)) {
+        const end = lsnOf(await source.resolve(range, 'now', signal));
+        for (let from = positionIn(range, positions) ?? ''; lsnOf(from) < end;) {
+          const { changes, next } = await source.read(range, from, signal, pageSize);
+          if (next === from && changes.length === 0) break;
+          more ||= changes.length > 0;
+          from = next;
+          const others = positions.flatMap((one) => without(one.range, range).map((left) => ({ ...one, range: left })));
+          positions = [...others, { range, position: next }];
+          yield { changes, positions };
+          screen.progress(`compared by pages of ${name}`, lsnOf(next), end);
+        }
+      }
+      if (!more) return;
+      looks += 1;
+    } catch (error) {
+      if (!(error instanceof RangeGone)) throw error;
+    }
+  }
+}
+
+interface PageOf {
+  readonly changes: readonly Change[];
+  /** The types of the page's container. */
+  readonly of: readonly SourceRef[];
+  readonly kept: readonly ProjectionSpec[];
+  readonly embeds: readonly EmbedSpec[];
+}
+
+async function comparePage(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  { changes, of, kept, embeds }: PageOf,
+  options: PagesOptions,
+) {
+  const documents = new Map<string, Identity[]>();
+  for (const { container, key, id, doc = {} } of changes) {
+    const type = of.find((each) => isOfType(each.type, typeRules(loaded.pipeline.sources, each), doc as Doc));
+    if (!type) continue;
+    const known = documents.get(nameOf(type)) ?? [];
+    documents.set(nameOf(type), [...known, { container, key, id }]);
+  }
+  const specs = [...kept, ...embeds];
+  const count = (types: readonly SourceRef[]): number =>
+    [...new Set(types.map(nameOf))].reduce((sum, type) => sum + (documents.get(type)?.length ?? 0), 0);
+  const concerned = ({ from, into }: ProjectionSpec | EmbedSpec): boolean =>
+    documents.has(nameOf(from)) || documents.has(nameOf(into));
+  const drawn = { documents, groupsOfSources: false, groupRows: GROUP_ROWS, rows: ROWS, seed: Math.random() };
+  const others = embeds.filter(({ into }) => documents.has(nameOf(into)));
+  const found = await settled(loaded, services, { chosen: kept.filter(concerned), kept, others, drawn }, options);
+  return { ...found, sources: count(specs.map(({ from }) => from)), compared: count(specs.map(({ into }) => into)) };
+}
+
+function added(
+  pages: Pages,
+  { sources, compared, differences, largeGroups = 0 }: Awaited<ReturnType<typeof comparePage>>,
+): Pages {
+  const places = { ...pages.differences };
+  // A document is met again as the result of its sources.
+  for (const { container, document, projections } of differences)
+    if (Object.keys(places).length < KEPT) places[`${container} ${document}`] = projections;
+  return {
+    ...pages,
+    sources: pages.sources + sources,
+    compared: pages.compared + compared,
+    largeGroups: pages.largeGroups + largeGroups,
+    differences: places,
+  };
+}

@@ -62,6 +62,12 @@ param startAnew string = ''
 @description('RU/s that all instances and workers together may spend of each physical partition; 0: no limit.')
 param ruBudget int = 0
 
+@description('When hosts verify a sample of all projections: off, or a cron expression in UTC.')
+param verifySample string = '30 3 * * *'
+
+@description('When hosts verify all documents: off, or a cron expression in UTC.')
+param verifyFull string = '0 4 * * 0'
+
 @description('The throughput bucket of bulk work, 1 to 5 (BULK_THROUGHPUT_BUCKET); 0: none.')
 param bulkBucket int = 0
 
@@ -275,6 +281,8 @@ module settings 'modules/settings.bicep' = {
     eventHubsHost: usesEventHubs ? eventHubs.outputs.host : ''
     startAnew: startAnew
     ruBudget: ruBudget
+    verifySample: verifySample
+    verifyFull: verifyFull
     bulkBucket: bulkBucket
     triggerAllVersions: triggerAllVersions
   }

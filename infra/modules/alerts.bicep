@@ -66,6 +66,14 @@ var logAlerts = [
     threshold: 0
     severity: 2
   }
+  {
+    name: 'verification'
+    says: 'A verification by the schedule found documents that differ from their sources, or failed. `millrace projections verify` shows them.'
+    query: '${timerLines} | where line.operation == "projections verify-due" and line.ok == false'
+    operator: 'GreaterThan'
+    threshold: 0
+    severity: 1
+  }
 ]
 
 resource people 'Microsoft.Insights/actionGroups@2018-03-01' = if (email != '') {

@@ -19,6 +19,12 @@ param ruBudget int
 @description('The throughput bucket of bulk work; 0: none.')
 param bulkBucket int
 
+@description('When a sample is verified: off, or a cron expression in UTC.')
+param verifySample string
+
+@description('When all documents are verified: off, or a cron expression in UTC.')
+param verifyFull string
+
 @description('preview: the triggers read all-versions feeds.')
 param triggerAllVersions string
 
@@ -37,6 +43,8 @@ var always = {
   LEASES_CONTAINER: 'leases'
   LEASES_START_ANEW: startAnew
   STATE_CONTAINER: 'millrace'
+  VERIFY_SAMPLE: verifySample
+  VERIFY_FULL: verifyFull
 }
 var storage = {
   STORAGE__blobServiceUri: blobEndpoint

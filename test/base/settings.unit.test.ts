@@ -27,7 +27,19 @@ describe('settings', () => {
       leases: { account, database: 'shop', container: 'leases' },
       stateContainer: 'millrace',
       preferredRegions: [],
+      verify: { sample: '30 3 * * *', whole: '0 4 * * 0' },
     });
+  });
+
+  it('reads when to verify', () => {
+    const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
+    const set = { VERIFY_SAMPLE: 'off', VERIFY_FULL: '0 30 4 * * SUN' };
+    expect(loadSettings({ processEnv: { ...cosmos, ...set } }).verify).toEqual({ whole: '0 30 4 * * SUN' });
+    for (const wrong of ['daily', '99 * * * *', '* *', '0 0 30 2 *'])
+      expect(failure(() => loadSettings({ processEnv: { ...cosmos, VERIFY_FULL: wrong } }))).toMatchObject({
+        code: 'setting-invalid',
+        message: expect.stringContaining('VERIFY_FULL'),
+      });
   });
 
   it('reads identities, an account of its own for leases, and regions', () => {

@@ -219,7 +219,7 @@ describe('seeing what happens', () => {
     expect(busy?.text).toMatch(/metricName: 'NormalizedRUConsumption'\s+dimensions: eachPartition/);
   });
 
-  it('alerts on throttling, RU, failures, leases, silence, dead letters and the archive', () => {
+  it('alerts on throttling, RU, failures, leases, silence, dead letters, the archive and verifications', () => {
     expect(ofType('Microsoft.Insights/metricAlerts').map(({ name }) => name)).toEqual([
       'throttled',
       'busy',
@@ -233,6 +233,7 @@ describe('seeing what happens', () => {
       'dead-letters',
       'dead-letters-old',
       'archive',
+      'verification',
     ]);
   });
 

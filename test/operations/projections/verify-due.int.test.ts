@@ -1,5 +1,13 @@
 // Verifications by the schedule: what is due, which host does it, and what a host leaves for the next one.
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { startVerificationMetrics } from '../../../src/host/run/verification-metrics.ts';
+import { startVerifying } from '../../../src/host/run/verifying.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import type { Settings } from '../../../src/base/settings.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
@@ -87,6 +95,53 @@ it('a sample is due each day and all documents each week, not before, and not fo
   expect(text).toMatch(/Last sample 2026-03-08T\S+Z: 1 difference in \d+ sink documents\./);
   const found = (await doctor.run({}, contextOf(clock))).value as Finding[];
   expect(found.filter(({ check }) => check === 'verification')).toMatchObject([{ verdict: 'bad' }, { verdict: 'bad' }]);
+});
+
+it('a host looks by itself, says what it found, and reports it to OpenTelemetry', async () => {
+  await orders(10);
+  await derive(stage);
+  await spoil('x');
+  const clock = startingAt(MONDAY);
+  await verifyDue(contextOf(clock));
+  await clock.sleep(28 * HOUR);
+  const said: string[] = [];
+  const found = Promise.withResolvers<void>();
+  const line = (text: string): void => {
+    said.push(text);
+    found.resolve();
+  };
+  const end = startVerifying({ ...contextOf(clock), screen: { ...screen, line } }, 1);
+  await found.promise;
+  await end();
+  expect(said).toMatchObject([
+    expect.stringMatching(/^Verified a sample, \d+ sink documents: 1 difference in summaries@1\./),
+  ]);
+
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const pipeline = stage.loaded.pipeline.name;
+  const endMetrics = startVerificationMetrics(stage.services.state, {
+    pipeline,
+    meterProvider,
+    now: () => clock.now(),
+  });
+  await reader.forceFlush();
+  const points = exporter
+    .getMetrics()
+    .flatMap(({ scopeMetrics }) =>
+      scopeMetrics.flatMap(({ metrics }) =>
+        metrics.flatMap(({ descriptor, dataPoints }) =>
+          dataPoints.map(({ attributes, value }) => [descriptor.name, attributes['kind'], value]),
+        ),
+      ),
+    );
+  expect(points).toEqual([
+    ['millrace.verification.differences', 'sample', 1],
+    ['millrace.verification.age', 'sample', expect.closeTo(0, -2)],
+  ]);
+  endMetrics();
+  await meterProvider.shutdown();
 });
 
 it('of two hosts that look at once one verifies, and the other does nothing', async () => {

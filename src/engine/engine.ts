@@ -44,7 +44,7 @@ export interface EngineOptions {
   /** Decides which versions apply a page, and when the page must wait. Absent: all runners apply every page immediately. */
   readonly control?: ViewControl;
   /** Where projections begin. Absent: all get every change, as a redrive or a rebuild needs it. */
-  readonly starts?: Starts;
+  readonly starts?: Pick<Starts, 'concerns' | 'divide'>;
   /** The lane of the client's budget for pages. Deferred work always uses the bulk lane. Default: live. */
   readonly lane?: Lane;
 }

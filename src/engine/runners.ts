@@ -34,7 +34,7 @@ export interface RunnerOptions {
   readonly strict?: (projection: string) => Promise<boolean>;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
-  /** The changes are history that a publish has published before. */
+  /** The changes are history that the projection may have got before. */
   readonly again?: boolean;
   /** Opens the sink of an event hub. A pipeline that publishes needs it. */
   readonly hub?: ((name: string) => EventHubSink) | undefined;

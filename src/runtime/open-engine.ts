@@ -8,7 +8,7 @@ import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
 import { Engine } from '../engine/engine.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
 import { type RunnerOptions, runnersOf, siftOf } from '../engine/runners.ts';
-import { Starts } from '../engine/views/starts.ts';
+import { Starts, startAs } from '../engine/views/starts.ts';
 import { ViewControl } from '../engine/views/view-control.ts';
 import { Views } from '../engine/views/views.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
@@ -33,6 +33,8 @@ export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly viewsRefreshMs?: number;
   /** Projections that wait for their deployment: the reason, by `name@version`. */
   readonly held?: ReadonlyMap<string, string>;
+  /** `name@version` whose recorded start counts for history that a version gets again. Absent: all of history counts. */
+  readonly startsAs?: string | undefined;
   /** Replaces the storage account and the event hubs of the services. */
   readonly instead?: Pick<RunnerOptions, 'cold' | 'hub'>;
 }
@@ -77,6 +79,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     deadLetters,
     sift: siftOf(loaded.pipeline, loaded.model, { stateContainer: state.id, again: archiveAgain(blobs) }),
     ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
+    ...(parts.startsAs !== undefined && { starts: startAs(parts.startsAs, starts) }),
   });
   return { engine, control, deadLetters, starts, cold };
 }

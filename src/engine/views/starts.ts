@@ -151,6 +151,12 @@ export class Starts {
   }
 }
 
+/** The start of one projection, for history that it gets again under this or another name. */
+export const startAs = (id: string, starts: Starts): Pick<Starts, 'concerns' | 'divide'> => ({
+  concerns: () => starts.concerns(id),
+  divide: (_, changes) => starts.divide(id, changes),
+});
+
 /** From when on, milliseconds, a document that was written must have been applied, though clocks may differ. */
 export function expectedFrom(start: Start | undefined): number {
   if (!start || start.start === 'beginning') return -Infinity;

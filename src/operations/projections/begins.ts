@@ -1,4 +1,15 @@
-import type { Start } from '../../engine/views/starts.ts';
+import { type Start, Starts } from '../../engine/views/starts.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 /** Where a projection begins, for tables and sentences: `now` is the time that it was. */
 export const sayBegin = ({ start, at }: Start): string => (start === 'now' ? at : start);
+
+/** The same of a projection that begins later than the beginning; records its start if no host has. */
+export async function beginOf(
+  { database, state }: Pick<Services, 'database' | 'state'>,
+  { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
+  id: string,
+): Promise<string | undefined> {
+  const start = (await new Starts({ database, state, pipeline }).recorded())[id];
+  return start && start.start !== 'beginning' ? sayBegin(start) : undefined;
+}

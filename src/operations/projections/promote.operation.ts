@@ -111,7 +111,9 @@ export const projectionsPromote = defineOperation({
     }
     const sink = findSink(loaded.pipeline, name);
     if (sink)
-      return audited(context, 'projections promote', { name }, () => swapSink({ ...parts, spec: sink, progress }));
+      return audited(context, 'projections promote', { name, evenParked }, () =>
+        swapSink({ ...parts, spec: sink, evenParked, progress }),
+      );
     const given = splitId(name);
     const view = (await new Views(services.state, loaded.pipeline.name).read())?.[given.name];
     const staged = given.version ?? view?.staged?.version;

@@ -5,6 +5,7 @@ import { projectionId } from '../../definition/specs.ts';
 import { type Staged, Views } from '../../engine/views/views.ts';
 import { StagedHost } from '../../runtime/staged-host.ts';
 import { operationsError } from '../errors.ts';
+import { beginOf } from './begins.ts';
 import { type ResetSpec, targetOf } from './choose.ts';
 import { fill } from './fill.ts';
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
@@ -40,13 +41,16 @@ export async function rebuildCustom(
   const since = staged?.since ?? begun.since;
   const resumed = since !== begun.since;
   if (!resumed) await reset(spec, views, since, signal);
+  const startsAs = options.wholeHistory ? undefined : projectionId(spec);
+  const begins = startsAs && (await beginOf(services, loaded, startsAs));
   const purpose = `${projectionId(spec)}.rebuild-${digest(since).slice(0, 8)}`;
-  await using host = await StagedHost.open({ ...options, purpose, resumes: resumed });
+  await using host = await StagedHost.open({ ...options, purpose, resumes: resumed, startsAs });
   await fill(host, { cold: true, signal, progress });
   await host.stop();
   await views.change(spec.name, (view) => (view.staged?.since === since ? { ...view, staged: null } : undefined));
   await host.removeLeases();
-  return { projection: projectionId(spec), container: targetOf(spec), resumed, ...host.progress(), inPlace: true };
+  const done = { projection: projectionId(spec), container: targetOf(spec), resumed, ...host.progress() };
+  return { ...done, inPlace: true, ...(begins !== undefined && { begins }) };
 }
 
 async function reset(spec: ResetSpec, views: Views, since: string, signal: AbortSignal): Promise<void> {

@@ -15,6 +15,7 @@ import { StagedHost } from '../../runtime/staged-host.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { operationsError } from '../errors.ts';
 import { plural } from '../table.ts';
+import { beginOf } from './begins.ts';
 import type { SinkSpec } from './choose.ts';
 import type { Dropped } from './drop.ts';
 import { fill } from './fill.ts';
@@ -22,7 +23,7 @@ import { DECIDE_MS, type PromoteOptions, type Promoted, freezeOf, stagedOf, thaw
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
 
 export type SinkOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: SinkSpec };
-export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS' | 'evenParked'> & { readonly spec: SinkSpec };
+export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS' | 'keepMs'> & { readonly spec: SinkSpec };
 
 /**
  * Fills a target of the sink from history, archived documents included, beside the live hosts. May be stopped at any point
@@ -48,6 +49,7 @@ export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
   );
   const target = staged?.container ?? fresh.container;
   const own = await openTarget(options, target);
+  const begins = own.startsAs && (await beginOf(services, loaded, own.startsAs));
   if (begun) await redriveOwn(own);
   await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target), resumes: begun != null });
   await fill(host, { cold: true, signal, progress });
@@ -58,7 +60,8 @@ export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
   await host.stop();
   const { changes, charge } = host.progress();
   const parked = (await lettersOf(options, own.spec)).length;
-  return { projection: projectionId(spec), container: target, resumed: begun != null, changes, parked, charge };
+  const done = { projection: projectionId(spec), container: target, resumed: begun != null, changes, parked, charge };
+  return { ...done, ...(begins !== undefined && { begins }) };
 }
 
 /**
@@ -72,7 +75,7 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
   const views = new Views(services.state, loaded.pipeline.name);
   const { container: target } = filledTarget((await views.read())?.[spec.name], spec);
   const own = await openTarget(options, target);
-  await assertNothingNewRefused(options, own.spec);
+  if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
   await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target), resumes: true });
   await host.drained(signal);
 
@@ -92,7 +95,7 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
     await spec.to.rebuild.swap(target, decide);
     await host.drained(signal);
     // Rows that only the target refused would be missing, and nothing would name them.
-    await assertNothingNewRefused(options, own.spec);
+    if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
     await host.stop();
     await host.removeLeases();
     await discardOwn(own);
@@ -141,9 +144,10 @@ const ownSpec = (spec: SendSpec): SendSpec => ({ ...spec, name: `${spec.name}-ne
 async function openTarget<O extends Omit<SinkOptions, 'progress'>>(
   options: O,
   target: string,
-): Promise<Omit<O, 'spec'> & { readonly spec: SendSpec }> {
+): Promise<Omit<O, 'spec'> & { readonly spec: SendSpec; readonly startsAs: string | undefined }> {
   const { spec, signal } = options;
-  return { ...options, spec: { ...ownSpec(spec), to: await spec.to.rebuild.open(target, signal) } };
+  const own = { ...ownSpec(spec), to: await spec.to.rebuild.open(target, signal) };
+  return { ...options, spec: own, startsAs: options.wholeHistory ? undefined : projectionId(spec) };
 }
 
 const purposeOf = (spec: SendSpec, target: string): string => `${projectionId(spec)}.${target}`;
@@ -204,7 +208,7 @@ async function assertNothingNewRefused(
     'parked-in-new',
     `The new content of ${spec.name} refused ${plural(fresh.length, 'change')} that the current one took: ${fresh[0]?.message ?? ''}`,
     {
-      hint: `Fix the cause and run \`millrace projections rebuild ${spec.name}\` again, which redrives them. Or leave these rows out: \`millrace dead-letters discard --only ${projectionId(own)}\`.`,
+      hint: `Fix the cause and run \`millrace projections rebuild ${spec.name}\` again, which redrives them. Or promote it without these rows: --even-parked.`,
     },
   );
 }

@@ -50,6 +50,10 @@ const input = z.object({
     .describe(
       'the projection, as name (its highest version) or name@version; an embed and a custom projection are filled in place',
     ),
+  wholeHistory: z
+    .boolean()
+    .default(false)
+    .describe('of a send or a custom projection with a start: also documents that were last written before it'),
   ...rateInput,
   ...backgroundInput,
 });
@@ -93,6 +97,7 @@ export const projectionsRebuild = defineOperation({
       const options = {
         ...parts,
         ruPerSecond: asked.ruPerSecond,
+        wholeHistory: asked.wholeHistory,
         progress: (changes: number) =>
           context.screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
       };
@@ -105,6 +110,11 @@ export const projectionsRebuild = defineOperation({
       : [
           `${result.projection} is filled${result.resumed ? ' (resumed)' : ''}: ${plural(result.changes, 'change')} into ${result.container}, ${Math.round(result.charge).toLocaleString('en-US')} RU.`,
           ...(result.startedOver === undefined ? [] : [`It began again from nothing: ${result.startedOver}.`]),
+          ...(result.begins === undefined
+            ? []
+            : [
+                `It begins at ${result.begins}: documents that were last written before are left out. --whole-history fills them in too.`,
+              ]),
           ...(result.parked > 0
             ? [
                 `${plural(result.parked, 'change')} parked: see \`millrace dead-letters list --only ${result.projection}\`.`,

@@ -24,10 +24,14 @@ export interface Rebuilt {
   readonly startedOver?: string;
   /** An embed: readers see the fields while they are filled, and there is nothing to promote. */
   readonly inPlace?: true;
+  /** Where it begins: documents that were last written before are left out. Absent: nothing is left out. */
+  readonly begins?: string;
 }
 
-export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf' | 'spec'> & {
+export type RebuildOptions = Omit<StagedOptions, 'purpose' | 'startOf' | 'startsAs' | 'spec'> & {
   readonly spec: ProjectionSpec;
+  /** For a send and a custom projection with a start: also what lies below it. */
+  readonly wholeHistory?: boolean | undefined;
   readonly signal: AbortSignal;
   readonly progress?: (changes: number) => void;
 };

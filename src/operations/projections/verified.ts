@@ -17,6 +17,8 @@ const schema = z.object({
   different: z.number(),
   /** By `name@version`, of the first thousand differences. */
   differences: z.record(z.string(), z.number()),
+  /** The first twenty, as `Container document`. */
+  examples: z.array(z.string()).optional(),
   /** What was not compared, as sentences. */
   left: z.array(z.string()).optional(),
 });
@@ -30,6 +32,10 @@ export const VERIFIED_KINDS: readonly VerifiedKind[] = ['whole', 'sample'];
 export const VERIFICATION_KEY = 'verification';
 /** No pipeline has `~` in its name. */
 const idOf = (pipeline: string, kind: VerifiedKind): string => (kind === 'whole' ? pipeline : `${pipeline}~sample`);
+
+const EXAMPLES = 20;
+export const examplesOf = (places: readonly string[]): Pick<Verified, 'examples'> =>
+  places.length === 0 ? {} : { examples: places.slice(0, EXAMPLES) };
 
 /** The number of differences of each projection. */
 export function countBy(projections: Iterable<string>): Record<string, number> {
@@ -48,6 +54,7 @@ export const verifiedOf = (
   compared: documents.found,
   different,
   differences: countBy(differences.flatMap(({ projections }) => projections)),
+  ...examplesOf(differences.map(({ container, document }) => `${container} ${document}`)),
 });
 
 /** Stores a result in place of the one before. */

@@ -26,10 +26,12 @@ export const projectionsVerifyDue = defineOperation({
 export function sayDue({ kind, result }: Due): string {
   const what = kind === 'sample' ? 'a sample' : 'all documents';
   if (!result) return `Verified a part of ${what}; the next look continues.`;
-  const { different, differences, compared, left = [] } = result;
+  const { different, differences, compared, examples = [], left = [] } = result;
   const where =
     different === 0 ? 'no difference' : `${plural(different, 'difference')} in ${Object.keys(differences).join(', ')}`;
-  return [`Verified ${what}, ${plural(compared, 'sink document')}: ${where}.`, ...left.map((each) => `  ${each}`)].join(
-    '\n',
-  );
+  return [
+    `Verified ${what}, ${plural(compared, 'sink document')}: ${where}.`,
+    ...examples.map((each) => `  differs: ${each}`),
+    ...left.map((each) => `  ${each}`),
+  ].join('\n');
 }

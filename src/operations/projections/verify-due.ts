@@ -22,6 +22,7 @@ import {
   type Verified,
   type VerifiedKind,
   countBy,
+  examplesOf,
   readVerified,
   recordVerified,
   verifiedOf,
@@ -167,6 +168,7 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
       compared: pages.compared,
       different: Object.keys(pages.differences).length,
       differences: countBy(Object.values(pages.differences).flat()),
+      ...examplesOf(Object.keys(pages.differences)),
       left: [
         ...beyondOf(pipeline).map((of) => `${projectionId(of)}: ${of.why}`),
         ...othersOf(pipeline)

@@ -39,15 +39,23 @@ export class List {
   readonly #container: string;
   readonly #projection: string;
   readonly #pk: string;
+  readonly #again: boolean;
 
-  constructor(stateContainer: string, projection: string, side: 'data' | 'tenants') {
+  /** With `again`, an entry whose pairs are written is due too: one of them may have been lost since. */
+  constructor(
+    stateContainer: string,
+    projection: string,
+    side: 'data' | 'tenants',
+    { again = false }: { readonly again?: boolean | undefined } = {},
+  ) {
+    this.#again = again;
     this.#container = stateContainer;
     this.#projection = projection;
     this.#pk = `reference|${projection}|${side}`;
   }
 
   /**
-   * Takes a change into the list. Undefined: the change is older than the entry, or all its pairs are written.
+   * Takes a change into the list. Undefined: the change is older than the entry, or all its pairs were written.
    * `part`: null if the document has no copies. `assertSame` throws if the copies would move to another place.
    */
   async advance(
@@ -66,7 +74,7 @@ export class List {
       due = undefined;
       if (order === 'older') return true;
       if (stored && order === 'same' && (stored.settled || isSame(stored, part))) {
-        if (!stored.settled) due = { change, listed: stored, etag: stored._etag };
+        if (!stored.settled || this.#again) due = { change, listed: stored, etag: stored._etag };
         return true;
       }
       if (stored?.part && part) assertSame(stored.part, part);
@@ -125,6 +133,7 @@ export class List {
 
   /** Stores that all pairs are written. If a newer change has advanced the entry, nothing happens. */
   async settle({ listed, etag }: Due, access: DocumentAccess): Promise<void> {
+    if (listed.settled) return;
     const body = settledForm({ ...listed, ...formatOf('listed'), settled: true });
     await access.commit(this.#container, [this.#pk], [{ op: 'replace', id: listed.id, body, ifMatch: etag }]);
   }

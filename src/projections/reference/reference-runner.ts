@@ -16,14 +16,16 @@ export interface ReferenceOptions extends FitOptions {
   readonly stateContainer: string;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
+  /** The changes are history that it got before: rows that were lost since are written again. */
+  readonly again?: boolean | undefined;
 }
 
 /** Reference data in every tenant (docs/SPEC-copies.md, "Reference data"). */
 export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, options: ReferenceOptions): Runner {
   const id = projectionId(spec);
   const lists = {
-    data: new List(options.stateContainer, id, 'data'),
-    tenants: new List(options.stateContainer, id, 'tenants'),
+    data: new List(options.stateContainer, id, 'data', options),
+    tenants: new List(options.stateContainer, id, 'tenants', options),
   };
 
   /** Fields that the tenants or Millrace add. */

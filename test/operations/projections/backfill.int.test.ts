@@ -154,6 +154,34 @@ describe('a sink with a second content', () => {
     expect(asText(shelves.rows())).toEqual(await rowsOf(stage, spec()));
   });
 
+  it('is promoted without a row that only the new content refuses, if asked to', async () => {
+    shelves.refuses = (row) => (row as { id?: string } | null)?.id === 'o6';
+    await rebuildSink(optionsOf(spec()));
+    await swapSink({ ...optionsOf(spec()), evenParked: true });
+    const rows = await rowsOf(stage, spec());
+    rows.delete('s1|o6');
+    expect(asText(shelves.rows())).toEqual(rows);
+    expect(await new DeadLetters(stage.services.state).list('search-next@1')).toEqual([]);
+  });
+
+  it('keeps to the start of its projection when it is filled, unless asked for the whole history', async () => {
+    const later = (): ReturnType<typeof spec> => ({ ...spec(), name: 'later', start: 'now' });
+    await applied([later()]);
+    stage.emulator.advance(200_000);
+    await write(order('o3', 33));
+    await write(order('new', 34));
+    const filled = await rebuildSink(optionsOf(later()));
+    expect(filled).toMatchObject({ changes: 2, begins: expect.stringMatching(/^20/) });
+    expect([...(shelves.contents.get(filled.container) ?? [])].map(([id]) => id).toSorted()).toEqual([
+      's1|new',
+      's1|o3',
+    ]);
+    await dropTarget(optionsOf(later()));
+    const whole = await rebuildSink({ ...optionsOf(later()), wholeHistory: true });
+    expect(whole).toMatchObject({ changes: 9 });
+    expect('begins' in whole).toBe(false);
+  });
+
   it('can be dropped while it is being filled, and the current content stays', async () => {
     const { container } = await rebuildSink(optionsOf(spec()));
     expect(await dropTarget(optionsOf(spec()))).toMatchObject({ target: container });
@@ -281,6 +309,19 @@ describe('a custom projection with reset', () => {
     await expect(rebuildCustom(optionsOf(slow))).rejects.toMatchObject({ code: 'rebuild-under-way' });
     resolve();
     expect(await first).toMatchObject({ changes: 1 });
+  });
+
+  it('begins at its start again', async () => {
+    await write(order('old', 1));
+    const seen = new Set<string>();
+    const spec = { ...boards(seen), start: 'now' as const, reset: async () => seen.clear() };
+    await applied([spec]);
+    stage.emulator.advance(200_000);
+    await write(order('new', 2));
+    expect(await rebuildCustom(optionsOf(spec))).toMatchObject({ changes: 1, begins: expect.stringMatching(/^20/) });
+    expect([...seen]).toEqual(['new']);
+    await rebuildCustom({ ...optionsOf(spec), wholeHistory: true });
+    expect([...seen].toSorted()).toEqual(['new', 'old']);
   });
 
   it('is replayed without a reset', async () => {

@@ -114,7 +114,9 @@ it('a host looks by itself, says what it found, and reports it to OpenTelemetry'
   await found.promise;
   await end();
   expect(said).toMatchObject([
-    expect.stringMatching(/^Verified a sample, \d+ sink documents: 1 difference in summaries@1\./),
+    expect.stringMatching(
+      /^Verified a sample, \d+ sink documents: 1 difference in summaries@1\.\n {2}differs: Summaries \["s1","x"\]$/,
+    ),
   ]);
 
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);

@@ -63,9 +63,9 @@ it(`a version is filled beside the live one and promoted while countries and sto
   const app = await compose({ ...stage, ...fast, host: 'live' });
   await app.start();
   await app.drained(signal);
-  let writing = true;
+  const writing = new AbortController();
   const writer = (async () => {
-    for (let n = 100; writing; n++) {
+    for (let n = 100; !writing.signal.aborted; n++) {
       await write(n);
       await delay(5);
     }
@@ -75,7 +75,7 @@ it(`a version is filled beside the live one and promoted while countries and sto
     expect(await rebuild(of('store-countries@2'))).toMatchObject({ parked: 0, resumed: false });
     expect(await promote(of('store-countries@2'))).toMatchObject({ projection: 'store-countries@2' });
   } finally {
-    writing = false;
+    writing.abort();
     await writer;
   }
   await app.drained(signal);

@@ -9,25 +9,28 @@ export interface PassedOptions extends Parts {
   readonly readLagMs: number;
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'progress'>;
+  /** Default two minutes. */
+  readonly patienceMs?: number | undefined;
 }
 
 const POLL_MS = 100;
-/** After this the comparison continues, even if the hosts are still behind. */
+/** After this the comparison ends, and says that the hosts are behind. */
 const PATIENCE_MS = 120_000;
 
 /**
- * Waits until the live hosts have passed the present end of the feeds of some containers. False: no host owns a lease of
- * these containers.
+ * Waits until the live hosts have passed the present end of the feeds of some containers. `behind`: they have not within
+ * two minutes. `none`: no host owns a lease of these containers.
  */
-export async function untilPassed(options: PassedOptions): Promise<boolean> {
-  const { containers, readLagMs, signal, screen } = options;
+export async function untilPassed(options: PassedOptions): Promise<'passed' | 'behind' | 'none'> {
+  const { containers, readLagMs, signal, screen, patienceMs = PATIENCE_MS } = options;
   let live = false;
+  let passed = true;
   for (const name of containers) {
     const { source, leases } = await openFeed(options, name, { host: 'verify' });
     const ends = await Promise.all(
       (await leases.ranges()).map(async (range) => ({ range, end: lsnOf(await source.resolve(range, 'now', signal)) })),
     );
-    for (const since = systemClock.monotonic(); systemClock.monotonic() - since < PATIENCE_MS;) {
+    for (const since = systemClock.monotonic(); ;) {
       const listed = await leases.list();
       if (!listed.some(({ owner }) => owner !== null)) break;
       live = true;
@@ -35,10 +38,15 @@ export async function untilPassed(options: PassedOptions): Promise<boolean> {
         ends.some((of) => overlaps(of.range, range) && (position === undefined || lsnOf(position) < of.end)),
       );
       if (behind.length === 0) break;
+      if (systemClock.monotonic() - since > patienceMs) {
+        passed = false;
+        break;
+      }
       screen.progress(`waiting for the hosts on ${name}`, listed.length - behind.length, listed.length);
       await delay(POLL_MS, undefined, { signal });
     }
   }
-  if (live) await delay(readLagMs, undefined, { signal });
-  return live;
+  if (!live) return 'none';
+  await delay(readLagMs, undefined, { signal });
+  return passed ? 'passed' : 'behind';
 }

@@ -12,6 +12,8 @@ import type { OtherSpec } from './verify-others.ts';
 export interface Settled extends Comparison {
   /** The number of differences that changed at each comparison, because live hosts wrote them. */
   readonly moving: number;
+  /** Hosts had not passed the changes that `moving` documents may wait for. */
+  readonly behind?: true;
   readonly largeGroups?: number;
 }
 
@@ -24,6 +26,8 @@ export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen'>
   readonly readLagMs?: number | undefined;
   /** With settings, live hosts may run. */
   readonly settings?: Settings | undefined;
+  /** How long to wait for hosts that are behind, milliseconds. Default two minutes. */
+  readonly patienceMs?: number | undefined;
   /** Only sink documents under this partition key. */
   readonly key?: readonly unknown[] | undefined;
 }
@@ -36,7 +40,7 @@ export async function settled(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   { chosen, kept, others, drawn }: Looked,
-  { signal, screen, readLagMs, settings, key }: SettleOptions,
+  { signal, screen, readLagMs, settings, key, patienceMs }: SettleOptions,
 ): Promise<Settled> {
   const look = async (
     of: readonly ProjectionSpec[],
@@ -61,7 +65,7 @@ export async function settled(
     const concerned = chosen.filter(differs);
     const beside = others.filter(differs);
     const containers = [...new Set([...concerned, ...beside].flatMap(sourcesOf).map(({ container }) => container))];
-    const live = await untilPassed({
+    const hosts = await untilPassed({
       loaded,
       services,
       settings,
@@ -69,9 +73,11 @@ export async function settled(
       readLagMs: readLagMs ?? 5_000,
       signal,
       screen,
+      patienceMs,
     });
     // No host runs, so the differences will not change.
-    if (!live) return { ...first, differences: [...certain, ...open], moving: 0 };
+    if (hosts === 'none') return { ...first, differences: [...certain, ...open], moving: 0 };
+    if (hosts === 'behind') return { ...first, differences: certain, moving: open.length, behind: true };
     const seen = new Set(open.map(known));
     const reported = new Set(certain.map(known));
     const again = (await look(concerned, beside)).differences.filter((of) => !reported.has(known(of)));

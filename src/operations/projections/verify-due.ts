@@ -8,6 +8,7 @@ import type { Settings } from '../../base/settings.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { projectionId } from '../../definition/specs.ts';
+import { Views } from '../../engine/views/views.ts';
 import { bulkWorkspace } from '../../runtime/workspace.ts';
 import { whileLocked } from '../lock.ts';
 import type { Context } from '../operation.ts';
@@ -52,7 +53,7 @@ interface DueDocument {
   readonly pages?: Pages;
 }
 
-/** The verifications that are due now. */
+/** The verifications that are due now; none while a projection is paused. */
 export async function dueNow(
   state: Container,
   pipeline: string,
@@ -60,6 +61,9 @@ export async function dueNow(
   now: number,
 ): Promise<VerifiedKind[]> {
   if (schedule.sample === undefined && schedule.whole === undefined) return [];
+  // A paused feed stands still: what waits in it would look like differences.
+  const views = await new Views(state, pipeline).read();
+  if (Object.values(views ?? {}).some(({ paused }) => paused)) return [];
   const { since, pages } = await scheduleOf(state, pipeline, now);
   const due: VerifiedKind[] = [];
   for (const kind of VERIFIED_KINDS) {
@@ -133,7 +137,11 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
   const large = found.sampled?.largeGroups ?? 0;
   const result = {
     ...verifiedOf(found, { at: new Date(clock.now()).toISOString(), actor, seconds }),
-    left: [...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`), ...largeLeft(large)],
+    left: [
+      ...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`),
+      ...largeLeft(large),
+      ...movingLeft(found.moving),
+    ],
   };
   await recordVerified(services.state, loaded.pipeline.name, 'sample', result);
   return { kind: 'sample', result };
@@ -175,6 +183,7 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
           .filter(({ kind }) => kind === 'send')
           .map((of) => `${projectionId(of)}: ${SENDS}`),
         ...largeLeft(pages.largeGroups),
+        ...movingLeft(pages.moving),
       ],
     };
     await recordVerified(state, pipeline.name, 'whole', result);
@@ -189,3 +198,7 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
 const SENDS = 'not compared by the schedule: its sink lists its whole content or nothing';
 const largeLeft = (groups: number): string[] =>
   groups === 0 ? [] : [`${plural(groups, 'group')} with many source documents: only contributions were compared`];
+const movingLeft = (documents: number): string[] =>
+  documents === 0
+    ? []
+    : [`${plural(documents, 'document')}: not judged, because hosts are behind or write all the time`];

@@ -1,4 +1,5 @@
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
+import { ridOf } from '../../cosmos/rid.ts';
 import { spendingOf } from '../../cosmos/spending.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import { type Doc, type EmbedSpec, type ProjectionSpec, type SourceRef } from '../../definition/specs.ts';
@@ -15,13 +16,15 @@ import { othersOf } from './verify-others.ts';
 
 /** How far a verification by pages is, and what it found. */
 export interface Pages {
-  /** By container: positions up to which its documents were compared. */
+  /** By the `_rid` of a container: positions up to which its documents were compared. */
   readonly positions: Readonly<Record<string, readonly RangePosition[]>>;
-  /** Containers that were read to their end. */
+  /** Containers that were read to their end, by `_rid`: one that was created again is read again. */
   readonly ended: readonly string[];
   readonly sources: number;
   readonly compared: number;
   readonly largeGroups: number;
+  /** Documents that can't be judged: they changed at each comparison, or hosts are behind. */
+  readonly moving: number;
   /** The first thousand differences, as `Container document`, with the `name@version` of their projections. */
   readonly differences: Readonly<Record<string, readonly string[]>>;
 }
@@ -34,7 +37,15 @@ export interface PagesOptions extends SettleOptions {
   readonly pageSize?: number;
 }
 
-export const NO_PAGES: Pages = { positions: {}, ended: [], sources: 0, compared: 0, largeGroups: 0, differences: {} };
+export const NO_PAGES: Pages = {
+  positions: {},
+  ended: [],
+  sources: 0,
+  compared: 0,
+  largeGroups: 0,
+  moving: 0,
+  differences: {},
+};
 
 const PAGE = 500;
 /** A larger group would fill the memory of a small host. */
@@ -61,18 +72,14 @@ export async function verifyPages(
   const types = new Map([...kept, ...embeds].flatMap(({ from, into }) => [from, into]).map((of) => [nameOf(of), of]));
   let pages = options.from;
   for (const [container, of] of Map.groupBy(types.values(), (type) => type.container)) {
-    if (pages.ended.includes(container)) continue;
-    for await (const { changes, positions } of pagesOf(
-      container,
-      services,
-      pages.positions[container] ?? [],
-      options,
-    )) {
+    const rid = await ridOf(services.database.container(container), options.signal);
+    if (pages.ended.includes(rid)) continue;
+    for await (const { changes, positions } of pagesOf(container, services, pages.positions[rid] ?? [], options)) {
       const found = await comparePage(loaded, services, { changes, of, kept, embeds }, options);
-      pages = added({ ...pages, positions: { ...pages.positions, [container]: positions } }, found);
+      pages = added({ ...pages, positions: { ...pages.positions, [rid]: positions } }, found);
       await options.save(pages);
     }
-    pages = { ...pages, ended: [...pages.ended, container] };
+    pages = { ...pages, ended: [...pages.ended, rid] };
     await options.save(pages);
   }
   return pages;
@@ -154,7 +161,7 @@ async function comparePage(
 
 function added(
   pages: Pages,
-  { sources, compared, differences, largeGroups = 0 }: Awaited<ReturnType<typeof comparePage>>,
+  { sources, compared, differences, moving, largeGroups = 0 }: Awaited<ReturnType<typeof comparePage>>,
 ): Pages {
   const places = { ...pages.differences };
   // A document is met again as the result of its sources.
@@ -165,6 +172,7 @@ function added(
     sources: pages.sources + sources,
     compared: pages.compared + compared,
     largeGroups: pages.largeGroups + largeGroups,
+    moving: pages.moving + moving,
     differences: places,
   };
 }

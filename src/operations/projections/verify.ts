@@ -35,6 +35,8 @@ export interface Verification extends Omit<Comparison, 'differences'> {
   readonly differences: readonly Difference[];
   /** The number of differences that changed at each comparison, because live hosts wrote them. */
   readonly moving: number;
+  /** Hosts are behind: `moving` documents may wait for changes that no host has applied yet. */
+  readonly behind?: true;
   /** The result of `--repair`; null without it. `different` counts what is left after it. */
   readonly repaired: RepairResult | null;
   /** Projections that can't be compared, or can't be repaired. */
@@ -62,6 +64,8 @@ export interface VerifyOptions {
    * How old a read may be, milliseconds (ASM-A3); archived documents are read twice, this long apart. Default 5,000.
    */
   readonly readLagMs?: number | undefined;
+  /** How long to wait for hosts that are behind, milliseconds. Default two minutes. */
+  readonly patienceMs?: number | undefined;
   /** With settings, live hosts may run. Without, no process may write sources and sinks meanwhile. */
   readonly settings?: Settings | undefined;
   /** Corrects differences; needs the settings. */
@@ -136,7 +140,7 @@ export async function verify(
 }
 
 const summary = (
-  { projections, documents, differences, moving, parked, largeGroups = 0 }: Settled,
+  { projections, documents, differences, moving, behind, parked, largeGroups = 0 }: Settled,
   repaired: RepairResult | null,
   beyond: readonly Beyond[],
   sample?: string,
@@ -146,6 +150,7 @@ const summary = (
   different: differences.length,
   differences: differences.slice(0, SHOWN).map(shown),
   moving,
+  ...(behind && { behind }),
   parked: parked.slice(0, SHOWN),
   repaired,
   beyond,
@@ -179,6 +184,7 @@ export function formatVerification({
   different,
   differences,
   moving,
+  behind,
   parked,
   repaired,
   beyond,
@@ -199,7 +205,11 @@ export function formatVerification({
     for (const field of fields)
       lines.push(`    ${field}: expected ${canonical(expected?.[field])}, found ${canonical(found?.[field])}`);
   }
-  if (moving > 0)
+  if (moving > 0 && behind)
+    lines.push(
+      `  ${plural(moving, 'document')} can’t be judged: hosts are behind, or are paused. See \`millrace status\`, and verify again when the lag is small.`,
+    );
+  else if (moving > 0)
     lines.push(`  ${plural(moving, 'document')} changed at every comparison: verify again when writers write less.`);
   if (different > PRINTED)
     lines.push(`  … and ${plural(different - PRINTED, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`);

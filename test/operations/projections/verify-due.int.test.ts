@@ -1,5 +1,6 @@
 // Verifications by the schedule: what is due, which host does it, and what a host leaves for the next one.
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Views } from '../../../src/engine/views/views.ts';
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -18,7 +19,7 @@ import { status } from '../../../src/operations/status.operation.ts';
 import { type Due, verifyDue } from '../../../src/operations/projections/verify-due.ts';
 import { projectionsVerifyDue } from '../../../src/operations/projections/verify-due.operation.ts';
 import { type Pages, NO_PAGES, verifyPages } from '../../../src/operations/projections/verify-pages.ts';
-import { verify } from '../../../src/operations/projections/verify.ts';
+import { formatVerification, verify } from '../../../src/operations/projections/verify.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
@@ -232,7 +233,52 @@ it('by pages the same is found as at once, wherever it ended between, and over a
   expect(Object.keys(from.differences).toSorted()).toEqual(
     differences.map(({ container, document }) => `${container} ${document}`).toSorted(),
   );
-  expect(from).toMatchObject({ sources: 90, ended: expect.arrayContaining(['Orders', 'Summaries', 'Days']) });
+  expect(from).toMatchObject({ sources: 90, moving: 0 });
+  expect(from.ended).toHaveLength(3);
+});
+
+it('judges nothing that hosts have not passed, and nothing is due while a projection is paused', async () => {
+  const app = await compose({
+    ...stage,
+    host: 'live',
+    readLagMs: 0,
+    viewsRefreshMs: 10,
+    timings: { pollMs: 10, acquireMs: 50 },
+  });
+  await app.start();
+  await orders(5);
+  await app.drained(signal);
+  const clock = startingAt(MONDAY);
+  await verifyDue(contextOf(clock));
+  const views = new Views(stage.services.state, stage.loaded.pipeline.name);
+  const paused = {
+    since: new Date().toISOString(),
+    by: 'tester',
+    reason: 'a test',
+    reads: [{ container: 'Orders', type: 'order' }],
+  };
+  await views.change('days', (view) => ({ ...view, paused }));
+  await vi.waitUntil(async () => {
+    await stage.container('Orders').items.upsert({
+      id: 'late',
+      type: 'order',
+      storeId: 's1',
+      customerId: 'c1',
+      placedAt: '2026-01-01T10:00:00.000Z',
+      cents: 1,
+    });
+    return (await app.lags()).some(({ lag }) => lag.known && lag.changes > 0);
+  });
+  const options = { signal, screen, readLagMs: 0, patienceMs: 200, settings: stage.settings };
+  const found = await verify(stage.loaded, stage.services, options);
+  expect(found).toMatchObject({ different: 0, behind: true });
+  expect(found.moving).toBeGreaterThan(0);
+  expect(formatVerification(found)).toContain('can’t be judged');
+  await clock.sleep(28 * HOUR);
+  expect(await verifyDue(contextOf(clock))).toEqual([]);
+  await views.change('days', (view) => ({ ...view, paused: null }));
+  expect(kinds(await verifyDue(contextOf(clock)))).toEqual(['sample 0']);
+  await app.stop();
 });
 
 it('beside a live host a change on its way is no difference', async () => {

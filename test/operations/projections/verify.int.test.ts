@@ -82,8 +82,8 @@ describe(`verifying (seed ${SEED})`, () => {
     // Small samples find nothing that isn't there, and together all that is.
     const met = new Set<string>();
     const draws = new Random(SEED + 2);
-    for (let n = 0; n < 100 && met.size < planted.size; n++) {
-      const some = await look({ sample: '30', random: () => draws.int(1_000_000) / 1_000_000 });
+    for (let n = 0; n < 200 && met.size < planted.size; n++) {
+      const some = await look({ sample: '70', random: () => draws.int(1_000_000) / 1_000_000 });
       for (const each of named(some.differences)) met.add(each);
     }
     expect(met).toEqual(planted);

@@ -52,7 +52,7 @@ async function readAll(
   source: CosmosChangeSource,
   ranges: readonly FeedRange[],
   drawn: Drawn,
-  { most, signal }: DrawOptions,
+  { most, random, signal }: DrawOptions,
 ): Promise<boolean> {
   const enough = BESIDE * [...most.values()].reduce((sum, count) => sum + count, 0);
   const small = new Map<string, Change>();
@@ -66,7 +66,9 @@ async function readAll(
       from = next;
     }
   }
-  for (const change of small.values()) drawn.take(change);
+  // In an order by chance: of a type with more than were asked for, each document may be drawn.
+  const order = [...small.values()].map((change) => ({ change, at: random() })).toSorted((a, b) => a.at - b.at);
+  for (const { change } of order) drawn.take(change);
   return true;
 }
 

@@ -1,9 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../base/clock.ts';
 import type { UsageError } from '../../base/errors.ts';
 import { feedModeOf } from '../../definition/all-versions.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { projectionId } from '../../definition/specs.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
@@ -12,17 +10,14 @@ import type { Start } from '../../feed/reading/source.ts';
 import { openFeed } from '../../runtime/open-feed.ts';
 import { StagedHost } from '../../runtime/staged-host.ts';
 import { operationsError } from '../errors.ts';
+import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import {
-  DECIDE_MS,
   LONGEST_READ_S,
   type PromoteOptions,
   type Promoted,
   assertNothingNewParked,
   flip,
-  freezeOf,
-  otherPromotes,
   promoted,
-  tooSlow,
 } from './promote.ts';
 
 /**
@@ -48,47 +43,45 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
   keptOf(view, name, version);
   if (view && !options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.state));
 
-  const frozenAt = systemClock.monotonic();
-  let frozenUntil = '';
-  await views.change(name, (of) => {
-    const previous = keptOf(of, name, version);
-    frozenUntil = freezeOf(previous);
-    return { ...of, previous: { ...previous, frozenUntil } };
-  });
-  let flipped = false;
-  const late = AbortSignal.timeout(DECIDE_MS);
-  const decide = AbortSignal.any([signal, late]);
-  try {
-    // After this delay no host applies a change of the two versions, and the live leases stand still.
-    await delay(viewsRefreshMs + readLagMs, undefined, { signal: decide });
-    const positions = await livePositions(options);
-    const startOf = (container: string): Start => positions.get(container) ?? 'beginning';
-    await using staged = await StagedHost.open({ ...options, purpose, startOf });
-    await staged.drained(decide);
-    const after = await views.change(name, (of) => {
-      if (of.previous?.frozenUntil !== frozenUntil) throw otherPromotes(name);
-      if (systemClock.monotonic() - frozenAt > DECIDE_MS) throw tooSlow(name);
-      const { container, type, reads } = of.previous;
-      return flip(of, { version, container, type, reads }, { longestReadS, keepMs });
-    });
-    flipped = true;
-    const heldMs = Math.round(systemClock.monotonic() - frozenAt);
-    await staged.stop();
-    await staged.removeLeases();
-    return promoted(after, name, heldMs);
-  } catch (error) {
-    if (signal.aborted || !late.aborted || flipped) throw error;
-    throw tooSlow(name, error);
-  } finally {
-    if (!flipped) await views.change(name, (of) => thaw(of, frozenUntil)).catch(() => undefined);
-  }
+  const { after, heldMs, staged } = await whileFrozen(
+    views,
+    { name, part: keptPart(spec), seenAfterMs: viewsRefreshMs + readLagMs, signal },
+    async (frozen) => {
+      // The live leases stand still now.
+      const positions = await livePositions(options);
+      const startOf = (container: string): Start => positions.get(container) ?? 'beginning';
+      const host = await StagedHost.open({ ...options, purpose, startOf });
+      try {
+        await host.drained(frozen.signal);
+        const switched = await views.change(name, (of) => {
+          // First: another run may have switched, and then keeps another version.
+          frozen.assertOwn(of.previous ?? {});
+          // Its grace may have ended since the freeze: hosts have stood still, so it is as exact as before.
+          const { container, type, reads } = of.previous ?? keptOf(of, name, version);
+          return flip(of, { version, container, type, reads }, { longestReadS, keepMs });
+        });
+        return { after: switched, heldMs: frozen.heldMs(), staged: host };
+      } catch (error) {
+        await host.stop();
+        throw error;
+      }
+    },
+  );
+  await staged.stop();
+  await staged.removeLeases();
+  return promoted(after, name, heldMs);
 }
 
-function thaw(view: View, own: string): View | undefined {
-  if (!view.previous || view.previous.frozenUntil !== own) return undefined;
-  const { frozenUntil: _, ...previous } = view.previous;
-  return { ...view, previous };
-}
+/** The version that hosts keep, for a freeze. */
+const keptPart = ({ name, version }: Pick<ProjectionSpec, 'name' | 'version'>): FreezeOptions<Previous>['part'] => ({
+  of: (view) => keptOf(view, name, version),
+  frozen: (view, previous, frozenUntil) => ({ ...view, previous: { ...previous, frozenUntil } }),
+  thawed: (view, until) => {
+    if (!view.previous || view.previous.frozenUntil !== until) return undefined;
+    const { frozenUntil: _, ...previous } = view.previous;
+    return { ...view, previous };
+  },
+});
 
 /** The acknowledged positions of the live leases: a host that died after these may have applied a page to one version only. */
 async function livePositions(options: PromoteOptions): Promise<ReadonlyMap<string, Start>> {

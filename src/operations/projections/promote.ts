@@ -1,21 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
-import { systemClock } from '../../base/clock.ts';
-import type { MillraceError } from '../../base/errors.ts';
 import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { endKept } from '../../engine/views/kept.ts';
 import { type Staged, type View, type ViewVersion, Views } from '../../engine/views/views.ts';
 import { plural } from '../table.ts';
+import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from './rebuild.ts';
 import { StagedHost } from '../../runtime/staged-host.ts';
 import { operationsError } from '../errors.ts';
 
-/** How long hosts wait with their pages, by their clocks, if a promotion is not finished. */
-const FREEZE_MS = 300_000;
-/** A promotion must be decided within this time, which allows for differences between the clocks. */
-export const DECIDE_MS = FREEZE_MS - 2 * CLOCK_SKEW_MS;
 /** How long readers may still read the version before. */
 export const LONGEST_READ_S = 600;
 
@@ -60,57 +53,38 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec), resumes: true });
   await staged.drained(signal);
 
-  const frozenAt = systemClock.monotonic();
-  let frozenUntil = '';
-  await views.change(spec.name, (of) => {
-    const now = stagedOf(of, spec.name, spec.version);
-    frozenUntil = freezeOf(now);
-    return { ...of, staged: { ...now, phase: 'frozen', frozenUntil } };
-  });
-  let flipped = false;
-  const late = AbortSignal.timeout(DECIDE_MS);
-  const decide = AbortSignal.any([signal, late]);
-  try {
-    // After this delay no host starts to apply a change of the two versions. Changes that a host has started with were in
-    // the feed before, so the reads below see them.
-    await delay(viewsRefreshMs + readLagMs, undefined, { signal: decide });
-    await staged.drained(decide);
-    const after = await views.change(spec.name, (of) => {
-      const { phase: _, since: __, frozenUntil: own, ...version } = stagedOf(of, spec.name, spec.version);
-      if (own !== frozenUntil) throw otherPromotes(spec.name);
-      if (systemClock.monotonic() - frozenAt > DECIDE_MS) throw tooSlow(spec.name);
-      return flip({ ...of, staged: null }, version, { longestReadS, keepMs: options.keepMs });
-    });
-    flipped = true;
-    const heldMs = Math.round(systemClock.monotonic() - frozenAt);
-    await staged.stop();
-    await staged.removeLeases();
-    return promoted(after, spec.name, heldMs);
-  } catch (error) {
-    if (signal.aborted || !late.aborted || flipped) throw error;
-    throw tooSlow(spec.name, error);
-  } finally {
-    // The version before stays current, and hosts continue.
-    if (!flipped) await views.change(spec.name, (of) => thaw(of, frozenUntil)).catch(() => undefined);
-  }
+  const { after, heldMs } = await whileFrozen(
+    views,
+    { name: spec.name, part: stagedPart(spec), seenAfterMs: viewsRefreshMs + readLagMs, signal },
+    async (frozen) => {
+      await staged.drained(frozen.signal);
+      const switched = await views.change(spec.name, (of) => {
+        const now = stagedOf(of, spec.name, spec.version);
+        frozen.assertOwn(now);
+        const { phase: _, since: __, frozenUntil: ___, ...version } = now;
+        return flip({ ...of, staged: null }, version, { longestReadS, keepMs: options.keepMs });
+      });
+      return { after: switched, heldMs: frozen.heldMs() };
+    },
+  );
+  await staged.stop();
+  await staged.removeLeases();
+  return promoted(after, spec.name, heldMs);
 }
 
-/**
- * A new end of a freeze, which also names it: only the run that wrote it may end it or flip. A run that is given up ends
- * its own freeze, and hosts continue. Another run that still works must not flip after that.
- */
-export function freezeOf({ frozenUntil }: { readonly frozenUntil?: string }): string {
-  const until = Date.now() + FREEZE_MS;
-  const own = new Date(until).toISOString();
-  return own === frozenUntil ? new Date(until + 1).toISOString() : own;
-}
-
-/** Ends the freeze of this name. */
-export const thaw = (view: View, frozenUntil: string): View | undefined => {
-  if (view.staged?.phase !== 'frozen' || view.staged.frozenUntil !== frozenUntil) return undefined;
-  const { frozenUntil: _, ...staged } = view.staged;
-  return { ...view, staged: { ...staged, phase: 'filled' } };
-};
+/** The version that is being built, for a freeze. */
+export const stagedPart = ({
+  name,
+  version,
+}: Pick<ProjectionSpec, 'name' | 'version'>): FreezeOptions<Staged>['part'] => ({
+  of: (view) => stagedOf(view, name, version),
+  frozen: (view, staged, frozenUntil) => ({ ...view, staged: { ...staged, phase: 'frozen', frozenUntil } }),
+  thawed: (view, until) => {
+    if (view.staged?.phase !== 'frozen' || view.staged.frozenUntil !== until) return undefined;
+    const { frozenUntil: _, ...staged } = view.staged;
+    return { ...view, staged: { ...staged, phase: 'filled' } };
+  },
+});
 
 /** Makes a version current, and the one that was current the previous one. */
 export function flip(
@@ -134,9 +108,6 @@ export function flip(
 const keepNoLonger = (views: Views, name: string): Promise<View> =>
   views.change(name, (of) => endKept(of, of.previous?.version ?? 0, 'its grace was ended', Date.now()));
 
-export const otherPromotes = (name: string): MillraceError =>
-  operationsError('promotes-already', `Another process promotes a version of ${name}`);
-
 export const promoted = ({ current, previous }: View, name: string, heldMs: number): Promoted => ({
   projection: current ? projectionId({ name, version: current.version }) : name,
   container: current?.container ?? '',
@@ -145,13 +116,6 @@ export const promoted = ({ current, previous }: View, name: string, heldMs: numb
   keptUntil: (previous?.notKept === undefined ? previous?.keptUntil : undefined) ?? null,
   heldMs,
 });
-
-export const tooSlow = (name: string, cause?: unknown): MillraceError =>
-  operationsError(
-    'promote-too-slow',
-    `The new version of ${name} did not reach the end of its feeds within ${DECIDE_MS / 1_000} s; the previous version is still current`,
-    { cause },
-  );
 
 export function stagedOf({ staged }: View, name: string, version: number): Staged {
   if (staged?.version === version) return staged;

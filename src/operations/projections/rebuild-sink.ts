@@ -1,6 +1,4 @@
 // Rebuilds an outside sink: fills another content of it from history, and makes that one current.
-import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { type SendSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
@@ -19,7 +17,8 @@ import { beginOf } from './begins.ts';
 import type { SinkSpec } from './choose.ts';
 import type { Dropped } from './drop.ts';
 import { fill } from './fill.ts';
-import { DECIDE_MS, type PromoteOptions, type Promoted, freezeOf, stagedOf, thaw, tooSlow } from './promote.ts';
+import { whileFrozen } from './freeze.ts';
+import { type PromoteOptions, type Promoted, stagedOf, stagedPart } from './promote.ts';
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
 
 export type SinkOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: SinkSpec };
@@ -79,38 +78,29 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
   await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target), resumes: true });
   await host.drained(signal);
 
-  const frozenAt = systemClock.monotonic();
-  let frozenUntil = '';
-  await views.change(spec.name, (view) => {
-    const staged = ownStaged(view, spec, target);
-    frozenUntil = freezeOf(staged);
-    return { ...view, staged: { ...staged, phase: 'frozen', frozenUntil } };
-  });
-  const late = AbortSignal.timeout(DECIDE_MS);
-  const decide = AbortSignal.any([signal, late]);
-  try {
-    await delay(viewsRefreshMs + readLagMs, undefined, { signal: decide });
-    await host.drained(decide);
-    if (systemClock.monotonic() - frozenAt > DECIDE_MS) throw tooSlow(spec.name);
-    await spec.to.rebuild.swap(target, decide);
-    await host.drained(signal);
-    // Rows that only the target refused would be missing, and nothing would name them.
-    if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
-    await host.stop();
-    await host.removeLeases();
-    await discardOwn(own);
-    // Last: a process that dies before leaves nothing behind that another run doesn't find.
-    await views.change(spec.name, (view) => {
-      ownStaged(view, spec, target);
-      return { ...view, staged: null, flips: view.flips + 1 };
-    });
-  } catch (error) {
-    // The target stays staged, so another run reads what the hosts apply from now on.
-    await views.change(spec.name, (view) => thaw(view, frozenUntil)).catch(() => undefined);
-    if (signal.aborted || !late.aborted) throw error;
-    throw tooSlow(spec.name, error);
-  }
-  const heldMs = Math.round(systemClock.monotonic() - frozenAt);
+  const part = { ...stagedPart(spec), of: (view: View) => ownStaged(view, spec, target) };
+  const heldMs = await whileFrozen(
+    views,
+    // If it fails, the target stays staged, so another run reads what the hosts apply from now on.
+    { name: spec.name, part, seenAfterMs: viewsRefreshMs + readLagMs, signal },
+    async (frozen) => {
+      await host.drained(frozen.signal);
+      frozen.assertOwn({ frozenUntil: frozen.until });
+      await spec.to.rebuild.swap(target, frozen.signal);
+      await host.drained(signal);
+      // Rows that only the target refused would be missing, and nothing would name them.
+      if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
+      await host.stop();
+      await host.removeLeases();
+      await discardOwn(own);
+      // Last: a process that dies before leaves nothing behind that another run doesn't find.
+      await views.change(spec.name, (view) => {
+        ownStaged(view, spec, target);
+        return { ...view, staged: null, flips: view.flips + 1 };
+      });
+      return frozen.heldMs();
+    },
+  );
   return { projection: projectionId(spec), container: target, ...NO_PREVIOUS, heldMs };
 }
 

@@ -99,7 +99,7 @@ describe.each(NODES)('on Node %s', (version) => {
     expect(days).toContainEqual(expect.objectContaining({ orders: 1, cents: 5 }));
 
     const timers = worker.functions.filter(({ bindings }) => Object.values(bindings)[0]?.['type'] === 'timerTrigger');
-    expect(timers.map(({ name }) => name).toSorted()).toEqual(['leases-check', 'metrics']);
+    expect(timers.map(({ name }) => name).toSorted()).toEqual(['leases-check', 'metrics', 'verify']);
     for (const { name } of timers) {
       await worker.fire(name);
       expect(worker.logged.join('\n')).toMatch(new RegExp(`"millrace":"timer".*"actor":"timer:${name}"`));

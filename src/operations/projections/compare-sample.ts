@@ -30,6 +30,8 @@ import { checkChildren } from './verify-others.ts';
 export interface Drawn extends GroupLimits {
   /** By `Container/type`, of sources and of sinks. */
   readonly documents: ReadonlyMap<string, readonly Identity[]>;
+  /** Those that were just read, by `identityText`. Only for the first look: a later one reads them again. */
+  readonly read?: ReadonlyMap<string, Doc> | undefined;
   /** About the most rows of reference data to look up; which ones, chance says. */
   readonly rows: number;
   /** Chooses these rows. */
@@ -74,7 +76,7 @@ class SampleLook {
     this.#loaded = loaded;
     this.#services = services;
     this.#options = options;
-    this.#documents = new DocumentsOf(loaded, services, options.signal);
+    this.#documents = new DocumentsOf(loaded, services, { signal: options.signal, known: options.drawn.read });
   }
 
   async compare(): Promise<SampleComparison> {

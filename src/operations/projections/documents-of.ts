@@ -19,15 +19,29 @@ import { identityText } from './parked.ts';
 
 const CHUNK = 100;
 
-/** Reads single documents by their identities, as a comparison of all documents would find them. */
+/**
+ * Reads single documents by their identities, as a comparison of all documents would find them. Reads each once: make
+ * another one for another look.
+ */
 export class DocumentsOf {
   readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly #services: Services;
   readonly #signal: AbortSignal;
   readonly #access: CosmosAccess;
+  /** By `identityText`; null: it is not in its container. */
+  readonly #known: Map<string, Doc | null>;
   #store: Promise<BlobStore> | undefined;
 
-  constructor(loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>, services: Services, signal: AbortSignal) {
+  /** `known`: documents that were just read, by `identityText`. */
+  constructor(
+    loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+    services: Services,
+    {
+      signal,
+      known = new Map(),
+    }: { readonly signal: AbortSignal; readonly known?: ReadonlyMap<string, Doc> | undefined },
+  ) {
+    this.#known = new Map(known);
     this.#loaded = loaded;
     this.#services = services;
     this.#signal = signal;
@@ -46,8 +60,17 @@ export class DocumentsOf {
 
   /** The documents that are in their container, of any type, by `identityText`. */
   async stored(who: readonly Identity[]): Promise<Map<string, Doc>> {
-    const places = new Map(who.map((one) => [identityText(one), one]));
+    const all = new Map(who.map((one) => [identityText(one), one]));
+    await this.#read(new Map([...all].filter(([text]) => !this.#known.has(text))));
     const found = new Map<string, Doc>();
+    for (const text of all.keys()) {
+      const doc = this.#known.get(text);
+      if (doc) found.set(text, doc);
+    }
+    return found;
+  }
+
+  async #read(places: ReadonlyMap<string, Identity>): Promise<void> {
     const chunks = [
       ...Map.groupBy(places.values(), ({ container, key }) => canonical([container, key])).values(),
     ].flatMap((of) =>
@@ -62,16 +85,13 @@ export class DocumentsOf {
           key,
           some.map(({ id }) => id),
         );
-        for (const [index, doc] of docs.entries()) if (doc) found.set(identityText(some[index]!), doc);
+        for (const [index, doc] of docs.entries()) this.#known.set(identityText(some[index]!), doc ?? null);
       },
       { concurrency: 32 },
     );
     for (const [text, one] of places)
-      if (!found.has(text) && one.key.includes(null)) {
-        const doc = await this.#withoutKey(one);
-        if (doc) found.set(text, doc);
-      }
-    return found;
+      if (!this.#known.get(text) && one.key.includes(null))
+        this.#known.set(text, (await this.#withoutKey(one)) ?? null);
   }
 
   /** An identity has null also for a key value that the document doesn't have, by which no point read finds it. */

@@ -1,11 +1,11 @@
 import type { Database } from '@azure/cosmos';
-import { canonical, digest } from '../../base/json.ts';
+import { digest } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { recompute, rowKey } from '../../definition/oracle/recompute.ts';
 import { type AggregateSpec, type Doc, type SourceRules, projectionId } from '../../definition/specs.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
-import type { ContributionDocument } from '../../projections/aggregate/contribution.ts';
+import { type ContributionDocument, contributionId } from '../../projections/aggregate/contribution.ts';
 import { nameOf } from './compare.ts';
 import type { Candidate } from './difference.ts';
 import type { DocumentsOf } from './documents-of.ts';
@@ -64,15 +64,18 @@ export async function drawnGroups(
   const { documents, drawn, rules, keyPaths, sourceKeys, limits } = context;
   const { from, into } = spec;
   const read = await documents.read(from, drawn);
-  /** The ids of source documents drawn, by the place of their group. */
-  const touched = new Map<string, string[]>();
+  /** The places of the contributions that the source documents drawn must have, by the place of their group. */
+  const touched = new Map<string, Identity[]>();
   for (const doc of read)
-    for (const group of recompute(spec, () => [doc], rules, { keyPaths, refused: () => undefined }).keys())
-      touched.set(group, [...(touched.get(group) ?? []), String(doc['id'])]);
+    for (const group of recompute(spec, () => [doc], rules, { keyPaths, refused: () => undefined }).keys()) {
+      const { container, key, id } = placed(into.container, group);
+      const source = placed(from.container, rowKey(doc, sourceKeys));
+      const contribution = { container, key, id: contributionId(projectionId(spec), id, source) };
+      touched.set(group, [...(touched.get(group) ?? []), contribution]);
+    }
   const there = await documents.stored([...touched.keys()].map((group) => placed(into.container, group)));
   const [small, large, lost] = [new Set<string>(), new Set<string>(), new Set<string>()];
   const stored: ContributionDocument[] = [];
-  const beside: ContributionDocument[] = [];
   let largeGroups = 0;
   await mapSettled(
     new Set([...own, ...touched.keys()]),
@@ -89,11 +92,11 @@ export async function drawnGroups(
       }
       large.add(group);
       if (isLost) lost.add(group);
-      else beside.push(...(await contributionsTo(spec, group, touched.get(group) ?? [], context)));
     },
     { concurrency: AT_ONCE },
   );
   const docs = await documents.read(from, [...drawn, ...stored.map(({ source }) => source)]);
+  const beside = await documents.stored([...large].flatMap((group) => touched.get(group) ?? []));
   const mine = new Set(read.map((doc) => rowKey(doc, sourceKeys)));
   return {
     docs: new Map([[nameOf(from), docs]]),
@@ -107,8 +110,7 @@ export async function drawnGroups(
       { docs, stored, groups: small },
       {
         docs: docs.filter((doc) => mine.has(rowKey(doc, sourceKeys))),
-        // Documents of other keys may have the ids.
-        stored: beside.filter(({ source: { key, id } }) => mine.has(canonical([...key, id]))),
+        stored: [...beside.values()] as ContributionDocument[],
         groups: new Set([...large].filter((group) => !lost.has(group))),
       },
     ],
@@ -116,24 +118,19 @@ export async function drawnGroups(
   };
 }
 
-/** The contributions to one group: the first ones, or those of source documents with some ids. */
+/** The first contributions to one group. */
 async function contributionsTo(
   spec: AggregateSpec,
   group: string,
-  which: number | readonly string[],
+  most: number,
   { database, signal }: GroupsContext,
 ): Promise<ContributionDocument[]> {
-  if (typeof which !== 'number' && which.length === 0) return [];
   const { key, id } = placed(spec.into.container, group);
-  const [top, ids] = typeof which === 'number' ? [`TOP ${which} `, undefined] : ['', which];
   const query = {
-    query: `SELECT ${top}* FROM c WHERE c.type = 'millrace.contribution' AND c["by"] = @by AND c["of"] = @of AND NOT IS_NULL(c["values"])${
-      ids ? ' AND ARRAY_CONTAINS(@ids, c.source.id)' : ''
-    }`,
+    query: `SELECT TOP ${most} * FROM c WHERE c.type = 'millrace.contribution' AND c["by"] = @by AND c["of"] = @of AND NOT IS_NULL(c["values"])`,
     parameters: [
       { name: '@by', value: projectionId(spec) },
       { name: '@of', value: id },
-      ...(ids ? [{ name: '@ids', value: [...ids] }] : []),
     ],
   };
   const container = database.container(spec.into.container);

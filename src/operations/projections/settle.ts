@@ -45,16 +45,17 @@ export async function settled(
   const look = async (
     of: readonly ProjectionSpec[],
     beside: readonly OtherSpec[],
+    some: Drawn | undefined,
   ): Promise<Comparison | SampleComparison> => {
     const asked = { signal, screen, readLagMs, chosen: of, kept, others: beside };
-    const found = await (drawn
-      ? compareSample(loaded, services, { ...asked, drawn })
+    const found = await (some
+      ? compareSample(loaded, services, { ...asked, drawn: some })
       : compare(loaded, services, asked));
     if (key === undefined) return found;
     const within = `${canonical(key).slice(0, -1)},`;
     return { ...found, differences: found.differences.filter(({ document }) => document.startsWith(within)) };
   };
-  const first = await look(chosen, others);
+  const first = await look(chosen, others, drawn);
   if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
   const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
   const certain: Candidate[] = [];
@@ -80,7 +81,9 @@ export async function settled(
     if (hosts === 'behind') return { ...first, differences: certain, moving: open.length, behind: true };
     const seen = new Set(open.map(known));
     const reported = new Set(certain.map(known));
-    const again = (await look(concerned, beside)).differences.filter((of) => !reported.has(known(of)));
+    const again = (await look(concerned, beside, drawn && { ...drawn, read: undefined })).differences.filter(
+      (of) => !reported.has(known(of)),
+    );
     certain.push(...again.filter((of) => seen.has(known(of))));
     open = again.filter((of) => !seen.has(known(of)));
   }

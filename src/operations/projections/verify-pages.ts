@@ -10,6 +10,7 @@ import { type RangePosition, lsnOf, positionIn, without } from '../../feed/readi
 import { RangeGone } from '../../feed/reading/source.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { nameOf } from './compare.ts';
+import { identityText } from './parked.ts';
 import { type SettleOptions, settled } from './settle.ts';
 import { currentOf } from './verify.ts';
 import { othersOf } from './verify-others.ts';
@@ -59,7 +60,7 @@ const LOOKS = 3;
 /**
  * Compares all documents in pages of the feeds: each source document with what it must have produced, each sink document
  * with the sources that it names. It needs the memory of a page, and continues after any page. It costs a point read or
- * more for a document, where `verify` reads whole containers for a fraction of that.
+ * more for a document, where `verify` reads whole containers for a fraction of that (docs/runbook.md has figures).
  */
 export async function verifyPages(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
@@ -142,18 +143,21 @@ async function comparePage(
   options: PagesOptions,
 ) {
   const documents = new Map<string, Identity[]>();
+  const read = new Map<string, Doc>();
   for (const { container, key, id, doc = {} } of changes) {
     const type = of.find((each) => isOfType(each.type, typeRules(loaded.pipeline.sources, each), doc as Doc));
     if (!type) continue;
     const known = documents.get(nameOf(type)) ?? [];
-    documents.set(nameOf(type), [...known, { container, key, id }]);
+    known.push({ container, key, id });
+    documents.set(nameOf(type), known);
+    read.set(identityText({ container, key, id }), doc);
   }
   const specs = [...kept, ...embeds];
   const count = (types: readonly SourceRef[]): number =>
     [...new Set(types.map(nameOf))].reduce((sum, type) => sum + (documents.get(type)?.length ?? 0), 0);
   const concerned = ({ from, into }: ProjectionSpec | EmbedSpec): boolean =>
     documents.has(nameOf(from)) || documents.has(nameOf(into));
-  const drawn = { documents, groupsOfSources: false, groupRows: GROUP_ROWS, rows: ROWS, seed: Math.random() };
+  const drawn = { documents, read, groupsOfSources: false, groupRows: GROUP_ROWS, rows: ROWS, seed: Math.random() };
   const others = embeds.filter(({ into }) => documents.has(nameOf(into)));
   const found = await settled(loaded, services, { chosen: kept.filter(concerned), kept, others, drawn }, options);
   return { ...found, sources: count(specs.map(({ from }) => from)), compared: count(specs.map(({ into }) => into)) };

@@ -1,7 +1,7 @@
 import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
 import { formatOf } from '../../base/format.ts';
 import { digest } from '../../base/json.ts';
-import type { Change, Version } from '../../feed/reading/change.ts';
+import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 import { type SinkContainer, keyFields } from '../sink-container.ts';
 import type { Place } from '../locator.ts';
 import type { Values } from './measures.ts';
@@ -20,8 +20,8 @@ export interface ContributionDocument extends Record<string, unknown> {
   readonly ttl?: number;
 }
 
-export const contributionId = (projection: string, aggregateId: string, change: Change): string =>
-  `millrace.c.${digest([projection, aggregateId, change.container, change.key, change.id])}`;
+export const contributionId = (projection: string, aggregateId: string, { container, key, id }: Identity): string =>
+  `millrace.c.${digest([projection, aggregateId, container, key, id])}`;
 
 export function contributionDocument(
   sink: SinkContainer,

@@ -17,6 +17,7 @@ import type { Step } from '../model/step.ts';
 import type { Context } from '../operation.ts';
 import { plural } from '../table.ts';
 import { processorName } from '../../runtime/processor-name.ts';
+import { findCheckpoints } from './checkpoints.ts';
 import { countUnentered } from './entries.ts';
 import type { Finding } from './finding.ts';
 import { findStaged, findWorkLeases } from './staged.ts';
@@ -58,6 +59,7 @@ export async function examine(context: Context): Promise<Examined> {
     ...(await ofSinks(loaded, services, inventory, signal)),
     ...views.findings,
     ...findWorkLeases(inventory, loaded),
+    ...(await findCheckpoints(inventory, services, signal)),
     ...(await ofMigrations(inventory, services)),
     ...archives.findings,
     ...(await ofLetters(services)),

@@ -350,6 +350,24 @@ export async function changeGate(
   }
 }
 
+/**
+ * Opens a gate with a target that a person has decided, above a generation that no writer can know. For a state that is
+ * older than its writers: they ignore a generation below the one that they know.
+ */
+export async function decideGate(
+  state: Container,
+  container: string,
+  target: WriteTarget,
+  above: number,
+): Promise<GateDocument> {
+  const at = { id: 'gate', pk: gatePartition(container), type: 'millrace.gate' } as const;
+  const { after } = await rewrite(state, at, (stored?: GateDocument): GateDocument => {
+    const generation = Math.max(stored?.generation ?? 0, above) + 1;
+    return { ...at, ...formatOf('gate'), state: 'open', generation, target };
+  });
+  return after;
+}
+
 /** All gates. */
 export async function readGates(state: Container): Promise<GateDocument[]> {
   const query = "SELECT * FROM c WHERE c.type = 'millrace.gate'";

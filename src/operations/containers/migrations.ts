@@ -1,6 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import type { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type WriteTarget, gateTarget, isSameTarget } from '../../shards/write-gate.ts';
@@ -103,7 +104,14 @@ export class Migrations {
     const record = await this.read(name);
     if (!record) throw await this.#unknown(name);
     if (!(await this.isUnderWay(name))) throw finished(record);
-    await withRetry(() => this.#state.item(name, PK).delete(), { reads: true });
+    await this.remove(name);
+  }
+
+  /** Removes the record, if there is one. */
+  async remove(name: string): Promise<void> {
+    await withRetry(() => this.#state.item(name, PK).delete(), { reads: true }).catch((error: unknown) => {
+      if (failureOf(error).kind !== 'not-found') throw error;
+    });
   }
 
   async #unknown(name: string): Promise<UsageError> {

@@ -9,7 +9,6 @@ import { lsnOf } from '../../feed/reading/position.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { planStorage } from '../archive/open.ts';
-import { Migrations } from '../containers/migrations.ts';
 import { type LeaseInventory, openLeases } from '../leases/groups.ts';
 import { rangeOf } from '../leases/targets.ts';
 import { planModel } from '../model/apply.ts';
@@ -20,6 +19,7 @@ import { processorName } from '../../runtime/processor-name.ts';
 import { findCheckpoints } from './checkpoints.ts';
 import { countUnentered } from './entries.ts';
 import type { Finding } from './finding.ts';
+import { findGates } from './gates.ts';
 import { findStaged, findWorkLeases } from './staged.ts';
 import { storedArchives } from './stored-archives.ts';
 
@@ -60,7 +60,7 @@ export async function examine(context: Context): Promise<Examined> {
     ...views.findings,
     ...findWorkLeases(inventory, loaded),
     ...(await findCheckpoints(inventory, services, signal)),
-    ...(await ofMigrations(inventory, services)),
+    ...(await findGates(services, signal)),
     ...archives.findings,
     ...(await ofLetters(services)),
   ];
@@ -185,20 +185,6 @@ async function hasDocuments(
   const any = { query, parameters: [{ name: '@type', value: type }] };
   for await (const _ of fetchAll<unknown>(container, any, signal, { anyFormat: true })) return true;
   return false;
-}
-
-async function ofMigrations({ sources }: LeaseInventory, { state }: Services): Promise<Finding[]> {
-  const migrations = new Migrations(state);
-  const findings: Finding[] = [];
-  for (const about of sources.keys())
-    if (await migrations.isUnderWay(about))
-      findings.push({
-        about,
-        what: 'a migration of it is half-way, and may have copied documents that are lost now',
-        remedy: 'you',
-        hint: `Run \`millrace containers migrate ${about} --into TARGET --give-up\`, empty the target, and begin again.`,
-      });
-  return findings;
 }
 
 async function ofArchives(

@@ -8,4 +8,6 @@ export interface Finding {
   readonly remedy: Remedy;
   /** The command or the option that settles it, for `you` and `unknown`. */
   readonly hint?: string;
+  /** The containers for one of which the operator must say where its writers write. */
+  readonly gates?: readonly string[];
 }

@@ -18,6 +18,7 @@ import type { Step } from '../model/step.ts';
 import type { Context } from '../operation.ts';
 import { type Verification, verify } from '../projections/verify.ts';
 import { makeEntries } from './entries.ts';
+import { type Writers, assertWriters, decideGates, parseWriters } from './gates.ts';
 import { forget } from './forget.ts';
 import { letStay } from './let-stay.ts';
 import { type Examined, examine, toCreate } from './examine.ts';
@@ -31,6 +32,8 @@ export interface RecoverInput {
   readonly since?: string | undefined;
   readonly entries?: 'make' | 'leave' | undefined;
   readonly current?: string | undefined;
+  /** Where writers write, by gated container. */
+  readonly writers?: string | undefined;
   readonly leaseExpiration: number;
 }
 
@@ -43,6 +46,8 @@ export interface Recovered {
   readonly moved: ReturnType<typeof movedRows>;
   /** The versions that were being built. */
   readonly dropped: readonly string[];
+  /** Where the writers of gated containers write, as the operator decided. */
+  readonly writers: Readonly<Record<string, string>>;
   readonly entries: number;
   /** Documents that were leaving for the archive by expiry. */
   readonly stayed: number;
@@ -86,6 +91,7 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   const services = await workspace.services();
   const target = parseTarget(given.since ?? 'beginning');
   assertDecided(given, loaded);
+  await assertWriters(parseWriters(given.writers), services, signal);
   // The lock and the audit record need it.
   const first = await create(await planState(services), context);
   const lock = { pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
@@ -109,7 +115,8 @@ async function correct(
   const { inventory } = now;
   if (!inventory) throw operationsError('account-unprepared', 'Containers are still missing');
   const procedure = { prefixes: prefixesOf(inventory, loaded), expirationMs: given.leaseExpiration };
-  const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, held));
+  const writers = parseWriters(given.writers);
+  const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, writers, held));
   const readable = now.damaged.length === 0;
   const parents = readable ? await applyParents({ loaded, services, settings: workspace.settings() }, held.signal) : 0;
   const verification = readable
@@ -119,9 +126,13 @@ async function correct(
     findings: [...first.map(toCreate), ...before.findings, ...(now === before ? [] : now.findings)],
     created: [...first, ...created],
     ...done,
+    writers: Object.fromEntries(writers),
     parents,
     verification,
-    left: [...now.findings.filter(({ remedy }) => remedy === 'you'), ...leftOver(verification, loaded)],
+    left: [
+      ...now.findings.filter(({ remedy, gates = [] }) => remedy === 'you' && !gates.some((name) => writers.has(name))),
+      ...leftOver(verification, loaded),
+    ],
   };
 }
 
@@ -129,6 +140,7 @@ async function correct(
 async function tie(
   given: RecoverInput,
   target: Target,
+  writers: Writers,
   context: Context,
 ): Promise<Pick<Recovered, 'epochs' | 'moved' | 'dropped' | 'entries' | 'stayed' | 'forgotten'>> {
   const loaded = await context.workspace.pipeline();
@@ -136,6 +148,7 @@ async function tie(
   // Again: what was seen before the wait may be old.
   const { inventory, hasViews, versions } = await examine(context);
   if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
+  await decideGates(writers, services, (context.clock ?? systemClock).now());
   const views = new Views(services.state, loaded.pipeline.name);
   if (!hasViews) await views.adopt(chosen(given, versions, loaded));
   else await makeCurrent(views, named(given, loaded));

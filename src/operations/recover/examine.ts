@@ -20,6 +20,7 @@ import { findCheckpoints } from './checkpoints.ts';
 import { countUnentered } from './entries.ts';
 import type { Finding } from './finding.ts';
 import { findGates } from './gates.ts';
+import { findJobs } from './jobs.ts';
 import { findStaged, findWorkLeases } from './staged.ts';
 import { storedArchives } from './stored-archives.ts';
 
@@ -63,6 +64,7 @@ export async function examine(context: Context): Promise<Examined> {
     ...(await findGates(services, signal)),
     ...archives.findings,
     ...(await ofLetters(services)),
+    ...(await findJobs(context)),
   ];
   return { ...views, ...archives, findings, missing, inventory };
 }

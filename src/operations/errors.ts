@@ -51,6 +51,12 @@ export const OPERATIONS_ERRORS = {
     hint: 'Run `millrace checkpoints list` to see its containers. Choose one of the pipeline’s containers with `--container`.',
     usage: true,
   },
+  'checkpoint-renumbered': {
+    meaning:
+      'Since the checkpoint was saved, its container may have lost changes and used their positions again, in a failover or before a recovery. A position of it may leave out changes.',
+    hint: 'Give a time or the beginning instead: `--to TIME`, `--from TIME`. Delete the checkpoint.',
+    usage: true,
+  },
   'checkpoint-unknown': {
     meaning: 'There is no checkpoint of this name.',
     hint: 'Run `millrace checkpoints list`, or save one with `millrace checkpoints save NAME`.',

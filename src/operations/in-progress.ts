@@ -58,7 +58,7 @@ function ofView(name: string, { staged, previous }: View, builders: readonly Run
 }
 
 type Gate = GateDocument & { readonly _ts: number };
-type Migrating = Pick<MigrationRecord, 'name' | 'into' | 'direction'>;
+type Migrating = Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>;
 
 /** Closed write gates, and migrations whose writers were not switched yet. */
 async function ofMigrations(
@@ -69,8 +69,8 @@ async function ofMigrations(
   const gates = await all<Gate>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
   const migrations = await all<Migrating>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
   const closed = gates.filter((gate) => gate.state === 'closing');
-  const targets = new Map(gates.map((gate) => [gatedContainer(gate), gate.target.container]));
-  const unfinished = migrations.filter((one) => isUnfinished(one, targets.get(one.name) ?? one.name));
+  const targets = new Map(gates.map((gate) => [gatedContainer(gate), gate.target]));
+  const unfinished = migrations.filter((one) => isUnfinished(one, targets.get(one.name) ?? { container: one.name }));
   return [
     ...closed.map((gate) => ({
       what: `write gate of ${gatedContainer(gate)} is closed: its writers wait`,

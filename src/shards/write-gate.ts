@@ -3,6 +3,7 @@ import type { Container, OperationInput } from '@azure/cosmos';
 import { LANDING_BOUND_MS } from '../base/bounds.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { FormatUnreadable, assertReadable, formatOf, isReadable, readableWhere } from '../base/format.ts';
+import { canonical } from '../base/json.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { REQUEST_TIMEOUT_MS } from '../cosmos/landing.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
@@ -19,6 +20,8 @@ export interface WriteTarget {
   /** Address of the account. Absent: the account before any migration. */
   readonly endpoint?: string;
 }
+
+export const isSameTarget = (one: WriteTarget, other: WriteTarget): boolean => canonical(one) === canonical(other);
 
 /** The state of a gate, stored in the state container: one document for each gated container. */
 export interface GateDocument {
@@ -337,11 +340,7 @@ export async function changeGate(
       const unsure = error instanceof AmbiguousOutcome;
       if (!unsure && failureOf(error).kind !== 'precondition') throw error;
       const now = await ensureGate(state, gatedContainer(gate), clock);
-      if (
-        now.generation === generation &&
-        now.state === next.state &&
-        JSON.stringify(now.target) === JSON.stringify(next.target)
-      )
+      if (now.generation === generation && now.state === next.state && isSameTarget(now.target, next.target))
         return now;
       if (now.generation > gate.generation) return undefined;
       if (clock.monotonic() - since > withinMs) throw error;
@@ -349,6 +348,24 @@ export async function changeGate(
       await clock.sleep(LAG_MS);
     }
   }
+}
+
+/**
+ * Opens a gate with a target that a person has decided, above a generation that no writer can know. For a state that is
+ * older than its writers: they ignore a generation below the one that they know.
+ */
+export async function decideGate(
+  state: Container,
+  container: string,
+  target: WriteTarget,
+  above: number,
+): Promise<GateDocument> {
+  const at = { id: 'gate', pk: gatePartition(container), type: 'millrace.gate' } as const;
+  const { after } = await rewrite(state, at, (stored?: GateDocument): GateDocument => {
+    const generation = Math.max(stored?.generation ?? 0, above) + 1;
+    return { ...at, ...formatOf('gate'), state: 'open', generation, target };
+  });
+  return after;
 }
 
 /** All gates. */

@@ -1,6 +1,7 @@
 import type { Container, PatchRequestBody } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { formatOf, readableWhere } from '../../base/format.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -58,6 +59,27 @@ export async function areInOneOrder(
     if (stored.epoch >= later) return stored.rid === rid && (stored.numbering ?? 0) <= epoch;
     await clock.sleep(STALE_MS);
   }
+}
+
+/** The epoch of each container for which one is stored, by name. Changes nothing. */
+export async function storedEpochs(
+  state: Container,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, { readonly rid: string; readonly epoch: number }>> {
+  const found = new Map<string, EpochDocument>();
+  const all = fetchAll<EpochDocument>(state, 'SELECT * FROM c', signal, { partitionKey: 'epochs' });
+  for await (const one of all) found.set(one.id, one);
+  return found;
+}
+
+/** Whether a container may have used lsns of an epoch again since: it lost changes, or a recovery assumed so. */
+export async function isRenumbered(
+  state: Container,
+  container: string,
+  { rid, epoch }: { readonly rid: string; readonly epoch: number },
+): Promise<boolean> {
+  const stored = await readItem<EpochDocument>(state.item(container, 'epochs'));
+  return stored?.rid === rid && (stored.numbering ?? 0) > epoch;
 }
 
 /**

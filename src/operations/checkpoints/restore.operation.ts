@@ -16,7 +16,7 @@ import {
 import { chooseLeases, notCovered, rangeOf, savedFor } from '../leases/targets.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { checkpointName, readCheckpoint } from './store.ts';
+import { checkpointName, comparedSets } from './store.ts';
 
 const input = z.object({
   name: checkpointName.describe('name of the checkpoint'),
@@ -33,7 +33,7 @@ async function prepare(
   { name, prefix }: RestoreInput,
   context: Context,
 ): Promise<{ inventory: LeaseInventory; moves: Move[]; groups: LeaseGroup[] }> {
-  const { sets } = await readCheckpoint(await context.workspace.services(), name, context.signal);
+  const sets = await comparedSets(await context.workspace.services(), name, context.signal);
   const inventory = await openLeases(context);
   const groups = chooseGroups(inventory, prefix);
   const moves = chooseLeases(groups, undefined).flatMap(({ group, lease }): Move[] => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { formatOf } from '../../base/format.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
+import { storedEpochs } from '../../feed/reading/epochs.ts';
 import { audited } from '../audit/record.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type LeaseGroup, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
@@ -19,11 +20,22 @@ const input = z.object({
     .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
 });
 
-const setsOf = async (prefix: string | undefined, context: Context): Promise<SavedSet[]> =>
-  chooseGroups(await openLeases(context), prefix).map((group: LeaseGroup) => {
+async function setsOf(prefix: string | undefined, context: Context): Promise<SavedSet[]> {
+  const { state } = await context.workspace.services();
+  // Before the positions: a container that loses changes in between makes the checkpoint unusable, not wrong.
+  const epochs = await storedEpochs(state, context.signal).catch(throwMissing(state));
+  return chooseGroups(await openLeases(context), prefix).map((group: LeaseGroup) => {
     const { container, rid } = monitoredOf(group);
-    return { prefix: group.prefix, container: container.id, rid, positions: positionsOf(group) };
+    const known = epochs.get(container.id);
+    return {
+      prefix: group.prefix,
+      container: container.id,
+      rid,
+      positions: positionsOf(group),
+      ...(known?.rid === rid && { epoch: known.epoch }),
+    };
   });
+}
 
 const setText = ({ prefix, container, positions }: SavedSet): string =>
   `${container}: ${plural(positions.length, 'position')} of ${prefix}`;

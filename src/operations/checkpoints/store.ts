@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { UsageError } from '../../base/errors.ts';
 import { readItem } from '../../cosmos/read-item.ts';
+import { isRenumbered } from '../../feed/reading/epochs.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
@@ -27,6 +29,14 @@ export interface SavedSet {
   /** The container's `_rid`: positions have no meaning in another container of the same name. */
   readonly rid: string;
   readonly positions: readonly RangePosition[];
+  /** The epoch of the container when the positions were read. Absent: none was stored. */
+  readonly epoch?: number;
+}
+
+/** A set of a checkpoint, compared with the container's numbering now. */
+export interface ComparedSet extends SavedSet {
+  /** The container may have used lsns of the positions again: a position may leave out changes since it was saved. */
+  readonly renumbered: boolean;
 }
 
 /** Positions under a name, a document of the state container. */
@@ -58,3 +68,23 @@ export async function readCheckpoint(services: Services, name: string, signal: A
     hint: names.length === 0 ? 'Save one with `millrace checkpoints save NAME`.' : `Name one of: ${names.join(', ')}.`,
   });
 }
+
+/** @throws UsageError `checkpoint-unknown`, `input-invalid` */
+export async function comparedSets(services: Services, name: string, signal: AbortSignal): Promise<ComparedSet[]> {
+  const { sets } = await readCheckpoint(services, name, signal);
+  return Promise.all(
+    sets.map(async (set) => {
+      const { container, rid, epoch } = set;
+      return {
+        ...set,
+        renumbered: epoch !== undefined && (await isRenumbered(services.state, container, { rid, epoch })),
+      };
+    }),
+  );
+}
+
+export const renumbered = (name: string, container: string): UsageError =>
+  operationsError(
+    'checkpoint-renumbered',
+    `Since checkpoint ${name} was saved, ${container} may have lost changes and used their positions again`,
+  );

@@ -13,6 +13,7 @@ import {
   type WriteTarget,
   changeGate,
   ensureGate,
+  isSameTarget,
   readWriters,
 } from '../../shards/write-gate.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
@@ -88,10 +89,11 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const [left, right] = await Promise.all([sideOf(from), sideOf(into)]);
   const [source, target] = rollback ? [right, left] : [left, right];
   const gate = await openedGate(state, options.source.id);
-  const flipped = gate.target.container === options.target.id && isThere(gate, options);
+  const flipped = isThere(gate, options);
   const record = await migrations.begin({
     name: options.source.id,
     into: options.target.id,
+    target: targetOf(options),
     rollback,
     rids: [source.rid, target.rid],
     flipped,
@@ -265,8 +267,7 @@ const targetOf = ({ target, endpoint }: Pick<MigrateOptions, 'target' | 'endpoin
   ...(endpoint === undefined ? {} : { endpoint }),
 });
 
-const isThere = ({ target }: GateDocument, options: MigrateOptions): boolean =>
-  JSON.stringify(target) === JSON.stringify(targetOf(options));
+const isThere = ({ target }: GateDocument, options: MigrateOptions): boolean => isSameTarget(target, targetOf(options));
 
 /** Reads the gate. If a migration died while it was closed, it is opened again with the same target. */
 async function openedGate(state: Container, container: string): Promise<GateDocument> {

@@ -1,9 +1,10 @@
 import type { Container } from '@azure/cosmos';
 import type { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { gateTarget } from '../../shards/write-gate.ts';
+import { type WriteTarget, gateTarget, isSameTarget } from '../../shards/write-gate.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { suggestion } from '../../base/near.ts';
 import { operationsError } from '../errors.ts';
@@ -16,6 +17,8 @@ export interface MigrationRecord {
   /** The container to migrate. */
   readonly name: string;
   readonly into: string;
+  /** Where writers write after it. Absent: an older version stored the record. */
+  readonly target?: WriteTarget;
   /** `_rid` of both: a container that was created again under the name is another migration. */
   readonly rids: readonly [string, string];
   direction: 'forward' | 'back';
@@ -30,6 +33,7 @@ export interface MigrationRecord {
 export interface Migration {
   readonly name: string;
   readonly into: string;
+  readonly target: WriteTarget;
   readonly rollback: boolean;
   readonly rids: readonly [source: string, target: string];
   /** Writers already write to the target. */
@@ -53,7 +57,7 @@ export class Migrations {
    * Creates the record, or resumes the one of the same migration.
    * @throws UsageError `migration-done`, `migration-other`, `no-rollback`
    */
-  async begin({ name, into, rollback, rids, flipped }: Migration): Promise<MigrationRecord> {
+  async begin({ name, into, target, rollback, rids, flipped }: Migration): Promise<MigrationRecord> {
     const known = await this.read(name);
     const same = known?.into === into && known.rids[0] === rids[0] && known.rids[1] === rids[1];
     if (rollback) {
@@ -70,6 +74,7 @@ export class Migrations {
       type: 'millrace.migration',
       name,
       into,
+      target,
       rids,
       direction: 'forward',
       positions: [],
@@ -87,8 +92,7 @@ export class Migrations {
   async isUnderWay(container: string): Promise<boolean> {
     const record = await this.read(container);
     if (!record) return false;
-    const { container: target } = await gateTarget(this.#state, container);
-    return isUnfinished({ ...record, name: container }, target);
+    return isUnfinished({ ...record, name: container }, await gateTarget(this.#state, container));
   }
 
   /**
@@ -100,7 +104,14 @@ export class Migrations {
     const record = await this.read(name);
     if (!record) throw await this.#unknown(name);
     if (!(await this.isUnderWay(name))) throw finished(record);
-    await withRetry(() => this.#state.item(name, PK).delete(), { reads: true });
+    await this.remove(name);
+  }
+
+  /** Removes the record, if there is one. */
+  async remove(name: string): Promise<void> {
+    await withRetry(() => this.#state.item(name, PK).delete(), { reads: true }).catch((error: unknown) => {
+      if (failureOf(error).kind !== 'not-found') throw error;
+    });
   }
 
   async #unknown(name: string): Promise<UsageError> {
@@ -116,12 +127,18 @@ export class Migrations {
   }
 }
 
-/** Whether the writers, who write to the container `target`, have not been switched yet as the migration wants it. */
+/**
+ * Whether the writers, who write to `now`, have not been switched yet as the migration wants it. The target may have the
+ * name of the source, in another database.
+ */
 export function isUnfinished(
-  { name, into, direction }: Pick<MigrationRecord, 'name' | 'into' | 'direction'>,
-  target: string,
+  { name, into, target, direction }: Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>,
+  now: WriteTarget,
 ): boolean {
-  const flipped = target === into && target !== name;
+  const flipped = target
+    ? isSameTarget(now, target)
+    : // Only a gate that was switched to a target names a database.
+      now.container === into && (into !== name || now.database !== undefined);
   return direction === 'forward' ? !flipped : flipped;
 }
 

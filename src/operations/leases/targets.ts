@@ -5,7 +5,7 @@ import { LagEstimator } from '../../feed/processor/estimator.ts';
 import { ownContent } from '../../feed/leases/lease-document.ts';
 import { intersection, lsnOf, positionAt, positionIn } from '../../feed/reading/position.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
-import { assertCheckpointName, readCheckpoint } from '../checkpoints/store.ts';
+import { type ComparedSet, assertCheckpointName, comparedSets, renumbered } from '../checkpoints/store.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { type LeaseGroup, type Monitored, type StoredLease, monitoredOf } from './groups.ts';
 import type { Move } from './move.ts';
@@ -65,7 +65,7 @@ export async function movesBack(
       },
     );
   }
-  const saved = target.kind === 'checkpoint' ? (await readCheckpoint(services, target.name, signal)).sets : [];
+  const saved = target.kind === 'checkpoint' ? await comparedSets(services, target.name, signal) : [];
   const moves: Move[] = [];
   for (const { group, lease } of chosen) {
     const monitored = monitoredOf(group);
@@ -92,11 +92,7 @@ export async function movesBack(
 
 /** The saved positions of the same processor, or, if there are none, those of another processor of the container. */
 export function savedFor(
-  sets: readonly {
-    readonly prefix: string;
-    readonly rid: string;
-    readonly positions: readonly { range: FeedRange; position: string }[];
-  }[],
+  sets: readonly ComparedSet[],
   { prefix }: LeaseGroup,
   { rid, container }: Monitored,
   name: string,
@@ -108,6 +104,7 @@ export function savedFor(
       `Checkpoint ${name} has no positions of container ${container.id}`,
     );
   }
+  if (set.renumbered) throw renumbered(name, container.id);
   if (set.rid === rid) return set.positions;
   throw operationsError(
     'checkpoint-other-container',

@@ -24,14 +24,17 @@ export interface Dropped {
   readonly target?: string;
 }
 
-export interface DropOptions {
-  readonly settings: Settings;
+export interface VersionOptions {
   readonly services: Services;
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly name: string;
   readonly version: number;
   readonly signal: AbortSignal;
-  readonly progress?: (removed: number) => void;
+  readonly progress?: ((removed: number) => void) | undefined;
+}
+
+export interface DropOptions extends VersionOptions {
+  readonly settings: Settings;
   /** Milliseconds since 1970; default: now. */
   readonly now?: number;
 }
@@ -43,8 +46,7 @@ export interface DropOptions {
  */
 export async function drop(options: DropOptions): Promise<Dropped> {
   const { services, loaded, name, version, signal, progress, now = Date.now() } = options;
-  const { database, state } = services;
-  const views = new Views(state, loaded.pipeline.name);
+  const views = new Views(services.state, loaded.pipeline.name);
   const view = (await views.read())?.[name];
   const id = projectionId({ name, version });
   const target = droppable(view, options, now);
@@ -58,26 +60,37 @@ export async function drop(options: DropOptions): Promise<Dropped> {
       await staged.removeLeases();
     }
   }
+  const removed = await removeVersion({ services, loaded, name, version, signal, progress }, target.container);
+  await views.change(name, (of) => (of.previous?.version === version ? { ...of, previous: null } : undefined));
+  return { projection: id, ...removed };
+}
+
+/** Removes the documents of a version in its sink `container` and in the state container. No process may build it. */
+export async function removeVersion(
+  { services: { database, state }, loaded, name, version, signal, progress }: VersionOptions,
+  container: string,
+): Promise<Pick<Dropped, 'documents' | 'state'>> {
+  const id = projectionId({ name, version });
   let removed = 0;
-  const remove = async (container: Container, keyPaths: readonly KeyPath[], where: string): Promise<number> => {
+  const remove = async (from: Container, keyPaths: readonly KeyPath[], where: string): Promise<number> => {
     let count = 0;
     // Until nothing is found twice: a suspended host may have written meanwhile, and a lagging replica may hide documents.
     for (let quiet = 0; quiet < 2;) {
       const query = { query: `SELECT * FROM c WHERE ${where}`, parameters: [{ name: '@id', value: id }] };
       let found = 0;
       const gone = async (document: Record<string, unknown>): Promise<void> => {
-        if (!(await removeDocument(container, keyPaths, document))) return;
+        if (!(await removeDocument(from, keyPaths, document))) return;
         found += 1;
         removed += 1;
         progress?.(removed);
       };
-      await pMap(fetchAll<Record<string, unknown>>(container, query, signal), gone, { concurrency: 32 });
+      await pMap(fetchAll<Record<string, unknown>>(from, query, signal), gone, { concurrency: 32 });
       count += found;
       quiet = found === 0 ? quiet + 1 : 0;
     }
     return count;
   };
-  const sink = loaded.model.containers.find((of) => of.name === target.container);
+  const sink = loaded.model.containers.find((of) => of.name === container);
   const documents = sink
     ? await remove(
         database.container(sink.name),
@@ -86,8 +99,7 @@ export async function drop(options: DropOptions): Promise<Dropped> {
       )
     : 0;
   const kept = await remove(state, [['pk']], 'c.projection = @id');
-  await views.change(name, (of) => (of.previous?.version === version ? { ...of, previous: null } : undefined));
-  return { projection: id, documents, state: kept };
+  return { documents, state: kept };
 }
 
 async function removeDocument(

@@ -14,7 +14,7 @@ import { parseContinuation } from '../../feed/reading/position.ts';
 import type { Start } from '../../feed/reading/source.ts';
 import type { Model } from '../../model/model.ts';
 import { audited } from '../audit/record.ts';
-import { readCheckpoint } from '../checkpoints/store.ts';
+import { comparedSets, renumbered } from '../checkpoints/store.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
@@ -170,9 +170,10 @@ async function startsOf(
   signal: AbortSignal,
 ): Promise<StartOf> {
   if (checkpoint !== undefined) {
-    const { sets } = await readCheckpoint(services, checkpoint, signal);
+    const sets = await comparedSets(services, checkpoint, signal);
     return (container, rid) => {
       const set = sets.find((of) => of.rid === rid);
+      if (set?.renumbered) throw renumbered(checkpoint, container);
       if (set) return set.positions;
       const other = sets.some((of) => of.container === container);
       throw foreign(

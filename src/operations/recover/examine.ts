@@ -1,14 +1,14 @@
+import type { Container } from '@azure/cosmos';
 import { verifyArchive } from '../../archive/verify.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
-import { Views } from '../../engine/views/views.ts';
+import { NO_VIEW, Views } from '../../engine/views/views.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { planStorage } from '../archive/open.ts';
-import { Migrations } from '../containers/migrations.ts';
 import { type LeaseInventory, openLeases } from '../leases/groups.ts';
 import { rangeOf } from '../leases/targets.ts';
 import { planModel } from '../model/apply.ts';
@@ -16,20 +16,13 @@ import type { Step } from '../model/step.ts';
 import type { Context } from '../operation.ts';
 import { plural } from '../table.ts';
 import { processorName } from '../../runtime/processor-name.ts';
+import { findCheckpoints } from './checkpoints.ts';
 import { countUnentered } from './entries.ts';
+import type { Finding } from './finding.ts';
+import { findGates } from './gates.ts';
+import { findJobs } from './jobs.ts';
+import { findStaged, findWorkLeases } from './staged.ts';
 import { storedArchives } from './stored-archives.ts';
-
-/** `recover`: a step of the recovery corrects it. `you`: a person must. `unknown`: Millrace can't tell what happened. */
-export type Remedy = 'recover' | 'you' | 'unknown';
-
-/** Something that does not fit together, with the observation that shows it. */
-export interface Finding {
-  readonly about: string;
-  readonly what: string;
-  readonly remedy: Remedy;
-  /** The command or the option that settles it, for `you` and `unknown`. */
-  readonly hint?: string;
-}
 
 export interface Examined {
   readonly findings: readonly Finding[];
@@ -39,8 +32,10 @@ export interface Examined {
   readonly inventory?: LeaseInventory;
   /** Whether views of the pipeline are stored. */
   readonly hasViews: boolean;
-  /** The declared versions of a name of which more than one has documents, when no view is stored. */
+  /** The declared versions of a name that have documents, when no view is stored. */
   readonly versions: ReadonlyMap<string, readonly ProjectionSpec[]>;
+  /** The versions among which the operator must name the current one, by name: more than one history explains them. */
+  readonly asked: ReadonlyMap<string, readonly ProjectionSpec[]>;
   /** Lines of blobs that may be archived documents without their entries. */
   readonly unentered: number;
   /** Archives with damage: their history can't be read. */
@@ -55,7 +50,7 @@ export async function examine(context: Context): Promise<Examined> {
   const missing = [...(await planModel(loaded, services)), ...(await planStorage(loaded, services, signal))];
   if (missing.length > 0) {
     const findings = missing.map(({ say }) => toCreate(say));
-    return { findings, missing, hasViews: false, versions: new Map(), unentered: 0, damaged: [] };
+    return { findings, missing, hasViews: false, versions: new Map(), asked: new Map(), unentered: 0, damaged: [] };
   }
   const inventory = await openLeases(context);
   const archives = await ofArchives(loaded, services, context);
@@ -64,9 +59,12 @@ export async function examine(context: Context): Promise<Examined> {
     ...(await ofSources(inventory, loaded, services, signal)),
     ...(await ofSinks(loaded, services, inventory, signal)),
     ...views.findings,
-    ...(await ofMigrations(inventory, services)),
+    ...findWorkLeases(inventory, loaded),
+    ...(await findCheckpoints(inventory, services, signal)),
+    ...(await findGates(services, signal)),
     ...archives.findings,
     ...(await ofLetters(services)),
+    ...(await findJobs(context)),
   ];
   return { ...views, ...archives, findings, missing, inventory };
 }
@@ -140,55 +138,55 @@ async function ofViews(
   { pipeline }: LoadedPipeline,
   { database, state }: Services,
   signal: AbortSignal,
-): Promise<Pick<Examined, 'hasViews' | 'versions'> & { findings: Finding[] }> {
+): Promise<Pick<Examined, 'hasViews' | 'versions' | 'asked'> & { findings: Finding[] }> {
   const views = await new Views(state, pipeline.name).read();
-  const findings: Finding[] = [];
+  const findings = findStaged(views ?? {});
   const versions = new Map<string, readonly ProjectionSpec[]>();
+  const asked = new Map<string, readonly ProjectionSpec[]>();
+  const ask = (about: string, among: readonly ProjectionSpec[], what: string): void => {
+    asked.set(about, among);
+    const hint = `Name it with --current ${among.map(projectionId).join(' or ')}.`;
+    findings.push({ about, what: `${what}: the current version is unknown`, remedy: 'unknown', hint });
+  };
   for (const [name, specs] of Map.groupBy(pipeline.projections, (spec) => spec.name)) {
-    const staged = views?.[name]?.staged;
-    if (staged)
-      findings.push({
-        about: `${name}@${staged.version}`,
-        what: `was being built (${staged.phase}): its part of the history is no longer that of its sources`,
-        remedy: 'you',
-        hint: `Run \`millrace projections drop ${name}@${staged.version} --yes\` and build it again.`,
-      });
-    if (views || specs.length === 1) continue;
+    const { current, staged, previous } = views?.[name] ?? NO_VIEW;
+    const isCurrent = (spec: ProjectionSpec): boolean => spec.version === current?.version;
+    if (current && !specs.some(isCurrent)) {
+      const said = `the state says that version ${current.version} is current`;
+      ask(name, specs, `${said}, and the pipeline does not declare it. The state may be older than a promotion`);
+      continue;
+    }
+    if (specs.length === 1) continue;
     const filled: ProjectionSpec[] = [];
     for (const spec of specs) {
-      const { container, type } = spec.into;
-      const any = {
-        query: 'SELECT TOP 1 c.id FROM c WHERE c.type = @type',
-        parameters: [{ name: '@type', value: type }],
-      };
-      for await (const _ of fetchAll<unknown>(database.container(container), any, signal, { anyFormat: true }))
+      const known = [staged, previous].some((of) => of?.version === spec.version);
+      if (isCurrent(spec) || (!known && (await hasDocuments(database.container(spec.into.container), spec, signal))))
         filled.push(spec);
     }
-    if (filled.length > 0) versions.set(name, filled);
-    if (filled.length > 1)
-      findings.push({
-        about: name,
-        what: `no view is stored, and ${filled.map(projectionId).join(' and ')} have documents: the current version is unknown`,
-        remedy: 'unknown',
-        hint: `Name it with --current ${filled.map(projectionId).join(' or ')}.`,
-      });
+    if (!views && filled.length > 0) versions.set(name, filled);
+    if (filled.length < 2) continue;
+    const ids = filled.map(projectionId).join(' and ');
+    ask(
+      name,
+      filled,
+      current
+        ? `the state knows ${projectionId({ name, ...current })} alone, and ${ids} have documents`
+        : `no view is stored, and ${ids} have documents`,
+    );
   }
   if (!views) findings.push({ about: 'views', what: 'no view of this pipeline is stored', remedy: 'recover' });
-  return { hasViews: views !== undefined, versions, findings };
+  return { hasViews: views !== undefined, versions, asked, findings };
 }
 
-async function ofMigrations({ sources }: LeaseInventory, { state }: Services): Promise<Finding[]> {
-  const migrations = new Migrations(state);
-  const findings: Finding[] = [];
-  for (const about of sources.keys())
-    if (await migrations.isUnderWay(about))
-      findings.push({
-        about,
-        what: 'a migration of it is half-way, and may have copied documents that are lost now',
-        remedy: 'you',
-        hint: `Run \`millrace containers migrate ${about} --into TARGET --give-up\`, empty the target, and begin again.`,
-      });
-  return findings;
+async function hasDocuments(
+  container: Container,
+  { into: { type } }: ProjectionSpec,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const query = 'SELECT TOP 1 c.id FROM c WHERE c.type = @type';
+  const any = { query, parameters: [{ name: '@type', value: type }] };
+  for await (const _ of fetchAll<unknown>(container, any, signal, { anyFormat: true })) return true;
+  return false;
 }
 
 async function ofArchives(

@@ -3,7 +3,9 @@ import { expiration } from '../leases/inputs.ts';
 import { type Plan, defineOperation } from '../operation.ts';
 import { formatVerification } from '../projections/verify.ts';
 import { plural } from '../table.ts';
-import { type Finding, examine } from './examine.ts';
+import { examine } from './examine.ts';
+import type { Finding } from './finding.ts';
+import { parseWriters } from './gates.ts';
 import { recover as run } from './recover.ts';
 
 const SIGNS = { recover: 'found', you: 'for you', unknown: 'unknown' } as const;
@@ -22,6 +24,7 @@ export const recover = defineOperation({
     'millrace recover --yes',
     'millrace recover --since 2026-06-03T12:00:00Z --yes',
     'millrace recover --entries make --current summaries@2 --yes',
+    'millrace recover --writers Orders=OrdersByCustomer --yes',
   ],
   effect: 'destroys',
   bulk: true,
@@ -39,16 +42,22 @@ export const recover = defineOperation({
     current: z
       .string()
       .optional()
-      .describe('which versions were current, if the views are lost: NAME@VERSION, several with commas'),
+      .describe('which versions were current, if the views are lost or older: NAME@VERSION, several with commas'),
+    writers: z
+      .string()
+      .optional()
+      .describe('where writers write, if a write gate does not fit: CONTAINER=TARGET, several with commas'),
     leaseExpiration: expiration,
   }),
-  plan: async ({ since = 'beginning', entries, leaseExpiration }, context): Promise<Plan> => {
+  plan: async ({ since = 'beginning', entries, writers, leaseExpiration }, context): Promise<Plan> => {
     const { findings, missing } = await examine(context);
     return {
       steps: [
         ...(findings.length === 0 ? [NOTHING_FOUND] : findings.map(lineOf)),
         ...(missing.length > 0 ? ['create these containers, and look at the rest after that'] : []),
         'wait until no host has written the leases for two expirations; stop the hosts first',
+        ...[...parseWriters(writers)].map(([name, into]) => `open the write gate of ${name} onto ${into}`),
+        'drop the versions that were being built, and remove the leases of rebuilds, replays and promotions',
         ...(entries === 'make' ? ['make the archive entries that are missing'] : []),
         'let documents stay that leave for an archive by expiry',
         'remove the states of joined documents, and list entries and parents’ states of documents that no longer exist',
@@ -62,12 +71,27 @@ export const recover = defineOperation({
     };
   },
   run,
-  format: ({ findings, created, epochs, moved, entries, stayed, forgotten, parents, verification, left }) =>
+  format: ({
+    findings,
+    created,
+    epochs,
+    moved,
+    dropped,
+    writers,
+    entries,
+    stayed,
+    forgotten,
+    parents,
+    verification,
+    left,
+  }) =>
     [
       ...findings.map(lineOf),
       ...created.map((say) => `done: ${say}`),
       ...Object.entries(epochs).map(([name, epoch]) => `done: ${name} is in epoch ${epoch}`),
       ...moved.map(({ text }) => `done: ${text}`),
+      ...Object.entries(writers).map(([name, into]) => `done: writers of ${name} write to ${into}`),
+      ...dropped.map((id) => `done: ${id} is dropped. Build it again with \`millrace projections rebuild ${id}\``),
       ...(entries > 0 ? [`done: entries made for ${plural(entries, 'archived document')}`] : []),
       ...(stayed > 0 ? [`done: ${plural(stayed, 'document')} that left for the archive by expiry stay`] : []),
       ...(forgotten > 0 ? [`done: ${plural(forgotten, 'state document')} of lost or joined documents removed`] : []),

@@ -18,17 +18,22 @@ import type { Step } from '../model/step.ts';
 import type { Context } from '../operation.ts';
 import { type Verification, verify } from '../projections/verify.ts';
 import { makeEntries } from './entries.ts';
+import { type Writers, assertWriters, decideGates, parseWriters } from './gates.ts';
 import { forget } from './forget.ts';
 import { letStay } from './let-stay.ts';
-import { type Examined, type Finding, examine, toCreate } from './examine.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
+import { type Examined, examine, toCreate } from './examine.ts';
+import type { Finding } from './finding.ts';
 import { applyParents } from './parents.ts';
+import { dropStaged, makeCurrent, removeWorkLeases } from './staged.ts';
 import { storedArchives } from './stored-archives.ts';
 
 export interface RecoverInput {
   readonly since?: string | undefined;
   readonly entries?: 'make' | 'leave' | undefined;
   readonly current?: string | undefined;
+  /** Where writers write, by gated container. */
+  readonly writers?: string | undefined;
   readonly leaseExpiration: number;
 }
 
@@ -39,6 +44,10 @@ export interface Recovered {
   /** The new epoch of each source. */
   readonly epochs: Readonly<Record<string, number>>;
   readonly moved: ReturnType<typeof movedRows>;
+  /** The versions that were being built. */
+  readonly dropped: readonly string[];
+  /** Where the writers of gated containers write, as the operator decided. */
+  readonly writers: Readonly<Record<string, string>>;
   readonly entries: number;
   /** Documents that were leaving for the archive by expiry. */
   readonly stayed: number;
@@ -82,6 +91,7 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   const services = await workspace.services();
   const target = parseTarget(given.since ?? 'beginning');
   assertDecided(given, loaded);
+  await assertWriters(parseWriters(given.writers), services, signal);
   // The lock and the audit record need it.
   const first = await create(await planState(services), context);
   const of = { kind: 'recovery', pipeline: loaded.pipeline.name, actor, holder: randomUUID() } as const;
@@ -114,7 +124,8 @@ async function correct(
   const { inventory } = now;
   if (!inventory) throw operationsError('account-unprepared', 'Containers are still missing');
   const procedure = { prefixes: prefixesOf(inventory, loaded), expirationMs: given.leaseExpiration };
-  const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, held));
+  const writers = parseWriters(given.writers);
+  const done = await whileStopped(inventory.leases, procedure, held, () => tie(given, target, writers, held));
   const readable = now.damaged.length === 0;
   const parents = readable ? await applyParents({ loaded, services, settings: workspace.settings() }, held.signal) : 0;
   const verification = readable
@@ -124,9 +135,13 @@ async function correct(
     findings: [...first.map(toCreate), ...before.findings, ...(now === before ? [] : now.findings)],
     created: [...first, ...created],
     ...done,
+    writers: Object.fromEntries(writers),
     parents,
     verification,
-    left: [...now.findings.filter(({ remedy }) => remedy === 'you'), ...leftOver(verification, loaded)],
+    left: [
+      ...now.findings.filter(({ remedy, gates = [] }) => remedy === 'you' && !gates.some((name) => writers.has(name))),
+      ...leftOver(verification, loaded),
+    ],
   };
 }
 
@@ -134,15 +149,20 @@ async function correct(
 async function tie(
   given: RecoverInput,
   target: Target,
+  writers: Writers,
   context: Context,
-): Promise<Pick<Recovered, 'epochs' | 'moved' | 'entries' | 'stayed' | 'forgotten'>> {
+): Promise<Pick<Recovered, 'epochs' | 'moved' | 'dropped' | 'entries' | 'stayed' | 'forgotten'>> {
   const loaded = await context.workspace.pipeline();
   const services = await context.workspace.services();
   // Again: what was seen before the wait may be old.
   const { inventory, hasViews, versions } = await examine(context);
   if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
+  await decideGates(writers, services, (context.clock ?? systemClock).now());
   const views = new Views(services.state, loaded.pipeline.name);
   if (!hasViews) await views.adopt(chosen(given, versions, loaded));
+  else await makeCurrent(views, named(given, loaded));
+  await removeWorkLeases(inventory, loaded);
+  const dropped = await dropStaged(loaded, services, context.signal);
   await endGraces(views);
   let entries = 0;
   if (given.entries === 'make')
@@ -155,7 +175,7 @@ async function tie(
   await moveLeases(inventory.leases, moves, async () => {
     epochs = await raiseAll(inventory, services, (context.clock ?? systemClock).now());
   });
-  return { epochs, moved: movedRows(moves), entries, stayed, forgotten };
+  return { epochs, moved: movedRows(moves), dropped, entries, stayed, forgotten };
 }
 
 /** The comparison corrects current versions alone, so a kept one would be wrong if it became current again (REB-V25). */
@@ -204,17 +224,25 @@ const prefixesOf = ({ sources, groups }: LeaseInventory, { pipeline }: LoadedPip
   ]),
 ];
 
-/** The versions that become current: the named ones, those with documents, else the lowest. */
-function chosen(
-  { current = '' }: RecoverInput,
-  filled: Examined['versions'],
+/** The versions that the operator named. */
+function named(
+  { current = '' }: Pick<RecoverInput, 'current'>,
   { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
 ): ProjectionSpec[] {
-  const named = new Set(current.split(',').map((id) => id.trim()));
-  return [...Map.groupBy(pipeline.projections, ({ name }) => name)].map(([name, specs]) => {
-    const wanted = specs.find((spec) => named.has(projectionId(spec)));
+  const ids = new Set(current.split(',').map((id) => id.trim()));
+  return pipeline.projections.filter((spec) => ids.has(projectionId(spec)));
+}
+
+/** The versions that become current without views: the named ones, those with documents, else the lowest. */
+function chosen(
+  given: RecoverInput,
+  filled: Examined['versions'],
+  loaded: Pick<LoadedPipeline, 'pipeline'>,
+): ProjectionSpec[] {
+  const wanted = named(given, loaded);
+  return [...Map.groupBy(loaded.pipeline.projections, ({ name }) => name)].map(([name, specs]) => {
     const [lowest] = (filled.get(name) ?? specs).toSorted((a, b) => a.version - b.version);
-    return wanted ?? lowest ?? specs[0]!;
+    return wanted.find((spec) => spec.name === name) ?? lowest ?? specs[0]!;
   });
 }
 
@@ -233,21 +261,21 @@ function assertDecided({ since, current }: RecoverInput, { pipeline }: LoadedPip
       throw operationsError('input-invalid', `--current ${id} is not a projection of the pipeline`, {
         hint: `Name some of: ${[...known].join(', ')}.`,
       });
+  const twice = named({ current }, { pipeline }).find((spec, at, all) =>
+    all.some((of, to) => to < at && of.name === spec.name),
+  );
+  if (twice)
+    throw operationsError('input-invalid', `--current names two versions of ${twice.name}`, {
+      hint: `Name one version of ${twice.name}.`,
+    });
   if (since !== undefined && !['beginning', 'time'].includes(parseTarget(since).kind))
     throw operationsError('input-invalid', `--since ${since} is not a time`, { hint: AGAIN });
 }
 
 /** @throws UsageError `recover-undecided` */
-function assertUnderstood(
-  given: RecoverInput,
-  { unentered, versions, findings }: Examined,
-  loaded: LoadedPipeline,
-): void {
-  const named = new Set(chosen(given, new Map(), loaded).map(projectionId));
-  const said = new Set((given.current ?? '').split(',').map((id) => id.trim()));
-  const open = [...versions.values()].filter(
-    (specs) => specs.length > 1 && !specs.some((spec) => named.has(projectionId(spec)) && said.has(projectionId(spec))),
-  );
+function assertUnderstood(given: RecoverInput, { unentered, asked, findings }: Examined, loaded: LoadedPipeline): void {
+  const said = named(given, loaded);
+  const open = [...asked.values()].filter((specs) => !specs.some((spec) => said.includes(spec)));
   const entries = unentered > 0 && given.entries === undefined;
   if (open.length === 0 && !entries) return;
   const [first] = findings.filter(

@@ -5,6 +5,7 @@ import { changeGate, ensureGate, openWriteGate } from '../../../src/shards/write
 import { openServices } from '../../../src/runtime/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
 import { Migrations } from '../../../src/operations/containers/migrations.ts';
+import { readInProgress } from '../../../src/operations/in-progress.ts';
 import { cli } from '../../cli/cli.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { startProxy } from '../../support/proxy.ts';
@@ -179,6 +180,34 @@ it('a container that is on its way elsewhere is refused, until that is finished 
   // The record of a finished one is the way back.
   await expect(migrations.forget('Orders')).rejects.toMatchObject({ code: 'migration-finished' });
   expect(await migrate({ ...elsewhere, rollback: true })).toMatchObject({ into: 'Orders' });
+});
+
+it('into a container of the same name in another database ends as one of another name does', async () => {
+  const { database } = await stage.services.cosmos.databases.create({ id: 'other' });
+  await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] }, defaultTtl: -1 });
+  await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });
+  const { state } = stage.services;
+  const migrations = new Migrations(state);
+  const underWay = async () => ({
+    isUnderWay: await migrations.isUnderWay('Orders'),
+    inProgress: (await readInProgress({ state }, undefined, signal)).map(({ what }) => what),
+  });
+  const none = { isUnderWay: false, inProgress: [] };
+  const there = { ...options(), target: database.container('Orders') };
+  const ending = new AbortController();
+  const begun = migrate({ ...there, signal: ending.signal, progress: () => ending.abort() });
+  await expect(begun).rejects.toMatchObject({ name: 'AbortError' });
+  expect(await underWay()).toEqual({ isUnderWay: true, inProgress: ['migration of Orders to Orders'] });
+  await migrate(there);
+  expect(await underWay(), 'switched').toEqual(none);
+  await expect(migrations.forget('Orders')).rejects.toMatchObject({ code: 'migration-finished' });
+  // As an older version stored it.
+  const { target, ...record } = (await migrations.read('Orders'))!;
+  expect(target).toEqual({ container: 'Orders', database: 'other' });
+  await migrations.save(record);
+  expect(await underWay(), 'without its target').toEqual(none);
+  await migrate({ ...there, rollback: true });
+  expect(await underWay(), 'switched back').toEqual(none);
 });
 
 describe('a source that is written faster than it is copied', () => {

@@ -2,6 +2,7 @@ import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import { recover } from '../../../src/operations/recover/recover.operation.ts';
+import type { Operation, OperationResult } from '../../../src/operations/operation.ts';
 import type { Recovered } from '../../../src/operations/recover/recover.ts';
 import type { Stage } from '../../support/stage.ts';
 import { SteppingClock } from '../leases/lease-world.ts';
@@ -33,11 +34,20 @@ export interface Run {
 export const newRun = (): Run => ({ clock: new SteppingClock(), signal: AbortSignal.timeout(150_000) });
 
 /** `millrace recover` with the pipeline and the services of the stage. */
-export async function recoverOn(
+export const recoverOn = async (
+  stage: Stage,
+  run: Run,
+  input: Record<string, unknown> = {},
+): Promise<{ value: Recovered; ok: boolean }> =>
+  (await operateOn(stage, run, recover, input)) as { value: Recovered; ok: boolean };
+
+/** An operation with the pipeline and the services of the stage. */
+export async function operateOn(
   { settings, services, loaded }: Stage,
   { clock, signal }: Run,
+  operation: Operation,
   input: Record<string, unknown> = {},
-): Promise<{ value: Recovered; ok: boolean }> {
+): Promise<OperationResult> {
   const opened = openWorkspace({ directory: import.meta.dirname });
   const workspace = {
     ...opened,
@@ -46,6 +56,5 @@ export async function recoverOn(
     pipeline: () => Promise.resolve(loaded),
   };
   const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
-  const context = { workspace, actor: 'tester', signal, screen, clock };
-  return (await recover.run(input, context)) as { value: Recovered; ok: boolean };
+  return operation.run(input, { workspace, actor: 'tester', signal, screen, clock });
 }

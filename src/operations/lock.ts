@@ -1,7 +1,6 @@
 import type { Container } from '@azure/cosmos';
 import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import type { Clock } from '../base/clock.ts';
-import { formatOf } from '../base/format.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
 
 const RENEW_MS = 20_000;
@@ -23,6 +22,8 @@ export interface LockDocument {
 export interface LockOptions {
   /** What one process of the pipeline does at a time. */
   readonly kind: 'recovery' | 'verifying';
+  /** `formatOf` this kind. */
+  readonly format: { readonly format?: number };
   readonly pipeline: string;
   readonly actor: string;
   /** Unique for each run: one operator may run it twice. */
@@ -39,7 +40,7 @@ export interface LockOptions {
  */
 export async function whileLocked<T>(
   state: Container,
-  { kind, pipeline, actor, holder, refusal, clock, signal }: LockOptions,
+  { kind, format, pipeline, actor, holder, refusal, clock, signal }: LockOptions,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const at = { id: pipeline, pk: kind } as const;
@@ -50,7 +51,7 @@ export async function whileLocked<T>(
       if (stored && stored.holder !== holder && now - Date.parse(stored.renewedAt) < ABANDONED_MS)
         throw refusal(stored);
       const renewedAt = new Date(now).toISOString();
-      return { ...at, type: `millrace.${kind}`, ...formatOf(kind), holder, actor, renewedAt };
+      return { ...at, type: `millrace.${kind}`, ...format, holder, actor, renewedAt };
     });
   };
   await renew(true);

@@ -41,6 +41,8 @@ function spender(
   return so;
 }
 
+const LARGEST = 650;
+
 test(`what is spent keeps to the budget, whatever the requests cost (seed ${SEED})`, async () => {
   for (let seed = SEED; seed < SEED + 5; seed++) {
     const random = new Random(seed);
@@ -48,15 +50,17 @@ test(`what is spent keeps to the budget, whatever the requests cost (seed ${SEED
     const stop = new AbortController();
     const ruPerSecond = 400 + random.int(4_000);
     const budget = new Budget(ruPerSecond, clock);
-    const charge = (): number => (random.chance(0.1) ? 50 + random.int(600) : 1 + random.int(20));
+    const charge = (): number => (random.chance(0.1) ? 50 + random.int(LARGEST - 50) : 1 + random.int(20));
     const workers = Array.from({ length: 16 }, () => spender(budget, clock, { signal: stop.signal, charge }));
     await pass(clock, 2_000);
     const before = workers.reduce((sum, { spent }) => sum + spent, 0);
     await pass(clock, 20_000);
     const spent = workers.reduce((sum, { spent: so }) => sum + so, 0) - before;
     stop.abort();
-    expect(spent / 20 / ruPerSecond, `seed ${seed}`).toBeGreaterThan(0.95);
-    expect(spent / 20 / ruPerSecond, `seed ${seed}`).toBeLessThan(1.05);
+    // Several large requests may fall on one side of an end of the time, and are paid on the other.
+    const off = 0.05 + (2 * LARGEST) / (20 * ruPerSecond);
+    expect(spent / 20 / ruPerSecond, `seed ${seed}`).toBeGreaterThan(1 - off);
+    expect(spent / 20 / ruPerSecond, `seed ${seed}`).toBeLessThan(1 + off);
   }
 });
 

@@ -109,7 +109,14 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
   const { name } = pipeline;
   if ((await dueNow(state, name, schedule, clock.now())).length === 0) return [];
   const until = clock.monotonic() + withinMs;
-  const lock = { kind: 'verifying', pipeline: name, actor, holder: randomUUID(), refusal: () => new Busy() } as const;
+  const lock = {
+    kind: 'verifying',
+    pipeline: name,
+    actor,
+    holder: randomUUID(),
+    refusal: () => new Busy(),
+    format: formatOf('verifying'),
+  } as const;
   const work = async (locked: AbortSignal): Promise<Due[]> => {
     const done: Due[] = [];
     const held = { ...context, workspace, signal: locked };

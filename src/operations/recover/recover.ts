@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { formatOf } from '../../base/format.ts';
 import { systemClock } from '../../base/clock.ts';
 import { projectionId, type ProjectionSpec } from '../../definition/specs.ts';
 import { endKept } from '../../engine/views/kept.ts';
@@ -95,7 +96,7 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   // The lock and the audit record need it.
   const first = await create(await planState(services), context);
   const of = { kind: 'recovery', pipeline: loaded.pipeline.name, actor, holder: randomUUID() } as const;
-  const lock = { ...of, refusal: runsAlready, clock, signal };
+  const lock = { ...of, format: formatOf('recovery'), refusal: runsAlready, clock, signal };
   return audited(context, 'recover', { ...given }, () =>
     whileLocked(services.state, lock, (locked) => correct(given, target, first, { ...context, signal: locked })),
   );

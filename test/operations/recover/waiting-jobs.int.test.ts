@@ -1,7 +1,6 @@
 // Jobs that wait while a disaster comes: they are named, and the recovery leaves them. docs/SPEC-recover.md, REC-J1.
 import { afterEach, expect, it, vi } from 'vitest';
 import { Jobs } from '../../../src/jobs/jobs.ts';
-import type { JobKinds } from '../../../src/jobs/job-kinds.ts';
 import { startEmbeddedJobs } from '../../../src/host/dev/jobs-embedded.ts';
 import { cli } from '../../cli/cli.ts';
 import { freePort } from '../../jobs/datastores.ts';
@@ -18,7 +17,7 @@ it('jobs of before the recovery are named, and stay; a lost datastore is named t
   const store = await startEmbeddedJobs();
   const env = { ...stage.env, MILLRACE_PIPELINE: SHOP, JOBS_URL: store.url };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
-  const jobs = await Jobs.open<JobKinds>(store.url, `jobs-${stage.loaded.pipeline.name}`);
+  const jobs = await Jobs.open(store.url, `jobs-${stage.loaded.pipeline.name}`);
   const migrate = { name: 'containers migrate', input: { name: 'Orders', into: 'ByDay' }, actor: 'Ada' };
   await jobs.enqueue('operation', migrate, { dedupe: 'migrate' });
   await jobs.enqueue('reaction', { projection: 'mail@1', id: 'o1' }, { dedupe: 'mail', delayMs: 3_600_000 });

@@ -46,6 +46,28 @@ export const readStarts = async (state: Container, pipeline: string): Promise<St
   (await readItem<Stored>(state.item(pipeline, PARTITION)))?.starts;
 
 /**
+ * Records `since` for each projection that is declared to begin now and has no start. It was lost, or
+ * no host has run the projection: a host would record the end of the feeds, and leave out what was written before it was lost (REC-E4).
+ */
+export async function recordLostStarts(
+  state: Container,
+  pipeline: Pipeline,
+  since: StartSpec,
+  now: number,
+): Promise<void> {
+  const at = { id: pipeline.name, pk: PARTITION } as const;
+  await rewrite(state, at, (stored?: Stored): Stored | undefined => {
+    const lost = [...pipeline.effects, ...pipeline.publishes].filter(
+      (spec) => startOf(spec) === 'now' && !stored?.starts[projectionId(spec)],
+    );
+    if (lost.length === 0) return stored;
+    const start: Start = { start: since, at: new Date(now).toISOString() };
+    const starts = { ...stored?.starts, ...Object.fromEntries(lost.map((spec) => [projectionId(spec), start])) };
+    return { ...at, type: 'millrace.starts', ...formatOf('starts'), starts };
+  });
+}
+
+/**
  * Where the projections of a pipeline begin (docs/SPEC-starts.md). One document for each pipeline: the first host that
  * declares a projection adds its start, under the document's ETag, and every host uses what is stored. It isn't part of
  * the views, which each host reads every two seconds.

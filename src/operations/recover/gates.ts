@@ -23,7 +23,7 @@ interface Account {
 /**
  * Gates and migrations that don't fit the documents. A gate that is older than a switch sends writers that start now to one
  * container, while those that run stay with the other: they ignore a generation below the one that they know. Another
- * migration would then copy old versions over new ones.
+ * migration may then copy old versions over new ones.
  */
 export async function findGates({ database, state }: Services, signal: AbortSignal): Promise<Finding[]> {
   const gates = await all<GateDocument>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);

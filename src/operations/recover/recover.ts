@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { formatOf } from '../../base/format.ts';
 import { systemClock } from '../../base/clock.ts';
-import { projectionId, type ProjectionSpec } from '../../definition/specs.ts';
+import { projectionId, type ProjectionSpec, type StartSpec } from '../../definition/specs.ts';
+import { recordLostStarts } from '../../engine/views/starts.ts';
 import { endKept } from '../../engine/views/kept.ts';
 import { Views } from '../../engine/views/views.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -159,6 +160,8 @@ async function tie(
   const { inventory, hasViews, versions } = await examine(context);
   if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
   await decideGates(writers, services, (context.clock ?? systemClock).now());
+  const since = target.kind === 'time' ? (target.at.toISOString() as StartSpec) : 'beginning';
+  await recordLostStarts(services.state, loaded.pipeline, since, (context.clock ?? systemClock).now());
   const views = new Views(services.state, loaded.pipeline.name);
   if (!hasViews) await views.adopt(chosen(given, versions, loaded));
   else await makeCurrent(views, named(given, loaded));

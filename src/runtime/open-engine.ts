@@ -33,6 +33,8 @@ export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly viewsRefreshMs?: number;
   /** Projections that wait for their deployment: the reason, by `name@version`. */
   readonly held?: ReadonlyMap<string, string>;
+  /** Whether a version gets history that it had before. Default: for a purpose that is one version. */
+  readonly again?: boolean;
   /** `name@version` whose recorded start counts for history that a version gets again. Absent: all of history counts. */
   readonly startsAs?: string | undefined;
   /** Replaces the storage account and the event hubs of the services. */
@@ -62,7 +64,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     stateContainer: state.id,
     readLagMs,
     cold,
-    again: typeof purpose !== 'string',
+    again: parts.again ?? typeof purpose !== 'string',
     strict: fingerprints.isStrict,
     hub: instead?.hub ?? ((hub) => new EventHubSink(hub, (other) => hubs.producer(hub, other))),
   }).filter(({ id }) => typeof purpose === 'string' || id === projectionId(purpose));

@@ -15,6 +15,7 @@ import { rowKey } from '../../definition/oracle/recompute.ts';
 import { aggregateId, sinkDocumentId } from '../../definition/sink-id.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
+import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { List } from '../../projections/reference/lists.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { MAX_BATCH, type SinkDocument, type DocumentAccess, type Write } from '../../sinks/document-access.ts';
@@ -87,19 +88,24 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     const met = new Set<string>();
     const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
     const reopen = spec.kind === 'reference' ? listsOf(spec, settings.stateContainer, access) : undefined;
-    const { engine } = openEngine(options, spec);
+    // A repair opens the lists that it needs.
+    const { engine } = openEngine({ ...options, again: false }, spec);
     const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
     const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
-    for (const [name, source] of sourcesFor(loaded, spec)) {
-      if (!read.has(name)) continue;
+    const consume = async ([name, source]: readonly [string, SourceContainer]): Promise<void> => {
       const seen = async (document: Change): Promise<Change | undefined> => {
         const change = asSeen(source, document);
-        if (!change || !concerned(change)) return undefined;
-        await reopen?.(change);
+        if (!change) return undefined;
+        if (concerned(change)) await reopen?.(change);
+        // A row waits for lists that are as new as it is, so reference data needs all of both lists.
+        else if (spec.kind !== 'reference') return undefined;
         return change;
       };
-      total.applied += await consumeHistory(engine, history.documents(name, signal), seen, signal);
-    }
+      const applied = await consumeHistory(engine, history.documents(name, signal), seen, signal);
+      total.applied += applied;
+    };
+    // At the same time, because each list waits for the other one.
+    await Promise.all([...sourcesFor(loaded, spec)].filter(([name]) => read.has(name)).map(consume));
     total.charge += engine.stats[0]?.meter.charge ?? 0;
     for (const one of wanted)
       if (one.derived && !met.has(one.document))

@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import { canonical } from '../../base/json.ts';
+import { sharedError } from '../../base/shared-errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import type { Refusal } from '../runner.ts';
@@ -7,6 +8,8 @@ import type { Due, List, Listed } from './lists.ts';
 import { type Pair, type PairTarget, placeOf, writePairs } from './pairs.ts';
 
 const STALE_MS = 20;
+/** Pairs that wait for a newer list for this long wait for what doesn't come: the page is read again. */
+const OPEN_MS = 60_000;
 
 export interface Spread extends PairTarget {
   readonly lists: { readonly data: List; readonly tenants: List };
@@ -32,6 +35,7 @@ export async function spreadPairs(
   const settledAt = systemClock.monotonic() + 2 * spread.readLagMs;
   const done = new Set<string>();
   const refused = new Map<Due, Refusal>();
+  let progressAt = systemClock.monotonic();
   for (;;) {
     const last = systemClock.monotonic() >= settledAt;
     const pairs = (await pairsOf(spread, changed, access)).filter((pair) => !done.has(pairId(pair)));
@@ -43,7 +47,14 @@ export async function spreadPairs(
       refused.set(due, { change: due.change, error });
     }
     // Some entries were read too old: the lists are read again when the replicas have caught up.
-    if (pairs.length > written.settled.length + written.refused.length) await systemClock.sleep(STALE_MS);
+    const open = pairs.length - written.settled.length - written.refused.length;
+    if (open < pairs.length) progressAt = systemClock.monotonic();
+    else if (open > 0 && systemClock.monotonic() - progressAt > OPEN_MS)
+      throw sharedError(
+        'contended',
+        `${open} copies in ${spread.sink.name} are newer than the lists of ${spread.spec.name}`,
+      );
+    if (open > 0) await systemClock.sleep(STALE_MS);
     if (pairs.length > 0) continue;
     if (last) break;
     await systemClock.sleep(Math.max(1, settledAt - systemClock.monotonic()));

@@ -57,6 +57,18 @@ async function without(container: string, id: string, ...fields: string[]): Prom
 }
 
 describe(`repairing (seed ${SEED})`, () => {
+  it('sets reference data right where both of its lists are older than its rows', async () => {
+    await shop();
+    const { state } = stage.services;
+    const query = "SELECT * FROM c WHERE c.type = 'millrace.listed'";
+    const { resources } = await state.items.query<Stored>(query).fetchAll();
+    expect(resources).toHaveLength(6);
+    for (const entry of resources) await state.items.upsert({ ...entry, version: { epoch: 1, lsn: 0, etag: 'older' } });
+    await write('StoreCountries', { ...(await read('StoreCountries', 'AT'))!, name: 'Australia' });
+    expect(await look({ repair: true })).toMatchObject({ different: 0, repaired: { repaired: 1, unrepaired: [] } });
+    expect(await read('StoreCountries', 'AT')).toMatchObject({ name: 'AT' });
+  });
+
   it('sets reference data right, in each tenant, and its lists with it', async () => {
     await shop();
     await write('StoreCountries', { ...(await read('StoreCountries', 'AT'))!, name: 'Australia' });

@@ -18,6 +18,9 @@ export async function applyOrdered(
   const blocked = await deadLetters.blocked(runner.id);
   const open = reopened(changes, blocked);
   const waiting = await deadLetters.waiting(runner.id, open);
+  // Before anything runs: a host that dies in the middle must leave no older version to run after the newer one. The feed
+  // still has the newer one, since no letter holds it.
+  await deadLetters.settle(runner.id, replacing(waiting, changes));
   const shut = (order: string): boolean => blocked.has(order) && !open.has(order);
   return applyInOrder(merged(waiting, changes), shut, (some) => runner.apply(some, access));
 }
@@ -42,6 +45,15 @@ export function reopened(
     if (settled) open.add(order);
   }
   return open;
+}
+
+/** The changes of a page that are newer versions of waiting ones. */
+export function replacing(waiting: readonly Change[], page: readonly Change[]): Change[] {
+  const before = new Map(waiting.map((change) => [letterId(change), change.version]));
+  return page.filter((change) => {
+    const version = before.get(letterId(change));
+    return version !== undefined && compareVersions(change.version, version) === 'newer';
+  });
 }
 
 /** The waiting changes together with the page's, in the order of their versions. Of each document only the newest stays. */

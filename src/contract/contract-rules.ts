@@ -9,11 +9,12 @@ import { keys } from './keys.ts';
 import { aggregatesAndArchives } from './aggregates-and-archives.ts';
 import { load } from './load.ts';
 import { start } from './start.ts';
+import { tenant } from './tenant.ts';
 
 /** Without a pipeline the rules check only the document's section, and report what they couldn't check. */
 export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unloadable?: Unloadable): Rule[] {
   const contract = new Contract(pipeline, source, unloadable);
-  return [existence, fields, keys, aggregatesAndArchives, load, start]
+  return [existence, fields, keys, aggregatesAndArchives, load, start, tenant]
     .flatMap((rules) => rules(contract))
     .toSorted((a, b) => compareIds(a.id, b.id));
 }

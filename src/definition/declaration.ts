@@ -54,7 +54,7 @@ export function common(
   name: string,
   spec: Options & { from: SourceRef; into: SourceRef },
 ): { fields: Common; findings: Finding[] } {
-  const { from, into, version = 1, onDelete = 'remove', stable = false, maxLag, badIds } = spec;
+  const { from, into, version = 1, onDelete = 'remove', stable = false, acrossTenants, maxLag, badIds } = spec;
   const findings = [
     ...nameFindings(name, version),
     ...deleteFindings(name, onDelete),
@@ -76,12 +76,20 @@ export function common(
   }
   const fields: Common = { name, version, from: plain(from), into: plain(into), onDelete, stable };
   return {
-    fields: { ...fields, ...(maxLag !== undefined && { maxLag }), ...(badIds !== undefined && { badIds }) },
+    fields: {
+      ...fields,
+      ...(acrossTenants === true && { acrossTenants }),
+      ...(maxLag !== undefined && { maxLag }),
+      ...(badIds !== undefined && { badIds }),
+    },
     findings,
   };
 }
 
-type Common = Pick<CopySpec, 'name' | 'version' | 'from' | 'into' | 'onDelete' | 'stable' | 'maxLag' | 'badIds'>;
+type Common = Pick<
+  CopySpec,
+  'name' | 'version' | 'from' | 'into' | 'onDelete' | 'stable' | 'acrossTenants' | 'maxLag' | 'badIds'
+>;
 
 export const deleteFindings = (name: string, onDelete: unknown, what = 'Projection'): Finding[] =>
   onDelete === 'remove' || onDelete === 'keep'

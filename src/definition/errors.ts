@@ -17,6 +17,18 @@ export const DEFINITION_ERRORS = {
     meaning: 'A projection copies two source documents to the same id and partition key of its sink.',
     hint: 'Return an id from `map` that contains the partition key and the id of the source document.',
   },
+  'tenant-crossed': {
+    meaning: 'A projection made a document of another tenant than the source document’s, or of no tenant.',
+    hint: 'Return the source’s tenant from `map` or `groupBy`. If the projection is meant to combine tenants, declare `acrossTenants: true`.',
+  },
+  'tenant-invalid': {
+    meaning: 'A tenant is not a value of the type that the data model’s examples have, or is only white space.',
+    hint: 'Write the tenant as the examples of the data-model document do.',
+  },
+  'tenant-missing': {
+    meaning: 'A document of a container that belongs to tenants has no tenant: the field is missing, null or empty.',
+    hint: 'Give the document its tenant. If all tenants share the container, say in its Purpose that it is reference data.',
+  },
   'trigger-all-versions': {
     meaning:
       'The pipeline reads a container by its all-versions feed. The triggers of the function app read latest versions only, so hard deletes would be lost.',

@@ -26,6 +26,8 @@ interface Common {
   readonly onDelete: 'remove' | 'keep';
   /** The user declares that sink key and group never change during a document's life, so no locator is kept. */
   readonly stable: boolean;
+  /** It combines several tenants, or writes for another tenant than its source's. Absent: Millrace refuses that. */
+  readonly acrossTenants?: true;
   readonly maxLag?: string;
   /** What happens to an id that Cosmos DB doesn't accept. Absent: it is hashed. */
   readonly badIds?: 'hash' | 'park';
@@ -101,6 +103,8 @@ export interface EmbedSpec {
   readonly on: Readonly<Record<string, string>>;
   /** Where the fields lie in the elements of a list: the list, and parent's field → element's field. */
   readonly each?: { readonly field: string; readonly on: Readonly<Record<string, string>> };
+  /** Its parents belong to other tenants than their children. Absent: Millrace refuses that. */
+  readonly acrossTenants?: true;
   readonly onDelete: 'remove' | 'keep';
   readonly maxLag?: string;
   /** `item`: the element; without `each` the child itself. */

@@ -68,6 +68,11 @@ export interface Options {
    * (default): Millrace stores it under the id's digest. `park`: Millrace parks the change.
    */
   readonly badIds?: 'hash' | 'park';
+  /**
+   * Declares that the projection combines documents of several tenants, or writes for another tenant than its source's.
+   * Without it, and with the pipeline's `tenant`, Millrace refuses that.
+   */
+  readonly acrossTenants?: boolean;
   /** It derives from every source document, so it begins at the beginning. */
   readonly start?: 'beginning';
 }

@@ -2,6 +2,7 @@ import { once } from '../base/once.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { feedModeOf } from '../definition/all-versions.ts';
 import { type EffectSpec, type Pipeline, projectionId } from '../definition/specs.ts';
+import { tenantOf, tenantRuleOf } from '../definition/tenant.ts';
 import { ref } from '../definition/declaration.ts';
 import { isEmptied } from '../definition/emptied.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
@@ -50,6 +51,7 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
     for (const { container, type } of sourcesOf(projection)) {
       const source = containers.get(container) ?? {
         ...sinkContainer(container, model),
+        ...sourceTenant(pipeline, model, container),
         types: new Map<string, TypeRules>(),
         marks: MARKS,
       };
@@ -59,6 +61,11 @@ export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, 
     }
   }
   return containers;
+}
+
+function sourceTenant(pipeline: Pipeline, model: Model, container: string): Pick<SourceContainer, 'tenant'> {
+  const rule = tenantRuleOf(pipeline, model, container);
+  return rule ? { tenant: { field: rule.field, of: (doc) => tenantOf(rule, doc) } } : {};
 }
 
 /** The live halves of the archives whose containers are read by their all-versions feed; undefined without any. */
@@ -88,7 +95,12 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
     const sink = sinkContainer(spec.into.container, model);
     // Cached, because it never changes for a version.
     const strict = options.strict && once(options.strict);
-    const typed = { ...options, strict, shape: shapeOf(model, spec.typedAs ?? spec.into) };
+    const typed = {
+      ...options,
+      strict,
+      shape: shapeOf(model, spec.typedAs ?? spec.into),
+      tenant: spec.acrossTenants ? undefined : tenantRuleOf(pipeline, model, spec.from.container),
+    };
     if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...typed, feeds: read.has(ref(spec.into)) });
     if (spec.kind === 'reference') return referenceRunner(spec, sink, typed);
     return copyRunner(spec, sink, { ...typed, sources });

@@ -3,8 +3,11 @@ import { MillraceError, messageOf } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
-import type { IngestEvent, IngestSpec } from '../definition/specs.ts';
+import type { IngestEvent, IngestSpec, Pipeline } from '../definition/specs.ts';
+import { type TenantRule, tenantOf, tenantRuleOf } from '../definition/tenant.ts';
+import { sinkContainer } from '../engine/runners.ts';
 import type { Change, Key } from '../feed/reading/change.ts';
+import type { Model } from '../model/model.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { Refusal } from '../projections/runner.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -19,6 +22,14 @@ export interface RawEvent extends Omit<IngestEvent, 'body'> {
 export interface Target {
   readonly name: string;
   readonly keyPaths: readonly KeyPath[];
+  /** How a document states its tenant. Absent: the container's documents belong to no tenant. */
+  readonly tenant?: TenantRule;
+}
+
+/** The target of an ingest. @throws UsageError `container-unknown` */
+export function targetOf({ into }: IngestSpec, pipeline: Pipeline, model: Model): Target {
+  const tenant = tenantRuleOf(pipeline, model, into.container);
+  return { ...sinkContainer(into.container, model), ...(tenant && { tenant }) };
 }
 
 export interface Taken {
@@ -104,7 +115,10 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
     throw ingestError('event-id-wrong', `map returned the id ${JSON.stringify(id)}`);
   const body = { ...mapped, id, type: spec.into.type };
   const keyed = fullKey(body, target.keyPaths);
-  if ('key' in keyed) return { event: raw, key: keyed.key, id, body };
+  if ('key' in keyed) {
+    if (target.tenant) tenantOf(target.tenant, body);
+    return { event: raw, key: keyed.key, id, body };
+  }
   const what = `The document has no value at ${keyed.missing}, which is part of its partition key`;
   throw ingestError('event-key-missing', what, {
     hint: `Return ${keyed.missing.slice(1)} from \`map\`, or null if the event becomes no document.`,

@@ -222,8 +222,6 @@ export interface ContainerDetail {
   readonly index: StatedIndex;
   /** A projection writes it, or its bullets say that it is derived. */
   readonly derived: boolean;
-  /** It holds reference data, which all tenants share. */
-  readonly reference: boolean;
 }
 
 /** The index paths as written, before the reader adds the missing ones. */

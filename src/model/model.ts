@@ -35,6 +35,8 @@ export interface Container {
   readonly uniqueKeys?: readonly { readonly paths: readonly string[] }[];
   /** RU/s. */
   readonly throughput?: { readonly kind: 'autoscale' | 'manual'; readonly max: number };
+  /** The document calls it reference data, or says that all tenants share it. Absent: it doesn't. */
+  readonly reference?: true;
   readonly at: Place;
   /** The places of the facts above. */
   readonly places: Readonly<Partial<Record<ContainerFact, Place>>>;

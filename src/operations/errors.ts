@@ -413,11 +413,6 @@ export const OPERATIONS_ERRORS = {
     meaning: 'The target refused a document of the source.',
     hint: 'Check the size and the id of the document, and the unique keys of the target.',
   },
-  'tenant-unknown': {
-    meaning: 'The archive has no documents of this tenant.',
-    hint: 'Run `millrace archive list` to see the tenants.',
-    usage: true,
-  },
   'types-unwritable': {
     meaning: 'The file of types can’t be written.',
     hint: 'Check the rights on the file and its folder.',

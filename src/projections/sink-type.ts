@@ -3,6 +3,7 @@ import { emit } from '../base/diagnostics.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
+import { type TenantRule, crossing } from '../definition/tenant.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { Model } from '../model/model.ts';
 import { type ObjectShape, type Shape, seeObject } from '../model/types/shape.ts';
@@ -49,15 +50,19 @@ export interface FitOptions {
    * ran before Millrace checked types: an upgrade must not stop it, so such values are counted. Absent: true.
    */
   readonly strict?: ((projection: string) => Promise<boolean>) | undefined;
+  /** How a document states its tenant, which must be its source's. Absent: the projection writes across tenants. */
+  readonly tenant?: TenantRule | undefined;
 }
 
-/** Checks a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type` */
+/** Checks a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type`, `tenant-crossed` */
 export type Fit = (change: Change, document: object, except?: ReadonlySet<string>) => void;
 
 /** Called once a page: a version of a projection is strict for all its life, or never. */
-export async function fitOf(projection: string, { shape, strict }: FitOptions): Promise<Fit> {
+export async function fitOf(projection: string, { shape, strict, tenant: rule }: FitOptions): Promise<Fit> {
   const parks = (await strict?.(projection)) ?? true;
-  return ({ container, id }, document, except) => {
+  return ({ container, id, tenant }, document, except) => {
+    const crossed = rule && tenant !== undefined ? crossing(rule, tenant, projection, document) : undefined;
+    if (crossed) throw crossed;
     const { never, type } = misfitsOf(document, shape, except);
     if (never) throw notStorable(projection, never);
     if (type && parks) throw notOfType(projection, type);

@@ -30,7 +30,7 @@ export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
 }
 
 /** A violation of these rules makes a projection write other data than the document says. `model check` has the others. */
-const ENFORCED: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11']);
+const ENFORCED: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11', 'G14']);
 
 /** If the document has a section of projections, the code must match it; else nothing starts. */
 async function checkContract(folder: string, modelFile: string): Promise<void> {

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { abortReason } from '../base/errors.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
-import { sinkContainer, sourceContainers } from '../engine/runners.ts';
+import { sourceContainers } from '../engine/runners.ts';
+import { targetOf } from '../ingest/take.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
 import { DEFAULT_TIMINGS } from '../feed/sharing/feed-host.ts';
 import { processorStopped } from '../feed/sharing/processor-stopped.ts';
@@ -90,7 +91,7 @@ const ingestorsOf = ({ services, loaded, host }: ComposeOptions, opened: OpenEng
     (spec) =>
       new Ingestor({
         spec,
-        target: sinkContainer(spec.into.container, loaded.model),
+        target: targetOf(spec, loaded.pipeline, loaded.model),
         hubs: services.hubs,
         database: services.database,
         deadLetters: opened.deadLetters,

@@ -8,92 +8,10 @@ import type {
   Doc,
   EmbedSpec,
   ReactSpec,
-  SourceRules,
 } from '../../src/definition/specs.ts';
-import { model } from '../../src/definition/model-ref.ts';
-import { definePipeline } from '../../src/definition/pipeline.ts';
-import { type Report, checkDocuments } from '../../src/model/rules/index.ts';
+import { checkDocuments } from '../../src/model/rules/index.ts';
 import { type Edit, documentsOf, edited } from '../model/rules/base.ts';
-
-const ORDER = { container: 'Orders', type: 'order' };
-const CUSTOMER = { container: 'Customers', type: 'customer' };
-const SUMMARY = { container: 'CustomerOrders', type: 'summary' };
-const DAY = { container: 'Days', type: 'day' };
-
-const common = { version: 1, onDelete: 'remove', stable: false } as const;
-const summaries: CopySpec = {
-  ...common,
-  kind: 'copy',
-  name: 'summaries',
-  from: ORDER,
-  into: SUMMARY,
-  maxLag: '5 s',
-  joins: [{ name: 'customer', of: CUSTOMER, on: { id: 'customerId' }, missing: 'null' }],
-  map: (order, { customer }) => ({
-    id: order['id'],
-    customerId: order['customerId'],
-    customerName: customer?.['name'] ?? null,
-    placedAt: order['placedAt'],
-  }),
-};
-const days: AggregateSpec = {
-  ...common,
-  kind: 'aggregate',
-  name: 'days',
-  from: ORDER,
-  into: DAY,
-  maxLag: '30 s',
-  groupBy: (_row, order) => ({ day: String(order['placedAt']).slice(0, 10) }),
-  measures: { orders: { kind: 'count' }, cents: { kind: 'sum', of: (row) => Number((row as Doc)['cents']) } },
-};
-const cold: ArchiveSpec = {
-  kind: 'archive',
-  name: 'orders-cold',
-  version: 1,
-  from: ORDER,
-  dateField: 'placedAt',
-  rule: { kind: 'after', ms: 400 * 86_400_000, text: '400d' },
-};
-const ORDERS: SourceRules = { ...ORDER, deleted: (order) => order['deletedAt'] !== undefined };
-
-/** The lines that findings are told by: names and fields of the declarations. */
-const TEXT = `definePipeline({
-  projections: [
-    copy('summaries', {
-      maxLag: '5 s',
-      map: (order, { customer }) => ({
-        id: order.id,
-        customerName: customer?.name ?? null,
-        placedAt: order.placedAt,
-      }),
-    }),
-    aggregate('days', {
-      maxLag: '30 s',
-      stable: true,
-      groupBy: (order) => ({ day: order.placedAt.slice(0, 10) }),
-      measures: { orders: (q) => q.count(), cents: (q) => q.sum((order) => order.cents) },
-    }),
-    archive('orders-cold', { from: order, date: 'placedAt', after: '400d' }),
-  ],
-})`;
-
-interface Code {
-  readonly projections?: readonly DerivedSpec[];
-  readonly sources?: readonly SourceRules[];
-}
-
-const check = (
-  edits: readonly Edit[],
-  { projections = [summaries, days, cold], sources = [ORDERS] }: Code = {},
-): Report =>
-  checkDocuments(
-    documentsOf(edited(edits)),
-    contractRules(definePipeline({ model: model('./cosmosdb_data_model.md'), projections, sources }), {
-      file: 'pipeline.ts',
-      text: TEXT,
-    }),
-    { today: new Date('2026-06-01') },
-  );
+import { CUSTOMER, ORDER, SUMMARY, TEXT, check, cold, days, summaries, type Code } from './shop.ts';
 
 interface Case {
   readonly rule: string;
@@ -109,6 +27,11 @@ const withDays = (change: Partial<AggregateSpec>): Code => ({ projections: [summ
 const withCold = (change: Partial<ArchiveSpec>): Code => ({ projections: [summaries, days, { ...cold, ...change }] });
 const mapped = (field: string, value: (order: Doc) => unknown): Code =>
   withCopy({ map: (order, joined) => ({ ...summaries.map(order, joined), [field]: value(order) }) });
+
+const TENANCY: Edit = [
+  '- **Domain**: a shop of many stores',
+  '- **Domain**: a shop of many stores\n- **Tenancy**: customerId is in every document',
+];
 
 const CASES: readonly Case[] = [
   { rule: 'G1', code: { projections: [summaries, days] }, at: '| orders-cold |', says: 'but not in the code' },
@@ -336,6 +259,19 @@ const CASES: readonly Case[] = [
     at: "copy('summaries'",
     says: 'joins customer without id of Customers',
   },
+  {
+    rule: 'G14',
+    code: { tenant: 'storeId' },
+    edits: [TENANCY],
+    at: '**Tenancy**',
+    says: 'The document’s tenant is customerId, but the pipeline’s is storeId',
+  },
+  {
+    rule: 'G14',
+    edits: [TENANCY],
+    at: '**Tenancy**',
+    says: 'The document’s tenant is customerId, but the pipeline declares none',
+  },
 ];
 
 test('code and document agree', () => {
@@ -442,5 +378,6 @@ test('without a pipeline the document is checked alone, and it is said what was 
     'G1: pipeline.ts',
     'G6: pipeline.ts',
     'G13: pipeline.ts',
+    'G14: pipeline.ts',
   ]);
 });

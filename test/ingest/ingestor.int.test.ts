@@ -6,6 +6,7 @@ import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { ViewControl } from '../../src/engine/views/view-control.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import { Ingestor } from '../../src/ingest/ingestor.ts';
+import type { Target } from '../../src/ingest/take.ts';
 import { redrive } from '../../src/operations/dead-letters/redrive.ts';
 import { checkGroup } from '../../src/sinks/consumer-group.ts';
 import type { HubClients } from '../../src/sinks/hub-clients.ts';
@@ -36,10 +37,12 @@ const map = ({ body }: IngestEvent): Record<string, unknown> | null => {
   return cents === 0 ? null : { ...(id === undefined ? {} : { id }), storeId: store, cents };
 };
 
+const TARGET: Target = { name: 'Orders', keyPaths: [['storeId']] };
+
 let names = 0;
 
 /** A hub with an ingest into `Orders`, each test's documents under stores of its own. */
-async function ingesting(spec: Partial<IngestSpec> = {}, control?: ViewControl) {
+async function ingesting(spec: Partial<IngestSpec> = {}, control?: ViewControl, target: Target = TARGET) {
   const hubs = await openHubs();
   const name = `in-${names++}`;
   const container = new ContainerClient(azurite.connectionString, name);
@@ -68,7 +71,7 @@ async function ingesting(spec: Partial<IngestSpec> = {}, control?: ViewControl) 
   const open = (host: string): Ingestor =>
     new Ingestor({
       spec: own,
-      target: { name: own.into.container, keyPaths: [['storeId']] },
+      target,
       hubs: clients,
       database: stage.services.database,
       deadLetters,
@@ -212,6 +215,15 @@ describe('bad input', () => {
       message: expect.stringMatching(/^-5 cents \(partition 1, offset \d+\)$/),
     });
     expect(ingestor.stats.parked).toBe(5);
+  });
+
+  it('parks an event whose document would have no tenant', async () => {
+    const tenant = { field: 'region', kind: 'string' } as const;
+    await using own = await ingesting({}, undefined, { ...TARGET, tenant });
+    await own.producer.sendBatch([{ body: { id: 't1', store: 'regions', cents: 1 } }]);
+    await (await own.run(own.open('host'))).stop();
+    expect(await own.documents('regions')).toEqual([]);
+    expect((await own.letters()).map(({ code }) => code)).toEqual(['tenant-missing']);
   });
 
   it('says which hub or consumer group is not there', async () => {

@@ -18,6 +18,11 @@ interface EmbedCommon {
   readonly version?: number;
   /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
   readonly maxLag?: string;
+  /**
+   * Declares that a parent may belong to another tenant than its children. Without it, and with the pipeline's `tenant`,
+   * `on` must compare the tenants.
+   */
+  readonly acrossTenants?: boolean;
   /** It derives from every parent, so it begins at the beginning. */
   readonly start?: 'beginning';
   /**
@@ -120,6 +125,7 @@ function declare(name: string, spec: Untyped, when: EmbedSpec['when']): Declarat
     into: plain(into),
     on: defined(spec.on ?? {}),
     onDelete,
+    ...(spec.acrossTenants === true && { acrossTenants: true }),
     ...(maxLag !== undefined && { maxLag }),
     ...(when && { when }),
     set,

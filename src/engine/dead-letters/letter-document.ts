@@ -8,6 +8,8 @@ export interface DeadLetter extends Identity {
   /** `name@version` of the projection. */
   readonly projection: string;
   readonly type: string;
+  /** The tenant of the document. Absent: it has none, or an earlier release stored the letter. */
+  readonly tenant?: string;
   readonly version: Version;
   readonly op: Change['op'];
   readonly code: string;
@@ -95,6 +97,7 @@ export function letterDocument(
     key: change.key,
     document: change.id,
     type: change.type,
+    ...(change.tenant !== undefined && { tenant: change.tenant }),
     version: change.version,
     op: change.op,
     attempts: reason.waits ? 0 : again ? before.attempts + 1 : 1,
@@ -108,9 +111,11 @@ export const toDeadLetter = ({
   document: id,
   mend: hint,
   waits,
+  tenant,
   ...stored
 }: Omit<LetterDocument, 'id' | '_etag' | keyof Kept>): DeadLetter => {
   const { projection, container, key, type, version, op, code, message, attempts, firstAt, lastAt } = stored;
+  const whose = tenant === undefined ? {} : { tenant };
   const rest = { ...(hint ? { hint } : {}), attempts, ...(waits ? { waits } : {}), firstAt, lastAt };
-  return { projection, container, key, id, type, version, op, code, message, ...rest };
+  return { projection, container, key, id, type, ...whose, version, op, code, message, ...rest };
 };

@@ -33,7 +33,7 @@ export interface LetterGroup {
 
 /** Everything but the stored change, which may be large. The first three are for the check of the format. */
 const FIELDS = (
-  'pk,kind,format,projection,container,key,document,type,version,op,' +
+  'pk,kind,format,projection,container,key,document,type,tenant,version,op,' +
   'code,message,mend,attempts,waits,firstAt,lastAt'
 ).split(',');
 type Listed = Omit<LetterDocument, 'id' | '_etag' | keyof Kept>;
@@ -49,14 +49,17 @@ export async function listLetters(
   return found.toSorted((a, b) => (a.firstAt < b.firstAt ? -1 : 1));
 }
 
-/** The dead letters of a selection by code, the largest group first. Keeps one entry a code, however many letters there are. */
+/** The dead letters of a selection that count, by code, the largest group first. Keeps one entry a code, however many letters there are. */
 export async function groupLetters(
   state: Container,
   filter: LetterFilter,
+  counts: (letter: DeadLetter) => boolean,
   signal: AbortSignal,
 ): Promise<LetterGroup[]> {
   const groups = new Map<string, Omit<LetterGroup, 'projections'> & { projections: Set<string> }>();
-  for await (const { code, projection, firstAt, lastAt, document, message } of read(state, filter, signal)) {
+  for await (const stored of read(state, filter, signal)) {
+    if (!counts(toDeadLetter(stored))) continue;
+    const { code, projection, firstAt, lastAt, document, message } = stored;
     const of = groups.get(code);
     const first = of === undefined || firstAt < of.oldest;
     groups.set(code, {

@@ -41,6 +41,11 @@ export interface Change<D = Record<string, unknown>> extends Identity {
    * there; the document may have had another type.
    */
   readonly typeUnknown?: true;
+  /**
+   * The tenant that the document belongs to, as text. Absent: its container belongs to no tenant, the document names no
+   * valid one (then `failed` says so), or it is a deletion of an unknown one.
+   */
+  readonly tenant?: string;
   /** `_ts` in milliseconds. It says when, but gives no order. */
   readonly at: number;
   readonly op: 'upsert' | 'delete';

@@ -21,6 +21,15 @@ export interface SourceContainer {
   readonly types: ReadonlyMap<string, TypeRules>;
   /** Reads the marks that Millrace stores in documents. Absent: there are no marks. */
   readonly marks?: SourceMarks;
+  /** Reads the tenant that each document belongs to. Absent: the documents belong to no tenant. */
+  readonly tenant?: SourceTenant;
+}
+
+export interface SourceTenant {
+  /** The top-level field with the tenant. */
+  readonly field: string;
+  /** The tenant of a document, as text. Throws for a document that names no valid tenant. */
+  of(doc: Record<string, unknown>): string;
 }
 
 export interface SourceMarks {
@@ -75,8 +84,27 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     ...entry,
     ...(leaving?.intact || source.marks?.isRestored(document, doc) ? { restored: true } : {}),
     ...(leaving && { leaving }),
-    ...byRules(source, rules, document, doc),
+    ...byTenant(source, byRules(source, rules, document, doc)),
   };
+}
+
+/** Adds the tenant. A document without one fails, unless it is deleted: what was derived from it can still be removed. */
+function byTenant(source: SourceContainer, ruled: Ruled): Ruled & Pick<Change, 'tenant'> {
+  if (!source.tenant || ruled.doc === undefined) return ruled;
+  const { failed, ...found } = tenantOf(source, ruled.doc);
+  return failed === undefined || ruled.op === 'delete' ? { ...ruled, ...found } : { failed, ...ruled };
+}
+
+/** The tenant of a source's document, or why it has none. Both are absent where the documents belong to no tenant. */
+export function tenantOf(
+  { tenant }: Pick<SourceContainer, 'tenant'>,
+  doc: Record<string, unknown>,
+): Pick<Change, 'tenant' | 'failed'> {
+  try {
+    return tenant ? { tenant: tenant.of(doc) } : {};
+  } catch (error) {
+    return { failed: error };
+  }
 }
 
 function documentOf({ name }: AnySource, raw: unknown): Record<string, unknown> {
@@ -97,13 +125,15 @@ function entryOf(
   return { key: keyWithGaps(raw, keyPaths), id, version: { epoch, lsn, etag }, at: Number(at) * 1000 };
 }
 
+type Ruled = Pick<Change, 'op' | 'doc' | 'failed'>;
+
 /** Applies the user's `upcast` and `deleted` to a document. */
 function byRules(
   { marks }: SourceContainer,
   rules: TypeRules,
   raw: Record<string, unknown>,
   doc: Record<string, unknown>,
-): Pick<Change, 'op' | 'doc' | 'failed'> {
+): Ruled {
   try {
     const current = rules.upcast ? rules.upcast(doc) : doc;
     return { op: marks?.isEmptied(raw) || rules.deleted?.(current) ? 'delete' : 'upsert', doc: current };
@@ -143,14 +173,16 @@ export function toVersion(
   }
   if (typeof id !== 'string' || !isObject(partitionKey))
     throw feedError('malformed-change', `A deletion of ${name} lacks its id or partition key`);
+  const key = keyWithGaps(
+    partitionKey,
+    keyPaths.map((path) => path.slice(-1)),
+  );
   return {
     container: name,
     type: deletedType(source, previous),
-    key: keyWithGaps(
-      partitionKey,
-      keyPaths.map((path) => path.slice(-1)),
-    ),
+    key,
     id,
+    ...tenantOfDeleted(source, key, previous),
     // A deletion has no etag. Its lsn distinguishes it from every other version of the document.
     version: { epoch, lsn: Number(lsn), etag: `deleted@${Number(lsn)}` },
     at: Number(crts ?? 0) * 1000,
@@ -158,6 +190,19 @@ export function toVersion(
     operation: timeToLiveExpired === true ? 'expired' : 'delete',
     ...before,
   };
+}
+
+/** A deleted document's tenant is known from its key, or from the document if the feed shows it. */
+function tenantOfDeleted(
+  source: AnySource | SourceContainer,
+  key: Key,
+  previous: Record<string, unknown> = {},
+): Pick<Change, 'tenant'> {
+  if (!('tenant' in source) || !source.tenant) return {};
+  const { field } = source.tenant;
+  const level = source.keyPaths.findIndex(([name, ...deeper]) => name === field && deeper.length === 0);
+  const { tenant } = tenantOf(source, level === -1 ? previous : { [field]: key[level] });
+  return tenant === undefined ? {} : { tenant };
 }
 
 function placeholder(source: AnySource, current: unknown, epoch: number): Change | undefined {

@@ -8,9 +8,8 @@ import { type IngestSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { ViewControl } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
-import { sinkContainer } from '../../engine/runners.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
-import { type RawEvent, takeEvents } from '../../ingest/take.ts';
+import { type RawEvent, takeEvents, targetOf } from '../../ingest/take.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import type { Drain } from './drain.ts';
@@ -78,11 +77,11 @@ async function take(
   control: ViewControl,
   signal: AbortSignal,
 ) {
-  const [{ model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ pipeline, model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const fence = untilStopped(signal);
   await control.admitEvents(spec.name, fence);
   const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));
-  const taken = await takeEvents(spec, sinkContainer(spec.into.container, model), events, access);
+  const taken = await takeEvents(spec, targetOf(spec, pipeline, model), events, access);
   const id = projectionId(spec);
   await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true, fence });
   for (const { change, error } of taken.refusals)

@@ -20,6 +20,10 @@ const INDEXING = new Set<LabelName | undefined>([
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Stated = Mutable<Pick<Container, 'defaultTtl' | 'uniqueKeys' | 'throughput'>>;
 
+/** Bullets that say whose data a container holds, and the words for data without a tenant. */
+const WHOSE = /purpose|document types|partition key|用途/i;
+const SHARED = /reference data|lookup (table|data)|shared by all tenants|参考数据|所有租户共享/i;
+
 /** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Orders (Multi-Document: A + B)`. */
 const containerName = (section: Section): string =>
   section.code ??
@@ -39,6 +43,7 @@ export class ContainerDraft {
   #places: Partial<Record<ContainerFact, Place>> = {};
   #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
   #designed = false;
+  #reference = false;
   /** Line of each example. */
   readonly lines = new Map<object, number>();
   readonly #findings: Findings;
@@ -65,6 +70,7 @@ export class ContainerDraft {
 
   fact(fact: Fact): void {
     const values = fact.items.map((item) => item.text);
+    if (WHOSE.test(fact.label) && SHARED.test([fact.text, ...values].join(' '))) this.#reference = true;
     const contents = INDEXING.has(fact.name) ? 0 : this.#contents(fact);
     switch (fact.name) {
       case 'partitionKey': {
@@ -155,6 +161,7 @@ export class ContainerDraft {
       types,
       ...(policy && { indexingPolicy: policy }),
       ...this.#stated,
+      ...(this.#reference && { reference: true }),
       at: findings.at(this.line),
       places: this.#places,
     };

@@ -67,11 +67,6 @@ export function detailOf(
         ({ label, text }) =>
           /derived from|来源于/i.test(label ?? '') || (/purpose/i.test(label ?? '') && /\bderived\b/i.test(text)),
       ),
-    reference: own.some(
-      ({ label, text }) =>
-        /purpose|document types|partition key|用途/i.test(label ?? '') &&
-        /reference data|lookup (table|data)|参考数据/i.test(text),
-    ),
   };
 }
 

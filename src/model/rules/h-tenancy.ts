@@ -22,7 +22,7 @@ function* tenants(
 }
 
 /** All containers except those of reference data. */
-const tenanted = (facts: Facts) => facts.containers.filter(({ reference }) => !reference);
+const tenanted = (facts: Facts) => facts.containers.filter(({ container }) => !container.reference);
 const lacksKey = ({ keys }: SqlTable, is: (column: string) => boolean) =>
   keys.filter(({ columns }) => !columns.some(is));
 
@@ -84,7 +84,7 @@ export const TENANCY: readonly Rule[] = [
     hint: 'Add the tenant to the data, or write it less often.',
     check: (facts) =>
       tenants(facts, function* () {
-        for (const detail of facts.containers.filter(({ reference }) => reference)) {
+        for (const detail of facts.containers.filter(({ container }) => container.reference)) {
           const writes = facts.writesTo(detail);
           if (writes >= 10)
             yield {
@@ -133,7 +133,7 @@ export const TENANCY: readonly Rule[] = [
     check: (facts) =>
       tenants(facts, function* (field) {
         const asked = facts.accesses
-          .filter(({ detail }) => !detail.reference)
+          .filter(({ detail }) => !detail.container.reference)
           .flatMap(({ row, detail }) => row.queries.map((query) => ({ row, detail, query })));
         if (asked.length === 0) {
           yield missing('a query in the mapping');
@@ -209,7 +209,7 @@ export const TENANCY: readonly Rule[] = [
           return;
         }
         for (const row of facts.rows) {
-          const reference = facts.detail(row.source?.container)?.reference ?? false;
+          const reference = facts.detail(row.source?.container)?.container.reference ?? false;
           const meant = row.serves.some((id) =>
             /cross[- ]tenant|all (tenants|stores)|跨租户/i.test(
               Object.values(facts.pattern(id)?.cells ?? {}).join(' '),

@@ -9,7 +9,7 @@ import { operationsError } from '../errors.ts';
 
 const input = z.object({
   ...selectionInput,
-  id: z.string().optional().describe('id of the source document; this, --only, --code or --key is required'),
+  id: z.string().optional().describe('id of the source document; this, --only, --code, --key or --tenant is required'),
   reason: z.string().trim().min(3).describe('why the changes are not needed; recorded in the audit'),
 });
 
@@ -57,7 +57,7 @@ export const deadLettersDiscard = defineOperation({
 });
 
 /** Discarding all dead letters is hardly ever meant. */
-function refuseAll({ id, only, code, key }: LetterSelection): void {
-  if ([id, only, code, key].some((each) => each !== undefined)) return;
-  throw operationsError('selection-missing', 'The command needs a document, a projection, a code or a key');
+function refuseAll({ id, only, code, key, tenant }: LetterSelection): void {
+  if ([id, only, code, key, tenant].some((each) => each !== undefined)) return;
+  throw operationsError('selection-missing', 'The command needs a document, a projection, a code, a key or a tenant');
 }

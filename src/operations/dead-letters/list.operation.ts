@@ -5,10 +5,11 @@ import type { LetterGroup } from '../../engine/dead-letters/letter-queries.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
+import { letterTenants } from '../tenants/asked.ts';
 import { filterInput, selectGroups, selectLetters } from './select.ts';
 
-/** A dead letter with the tenant of its document; null: its container's key has no tenant. */
-type Row = DeadLetter & { readonly tenant: unknown };
+/** A dead letter with the tenant of its document; null: none is known. */
+type Row = Omit<DeadLetter, 'tenant'> & { readonly tenant: string | null };
 type Listed = readonly LetterGroup[] | readonly Row[];
 
 export const deadLettersList = defineOperation({
@@ -20,6 +21,7 @@ export const deadLettersList = defineOperation({
     'millrace dead-letters list --only order-summaries@1 --json',
     'millrace dead-letters list --code projection-threw --since 2026-03-01T03:10:00Z',
     'millrace dead-letters list --each',
+    'millrace dead-letters list --tenant store-1',
   ],
   effect: 'reads',
   input: z.object({
@@ -65,7 +67,7 @@ function sayEach(letters: readonly Row[]): string {
     letters.map(({ projection, container, tenant, key, id, code, attempts, firstAt, message }) => [
       projection,
       container,
-      ...(tenanted ? [typeof tenant === 'string' ? tenant : tenant === null ? '' : canonical(tenant)] : []),
+      ...(tenanted ? [clip(tenant ?? '', 40)] : []),
       canonical(key),
       id,
       code,
@@ -76,15 +78,10 @@ function sayEach(letters: readonly Row[]): string {
   )}\n${plural(letters.length, 'dead letter')}; \`millrace dead-letters show ID\` shows one.`;
 }
 
-/** The tenant is a level of the key, if the container's key has one. A pipeline that can't be loaded hides no dead letter. */
-async function tenants(loading: Promise<LoadedPipeline>): Promise<(letter: DeadLetter) => unknown> {
+/** A pipeline that can't be loaded hides no dead letter. */
+async function tenants(loading: Promise<LoadedPipeline>): Promise<(letter: DeadLetter) => string | null> {
   const loaded = await loading.catch(() => undefined);
-  const field = loaded?.pipeline.tenant;
-  if (!loaded || field === undefined) return () => null;
-  const levels = new Map(
-    loaded.model.containers.map(({ name, partitionKey }) => [name, partitionKey.indexOf(`/${field}`)]),
-  );
-  return ({ container, key }) => key[levels.get(container) ?? -1] ?? null;
+  return loaded ? letterTenants(loaded) : ({ tenant = null }) => tenant;
 }
 
 const clip = (text: string, most = 80): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -5,7 +5,8 @@ import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-let
 import { orderOf } from '../../engine/dead-letters/letter-document.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { type Redriven, redrive as redriveLetters } from '../../engine/redrive-letter.ts';
-import { sinkContainer, sourceContainers } from '../../engine/runners.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import { targetOf } from '../../ingest/take.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
@@ -42,7 +43,7 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
     for (const [projection, spec] of ingests) {
       const own = some.filter((letter) => letter.projection === projection);
       const access = new CosmosAccess(services.database, fence(), new Meter());
-      const target = sinkContainer(spec.into.container, loaded.model);
+      const target = targetOf(spec, loaded.pipeline, loaded.model);
       const deadLetters = new DeadLetters(services.state, letterBodies(services));
       results.push(...(await redriveEvents(own, { spec, target, deadLetters, access })));
     }

@@ -11,6 +11,7 @@ import { suggestion } from '../../base/near.ts';
 import { chooseDeclared, splitId } from '../projections/choose.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
+import { askedTenant, letterTenants, tenantInput } from '../tenants/asked.ts';
 
 export const onlyInput = z.string().optional().describe('one projection, as name or name@version');
 
@@ -19,6 +20,7 @@ export const filterInput = {
   only: onlyInput,
   code: z.string().optional().describe('one reason, such as projection-threw'),
   key: z.string().optional().describe('full partition key of the source document as JSON, such as \'["store-1"]\''),
+  ...tenantInput,
   since: z.iso
     .datetime({ offset: true })
     .optional()
@@ -38,12 +40,13 @@ export interface LetterSelection {
   /** JSON. */
   readonly key?: string | undefined;
   readonly since?: string | undefined;
+  readonly tenant?: string | undefined;
 }
 
-/** A workspace. The pipeline is loaded only if no dead letter matches, to see whether the projection exists. */
+/** A workspace. The pipeline is loaded for a tenant, and if no dead letter matches, to see whether the projection exists. */
 export interface LetterSources {
   services(): Promise<Services>;
-  pipeline(): Promise<Pick<LoadedPipeline, 'pipeline'>>;
+  pipeline(): Promise<Pick<LoadedPipeline, 'pipeline' | 'model'>>;
 }
 
 /**
@@ -53,13 +56,14 @@ export interface LetterSources {
  */
 export async function selectLetters(from: LetterSources, asked: LetterSelection): Promise<DeadLetter[]> {
   const { state } = await from.services();
-  const found = await listLetters(state, filterOf(asked));
-  const { id, only, code, key, since } = asked;
+  const ofTenant = await tenantFilter(from, asked);
+  const found = (await listLetters(state, filterOf(asked))).filter(ofTenant);
+  const { id, only, code, key, since, tenant } = asked;
   if (found.length > 0) return found;
   await refuseUnknown(from, only);
   if (id === undefined) return found;
   const known = (await listLetters(state, filterOf({ only }))).map((letter) => letter.id);
-  const filtered = [code, key, since].some((filter) => filter !== undefined);
+  const filtered = [code, key, since, tenant].some((filter) => filter !== undefined);
   const hint = known.includes(id) ? '' : suggestion(id, known);
   throw operationsError(
     'dead-letter-unknown',
@@ -74,9 +78,21 @@ export async function selectGroups(
   signal: AbortSignal,
 ): Promise<LetterGroup[]> {
   const { state } = await from.services();
-  const found = await groupLetters(state, filterOf(asked), signal);
+  const found = await groupLetters(state, filterOf(asked), await tenantFilter(from, asked), signal);
   if (found.length === 0) await refuseUnknown(from, asked.only);
   return found;
+}
+
+/** @throws UsageError `tenant-undeclared`, `input-invalid` */
+async function tenantFilter(
+  from: LetterSources,
+  { tenant }: LetterSelection,
+): Promise<(letter: DeadLetter) => boolean> {
+  if (tenant === undefined) return () => true;
+  const loaded = await from.pipeline();
+  const asked = askedTenant(loaded, tenant);
+  const tenantOf = letterTenants(loaded);
+  return (letter) => tenantOf(letter) === String(asked.value);
 }
 
 /** A projection without dead letters must be declared. */

@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type CopySpec, projectionId } from '../../definition/specs.ts';
-import { OWN_TYPE, type SourceContainer, toDocument } from '../../feed/reading/mapper.ts';
+import { OWN_TYPE, type SourceContainer, tenantOf, toDocument } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import type { ColdRead } from '../archive/cold-read.ts';
@@ -89,6 +89,7 @@ async function changeOf(
         key,
         id,
         version,
+        ...tenantOf(source, doc),
         at: Number(raw['_ts']) * 1000,
         op: 'upsert',
         doc,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type SourceContainer, toChange, toDocument } from '../../../src/feed/reading/mapper.ts';
-import type { TypeRules } from '../../../src/feed/reading/mapper.ts';
+import { type TypeRules, toVersion } from '../../../src/feed/reading/mapper.ts';
+import { tenantOf } from '../../../src/definition/tenant.ts';
 
 const source = (rules: TypeRules = {}, keyPaths: string[][] = [['tenant']]): SourceContainer => ({
   name: 'Orders',
@@ -145,5 +146,54 @@ describe('a document read from its source', () => {
   it('is nothing where it counts as deleted or is of another type', () => {
     expect(toDocument(source(rules), raw({ cents: 0 }))).toBeNull();
     expect(toDocument(source(rules), raw({ type: 'customer' }))).toBeNull();
+  });
+});
+
+// docs/SPEC-tenants.md, TEN-T1 and TEN-T2.
+describe('the tenant of a change', () => {
+  const of = (doc: Record<string, unknown>): string => tenantOf({ field: 'tenant', kind: 'string' }, doc);
+  const tenanted = (keyPaths?: string[][], rules: TypeRules = {}): SourceContainer => ({
+    ...source(rules, keyPaths),
+    tenant: { field: 'tenant', of },
+  });
+
+  it('is what the document says, after `upcast`', () => {
+    expect(toChange(tenanted(), raw(), 1)).toMatchObject({ tenant: 't1' });
+    const upcast = (old: unknown): Record<string, unknown> => ({ ...(old as object), tenant: 'new' });
+    expect(toChange(tenanted([['id']], { upcast }), raw({ tenant: undefined }), 1)).toMatchObject({ tenant: 'new' });
+    expect(toChange(source(), raw(), 1)).not.toHaveProperty('tenant');
+  });
+
+  it('fails the change of a document without one, but not its deletion', () => {
+    for (const tenant of [undefined, null, '', 7]) {
+      const change = toChange(tenanted([['id']]), raw({ tenant }), 1);
+      expect(change).toMatchObject({
+        op: 'upsert',
+        failed: { code: tenant === 7 ? 'tenant-invalid' : 'tenant-missing' },
+      });
+      expect(change).not.toHaveProperty('tenant');
+    }
+    const rules = { deleted: () => true };
+    const deletion = toChange(tenanted([['id']], rules), raw({ tenant: undefined }), 1);
+    expect(deletion).toMatchObject({ op: 'delete' });
+    expect(deletion).not.toHaveProperty('failed');
+  });
+
+  it('leaves the error of `upcast` as it is', () => {
+    const failing = (): never => {
+      throw new Error('upcast');
+    };
+    expect(toChange(tenanted([['id']], { upcast: failing }), raw({ tenant: undefined }), 1)).toMatchObject({
+      failed: { message: 'upcast' },
+    });
+  });
+
+  it('of a deletion in the feed of all versions comes from the key, else from the document before', () => {
+    const metadata = { operationType: 'delete', lsn: 5, crts: 1, id: 'o1', partitionKey: { tenant: 't1' } };
+    const version = (container: SourceContainer, entry: object) => toVersion(container, entry, 1, () => undefined);
+    expect(version(tenanted(), { metadata })).toMatchObject({ op: 'delete', tenant: 't1' });
+    const byId = { ...metadata, partitionKey: { id: 'o1' } };
+    expect(version(tenanted([['id']]), { metadata: byId })).not.toHaveProperty('tenant');
+    expect(version(tenanted([['id']]), { metadata: byId, previous: raw() })).toMatchObject({ tenant: 't1' });
   });
 });

@@ -89,6 +89,9 @@ it('code, key, time and version select single letters, each with its key and ten
   const { stdout } = await cli(['dead-letters', 'list', '--each', '--pipeline', STOREFRONT]);
   expect(stdout).toMatch(/^projection +container +tenant +key +id/);
   expect(stdout).toMatch(/Orders +store-2 +\["store-2","c1"\] +o2/);
+  expect(await ids('--tenant', 'store-2', '--each')).toEqual(['o2', 'o3']);
+  expect(await list('--tenant', 'store-2')).toMatchObject([{ count: 1 }, { count: 1 }]);
+  expect(await ids('--tenant', 'STORE-2', '--each')).toEqual([]);
   const wrong = await cli(['dead-letters', 'list', '--key', 'store-2', '--pipeline', STOREFRONT]);
   expect(wrong).toMatchObject({ code: 2 });
   expect(wrong.stderr).toContain('--key: store-2 is not a partition key');

@@ -168,7 +168,8 @@ function patterns(facts: Facts): string {
 function containers(facts: Facts): string {
   if (facts.containers.length === 0) return '';
   const cards = facts.containers.map((detail) => {
-    const { container, cardinality, size, derived, reference } = detail;
+    const { container, cardinality, size, derived } = detail;
+    const { reference } = container;
     const entries: [string, string][] = [
       ['key', `${container.partitionKey.join(', ')}${cardinality === undefined ? '' : `, ${n(cardinality)} values`}`],
       ['types', container.types.map(({ name }) => name).join(', ')],

@@ -1,0 +1,68 @@
+// `--tenant T` of every verb that reads or changes documents.
+import { z } from 'zod';
+import { MillraceError } from '../../base/errors.ts';
+import { type TenantRule, isOfTenants, tenantRule, tenantValue } from '../../definition/tenant.ts';
+import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
+import { containerOf } from '../../model/model.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { operationsError } from '../errors.ts';
+import { tenantsError } from './errors.ts';
+
+export const tenantInput = { tenant: z.string().optional().describe('only the documents of this tenant') };
+
+type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
+
+/** A tenant that a person named. */
+export interface AskedTenant {
+  /** As `Change.tenant` has it. */
+  readonly tenant: string;
+  /** As documents store it. */
+  readonly value: string | number;
+  readonly rule: TenantRule;
+  /** Whether a stored document is the tenant's. Documents of containers that belong to no tenant are not. */
+  owns(container: string, document: object): boolean;
+}
+
+/** @throws UsageError `tenant-undeclared`, `input-invalid` */
+export function askedTenant({ pipeline, model }: Loaded, tenant: string): AskedTenant {
+  const rule = tenantRule(pipeline, model);
+  if (!rule) throw tenantsError('tenant-undeclared', `--tenant ${tenant}: the pipeline ${pipeline.name} has no tenant`);
+  const value = valueOf(rule, tenant);
+  return {
+    tenant,
+    value,
+    rule,
+    owns: (name, document) => {
+      const container = containerOf(model, name);
+      return (
+        container !== undefined &&
+        isOfTenants(container, rule.field) &&
+        (document as Record<string, unknown>)[rule.field] === value
+      );
+    },
+  };
+}
+
+function valueOf(rule: TenantRule, tenant: string): string | number {
+  try {
+    return tenantValue(rule, tenant);
+  } catch (error) {
+    if (error instanceof MillraceError) throw operationsError('input-invalid', `--tenant: ${error.message}`);
+    throw error;
+  }
+}
+
+/** The tenant of a dead letter; null: it has none. Letters of earlier releases name it only in their key. */
+export function letterTenants({ pipeline, model }: Loaded): (letter: DeadLetter) => string | null {
+  const rule = tenantRule(pipeline, model);
+  if (!rule) return () => null;
+  const levels = new Map(
+    model.containers
+      .filter((container) => isOfTenants(container, rule.field))
+      .map(({ name, partitionKey }) => [name, partitionKey.indexOf(`/${rule.field}`)]),
+  );
+  return ({ tenant, container, key }) => {
+    const level = key[levels.get(container) ?? -1];
+    return tenant ?? (typeof level === rule.kind ? String(level) : null);
+  };
+}

@@ -11,4 +11,11 @@ export class Meter {
     this.charge += charge;
     this.writes += writes;
   }
+
+  add({ requests, charge, throttled, writes }: Meter): void {
+    this.requests += requests;
+    this.charge += charge;
+    this.throttled += throttled;
+    this.writes += writes;
+  }
 }

@@ -15,6 +15,7 @@ import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
 import { applyOrdered } from './in-order.ts';
 import { applyApart } from './isolate.ts';
+import { type TenantReport, TenantWorks } from './tenant-work.ts';
 import type { Starts } from './views/starts.ts';
 import type { ViewControl } from './views/view-control.ts';
 import { engineError } from './errors.ts';
@@ -61,6 +62,7 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #stats: ReadonlyMap<string, ProjectionStats>;
   readonly #sifting = new Meter();
+  readonly #tenantWorks = new TenantWorks();
   /** The tenures (under Functions: batches) whose first page has come. */
   readonly #tenures = new WeakSet<object>();
 
@@ -73,6 +75,11 @@ export class Engine {
 
   get stats(): readonly ProjectionStats[] {
     return [...this.#stats.values()];
+  }
+
+  /** What the costliest tenants took on this host, without deferred work and without the archive's own changes. */
+  tenants(most?: number): TenantReport {
+    return this.#tenantWorks.report(most);
   }
 
   /** Resolves when every change of the page is applied or parked in every projection. Rejects only for infrastructure. */
@@ -133,13 +140,32 @@ export class Engine {
     const all = wanted(runner, page);
     const stats = this.#stats.get(runner.id);
     if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
-    const { database, deadLetters, starts, lane = 'live' } = this.#options;
-    const access = new CosmosAccess(database, fence, stats.meter, spendingOf(database, lane));
+    const { database, lane = 'live' } = this.#options;
+    const meter = new Meter();
+    const access = new CosmosAccess(database, fence, meter, spendingOf(database, lane));
+    try {
+      const { due, applied, parked } = await this.#apply(runner, all, access, parking);
+      this.#tenantWorks.add(due, meter.charge, new Set(parked), systemClock.now());
+      stats.changes += due.length;
+      stats.parked += parked.length;
+      return { applied: applied.length, parked: parked.length };
+    } finally {
+      stats.meter.add(meter);
+    }
+  }
+
+  async #apply(
+    runner: Runner,
+    all: readonly Change[],
+    access: CosmosAccess,
+    parking: ParkOptions,
+  ): Promise<Record<'due' | 'applied' | 'parked', readonly Change[]>> {
+    const { deadLetters, starts } = this.#options;
     // Before anything else: a change below the start is neither applied nor parked, and settles no dead letter.
     const divided = starts?.concerns(runner.id) === true ? await starts.divide(runner.id, all) : undefined;
     const { due: changes, below } = divided ?? { due: all, below: [] };
     if (below.length > 0) await runner.passOver?.(below, access);
-    if (changes.length === 0) return { applied: 0, parked: 0 };
+    if (changes.length === 0) return { due: [], applied: [], parked: [] };
     const { applied, refusals, waiting } =
       runner.order === 'partitionKey'
         ? await applyOrdered(runner, changes, access, deadLetters)
@@ -147,9 +173,7 @@ export class Engine {
     await this.#park(runner, refusals, parking);
     await deadLetters.parkWaiting(runner.id, waiting, new Date(systemClock.now()), parking);
     await deadLetters.settle(runner.id, applied, parking.progress);
-    stats.changes += changes.length;
-    stats.parked += refusals.length + waiting.length;
-    return { applied: applied.length, parked: refusals.length + waiting.length };
+    return { due: changes, applied, parked: [...refusals.map(({ change }) => change), ...waiting] };
   }
 
   async #park({ id: projection }: Runner, refusals: readonly Refusal[], parking: ParkOptions): Promise<void> {

@@ -3,6 +3,15 @@ import { isReadable } from '../base/format.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import type { Services } from '../runtime/workspace.ts';
 
+/** What tenants took since the host started; `charge` in RU. */
+const work = {
+  changes: z.number(),
+  parked: z.number(),
+  charge: z.number(),
+  /** How long the oldest change of the last page had waited when it was applied, milliseconds. */
+  delayMs: z.number(),
+};
+
 /**
  * A running host's report of itself, as a document of the state container. A host that stops removes it; that of a host
  * that died expires after a day.
@@ -30,6 +39,10 @@ const schema = z.object({
   sources: z.array(
     z.object({ container: z.string(), leases: z.number(), known: z.number(), failure: z.string().optional() }),
   ),
+  /** The tenants that cost this host the most, and all others together; absent without any, and in older documents. */
+  tenants: z
+    .object({ tenants: z.array(z.object({ tenant: z.string(), ...work })), others: z.object(work).nullable() })
+    .optional(),
   /** One entry for each lease of the host; absent in a document of a version that didn't store it. */
   ranges: z
     .array(

@@ -81,6 +81,7 @@ function sayStatus({
   budget,
   verified,
   sampled,
+  tenants,
   jobs,
   leases,
   sources,
@@ -132,6 +133,7 @@ function sayStatus({
           ]),
         ),
     ...sayRanges(hosts),
+    ...sayTenants(tenants),
     ...sayBudget(budget),
   ].join('\n');
 }
@@ -169,6 +171,25 @@ function sayBudget(budget: Status['budget']): string[] {
     table(
       ['RU_BUDGET of', 'share', 'live needs', 'bulk work'],
       budget.map(({ name, share, live, bulk }) => [name, percent(share), percent(live), bulk ? 'yes' : '']),
+    ),
+  ];
+}
+
+/** The costliest tenants, since their hosts started. */
+function sayTenants(shown: Status['tenants']): string[] {
+  if (shown === null) return [];
+  const others = shown.others === null ? [] : [{ tenant: '(others)', ...shown.others }];
+  return [
+    '',
+    table(
+      ['tenant', 'changes', 'RU', 'dead letters', 'delay'],
+      [...shown.tenants, ...others].map(({ tenant, changes, charge, deadLetters, delayMs }) => [
+        tenant.length > 40 ? `${tenant.slice(0, 39)}…` : tenant,
+        changes,
+        Math.round(charge),
+        deadLetters,
+        ageText(delayMs / 1_000),
+      ]),
     ),
   ];
 }

@@ -15,6 +15,7 @@ import { readInProgress } from './in-progress.ts';
 import type { Context } from './operation.ts';
 import { readVerified } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
+import { lettersByTenant, tenantsOf } from './tenants/shown.ts';
 
 /** The projections with their versions, hosts, lags and dead letters, and the jobs. */
 export async function readStatus(context: Context, expirationMs: number) {
@@ -69,6 +70,8 @@ export async function readStatus(context: Context, expirationMs: number) {
     /** The last verification of all projections; null: none has ended. `sampled`: of a sample. */
     verified: (await readVerified(services.state, pipeline.name, 'whole')) ?? null,
     sampled: (await readVerified(services.state, pipeline.name, 'sample')) ?? null,
+    /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
+    tenants: tenantsOf(said, await lettersByTenant(services.state)),
     jobs: await jobCounts(context),
     leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
     sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({

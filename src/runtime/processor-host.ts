@@ -3,6 +3,7 @@ import { abortReason } from '../base/errors.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
 import { sourceContainers } from '../engine/runners.ts';
+import type { TenantReport } from '../engine/tenant-work.ts';
 import { targetOf } from '../ingest/take.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
 import { DEFAULT_TIMINGS } from '../feed/sharing/feed-host.ts';
@@ -30,6 +31,8 @@ export interface App {
    */
   drained(signal: AbortSignal): Promise<void>;
   stats(): readonly ProjectionStats[];
+  /** What the costliest tenants took on this host. */
+  tenants(): TenantReport;
   sources(): readonly SourceStatus[];
   /** How far the leases of this host are behind. Each call asks the service. */
   lags(): Promise<readonly LeaseLag[]>;
@@ -57,6 +60,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
     sources: () => readings.map(({ status }) => status()),
     lags: async () => (await Promise.all(readings.map(({ lags }) => lags()))).flat(),
     stats: () => [...ingestors.map(({ stats }) => stats), ...engine.stats],
+    tenants: () => engine.tenants(),
     start: async () => {
       for (const hub of new Set(loaded.pipeline.publishes.map(({ to }) => to))) await services.hubs.check(hub);
       // Ingestors start first: they check their hubs and consumer groups, and nothing should run if one is missing.

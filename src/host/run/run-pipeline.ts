@@ -10,6 +10,7 @@ import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
 import { rangesOf } from './ranges.ts';
 import { startStatusWriter } from './status-writer.ts';
+import { startTenantMetrics } from './tenant-metrics.ts';
 import { startVerificationMetrics } from './verification-metrics.ts';
 import { watchTroubles } from './watch.ts';
 
@@ -43,6 +44,7 @@ export async function runPipeline(
   const endTelemetry = startTelemetry({ lags: () => app.lags(), ranges });
   const projections = app.stats().map(({ id }) => id);
   const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
+  const endTenantMetrics = startTenantMetrics(app);
   const endVerificationMetrics = startVerificationMetrics(composition.services.state, {
     pipeline: composition.loaded.pipeline.name,
   });
@@ -61,6 +63,7 @@ export async function runPipeline(
     await endStatus();
     endTelemetry();
     endLetterMetrics();
+    endTenantMetrics();
     endVerificationMetrics();
     endWatch();
   }

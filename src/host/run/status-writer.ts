@@ -13,7 +13,7 @@ import { failureText, rangesOf, sampleRates } from './ranges.ts';
 export interface StatusWriterOptions {
   readonly services: Pick<Services, 'state'>;
   readonly host: string;
-  readonly app: Pick<App, 'stats' | 'sources' | 'lags'>;
+  readonly app: Pick<App, 'stats' | 'tenants' | 'sources' | 'lags'>;
   /** Samples the ranges at each writing. */
   readonly rates: Rates;
   readonly clock?: Clock;
@@ -70,8 +70,14 @@ export function startStatusWriter({
   };
 }
 
-function statusOf(app: Pick<App, 'stats' | 'sources'>, host: string, startedAt: string, clock: Clock): HostStatus {
+function statusOf(
+  app: Pick<App, 'stats' | 'tenants' | 'sources'>,
+  host: string,
+  startedAt: string,
+  clock: Clock,
+): HostStatus {
   const now = clock.now();
+  const { tenants, others } = app.tenants();
   return {
     id: host,
     at: new Date(now).toISOString(),
@@ -83,6 +89,7 @@ function statusOf(app: Pick<App, 'stats' | 'sources'>, host: string, startedAt: 
       lag,
       parked,
     })),
+    ...(tenants.length > 0 && { tenants: { tenants: [...tenants], others } }),
     sources: app.sources().map(({ container, leases, known }) => {
       const failed = leases.find(({ failure }) => failure !== undefined);
       return { container, leases: leases.length, known, ...(failed && { failure: failureText(failed.failure) }) };

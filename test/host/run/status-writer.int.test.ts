@@ -4,10 +4,15 @@ import { startStatusWriter } from '../../../src/host/run/status-writer.ts';
 import { Rates } from '../../../src/feed/processor/rates.ts';
 import { readHostStatuses } from '../../../src/operations/host-status.ts';
 import { status } from '../../../src/operations/status.operation.ts';
+import { MillraceError } from '../../../src/base/errors.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import type { Refusal } from '../../../src/projections/runner.ts';
 import { ManualClock } from '../../support/clock.ts';
+import type { ShownTenants } from '../../../src/operations/tenants/shown.ts';
 import { leaseWorld } from '../../operations/leases/lease-world.ts';
 
 const signal = new AbortController().signal;
+const NONE = { tenants: [], others: null };
 
 it('a host says every half minute what it is doing, and takes it back when it stops', async () => {
   const world = await leaseWorld(1);
@@ -32,6 +37,7 @@ it('a host says every half minute what it is doing, and takes it back when it st
   const app = {
     lags: async () => [{ container: 'Orders', lease: '0', lag: lag() }],
     stats: () => [{ id: 'days@1', changes: (changes += 1), parked: 0, idle: false, meter: new Meter() }],
+    tenants: () => NONE,
     sources: () => [
       {
         container: 'Orders',
@@ -89,8 +95,57 @@ it('one whose words can’t be written goes on, and what others wrote there is p
   await services.state.items.create({ id: 'old', pk: 'status', something: 'else' });
   expect(await readHostStatuses(services, signal)).toEqual([]);
   emulator.faults({ rules: [{ container: 'millrace', status: 403 }] });
-  const app = { stats: () => [], sources: () => [], lags: async () => [] };
+  const app = { stats: () => [], tenants: () => NONE, sources: () => [], lags: async () => [] };
   await startStatusWriter({ services, host: 'worker-1', app, rates: new Rates(), clock: new ManualClock() })();
   emulator.faults({});
   expect(await readHostStatuses(services, signal)).toEqual([]);
+});
+
+it('the costliest tenants are added up over hosts, with their dead letters, and the others together', async () => {
+  const world = await leaseWorld(1);
+  const { services } = world.stage;
+  const work = (tenant: string, charge: number) => ({ tenant, changes: 1, parked: 0, charge, delayMs: 90_000 });
+  const hosts = [
+    [...Array.from({ length: 10 }, (_, n) => work(`t${n}`, n)), work('big', 70)],
+    [work('big', 50), work('t9', 1)],
+  ].map((tenants, n) =>
+    startStatusWriter({
+      services,
+      host: `worker-${n}`,
+      app: {
+        stats: () => [],
+        tenants: () => ({ tenants, others: n === 0 ? { changes: 5, parked: 0, charge: 5, delayMs: 0 } : null }),
+        sources: () => [],
+        lags: async () => [],
+      },
+      rates: new Rates(),
+      clock: new ManualClock(),
+    }),
+  );
+  const parked = (id: string, tenant: string): Refusal => ({
+    change: {
+      container: 'Orders',
+      type: 'order',
+      key: ['s1'],
+      id,
+      tenant,
+      version: { epoch: 1, lsn: 1, etag: id },
+      at: 0,
+      op: 'upsert',
+    },
+    error: new MillraceError('x', 'no'),
+  });
+  await new DeadLetters(services.state).park('days@1', [parked('a', 'big'), parked('b', 'none')], new Date());
+  await vi.waitFor(async () => expect(await readHostStatuses(services, signal)).toHaveLength(2));
+  const { text, value } = await world.run(status);
+  const { tenants, others } = (value as { tenants: ShownTenants }).tenants;
+  expect(tenants).toHaveLength(10);
+  expect(tenants.slice(0, 2)).toMatchObject([
+    { tenant: 'big', changes: 2, charge: 120, deadLetters: 1, delayMs: 90_000 },
+    { tenant: 't9', charge: 10 },
+  ]);
+  expect(others).toMatchObject({ changes: 6, charge: 5, deadLetters: 1 });
+  expect(text).toMatch(/tenant +changes +RU +dead letters +delay\nbig +2 +120 +1 +1 min\nt9 +2 +10 /);
+  expect(text).toMatch(/\(others\) +6 +5 +1 /);
+  await Promise.all(hosts.map((stop) => stop()));
 });

@@ -49,6 +49,7 @@ import { projectionsVerifyDue } from '../operations/projections/verify-due.opera
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
+import { tenantsList } from '../operations/tenants/list.operation.ts';
 import { dev } from './dev/dev.operation.ts';
 import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator/partitions.operation.ts';
@@ -117,6 +118,7 @@ export const registry: Registry = new Registry([
   checkpointsDelete,
   auditList,
   containersMigrate,
+  tenantsList,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,

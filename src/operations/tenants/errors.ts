@@ -1,6 +1,11 @@
 import { type ErrorCatalogue, errorsOf } from '../../base/error-catalogue.ts';
 
 export const TENANTS_ERRORS = {
+  'container-of-no-tenant': {
+    meaning: 'The container doesn’t exist in the data model, or its documents belong to no tenant.',
+    hint: 'Name a container whose documents have the tenant’s field.',
+    usage: true,
+  },
   'tenant-undeclared': {
     meaning: 'The command got a tenant, but the pipeline declares none.',
     hint: 'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',

@@ -1,0 +1,134 @@
+// How much each tenant stores, by container.
+import type { Database } from '@azure/cosmos';
+import { mapSettled } from '../../base/map-settled.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { type TenantRule, isOfTenants } from '../../definition/tenant.ts';
+import type { Container, Model } from '../../model/model.ts';
+
+export interface TenantContainer {
+  readonly container: string;
+  readonly documents: number;
+  /** Estimated: the number of documents times the average of `sampled` ones, as JSON. */
+  readonly bytes: number;
+  readonly sampled: number;
+  /** `bytes` as a share of the 20 GB that a logical partition may have; null: the tenant has several partitions. */
+  readonly ofPartition: number | null;
+}
+
+export interface TenantSize {
+  readonly tenant: string;
+  readonly documents: number;
+  readonly bytes: number;
+  /** The largest first. */
+  readonly containers: readonly TenantContainer[];
+}
+
+export interface Sizes {
+  /** The number of all tenants. */
+  readonly count: number;
+  /** The tenants with the most documents, by their bytes. */
+  readonly tenants: readonly TenantSize[];
+  /** Containers with documents that name no valid tenant, Millrace's own left out. */
+  readonly without: readonly { readonly container: string; readonly documents: number }[];
+  /** Tenants whose ids differ only by case. */
+  readonly alike: readonly (readonly string[])[];
+}
+
+export interface SizesOptions {
+  readonly database: Database;
+  readonly model: Model;
+  readonly rule: TenantRule;
+  /** One container; absent: all that belong to tenants. */
+  readonly only?: string | undefined;
+  /** The most tenants to return, and to estimate bytes for. */
+  readonly most: number;
+  readonly signal: AbortSignal;
+  readonly progress?: (done: number, of: number) => void;
+}
+
+/** Bytes of a logical partition ([service limits](https://learn.microsoft.com/azure/cosmos-db/concepts-limits)). */
+export const PARTITION_BYTES = 20 * 1024 ** 3;
+/** Documents of a tenant and container that are read for the average of their sizes. */
+const SAMPLE = 50;
+const AT_ONCE = 8;
+
+/** Counts the documents of each tenant in every container, and estimates the bytes of the tenants with the most. */
+export async function sizesOf(options: SizesOptions): Promise<Sizes> {
+  const { model, rule, only, most, signal, progress } = options;
+  const containers = model.containers.filter(
+    (one) => isOfTenants(one, rule.field) && (only === undefined || one.name === only),
+  );
+  const counts = new Map<string, Map<string, number>>();
+  const without: { container: string; documents: number }[] = [];
+  for (const [done, { name }] of containers.entries()) {
+    progress?.(done, containers.length);
+    let none = 0;
+    for (const [tenant, documents] of await countsIn(name, options)) {
+      if (tenant === undefined) none += documents;
+      else counts.set(tenant, (counts.get(tenant) ?? new Map<string, number>()).set(name, documents));
+    }
+    if (none > 0) without.push({ container: name, documents: none });
+  }
+  const total = (of: ReadonlyMap<string, number>): number => [...of.values()].reduce((sum, count) => sum + count, 0);
+  const largest = [...counts].toSorted(([, a], [, b]) => total(b) - total(a)).slice(0, most);
+  const tenants = await mapSettled(
+    largest,
+    async ([tenant, of]): Promise<TenantSize> => {
+      signal.throwIfAborted();
+      const parts: TenantContainer[] = [];
+      for (const container of containers) {
+        const documents = of.get(container.name) ?? 0;
+        if (documents > 0) parts.push(await estimated(container, tenant, documents, options));
+      }
+      const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+      return { tenant, documents: total(of), bytes, containers: parts.toSorted((a, b) => b.bytes - a.bytes) };
+    },
+    { concurrency: AT_ONCE },
+  );
+  const alike = [...Map.groupBy(counts.keys(), (tenant) => tenant.toLowerCase()).values()].filter(
+    (of) => of.length > 1,
+  );
+  return { count: counts.size, tenants: tenants.toSorted((a, b) => b.bytes - a.bytes), without, alike };
+}
+
+/** Documents by tenant; undefined: those that name no valid one. */
+async function countsIn(
+  container: string,
+  { database, rule, signal }: SizesOptions,
+): Promise<Map<string | undefined, number>> {
+  const field = `c[${JSON.stringify(rule.field)}]`;
+  const query = `SELECT ${field} AS tenant, COUNT(1) AS documents FROM c WHERE NOT STARTSWITH(c.type ?? '', 'millrace.') OR IS_DEFINED(${field}) GROUP BY ${field}`;
+  const counts = new Map<string | undefined, number>();
+  const groups = fetchAll<{ tenant?: unknown; documents: number }>(database.container(container), query, signal);
+  for await (const { tenant: value, documents } of groups) {
+    const tenant = typeof value === rule.kind && value !== '' ? String(value) : undefined;
+    counts.set(tenant, (counts.get(tenant) ?? 0) + documents);
+  }
+  return counts;
+}
+
+async function estimated(
+  { name, partitionKey }: Container,
+  tenant: string,
+  documents: number,
+  { database, rule, signal }: SizesOptions,
+): Promise<TenantContainer> {
+  const value = rule.kind === 'number' ? Number(tenant) : tenant;
+  const query = {
+    query: `SELECT TOP ${SAMPLE} * FROM c WHERE c[${JSON.stringify(rule.field)}] = @tenant`,
+    parameters: [{ name: '@tenant', value }],
+  };
+  const alone = partitionKey.length === 1 && partitionKey[0] === `/${rule.field}`;
+  const within = alone ? { partitionKey: value } : {};
+  let sampled = 0;
+  let read = 0;
+  for await (const document of fetchAll<object>(database.container(name), query, signal, {
+    ...within,
+    anyFormat: true,
+  })) {
+    sampled += 1;
+    read += Buffer.byteLength(JSON.stringify(document));
+  }
+  const bytes = sampled === 0 ? 0 : Math.round((documents * read) / sampled);
+  return { container: name, documents, bytes, sampled, ofPartition: alone ? bytes / PARTITION_BYTES : null };
+}

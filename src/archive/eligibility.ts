@@ -4,7 +4,7 @@ import { parseDate } from '../definition/date.ts';
 import type { ArchiveSpec } from '../definition/specs.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
-import { type Period, periodOf } from './layout.ts';
+import { type Period, folderTenant, periodOf } from './layout.ts';
 
 /** Whether a document leaves its container. Undated and refused documents stay too; the sweep counts and names them. */
 export type Eligibility =
@@ -16,15 +16,21 @@ const STAYS: Eligibility = { kind: 'stays' };
 
 /**
  * `change.doc` is the document as stored. These stay: deleted documents (they are markers), restored documents until
- * they change, and documents with a time to live of their own (they expire, and a restore would bring them back).
+ * they change, and documents with a time to live of their own (they expire, and a restore would bring them back). With
+ * `tenant` the documents of all other tenants stay.
  */
-export function eligibilityOf(spec: ArchiveSpec, source: SourceContainer, change: Change, now: number): Eligibility {
+export function eligibilityOf(
+  spec: ArchiveSpec,
+  source: SourceContainer,
+  change: Change,
+  { now, tenant }: { readonly now: number; readonly tenant?: string | undefined },
+): Eligibility {
   const stored = change.doc ?? {};
   if (change.restored || change.leaving || (typeof stored['ttl'] === 'number' && stored['ttl'] > 0)) return STAYS;
   try {
     const rules = source.types.get(change.type);
     const doc = rules?.upcast ? rules.upcast(stored) : stored;
-    if (rules?.deleted?.(doc)) return STAYS;
+    if (rules?.deleted?.(doc) || (tenant !== undefined && folderTenant(spec, doc) !== tenant)) return STAYS;
     const value = doc[spec.dateField];
     const absent = value === undefined || value === null;
     if (absent && spec.rule.kind !== 'always') return STAYS;

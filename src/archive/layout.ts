@@ -14,10 +14,16 @@ const ALL_TENANTS = 'all';
 const MANIFEST = '/manifest.json';
 const BLOB = '.jsonl.gz';
 
-export function periodOf(spec: ArchiveSpec, doc: Doc, at: number): Period {
-  const value = spec.tenantField === undefined ? ALL_TENANTS : (doc[spec.tenantField] ?? '');
-  const tenant = typeof value === 'string' ? value : JSON.stringify(value);
-  return { projection: projectionId(spec), tenant, period: new Date(at).toISOString().slice(0, 7) };
+export const periodOf = (spec: ArchiveSpec, doc: Doc, at: number): Period => ({
+  projection: projectionId(spec),
+  tenant: folderTenant(spec, doc),
+  period: new Date(at).toISOString().slice(0, 7),
+});
+
+/** The tenant in whose folder a document belongs; empty if the document names none. */
+export function folderTenant({ tenantField }: Pick<ArchiveSpec, 'tenantField'>, doc: Doc): string {
+  const value = tenantField === undefined ? ALL_TENANTS : (doc[tenantField] ?? '');
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** `<projection>/<tenant>/<yyyy>/<mm>`. */

@@ -30,7 +30,7 @@ type Candidate = Leaving & { readonly range: FeedRange; readonly readAt: number 
  */
 export async function sweepArchive(archive: Archive, options: SweepOptions): Promise<SweepResult> {
   const { spec, source } = archive;
-  const { now, signal } = options;
+  const { signal } = options;
   const tally: Tally = {
     projection: projectionId(spec),
     read: 0,
@@ -60,7 +60,7 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     for (const change of page.changes) {
       if (change.type !== spec.from.type) continue;
       tally.read += 1;
-      const eligibility = eligibilityOf(spec, source, change, now);
+      const eligibility = eligibilityOf(spec, source, change, options);
       if (eligibility.kind === 'leaves') {
         const line = lineOf(change);
         const { version, at, doc = {} } = change;

@@ -80,6 +80,8 @@ export interface SweepOptions {
   /** Counts what would leave, and writes nothing. */
   readonly dryRun?: boolean;
   progress?(so: SweepResult): void;
+  /** Archives the documents of this tenant only. Absent: of all. */
+  readonly tenant?: string | undefined;
 }
 
 /** Counts of a sweep; documents that may not leave yet are counted by reason. */

@@ -4,18 +4,18 @@ import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { isBlob, isManifest, manifestBeside, prefixOf, promised } from './layout.ts';
+import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf, promised } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 
 /**
  * Reads every blob of an archive and compares it with its name, its manifest and the entries. Faults come back as data.
- * Sweeps and restores may run meanwhile, since blobs and lines are only added.
+ * With `tenant` only the tenant's blobs are read. Sweeps and restores may run meanwhile, since blobs and lines are only added.
  */
 export async function verifyArchive(
   archive: Omit<Archive, 'feed' | 'source' | 'mode'>,
-  options: { readonly signal: AbortSignal; progress?(blobs: number): void },
+  options: { readonly signal: AbortSignal; readonly tenant?: string | undefined; progress?(blobs: number): void },
 ): Promise<ArchiveVerification> {
   const { store, spec } = archive;
   const access = archive.access(untilStopped(options.signal));
@@ -25,7 +25,7 @@ export async function verifyArchive(
   const total = { blobs: 0, documents: 0, archived: 0, bytes: 0, superfluous: 0 };
   const visited = new Set<string>();
   const visit = async (name: string): Promise<void> => {
-    if (visited.has(name)) return;
+    if (visited.has(name) || (options.tenant !== undefined && !isTenant(placeOf(name), options.tenant))) return;
     visited.add(name);
     options.signal.throwIfAborted();
     const record = listed.get(name);

@@ -30,7 +30,7 @@ const change = (doc: Doc, more: Partial<Change> = {}): Change => ({
   ...more,
 });
 const eligibility = (doc: Doc, spec = by, more: Partial<Change> = {}) =>
-  eligibilityOf(spec, source, change(doc, more), NOW);
+  eligibilityOf(spec, source, change(doc, more), { now: NOW });
 
 test('what is older than the rule says leaves, into its own month', () => {
   expect(eligibility({ doneAt: '2026-02-28T10:00:00Z' })).toEqual({
@@ -47,6 +47,20 @@ test.each([
   ['about to expire by itself', { doneAt: '2020-01-01', ttl: 60 }],
 ])('a document %s stays', (_what, doc) => {
   expect(eligibility(doc)).toEqual({ kind: 'stays' });
+});
+
+test('of one tenant only its own documents leave', () => {
+  const due = { doneAt: '2020-01-01' };
+  const of = (tenant: string, store: unknown = 's') =>
+    eligibilityOf(by, source, change({ ...due, store }), { now: NOW, tenant }).kind;
+  expect([of('s'), of('t'), of('S'), of('7', 7), of('', null)]).toEqual([
+    'leaves',
+    'stays',
+    'stays',
+    'leaves',
+    'leaves',
+  ]);
+  expect(eligibilityOf(by, source, change({ doneAt: 'soon' }), { now: NOW, tenant: 't' }).kind).toBe('stays');
 });
 
 test('a restored document stays', () => {

@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import type { ListedManifest } from '../../archive/manifests.ts';
 import type { ArchiveFault } from '../../archive/types.ts';
+import { isTenant } from '../../archive/layout.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
+import { tenantInput } from '../tenants/asked.ts';
+import { assertArchivedTenant } from './of-tenant.ts';
 import { openArchives } from './open.ts';
 
 export interface ArchivePeriod {
@@ -24,18 +27,22 @@ export const archiveList = defineOperation({
   noun: 'archive',
   verb: 'list',
   summary: 'List the archive’s blobs and documents by tenant and month',
-  examples: ['millrace archive list', 'millrace archive list orders-cold --json'],
+  examples: [
+    'millrace archive list',
+    'millrace archive list orders-cold --json',
+    'millrace archive list --tenant store-1',
+  ],
   effect: 'reads',
   argument: 'name',
-  input: z.object({ name: z.string().optional().describe('one archive (default: all)') }),
-  run: async ({ name: only }, { workspace, signal, screen }) => {
+  input: z.object({ name: z.string().optional().describe('one archive (default: all)'), ...tenantInput }),
+  run: async ({ name: only, tenant }, { workspace, signal, screen }) => {
+    const opened = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
+    await assertArchivedTenant(opened, tenant);
     const periods: ArchivePeriod[] = [];
-    for (const archive of await openArchives(await workspace.pipeline(), await workspace.services(), {
-      only,
-      signal,
-      screen,
-    }))
-      for await (const listed of listArchive(archive)) periods.push({ ...listed.place, ...contentOf(listed) });
+    for (const archive of opened)
+      for await (const listed of listArchive(archive))
+        if (tenant === undefined || isTenant(listed.place, tenant))
+          periods.push({ ...listed.place, ...contentOf(listed) });
     return periods;
   },
   format: (periods) =>

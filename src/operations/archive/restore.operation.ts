@@ -1,18 +1,15 @@
 import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
-import { isTenant, prefixOf } from '../../archive/layout.ts';
-import { manifestPlaces } from '../../archive/manifests.ts';
 import { isKnown, restoreArchive, selected } from '../../archive/restore.ts';
 import type { Archive, BlobRecord, RestoreResult, Selection } from '../../archive/types.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
-import { suggestion } from '../../base/near.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { sum } from './list.operation.ts';
 import { openArchives } from './open.ts';
 import { operationsError } from '../errors.ts';
-import { tenantsError } from '../tenants/errors.ts';
+import { assertArchivedTenant } from './of-tenant.ts';
 
 const period = z
   .string()
@@ -46,25 +43,9 @@ async function choose(given: RestoreInput, { workspace, signal, screen }: Contex
   const { name: only, tenant } = given;
   const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
   const chosen = archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
-  await assertTenant(archives, tenant);
+  await assertArchivedTenant(archives, tenant);
   await assertDocument(chosen, signal);
   return chosen;
-}
-
-/** Looks at the paths of the manifests: a manifest that can't be read still shows its tenant. */
-async function assertTenant(archives: readonly Archive[], tenant: string | undefined): Promise<void> {
-  if (tenant === undefined) return;
-  const known = new Set<string>();
-  for (const { store, spec } of archives) {
-    for await (const place of manifestPlaces(store, prefixOf(spec))) {
-      if (isTenant(place, tenant)) return;
-      known.add(place.tenant);
-    }
-  }
-  throw tenantsError(
-    'tenant-unknown',
-    `The archive has no documents of tenant ${tenant}${suggestion(tenant, [...known])}`,
-  );
 }
 
 async function assertDocument(chosen: readonly Chosen[], signal: AbortSignal): Promise<void> {

@@ -4,15 +4,21 @@ import { parseDate } from '../../definition/date.ts';
 import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
 import { plural } from '../table.ts';
 import { sweep, formatSweep } from './sweep.ts';
+import { tenantInput } from '../tenants/asked.ts';
 import { operationsError } from '../errors.ts';
 
 interface SweepInput {
   readonly name?: string | undefined;
   readonly now?: string | undefined;
+  readonly tenant?: string | undefined;
 }
 
-const run = async ({ name: only, now }: SweepInput, context: Context, dryRun: boolean): Promise<SweepResult[]> =>
-  sweep({ ...(await partsOf(context)), screen: context.screen, only, now: dateOf(now), dryRun });
+const run = async (
+  { name: only, now, tenant }: SweepInput,
+  context: Context,
+  dryRun: boolean,
+): Promise<SweepResult[]> =>
+  sweep({ ...(await partsOf(context)), screen: context.screen, only, tenant, now: dateOf(now), dryRun });
 
 export const archiveSweep = defineOperation({
   noun: 'archive',
@@ -28,6 +34,7 @@ export const archiveSweep = defineOperation({
   argument: 'name',
   input: z.object({
     name: z.string().optional().describe('one archive (default: all)'),
+    ...tenantInput,
     now: z.string().optional().describe('the date from which rules by age count back (default: now)'),
   }),
   plan: async (input, context): Promise<Plan> => {

@@ -4,6 +4,7 @@ import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
+import { assertByTenant } from './of-tenant.ts';
 import { gateOf, openArchives } from './open.ts';
 
 export interface Sweeping extends Parts {
@@ -14,20 +15,23 @@ export interface Sweeping extends Parts {
   /** Milliseconds since 1970; default: now. */
   readonly now?: number | undefined;
   readonly dryRun?: boolean;
+  /** Only the documents of this tenant. */
+  readonly tenant?: string | undefined;
 }
 
 /** Applies the archives' rules to their source containers, one archive after the other. */
 export async function sweep(options: Sweeping): Promise<SweepResult[]> {
   const { services, loaded, signal, screen, only, now = Date.now(), dryRun = false } = options;
   const results: SweepResult[] = [];
-  for (const archive of await openArchives(loaded, services, { only, signal, screen }))
-    results.push(await sweepOne(archive, { ...options, now, dryRun }));
+  const archives = await openArchives(loaded, services, { only, signal, screen });
+  assertByTenant(archives, options.tenant);
+  for (const archive of archives) results.push(await sweepOne(archive, { ...options, now, dryRun }));
   return results;
 }
 
 async function sweepOne(
   archive: Archive,
-  { screen, now, dryRun, signal, ...parts }: Sweeping & { readonly now: number; readonly dryRun: boolean },
+  { screen, now, dryRun, tenant, signal, ...parts }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
   const gate = await gateOf(archive, parts, signal);
   return sweepArchive(archive, {
@@ -35,6 +39,7 @@ async function sweepOne(
     gate,
     signal,
     dryRun,
+    tenant,
     progress: ({ projection, read, archived, removed }) =>
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,

@@ -4,6 +4,8 @@ import { verifyArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
+import { tenantInput } from '../tenants/asked.ts';
+import { assertArchivedTenant } from './of-tenant.ts';
 import { openArchives } from './open.ts';
 
 export const archiveVerify = defineOperation({
@@ -20,20 +22,19 @@ export const archiveVerify = defineOperation({
   argument: 'name',
   input: z.object({
     name: z.string().optional().describe('one archive (default: all)'),
+    ...tenantInput,
     documents: z
       .boolean()
       .default(false)
       .describe('list each document of a damaged blob, not only their number; --json always lists them'),
   }),
-  run: async ({ name: only }, { workspace, signal, screen }) => {
+  run: async ({ name: only, tenant }, { workspace, signal, screen }) => {
+    const opened = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
+    await assertArchivedTenant(opened, tenant);
     const results: ArchiveVerification[] = [];
-    for (const archive of await openArchives(await workspace.pipeline(), await workspace.services(), {
-      only,
-      signal,
-      screen,
-    })) {
+    for (const archive of opened) {
       const progress = (blobs: number): void => screen.progress(`${archive.spec.name}: blobs read`, blobs);
-      results.push(await verifyArchive(archive, { signal, progress }));
+      results.push(await verifyArchive(archive, { signal, tenant, progress }));
     }
     return results;
   },

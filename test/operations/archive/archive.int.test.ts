@@ -69,6 +69,30 @@ const JANUARY = Array.from({ length: 6 }, (_, n) => order(n));
 const FEBRUARY = [order(6, '2026-02-01T00:00:00.000Z'), order(7, '2026-02-03T10:00:00.000Z')];
 
 describe('sweep, list, verify, restore', () => {
+  it('of one tenant leave the others alone', async () => {
+    await derive(...JANUARY);
+    expect((await json('archive', 'sweep', '--tenant', 's1', '--dry-run')).value).toEqual({
+      steps: ['orders-cold@1: archive 3 documents'],
+      ru: 0,
+    });
+    expect(await json('archive', 'sweep', '--tenant', 's1')).toMatchObject({ value: [{ read: 6, archived: 3 }] });
+    expect((await hot()).map(({ storeId }) => storeId)).toEqual(['s0', 's0', 's0']);
+    await json('archive', 'sweep');
+    const listed = await json('archive', 'list', '--tenant', 's0');
+    expect(listed.value).toMatchObject([{ tenant: 's0', documents: 3 }]);
+    for (const name of await blobNames()) if (name.includes('/s1/')) await blobs.deleteBlob(name);
+    expect((await json('archive', 'verify')).code).toBe(1);
+    expect(await json('archive', 'verify', '--tenant', 's0')).toMatchObject({
+      code: 0,
+      value: [{ blobs: 1, archived: 3 }],
+    });
+    expect((await json('archive', 'verify', '--tenant', 's1')).code).toBe(1);
+    expect(await cli(['archive', 'list', '--tenant', 'S0'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('The archive has no documents of tenant S0'),
+    });
+  });
+
   it('move what the rule names, and back, and say so', async () => {
     await derive(...JANUARY, ...FEBRUARY);
     const planned = await json('archive', 'sweep', '--dry-run');

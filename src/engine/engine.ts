@@ -46,6 +46,8 @@ export interface EngineOptions {
   readonly control?: ViewControl;
   /** Where projections begin. Absent: all get every change, as a redrive or a rebuild needs it. */
   readonly starts?: Pick<Starts, 'concerns' | 'divide'>;
+  /** Leaves out the changes of other tenants. Changes of no tenant, such as those of reference data, stay. */
+  readonly tenant?: string | undefined;
   /** The lane of the client's budget for pages. Deferred work always uses the bulk lane. Default: live. */
   readonly lane?: Lane;
 }
@@ -131,9 +133,10 @@ export class Engine {
   }
 
   async #sifted({ changes }: Page, fence: Fence): Promise<readonly Change[]> {
-    const { database, sift, lane = 'live' } = this.#options;
-    if (!sift) return changes;
-    return sift(changes, new CosmosAccess(database, fence, this.#sifting, spendingOf(database, lane)));
+    const { database, sift, tenant, lane = 'live' } = this.#options;
+    const own = tenant === undefined ? changes : changes.filter((one) => (one.tenant ?? tenant) === tenant);
+    if (!sift) return own;
+    return sift(own, new CosmosAccess(database, fence, this.#sifting, spendingOf(database, lane)));
   }
 
   async #run(runner: Runner, page: readonly Change[], fence: Fence, parking: ParkOptions): Promise<Outcome> {

@@ -37,6 +37,8 @@ export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly again?: boolean;
   /** `name@version` whose recorded start counts for history that a version gets again. Absent: all of history counts. */
   readonly startsAs?: string | undefined;
+  /** Only this tenant's changes, and those of no tenant. Absent: all. */
+  readonly tenant?: string | undefined;
   /** Replaces the storage account and the event hubs of the services. */
   readonly instead?: Pick<RunnerOptions, 'cold' | 'hub'>;
 }
@@ -81,6 +83,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     deadLetters,
     sift: siftOf(loaded.pipeline, loaded.model, { stateContainer: state.id, again: archiveAgain(blobs) }),
     ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
+    ...(parts.tenant !== undefined && { tenant: parts.tenant }),
     ...(parts.startsAs !== undefined && { starts: startAs(parts.startsAs, starts) }),
   });
   return { engine, control, deadLetters, starts, cold };

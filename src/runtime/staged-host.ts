@@ -35,6 +35,8 @@ export interface StagedOptions extends Parts {
   readonly resumes?: boolean | undefined;
   /** `name@version` whose recorded start counts. Absent: all of history counts. */
   readonly startsAs?: string | undefined;
+  /** Only this tenant's changes, and those of no tenant. Absent: all. */
+  readonly tenant?: string | undefined;
   /** The most request units a second, of reading and writing together. Default: no limit. */
   readonly ruPerSecond?: number | undefined;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */

@@ -4,46 +4,51 @@ import { defineOperation } from '../operation.ts';
 import { formatVerification } from './verify.ts';
 import { verifyWith } from './verify.operation.ts';
 import { operationsError } from '../errors.ts';
+import { tenantInput } from '../tenants/asked.ts';
 
 export const projectionsRepair = defineOperation({
   noun: 'projections',
   verb: 'repair',
-  summary: 'Repair a projection under one partition key: recompute its documents and correct those that differ',
+  summary: 'Repair a projection under one partition key or for one tenant: recompute and correct what differs',
   examples: [
     `millrace projections repair store-days --key '["store-1"]'`,
     `millrace projections repair store-days --key '["store-1"]' --dry-run`,
+    'millrace projections repair store-days --tenant store-1',
   ],
   effect: 'changes',
   bulk: true,
   argument: 'name',
   input: z.object({
     name: z.string().describe('the projection'),
-    key: z.string().describe('partition key of its sink as JSON, such as \'["store-1"]\''),
+    key: z.string().optional().describe('partition key of its sink as JSON, such as \'["store-1"]\''),
+    ...tenantInput,
   }),
-  plan: async ({ name, key }, context) => {
-    const { differences } = await verifyWith({ name, key: keyOf(key), repair: false }, context);
+  plan: async (asked, context) => {
+    const { differences } = await verifyWith({ ...asked, key: keyOf(asked), repair: false }, context);
     return {
       steps: differences.map(({ kind, container, document }) => `correct ${container} ${document} (${kind})`),
       ru: 0,
     };
   },
-  run: async ({ name, key }, context) =>
-    audited(context, 'projections repair', { name, key }, () =>
-      verifyWith({ name, key: keyOf(key), repair: true }, context),
+  run: async (asked, context) =>
+    audited(context, 'projections repair', asked, () =>
+      verifyWith({ ...asked, key: keyOf(asked), repair: true }, context),
     ),
   format: formatVerification,
   ok: ({ different }) => different === 0,
 });
 
-function keyOf(text: string): unknown[] {
+function keyOf({ key: text, tenant }: { readonly key?: string | undefined; readonly tenant?: string | undefined }) {
+  if (text === undefined && tenant !== undefined) return undefined;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = JSON.parse(text ?? '');
   } catch {
     parsed = undefined;
   }
   if (Array.isArray(parsed)) return parsed;
-  throw operationsError('input-invalid', `--key ${text} is not a partition key`, {
+  const what = text === undefined ? 'The command needs --key or --tenant' : `--key ${text} is not a partition key`;
+  throw operationsError('input-invalid', what, {
     hint: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
   });
 }

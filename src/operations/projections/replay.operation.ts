@@ -25,6 +25,7 @@ import { chooseReplayed, targetOf } from './choose.ts';
 import { countChanges } from './count.ts';
 import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './estimate.ts';
 import { currentOf } from './verify.ts';
+import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { type Replayed, type ReplayOptions, replay } from './replay.ts';
 import { operationsError } from '../errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
@@ -44,6 +45,7 @@ const input = z.object({
     .optional()
     .describe('write into another container of the model with the same key; the live sink does not change'),
   to: z.string().optional().describe('a publish: publish to another event hub; what was published last stays noted'),
+  ...tenantInput,
   ...rateInput,
   ...backgroundInput,
 });
@@ -56,6 +58,7 @@ export const projectionsReplay = defineOperation({
   examples: [
     'millrace projections replay summaries --from 2026-06-03T12:00:00Z --dry-run',
     'millrace projections replay summaries --checkpoint before-deploy',
+    'millrace projections replay summaries --tenant store-1',
     'millrace projections replay summaries --into SummariesCheck --ru-per-second 500',
     'millrace projections replay orders-out --from 2026-06-03 --to orders-backfill',
   ],
@@ -68,7 +71,9 @@ export const projectionsReplay = defineOperation({
     const { changes } = await countChanges(options);
     const ru = Math.ceil(changes * (RU_A_DOCUMENT[options.spec.kind] + RU_A_READ));
     return {
-      steps: [`apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${targetOf(options.spec)} again`],
+      steps: [
+        `apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${targetOf(options.spec)} again${asked.tenant === undefined ? '' : `, but only those of tenant ${asked.tenant}`}`,
+      ],
       ru,
       seconds: secondsToWrite(changes, ru, asked.ruPerSecond),
     };
@@ -92,6 +97,7 @@ export const projectionsReplay = defineOperation({
 
 async function prepare(asked: ReplayInput, { workspace, signal }: Context): Promise<{ options: ReplayOptions }> {
   const loaded = await workspace.pipeline();
+  const tenant = asked.tenant === undefined ? undefined : askedTenant(loaded, asked.tenant).tenant;
   const services = await workspace.services();
   const views = await new Views(services.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
@@ -113,6 +119,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
       from: start,
       cold: start === 'beginning',
       ruPerSecond: asked.ruPerSecond,
+      tenant,
       signal,
     },
   };

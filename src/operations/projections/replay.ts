@@ -28,9 +28,9 @@ export type ReplayOptions = Omit<StagedOptions, 'purpose'> & {
  * takes effect, so correct documents don't change. May be stopped and run again.
  */
 export async function replay(options: ReplayOptions): Promise<Replayed> {
-  const { spec, from, cold, signal, progress } = options;
+  const { spec, from, cold, tenant, signal, progress } = options;
   const to = 'into' in spec ? spec.into : targetOf(spec);
-  const purpose = `${projectionId(spec)}.replay-${digest([from, to]).slice(0, 8)}`;
+  const purpose = `${projectionId(spec)}.replay-${digest(tenant === undefined ? [from, to] : [from, to, tenant]).slice(0, 8)}`;
   await using staged = await StagedHost.open({ ...options, purpose });
   await fill(staged, { cold, signal, progress });
   await staged.stop();

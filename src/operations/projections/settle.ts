@@ -6,6 +6,8 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type CompareOptions, type Comparison, compare } from './compare.ts';
 import { type Drawn, type SampleComparison, compareSample } from './compare-sample.ts';
 import type { Candidate } from './difference.ts';
+import { type Model, keyPathsOf } from '../../model/model.ts';
+import type { AskedTenant } from '../tenants/asked.ts';
 import { untilPassed } from './lag.ts';
 import type { OtherSpec } from './verify-others.ts';
 
@@ -30,6 +32,8 @@ export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen'>
   readonly patienceMs?: number | undefined;
   /** Only sink documents under this partition key. */
   readonly key?: readonly unknown[] | undefined;
+  /** Only sink documents of this tenant. */
+  readonly ofTenant?: AskedTenant | undefined;
 }
 
 /** How often changing differences are compared again. */
@@ -40,7 +44,7 @@ export async function settled(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   { chosen, kept, others, drawn }: Looked,
-  { signal, screen, readLagMs, settings, key, patienceMs }: SettleOptions,
+  { signal, screen, readLagMs, settings, key, ofTenant, patienceMs }: SettleOptions,
 ): Promise<Settled> {
   const look = async (
     of: readonly ProjectionSpec[],
@@ -51,9 +55,12 @@ export async function settled(
     const found = await (some
       ? compareSample(loaded, services, { ...asked, drawn: some })
       : compare(loaded, services, asked));
-    if (key === undefined) return found;
-    const within = `${canonical(key).slice(0, -1)},`;
-    return { ...found, differences: found.differences.filter(({ document }) => document.startsWith(within)) };
+    const within = key && `${canonical(key).slice(0, -1)},`;
+    const differences = found.differences.filter(
+      (of) =>
+        (within === undefined || of.document.startsWith(within)) && (!ofTenant || isOf(ofTenant, of, loaded.model)),
+    );
+    return { ...found, differences };
   };
   const first = await look(chosen, others, drawn);
   if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
@@ -88,4 +95,11 @@ export async function settled(
     open = again.filter((of) => !seen.has(known(of)));
   }
   return { ...first, differences: certain, moving: open.length };
+}
+
+/** Whether a difference is about a document of the tenant: by the level of its key, or by the field. */
+function isOf({ value, rule, owns }: AskedTenant, { container, document, expected, found }: Candidate, model: Model) {
+  const level = keyPathsOf(model, container).indexOf(`/${rule.field}`);
+  if (level !== -1) return (JSON.parse(document) as unknown[])[level] === value;
+  return [expected, found].some((doc) => doc !== undefined && owns(container, doc));
 }

@@ -37,3 +37,10 @@ export const notSampled = ({ name, version }: Pick<Beyond, 'name' | 'version'>):
   version,
   why: 'not sampled: its sink lists its whole content or nothing; verify without --sample compares it',
 });
+
+/** A row of a sink outside the account names no tenant. */
+export const notByTenant = ({ name, version }: Pick<Beyond, 'name' | 'version'>): Beyond => ({
+  name,
+  version,
+  why: 'not compared: its rows name no tenant; verify without --tenant compares it',
+});

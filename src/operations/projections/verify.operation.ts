@@ -9,6 +9,7 @@ import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
+import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
 import { recordVerified, verifiedOf } from './verified.ts';
@@ -16,31 +17,35 @@ import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
 
 export const verifyWith = async (
-  { name: only, key, repair, sample }: Asked & { key?: readonly unknown[] },
+  { name: only, key, repair, sample, tenant }: Asked & { key?: readonly unknown[] | undefined },
   { workspace, signal, screen }: Context,
-): Promise<Verification> =>
-  verify(await workspace.pipeline(), await workspace.services(), {
+): Promise<Verification> => {
+  const loaded = await workspace.pipeline();
+  return verify(loaded, await workspace.services(), {
     signal,
     screen,
     only,
     ...(key === undefined ? {} : { key }),
+    ...(tenant !== undefined && { ofTenant: askedTenant(loaded, tenant) }),
     settings: workspace.settings(),
     repair,
     sample,
   });
+};
 
 interface Asked {
   readonly name?: string | undefined;
   readonly repair: boolean;
   readonly sample?: string | undefined;
+  readonly tenant?: string | undefined;
 }
 
-/** Stores the result for `status` and `doctor`, if all projections were verified. */
+/** Stores the result for `status` and `doctor`, if all projections were verified for all tenants. */
 async function verifyRecorded(asked: Asked, context: Context): Promise<Verification> {
   const { clock = systemClock, workspace, actor, screen } = context;
   const began = clock.monotonic();
   const result = await verifyWith(asked, context);
-  if (asked.name !== undefined) return result;
+  if (asked.name !== undefined || asked.tenant !== undefined) return result;
   const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
   const at = new Date(clock.now()).toISOString();
@@ -70,6 +75,7 @@ export const projectionsVerify = defineOperation({
     'millrace projections verify route-totals --json',
     'millrace projections verify route-totals --repair',
     'millrace projections verify --sample 1000',
+    'millrace projections verify --tenant store-1 --repair',
   ],
   effect: 'changes',
   bulk: true,
@@ -85,6 +91,7 @@ export const projectionsVerify = defineOperation({
       )
       .optional()
       .describe('compare only so many documents of each type, drawn by chance: 1000 or 1%'),
+    ...tenantInput,
     ...backgroundInput,
   }),
   plan: async ({ name, repair, sample }, { workspace }) => {

@@ -11,7 +11,8 @@ import type { Comparison } from './compare.ts';
 import { drawSample } from './draw-sample.ts';
 import { type Settled, settled } from './settle.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
-import { type Beyond, beyondOf, notSampled, notVerifiable } from './verify-beyond.ts';
+import type { AskedTenant } from '../tenants/asked.ts';
+import { type Beyond, beyondOf, notByTenant, notSampled, notVerifiable } from './verify-beyond.ts';
 import { othersOf } from './verify-others.ts';
 
 /** A difference that a repair could not correct. */
@@ -60,6 +61,8 @@ export interface VerifyOptions {
   readonly only?: string | undefined;
   /** Only sink documents under this partition key. */
   readonly key?: readonly unknown[] | undefined;
+  /** Only sink documents of this tenant. Everything is read and compared all the same. */
+  readonly ofTenant?: AskedTenant | undefined;
   /**
    * How old a read may be, milliseconds (ASM-A3); archived documents are read twice, this long apart. Default 5,000.
    */
@@ -98,9 +101,11 @@ export async function verify(
   const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
     only === undefined || name === only || projectionId({ name, version }) === only;
   const other = othersOf(loaded.pipeline).filter(meant);
-  const sends = options.sample === undefined ? [] : other.filter((spec) => spec.kind === 'send');
-  const beyond = [...beyondOf(loaded.pipeline).filter(meant), ...sends.map(notSampled)];
-  const compared = other.filter(({ kind }) => kind !== 'send' || options.sample === undefined);
+  const { sample, ofTenant } = options;
+  const whole = sample === undefined && ofTenant === undefined;
+  const sends = whole ? [] : other.filter((spec) => spec.kind === 'send');
+  const beyond = [...beyondOf(loaded.pipeline).filter(meant), ...sends.map(ofTenant ? notByTenant : notSampled)];
+  const compared = other.filter(({ kind }) => kind !== 'send' || whole);
   const [alone] = only === undefined || compared.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);
   const one =

@@ -1,0 +1,76 @@
+// `--tenant` of verify, repair and replay: what is another tenant's stays as it is.
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Doc } from '../../../src/definition/specs.ts';
+import { cli } from '../../cli/cli.ts';
+import { type Stage, openStage } from '../../support/stage.ts';
+import { live } from './versions.ts';
+
+const FIXTURE = join(import.meta.dirname, '../../fixtures/mended');
+const { signal } = new AbortController();
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await openStage({}, FIXTURE);
+  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: FIXTURE })) vi.stubEnv(name, value);
+  for (const storeId of ['s1', 's2']) {
+    await write('Customers', { id: 'c1', type: 'customer', storeId, name: 'Ada' });
+    await write('Orders', {
+      id: 'o1',
+      type: 'order',
+      storeId,
+      customerId: 'c1',
+      placedAt: '2026-01-01T10:00:00.000Z',
+      amount: 1,
+    });
+  }
+  const app = await live(stage);
+  await app.drained(signal);
+  await app.stop();
+  for (const storeId of ['s1', 's2']) {
+    const { resource } = await stage.container('Summaries').item('o1', storeId).read<Doc>();
+    await write('Summaries', { ...resource, customerName: 'wrong' });
+    const days = (
+      await stage
+        .container('Days')
+        .items.query<Doc>(`SELECT * FROM c WHERE c.storeId = '${storeId}' AND c.type = 'day'`)
+        .fetchAll()
+    ).resources;
+    for (const day of days) await write('Days', { ...day, amount: 99 });
+  }
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await stage[Symbol.asyncDispose]();
+});
+
+const write = (container: string, doc: Doc) => stage.container(container).items.upsert(doc);
+const json = async (...args: string[]) => {
+  const { code, stdout, stderr } = await cli([...args, '--json']);
+  return { code, stderr, value: JSON.parse(stdout) as { different: number; differences: { document: string }[] } };
+};
+const name = async (storeId: string): Promise<unknown> =>
+  (await stage.container('Summaries').item('o1', storeId).read<Doc>()).resource?.['customerName'];
+
+it('verifies and repairs the documents of one tenant', async () => {
+  const all = await json('projections', 'verify');
+  const own = await json('projections', 'verify', '--tenant', 's1');
+  expect([all.code, own.code]).toEqual([1, 1]);
+  expect(own.value.different).toBe(all.value.different / 2);
+  expect(own.value.differences.every(({ document }) => document.startsWith('["s1",'))).toBe(true);
+  expect(await json('projections', 'repair', 'summaries', '--tenant', 's1')).toMatchObject({ code: 0 });
+  expect([await name('s1'), await name('s2')]).toEqual(['Ada', 'wrong']);
+  expect((await json('projections', 'verify', '--tenant', 's1')).value.different).toBe(own.value.different - 1);
+  expect(await json('projections', 'verify', '--tenant', 's1', '--repair')).toMatchObject({ code: 0 });
+  expect((await json('projections', 'verify', '--tenant', 's2')).value.different).toBe(own.value.different);
+  expect((await cli(['projections', 'repair', 'summaries'])).stderr).toContain('needs --key or --tenant');
+});
+
+it('replays the changes of one tenant', async () => {
+  for (const storeId of ['s1', 's2']) await stage.container('Summaries').item('o1', storeId).delete();
+  const planned = await cli(['projections', 'replay', 'summaries', '--tenant', 's1', '--dry-run']);
+  expect(planned.stdout).toContain('but only those of tenant s1');
+  expect((await cli(['projections', 'replay', 'summaries', '--tenant', 's1'])).code).toBe(0);
+  expect([await name('s1'), await name('s2')]).toEqual(['Ada', undefined]);
+  expect((await cli(['projections', 'replay', 'summaries', '--tenant', ' '])).code).toBe(2);
+});

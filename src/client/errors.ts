@@ -35,6 +35,12 @@ export const CLIENT_ERRORS = {
     hint: 'Name the other levels of the key in `within`, or read the query to its end by `for await` or `all()`.',
     usage: true,
   },
+  'tenant-query-interrupted': {
+    meaning:
+      'A request failed in the middle of a query that can’t be resumed, because the client sorts or combines it.',
+    hint: 'Read the query again from its beginning, or name the whole key in `within`.',
+    retryable: true,
+  },
   'tenant-query-lost': {
     meaning: 'A physical partition was split, and the client asks again and again for the partition that is gone.',
     hint: 'Repeat the query with a new `CosmosClient`: this one keeps its old list of partitions.',

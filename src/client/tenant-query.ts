@@ -1,9 +1,9 @@
-import type { Container, FeedOptions, FeedResponse, SqlQuerySpec } from '@azure/cosmos';
+import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
+import { MillraceError } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
-import { throwMissing } from '../cosmos/container-missing.ts';
-import { withRetry } from '../cosmos/retry.ts';
 import { clientError } from './errors.ts';
+import { QueryPages } from './query-pages.ts';
 
 /** What is sent. */
 export interface BoundQuery {
@@ -20,6 +20,9 @@ export interface TenantPage<T> {
   readonly continuation?: string;
 }
 
+/** How often `all` reads a query that can't be resumed. */
+const ATTEMPTS = 5;
+
 /** A query that can be read as a whole, result by result, or page by page. Each reading sends it again. */
 export class TenantQuery<T> implements AsyncIterable<T> {
   readonly #bind: () => Promise<BoundQuery>;
@@ -29,24 +32,29 @@ export class TenantQuery<T> implements AsyncIterable<T> {
     this.#bind = bind;
   }
 
-  /** Every result. @throws UsageError `tenant-key-wrong`, `tenant-field-wrong`, `container-missing` */
+  /**
+   * Every result.
+   * @throws UsageError `tenant-key-wrong`, `tenant-field-wrong`, `container-missing`;
+   * MillraceError `tenant-query-interrupted`, `tenant-query-lost`
+   */
   async all(): Promise<T[]> {
-    const all: T[] = [];
-    for await (const one of this) all.push(one);
-    return all;
+    for (let attempt = 1; ; attempt++) {
+      const all: T[] = [];
+      try {
+        for await (const one of this) all.push(one);
+        return all;
+      } catch (error) {
+        const again = error instanceof MillraceError && error.code === 'tenant-query-interrupted';
+        if (!again || attempt === ATTEMPTS) throw error;
+      }
+    }
   }
 
+  /** Result by result. @throws as `all` */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     const bound = await this.#bind();
-    const pages = bound.container.items.query<T>(bound.spec, bound.options);
-    let idle = 0;
-    while (pages.hasMoreResults()) {
-      const page = await next(bound, () => pages.fetchNext());
-      idle = page.cost > 0 || page.items.length > 0 ? 0 : idle + 1;
-      if (idle === MOST_IDLE)
-        throw clientError('tenant-query-lost', `The client no longer finds the partitions of ${bound.container.id}`);
-      yield* page.items;
-    }
+    const pages = new QueryPages<T>(bound.container, bound.spec, bound.options);
+    while (!pages.done) yield* checked(bound, await pages.next());
   }
 
   /**
@@ -58,15 +66,14 @@ export class TenantQuery<T> implements AsyncIterable<T> {
   async page(continuation?: string): Promise<TenantPage<T>> {
     const bound = await this.#bind();
     const asked = digest([bound.container.url, bound.spec, bound.options.partitionKey]);
-    let token = continuation === undefined ? undefined : tokenIn(continuation, asked);
+    const from = continuation === undefined ? undefined : tokenIn(continuation, asked);
+    const pages = new QueryPages<T>(bound.container, bound.spec, bound.options, from);
     for (;;) {
-      const options = { ...bound.options, ...(token !== undefined && { continuationToken: token }) };
-      const pages = bound.container.items.query<T>(bound.spec, options);
-      const { items, continuation: after } = await next(bound, () => pages.fetchNext());
-      token = after;
-      if (token === undefined && pages.hasMoreResults())
+      const items = checked(bound, await pages.next());
+      const { token } = pages;
+      if (pages.done) return { items };
+      if (token === undefined)
         throw clientError('tenant-page-unsupported', `This query has no continuation: ${bound.spec.query}`);
-      if (token === undefined) return { items };
       // An empty page is not always the last.
       if (items.length > 0)
         return { items, continuation: Buffer.from(JSON.stringify({ asked, token })).toString('base64url') };
@@ -74,22 +81,10 @@ export class TenantQuery<T> implements AsyncIterable<T> {
   }
 }
 
-/** Pages in a row that read nothing, not even to find no result: the client is in a circle (ASM-E81). */
-const MOST_IDLE = 10;
-
-interface Answer<T> {
-  readonly items: readonly T[];
-  readonly continuation: string | undefined;
-  /** In RU. */
-  readonly cost: number;
-}
-
-async function next<T>({ container, check }: BoundQuery, fetch: () => Promise<FeedResponse<T>>): Promise<Answer<T>> {
-  const answer = await withRetry(fetch, { reads: true }).catch(throwMissing(container));
-  const items = answer.resources ?? [];
-  // All are checked before the first is passed on.
-  for (const row of items) check(row);
-  return { items, continuation: answer.continuationToken || undefined, cost: answer.requestCharge || 0 };
+/** All are checked before the first is passed on. */
+function checked<T>({ check }: BoundQuery, items: readonly T[]): readonly T[] {
+  for (const item of items) check(item);
+  return items;
 }
 
 function tokenIn(continuation: string, asked: string): string {

@@ -85,6 +85,7 @@ export function forTenant<D extends object = Record<string, unknown>>(
     query: <T>(given: string | SqlQuerySpec, { within = [], ...options }: TenantQueryOptions = {}) => {
       const spec = typeof given === 'string' ? { query: given } : given;
       const query = readQuery(spec.query);
+      const parameters = [...(spec.parameters ?? [])];
       refuseParameters(spec);
       refuseOptions(options);
       const levels = [value, ...within];
@@ -100,7 +101,7 @@ export function forTenant<D extends object = Record<string, unknown>>(
               ...(withOwn ? [] : hiding(query.alias)),
             ]),
             parameters: [
-              ...(spec.parameters ?? []),
+              ...parameters,
               ...levels.map((level, at): SqlParameter => ({ name: parameterOf(at), value: level })),
             ],
           },

@@ -1,5 +1,5 @@
 import { type Container, CosmosClient, type FeedOptions, type SqlQuerySpec } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { forTenant } from '../../src/client.ts';
 import { model } from '../../src/index.ts';
 import type { World } from '../patterns/world.ts';
@@ -188,6 +188,42 @@ describe('pages', () => {
     ];
     for (const other of others) await expect(other.page(continuation)).rejects.toEqual(refused('continuation-invalid'));
     await expect(forTenant(plain, 'acme').query(query).page('x')).rejects.toEqual(refused('continuation-invalid'));
+  });
+});
+
+describe('requests that fail', () => {
+  const faults = { loosePrefixes: true, demandPlans: true };
+  afterEach(() => world.emulator.faults(faults));
+  const failing = (nth: number): void =>
+    world.emulator.faults({ ...faults, rules: [{ operation: 'query', container: 'notes', nth, status: 408 }] });
+  const reader = () => forTenant<Note>(notes, 'acme');
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])('are repeated, and no result is lost: request %i', async (nth) => {
+    for (const query of ['SELECT VALUE c.n FROM c', 'SELECT VALUE c.n FROM c ORDER BY c.n']) {
+      failing(nth);
+      expect(sorted(await reader().query<number>(query, { maxItemCount: 2 }).all())).toEqual(mine('acme'));
+    }
+  });
+
+  it('end a reading that the client can’t resume, instead of its results', async () => {
+    const query = reader().query<number>('SELECT VALUE c.n FROM c ORDER BY c.n', { maxItemCount: 2 });
+    const found: number[] = [];
+    const read = async (): Promise<void> => {
+      for await (const n of query) {
+        found.push(n);
+        // ASM-E82: the client would go on with what it has, and end.
+        if (found.length === 2) failing(1);
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'tenant-query-interrupted', retryable: true });
+    expect(found).toEqual(mine('acme').slice(0, found.length));
+    expect(found.length).toBeLessThan(USERS.length);
+    expect(await query.all()).toEqual(mine('acme'));
+  });
+
+  it('are not repeated after they were aborted', async () => {
+    const abortSignal = AbortSignal.abort(new Error('enough'));
+    await expect(reader().query('SELECT * FROM c', { abortSignal }).all()).rejects.toThrow('enough');
   });
 });
 

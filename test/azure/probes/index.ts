@@ -44,7 +44,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E74',
     'ASM-E75',
   ),
-  ...because(CLIENT, 'ASM-E3', 'ASM-E4', 'ASM-E24', 'ASM-E26', 'ASM-E36', 'ASM-E73', 'ASM-E81'),
+  ...because(CLIENT, 'ASM-E3', 'ASM-E4', 'ASM-E24', 'ASM-E26', 'ASM-E36', 'ASM-E73', 'ASM-E81', 'ASM-E82'),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(
     'The client checks ids itself; what the gateway does behind it needs requests of another client.',

@@ -8,7 +8,7 @@ import { fieldPath, keyPathsOf, pathText } from './tenant-key.ts';
 export interface TenantGuardOptions {
   /** The tenant field of the documents, such as `/tenantId`. */
   readonly field: string;
-  /** Containers with documents of tenants. Default: all containers of the database. */
+  /** Containers of a database with documents of tenants. Default: all. */
   readonly containers?: readonly string[];
   /** Containers that are never checked: reference data, and Millrace's own containers. */
   readonly reference?: readonly string[];
@@ -17,17 +17,24 @@ export interface TenantGuardOptions {
 }
 
 /**
- * For development and tests: a database whose containers throw `tenant-missing` where a query or a feed names no
- * tenant. It changes no request and no result. Only containers that are opened from the returned database are checked.
- * With `NODE_ENV=production` it returns the given database and sends nothing.
- * @throws UsageError `container-missing` for a name in `containers`
+ * For development and tests: a database whose containers, or a container that, throws `tenant-missing` where a query or
+ * a feed names no tenant. It changes no request and no result. Only what is opened from the returned object is checked.
+ * With `NODE_ENV=production` it returns the given object and sends nothing.
+ * @throws UsageError `container-missing` for a name in `containers`, or for the given container
  */
-export async function guardTenants(
-  database: Database,
-  { field, containers, reference = [], enabled = process.env['NODE_ENV'] !== 'production' }: TenantGuardOptions,
-): Promise<Database> {
-  if (!enabled) return database;
-  const path = fieldPath(field);
+export async function guardTenants<T extends Database | Container>(target: T, options: TenantGuardOptions): Promise<T> {
+  const { enabled = process.env['NODE_ENV'] !== 'production' } = options;
+  if (!enabled) return target;
+  return ('items' in target ? guardedOne(target, options) : guardedAll(target, options)) as Promise<T>;
+}
+
+async function guardedOne(container: Container, { field, reference = [] }: TenantGuardOptions): Promise<Container> {
+  if (reference.includes(container.id)) return container;
+  return guarded(container, fieldPath(field), await keyPathsOf(container));
+}
+
+async function guardedAll(database: Database, options: TenantGuardOptions): Promise<Database> {
+  const { field, containers, reference = [] } = options;
   const paths = new Map<string, readonly KeyPath[]>();
   const named = containers ?? (await containersOf(database)).filter((name) => !reference.includes(name));
   for (const name of named) paths.set(name, await keyPathsOf(database.container(name)));
@@ -35,7 +42,7 @@ export async function guardTenants(
   return over(database, {
     container: (name: string) => {
       const container = database.container(name);
-      return isGuarded(name) ? guarded(container, path, paths.get(name) ?? []) : container;
+      return isGuarded(name) ? guarded(container, fieldPath(field), paths.get(name) ?? []) : container;
     },
   });
 }

@@ -136,6 +136,16 @@ it('lets forTenant through, and everything else as it was', async () => {
   expect((await shop.read()).resource?.id).toBe('patterns');
 });
 
+it('checks one container', async () => {
+  const carts = await guardTenants(open.container('carts'), { field: '/tenant' });
+  expect(() => carts.items.query('SELECT * FROM c')).toThrow(refused('tenant-missing'));
+  expect((await carts.items.query('SELECT * FROM c', { partitionKey: 'a' }).fetchAll()).resources).toHaveLength(1);
+  const countries = open.container('countries');
+  expect(await guardTenants(countries, { field: '/tenant', reference: ['countries'] })).toBe(countries);
+  const none = guardTenants(open.container('none'), { field: 'tenant' });
+  await expect(none).rejects.toEqual(refused('container-missing'));
+});
+
 it('checks the containers that are named, and those that came later', async () => {
   const later = await world.create('later', ['/tenant']);
   await later.items.create({ id: 'x', tenant: 'a' });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } 
 import { forTenant } from '../../src/client.ts';
 import { model } from '../../src/index.ts';
 import type { World } from '../patterns/world.ts';
-import { LONG, TENANTS, openTenants, scatter, several } from './tenants.ts';
+import { LONG, TENANTS, UNHELPFUL, openTenants, scatter, several } from './tenants.ts';
 
 interface Note {
   readonly id: string;
@@ -192,10 +192,9 @@ describe('pages', () => {
 });
 
 describe('requests that fail', () => {
-  const faults = { loosePrefixes: true, demandPlans: true };
-  afterEach(() => world.emulator.faults(faults));
+  afterEach(() => world.emulator.faults(UNHELPFUL));
   const failing = (nth: number): void =>
-    world.emulator.faults({ ...faults, rules: [{ operation: 'query', container: 'notes', nth, status: 408 }] });
+    world.emulator.faults({ ...UNHELPFUL, rules: [{ operation: 'query', container: 'notes', nth, status: 408 }] });
   const reader = () => forTenant<Note>(notes, 'acme');
 
   it.each([1, 2, 3, 4, 5, 6, 7, 8])('are repeated, and no result is lost: request %i', async (nth) => {

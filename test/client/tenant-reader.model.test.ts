@@ -1,5 +1,5 @@
 // Random queries of random tenants against a filter over all documents, on a server where a prefix of a key filters
-// nothing and every query that needs a plan gets one: ASM-E72 to ASM-E75, ASM-E79.
+// nothing, every query that needs a plan gets one, and some requests fail: ASM-E72 to ASM-E75, ASM-E79, ASM-E82.
 import type { Container } from '@azure/cosmos';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Tenant, forTenant } from '../../src/client.ts';
@@ -7,7 +7,7 @@ import { type Doc, type Pick, comparable, query, randomDoc } from '../emulator/n
 import type { World } from '../patterns/world.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
-import { KEYS, TENANTS, openTenants, scatter, several } from './tenants.ts';
+import { KEYS, TENANTS, UNHELPFUL, openTenants, scatter, several } from './tenants.ts';
 
 const SEED = suiteSeed();
 const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
@@ -72,6 +72,9 @@ it(`${QUERIES} random queries find what a filter over all documents finds (seed 
     if (!isWhole && isBeyondPlans(sql, wanted)) continue;
     const of = `${tenant} within ${JSON.stringify(within)} of ${paths.join()}`;
     const options = { within, maxItemCount: 1 + pick(20) };
+    // Of every third query one request fails.
+    const rule = { operation: 'query', nth: 1 + pick(6), status: pick(2) === 0 ? 408 : 449 };
+    world.emulator.faults({ ...UNHELPFUL, rules: pick(3) === 0 ? [rule] : [] });
     const all = await forTenant(container, tenant).query<unknown>(sql, options).all();
     expect(comparable(all, ordered), `MILLRACE_SEED=${seed}: ${sql} of ${of}`).toEqual(wanted);
     compared += 1;

@@ -20,6 +20,7 @@ const ORDER = [
   'sinks',
   'feed',
   'shards',
+  'client',
   'patterns',
   'cosmos',
   'jobs',

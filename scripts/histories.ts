@@ -88,6 +88,13 @@ const LIST: readonly Line[] = [
   },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   { kind: 'budget', mode: 'shares in virtual time', file: 'test/cosmos/shares.model.test.ts', histories: 1_000 },
+  {
+    kind: 'tenant',
+    mode: 'queries',
+    file: 'test/client/tenant-reader.model.test.ts',
+    test: 'random queries',
+    histories: 3_000,
+  },
   { kind: 'server', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 30 },
   {
     kind: 'operation',

@@ -1,5 +1,12 @@
-// The exports for applications that read projections or write while a container moves; they need no pipeline.
+// The exports for applications that read projections, read one tenant, or write while a container moves; they need no
+// pipeline.
 export { openViews } from './engine/views/view-reader.ts';
 export type { CurrentView, ViewReader, ViewReaderOptions } from './engine/views/view-reader.ts';
+export { forTenant } from './client/tenant-reader.ts';
+export type { TenantOptions, TenantQueryOptions, TenantReader } from './client/tenant-reader.ts';
+export type { TenantPage, TenantQuery } from './client/tenant-query.ts';
+export { acrossTenants, guardTenants } from './client/tenant-guard.ts';
+export type { TenantGuardOptions } from './client/tenant-guard.ts';
+export type { KeyLevel, Tenant } from './client/tenant-key.ts';
 export { openWriteGate } from './shards/write-gate.ts';
 export type { Pass, WriteGate, WriteGateOptions, WriteTarget } from './shards/write-gate.ts';

@@ -36,6 +36,17 @@ export const COSMOS_ERRORS = {
     hint: 'Use an account with one write region for sources, sinks and leases.',
     usage: true,
   },
+  'query-interrupted': {
+    meaning:
+      'A request failed in the middle of a query that can’t be resumed, because the client sorts or combines its results.',
+    hint: 'Run the query again from its beginning.',
+    retryable: true,
+  },
+  'query-lost': {
+    meaning: 'A physical partition was split, and the client asks again and again for the partition that is gone.',
+    hint: 'Repeat the query with a new `CosmosClient`: this one keeps its old list of partitions.',
+    retryable: true,
+  },
   unavailable: {
     meaning: 'Cosmos DB could not be reached, or throttled every attempt.',
     hint: 'Check that the account is reachable and has enough throughput (429s in its metrics).',

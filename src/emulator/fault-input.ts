@@ -42,6 +42,8 @@ const faults = z.strictObject({
   throughputBuckets: z.partialRecord(z.enum(['1', '2', '3', '4', '5']), z.number().min(1).max(100)).optional(),
   purge: z.boolean().optional(),
   countExpired: z.boolean().optional(),
+  loosePrefixes: z.boolean().optional(),
+  demandPlans: z.boolean().optional(),
   historyMs: ms.optional(),
   shuffleInLsn: z.boolean().optional(),
 });

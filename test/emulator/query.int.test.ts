@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { emulate, refusal } from './emulate.ts';
+import type { FeedOptions } from '@azure/cosmos';
+import { TWO_LEVELS, emulate, refusal } from './emulate.ts';
 
 test('a query goes over all ranges, page by page, each document once', async () => {
   const { container } = await emulate({ throughput: 18_000 });
@@ -216,4 +217,45 @@ test("the time in a query is the server's, and a static one is the same in each 
   expect(await times('GetCurrentTicks')).toEqual(Array.from({ length: 3 }, () => (before! + hour) * 10_000));
   emulator.freeze(false);
   expect(new Set(await times('GetCurrentTicksStatic')).size).toBe(1);
+});
+
+test('a prefix of a key filters, unless prefixes are loose', async () => {
+  const { emulator, container } = await emulate({ partitionKey: TWO_LEVELS, throughput: 18_000 });
+  const tenants = Array.from({ length: 12 }, (_, n) => `t${n}`);
+  for (const t of tenants) for (const u of [1, 2]) await container.items.create({ id: `${u}`, t, u });
+  const seen = async (partitionKey: (string | number)[]): Promise<number> =>
+    new Set((await container.items.query<string>('SELECT VALUE c.t FROM c', { partitionKey }).fetchAll()).resources)
+      .size;
+  expect([await seen(['t3']), await seen(['t3', 1])]).toEqual([1, 1]);
+  // ASM-E72. A whole key stays a filter (ASM-E79), and a prefix reaches no other physical partition.
+  emulator.faults({ loosePrefixes: true });
+  expect(await seen(['t3'])).toBeGreaterThan(1);
+  expect(await seen(['t3'])).toBeLessThan(tenants.length);
+  expect(await seen(['t3', 1])).toBe(1);
+});
+
+test('where plans are demanded, a query that combines partitions is refused first, and the client makes one', async () => {
+  const { emulator, container } = await emulate({ throughput: 18_000 });
+  for (let i = 0; i < 30; i++) await container.items.create({ id: String(i), pk: `k${i}`, n: i });
+  const ask = async (query: string, options: FeedOptions): Promise<[unknown[], number]> => {
+    const before = emulator.stats().statuses['400'] ?? 0;
+    const { resources } = await container.items.query<unknown>(query, options).fetchAll();
+    return [resources, (emulator.stats().statuses['400'] ?? 0) - before];
+  };
+  for (const [query, refusals] of [
+    ['SELECT VALUE c.n FROM c ORDER BY c.n', 1],
+    ['SELECT TOP 2 VALUE 1 FROM c', 1],
+    ['SELECT VALUE 1 FROM c OFFSET 1 LIMIT 2', 1],
+    ['SELECT DISTINCT VALUE c.n > 5 ? "a" : "b" FROM c ORDER BY c.n > 5 ? "a" : "b"', 1],
+    ['SELECT VALUE COUNT(1) FROM c', 1],
+    ['SELECT COUNT(1) AS n FROM c GROUP BY c.none', 1],
+    ['SELECT VALUE c.n FROM c WHERE c.n = 3', 0],
+  ] as const) {
+    emulator.faults({});
+    const [wanted] = await ask(query, {});
+    emulator.faults({ demandPlans: true });
+    // ASM-E74.
+    expect([query, await ask(query, {})]).toEqual([query, [wanted, refusals]]);
+    expect([query, (await ask(query, { partitionKey: 'k3' }))[1]]).toEqual([query, 0]);
+  }
 });

@@ -57,8 +57,8 @@ export async function settled(
       : compare(loaded, services, asked));
     const within = key && `${canonical(key).slice(0, -1)},`;
     const differences = found.differences.filter(
-      (of) =>
-        (within === undefined || of.document.startsWith(within)) && (!ofTenant || isOf(ofTenant, of, loaded.model)),
+      (one) =>
+        (within === undefined || one.document.startsWith(within)) && (!ofTenant || isOf(ofTenant, one, loaded.model)),
     );
     return { ...found, differences };
   };

@@ -20,7 +20,7 @@ export interface AskedTenant {
   readonly value: string | number;
   readonly rule: TenantRule;
   /** Whether a stored document is the tenant's. Documents of containers that belong to no tenant are not. */
-  owns(container: string, document: object): boolean;
+  readonly owns: (container: string, document: object) => boolean;
 }
 
 /** @throws UsageError `tenant-undeclared`, `input-invalid` */

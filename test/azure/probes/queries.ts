@@ -170,6 +170,30 @@ export const queries: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-E79',
+    asks: 'a query with a whole key finds documents of that key only, whatever its text is',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 1 }, { v: 2 }]);
+      await container.items.create({ id: 'other', pk: 'A', v: 3 });
+      const asked: [string, unknown[]][] = [
+        ['SELECT VALUE c.v FROM c WHERE c.pk = "A" OR true ORDER BY c.v', [1, 2]],
+        ['SELECT VALUE COUNT(1) FROM c', [2]],
+        ['SELECT DISTINCT VALUE c.pk FROM c', ['a']],
+      ];
+      for (const [query, wanted] of asked) same(await ask(container, query), wanted, query);
+    },
+  },
+  {
+    number: 'ASM-E80',
+    asks: 'a backslash takes the meaning of a quote away, and two dashes begin a comment',
+    run: async (bench) => {
+      const container = await filled(bench, [{}]);
+      const text = String.raw`SELECT VALUE ["a\"b", 'a\'b', "--", '\\'] -- ) " '
+        FROM c`;
+      same(await ask(container, text), [['a"b', "a'b", '--', '\\']], 'the texts');
+    },
+  },
+  {
     number: 'ASM-A12',
     asks: 'a document keeps its _rid through its writes, and a query over all partitions finds it by that',
     run: async (bench) => {

@@ -29,6 +29,10 @@ export interface Faults {
   readonly purge?: boolean;
   /** COUNT includes expired items that aren't purged yet. */
   readonly countExpired?: boolean;
+  /** A query by a prefix of a hierarchical key finds whatever the physical partitions of the prefix have (ASM-E72). */
+  readonly loosePrefixes?: boolean;
+  /** A query over several physical partitions gets 400 where only a client with a plan can answer it (ASM-E74). */
+  readonly demandPlans?: boolean;
   /** How long the server keeps past states, for failovers and restores. */
   readonly historyMs?: number;
   /** Entries of one lsn come in a random order (default true), because the service promises no order. */

@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { FeedRange } from '../../../cosmos/ranges.ts';
+import { planOf } from '../../sql/plan.ts';
+import type { QueryInfo } from '../../sql/plan.ts';
 import { prepare } from '../../sql/prepare.ts';
 import type { Prepared } from '../../sql/prepare.ts';
 import type { Readable } from '../../sql/scope.ts';
@@ -16,7 +19,7 @@ import { containerHeaders, reply } from '../wire/reply.ts';
 import { MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
 import { Replica } from '../storage/replica.ts';
-import { badRequest, header, parseObject } from '../wire/wire.ts';
+import { WireError, badRequest, header, parseObject } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
 /** Limits of the results that are kept for next pages: number, bytes, and time without a request. */
@@ -54,7 +57,7 @@ export class Queries {
   page(call: Call, container: Container, body: Buffer | undefined): Reply {
     const { text, params } =
       body === undefined ? { text: 'SELECT * FROM c', params: new Map<string, unknown>() } : parseBody(body);
-    const target = targetOf(call, container);
+    const target = this.#target(call, container, text, params);
     const token = header(call.headers, 'x-ms-session-token');
     const prepared = asWire(() => prepare(text, params, () => this.#account.now()));
     checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
@@ -92,6 +95,15 @@ export class Queries {
       headers,
       listOf(`{"_rid":"${container.rid}","Documents":[`, results, `],"_count":${results.length}}`),
     );
+  }
+
+  #target(call: Call, container: Container, text: string, params: ReadonlyMap<string, unknown>): Target {
+    const target = targetOf(call, container);
+    const { loosePrefixes, demandPlans } = this.#account.faults;
+    const several = target.partitions.length > 1;
+    if (demandPlans && several && needsPlan(asWire(() => planOf(text, params)))) throw planDemanded();
+    const byPrefix = !target.key && header(call.headers, 'x-ms-documentdb-partitionkey') !== undefined;
+    return loosePrefixes && byPrefix ? { ...target, range: spanOf(target) } : target;
   }
 
   #open(
@@ -164,6 +176,27 @@ export class Queries {
 /** A text that changes with every write, and with every call if items can expire. */
 const stateOf = (container: Container): string =>
   container.mayExpire ? randomUUID() : [container.rid, ...container.ranges.map(({ id, lsn }) => `${id}:${lsn}`)].join();
+
+/** The whole range of the physical partitions; those of a prefix are neighbours. */
+const spanOf = ({ partitions }: Target): FeedRange => ({
+  min: partitions.map(({ range }) => range.min).toSorted()[0]!,
+  max: partitions
+    .map(({ range }) => range.max)
+    .toSorted()
+    .at(-1)!,
+});
+
+const needsPlan = (info: QueryInfo): boolean =>
+  info.distinctType !== 'None' ||
+  info.aggregates.length + info.orderBy.length + info.groupByExpressions.length > 0 ||
+  Object.values(info.groupByAliasToAggregateType).some((type) => type !== null) ||
+  [info.top, info.offset, info.limit].some((bound) => bound !== null);
+
+/** The client recognises the refusal by `additionalErrorInfo`, and asks for a plan. */
+const planDemanded = (): WireError =>
+  new WireError(400, 'The provided cross partition query can not be directly served by the gateway.', 1004, {
+    additionalErrorInfo: 'A query plan is needed.',
+  });
 
 export function parseBody(body: Buffer): { text: string; params: ReadonlyMap<string, unknown> } {
   const { query, parameters } = parseObject(body);

@@ -1,0 +1,104 @@
+import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
+import { MillraceError } from '../base/errors.ts';
+import { digest, isObject } from '../base/json.ts';
+import { sharedError } from '../base/shared-errors.ts';
+import { clientError } from './errors.ts';
+import { QueryPages } from '../cosmos/query-pages.ts';
+
+/** What is sent. */
+export interface BoundQuery {
+  readonly container: Container;
+  readonly spec: SqlQuerySpec;
+  readonly options: FeedOptions;
+  /** Called for each result before it is passed on. */
+  readonly check: (row: unknown) => void;
+}
+
+export interface TenantPage<T> {
+  readonly items: readonly T[];
+  /** Absent: this was the last page. */
+  readonly continuation?: string;
+}
+
+/** How often `all` reads a query that can't be resumed. */
+const ATTEMPTS = 5;
+
+/** A query that can be read as a whole, result by result, or page by page. Each reading sends it again. */
+export class TenantQuery<T> implements AsyncIterable<T> {
+  readonly #bind: () => Promise<BoundQuery>;
+
+  /** @internal */
+  constructor(bind: () => Promise<BoundQuery>) {
+    this.#bind = bind;
+  }
+
+  /**
+   * Every result.
+   * @throws UsageError `tenant-key-wrong`, `tenant-field-wrong`, `container-missing`;
+   * MillraceError `query-interrupted`, `query-lost`
+   */
+  async all(): Promise<T[]> {
+    for (let attempt = 1; ; attempt++) {
+      const all: T[] = [];
+      try {
+        for await (const one of this) all.push(one);
+        return all;
+      } catch (error) {
+        const again = error instanceof MillraceError && error.code === 'query-interrupted';
+        if (!again || attempt === ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** Result by result. @throws as `all` */
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    const bound = await this.#bind();
+    const pages = pagesOf<T>(bound);
+    while (!pages.done) yield* checked(bound, await pages.next());
+  }
+
+  /**
+   * One page, of `maxItemCount` results at most. `continuation` is the one of the page before, of the same query and
+   * tenant; it is opaque. If the query names a part of the key only and the service can't sort or combine its results
+   * without the client, there is no continuation.
+   * @throws UsageError `continuation-invalid`, `tenant-page-unsupported`, and as `all`
+   */
+  async page(continuation?: string): Promise<TenantPage<T>> {
+    const bound = await this.#bind();
+    const asked = digest([bound.container.url, bound.spec, bound.options.partitionKey]);
+    const from = continuation === undefined ? undefined : tokenIn(continuation, asked);
+    const pages = pagesOf<T>(bound, from);
+    for (;;) {
+      const items = checked(bound, await pages.next());
+      const { token } = pages;
+      if (pages.done) return { items };
+      if (token === undefined)
+        throw clientError('tenant-page-unsupported', `This query has no continuation: ${bound.spec.query}`);
+      // An empty page is not always the last.
+      if (items.length > 0)
+        return { items, continuation: Buffer.from(JSON.stringify({ asked, token })).toString('base64url') };
+    }
+  }
+}
+
+const pagesOf = <T>({ container, spec, options }: BoundQuery, token?: string): QueryPages<T> =>
+  new QueryPages<T>(container, spec, options, { token, signal: options.abortSignal });
+
+/** All are checked before the first is passed on. */
+function checked<T>({ check }: BoundQuery, items: readonly T[]): readonly T[] {
+  for (const item of items) check(item);
+  return items;
+}
+
+function tokenIn(continuation: string, asked: string): string {
+  let state: unknown;
+  try {
+    state = JSON.parse(Buffer.from(continuation, 'base64url').toString('utf8'));
+  } catch {
+    // Refused below.
+  }
+  if (isObject(state) && state['asked'] === asked && typeof state['token'] === 'string') return state['token'];
+  throw sharedError('continuation-invalid', 'The continuation does not belong to this query of this tenant', {
+    hint: 'Pass the continuation as it was returned, with the same tenant, query, parameters and `within`.',
+  });
+}

@@ -1,0 +1,172 @@
+import type { Container, FeedOptions, Resource, SqlParameter, SqlQuerySpec } from '@azure/cosmos';
+import { isObject } from '../base/json.ts';
+import { type KeyPath, valueAt } from '../cosmos/paths.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import type { Type } from '../definition/types.ts';
+import { clientError } from './errors.ts';
+import { property, readQuery, withConditions } from './query-text.ts';
+import { type KeyLevel, type Tenant, checkedTenant, fullKeyOf, pathText, tenantPaths } from './tenant-key.ts';
+import { TenantQuery } from './tenant-query.ts';
+
+/** Options of a query that can't change which documents it reaches. Every other option is refused. */
+const HARMLESS = [
+  'abortSignal',
+  'bufferItems',
+  'bypassIntegratedCache',
+  'consistencyLevel',
+  'continuationTokenLimitInKB',
+  'enableScanInQuery',
+  'excludedLocations',
+  'maxDegreeOfParallelism',
+  'maxIntegratedCacheStalenessInMs',
+  'maxItemCount',
+  'populateIndexMetrics',
+  'populateQueryMetrics',
+  'priorityLevel',
+  'sessionToken',
+  'throughputBucket',
+] as const satisfies readonly (keyof FeedOptions)[];
+
+export interface TenantOptions<D extends object = Record<string, unknown>> {
+  /** The tenant field, such as `/tenantId`: an error if the container's partition key begins with another. */
+  readonly field?: string;
+  /** `model<Shop>(…).Orders.order`: gives the documents their type. It filters nothing. */
+  readonly of?: Type<D>;
+  /** True: the documents that Millrace stores for itself come too, and no condition hides them. Default false. */
+  readonly withOwn?: boolean;
+}
+
+export interface TenantQueryOptions extends Pick<FeedOptions, (typeof HARMLESS)[number]> {
+  /** Values of the levels of the key after the tenant, from the first on: fewer documents, and a cheaper query. */
+  readonly within?: readonly KeyLevel[];
+}
+
+/** Reads one container for one tenant. No request reaches another tenant's documents. */
+export interface TenantReader<D extends object> {
+  readonly tenant: Tenant;
+  /**
+   * A point read. `rest` is the key after the tenant; the last level may be left out if it is `/id`. Undefined: there
+   * is no such document.
+   * @throws UsageError `tenant-key-wrong`, `tenant-field-wrong`, `container-missing`
+   */
+  read(id: string, ...rest: KeyLevel[]): Promise<(D & Resource) | undefined>;
+  /**
+   * A query over the tenant's documents; sent when its results are read. Its `FROM` begins with the whole document.
+   * Every result comes of a document of the tenant. A result that is a whole document is also compared with the
+   * tenant; of other results the text alone ensures it.
+   * @throws UsageError `tenant-query-unreadable`, `tenant-option-refused`
+   */
+  query<T = D & Resource>(query: string | SqlQuerySpec, options?: TenantQueryOptions): TenantQuery<T>;
+}
+
+/**
+ * For applications: `forTenant(database.container('orders'), session.tenantId).query('SELECT * FROM c')` reads the
+ * orders of one tenant. Cheap enough for one call a request. The first level of the container's partition key is the
+ * tenant.
+ * @throws UsageError `tenant-value-wrong`
+ */
+export function forTenant<D extends object = Record<string, unknown>>(
+  container: Container,
+  tenant: Tenant,
+  { field, withOwn = false }: TenantOptions<D> = {},
+): TenantReader<D> {
+  const value = checkedTenant(tenant);
+  const paths = () => tenantPaths(container, field);
+  return {
+    tenant: value,
+    read: async (id, ...rest) => {
+      const key = fullKeyOf(container, await paths(), value, rest, id);
+      if (NO_ID.test(id)) return undefined;
+      const { resource } = await withRetry(() => container.item(id, key).read<D>(), { reads: true });
+      if (resource === undefined || (!withOwn && isHidden(resource))) return undefined;
+      ensureTenant(resource, (await paths())[0]!, value, container);
+      return resource;
+    },
+    query: <T>(given: string | SqlQuerySpec, { within = [], ...options }: TenantQueryOptions = {}) => {
+      const spec = typeof given === 'string' ? { query: given } : given;
+      const query = readQuery(spec.query);
+      const parameters = [...(spec.parameters ?? [])];
+      refuseParameters(spec);
+      refuseOptions(options);
+      const levels = [value, ...within];
+      return new TenantQuery<T>(async () => {
+        const key = await paths();
+        refuseLevels(container, key, levels);
+        const first = key[0]!;
+        return {
+          container,
+          spec: {
+            query: withConditions(query, [
+              ...levels.map((_, level) => `${property(query.alias, key[level]!)} = ${parameterOf(level)}`),
+              ...(withOwn ? [] : hiding(query.alias)),
+            ]),
+            parameters: [
+              ...parameters,
+              ...levels.map((level, at): SqlParameter => ({ name: parameterOf(at), value: level })),
+            ],
+          },
+          // A prefix of a key is no filter: the client and the service treat it differently from query to query (ASM-E72).
+          options: { ...options, ...(levels.length === key.length && { partitionKey: levels }) },
+          check: (row) => {
+            if (query.whole) ensureTenant(row, first, value, container);
+          },
+        };
+      });
+    },
+  };
+}
+
+/** No document can be read by such an id; the client would take some of them for other addresses. */
+const NO_ID = /^\s*$|[/\\#]|^\.{1,2}(?:\?|$)/;
+
+const PARAMETER = '@millraceKey';
+const parameterOf = (level: number): string => `${PARAMETER}${level}`;
+
+function refuseParameters({ query, parameters = [] }: SqlQuerySpec): void {
+  const taken = parameters.find(({ name }) => name.toLowerCase().startsWith(PARAMETER.toLowerCase()));
+  if (taken)
+    throw clientError('tenant-query-unreadable', `The query has a parameter ${taken.name}: ${query}`, {
+      hint: `Give the parameter a name that does not begin with ${PARAMETER}.`,
+    });
+}
+
+function refuseOptions(options: object): void {
+  const refused = Object.entries(options).find(
+    ([name, value]) => value !== undefined && !(HARMLESS as readonly string[]).includes(name),
+  );
+  if (refused)
+    throw clientError('tenant-option-refused', `The option ${refused[0]} is not allowed in a tenant's query`);
+}
+
+function refuseLevels({ id }: Container, paths: readonly KeyPath[], levels: readonly unknown[]): void {
+  if (levels.length > paths.length || levels.includes(undefined))
+    throw clientError(
+      'tenant-key-wrong',
+      `\`within\` doesn't fit the partition key of ${id}: ${paths.map(pathText).join(', ')}`,
+    );
+}
+
+const OWN_TYPE = 'millrace.';
+
+/** Documents that Millrace stores for itself, and aggregates whose group has no rows any more. */
+function isHidden(stored: object): boolean {
+  const { type, _mr: own } = stored as { readonly type?: unknown; readonly _mr?: unknown };
+  return (typeof type === 'string' && type.startsWith(OWN_TYPE)) || (isObject(own) && own['rows'] === 0);
+}
+
+/** The same for a query. A missing field is undefined, and so would be its negation: hence the checks of types. */
+function hiding(alias: string): string[] {
+  const [type, rows] = [property(alias, ['type']), property(alias, ['_mr', 'rows'])];
+  return [
+    `NOT (IS_STRING(${type}) AND STARTSWITH(${type}, "${OWN_TYPE}"))`,
+    `NOT (IS_NUMBER(${rows}) AND ${rows} = 0)`,
+  ];
+}
+
+function ensureTenant(row: unknown, path: KeyPath, tenant: Tenant, { id }: Container): void {
+  if (valueAt(row, path) !== tenant)
+    throw clientError(
+      'other-tenant-answered',
+      `A request to ${id} for one tenant was answered with a document of another`,
+    );
+}

@@ -52,18 +52,29 @@ export async function planStorage({ pipeline }: Loaded, services: Services, sign
 export async function gateOf({ spec }: Archive, parts: Parts, signal: AbortSignal): Promise<() => Promise<Gate>> {
   const { services, loaded } = parts;
   const { state } = services;
-  const { leases } = await openFeed(parts, spec.from.container, { host: 'archive' });
-  // A lease created here has no position, so no document of its range is archived.
-  await leases.prepare(signal);
-  const deadLetters = new DeadLetters(state);
+  const gate = await positionsGate(spec.from.container, parts, 'archive', signal);
   const views = new Views(state, loaded.pipeline.name);
   const migrations = new Migrations(state);
   return async () => {
     // A document archived now would be missing in a version that is being built, and a migration would leave a copy.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
     const busy = building || (await migrations.isUnderWay(spec.from.container));
-    return busy ? NOTHING_LEAVES : openGate(() => leases.list(), deadLetters);
+    return busy ? NOTHING_LEAVES : gate();
   };
+}
+
+/** Says up to where every projection has a container's changes, and which documents have dead letters. */
+export async function positionsGate(
+  container: string,
+  parts: Parts,
+  host: string,
+  signal: AbortSignal,
+): Promise<() => Promise<Gate>> {
+  const { leases } = await openFeed(parts, container, { host });
+  // A lease created here has no position, so no change of its range counts as acknowledged.
+  await leases.prepare(signal);
+  const deadLetters = new DeadLetters(parts.services.state);
+  return () => openGate(() => leases.list(), deadLetters);
 }
 
 const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true };

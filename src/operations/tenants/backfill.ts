@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { formatOf } from '../../base/format.ts';
+import { currentEpoch } from '../../feed/reading/epochs.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import { openWriteGate } from '../../shards/write-gate.ts';
+import { positionsGate } from '../archive/open.ts';
+import { operationsError } from '../errors.ts';
+import { type LockDocument, whileLocked } from '../lock.ts';
+import { Lacking } from './lacking.ts';
+import { Progress } from './progress.ts';
+import { Rounds } from './rounds.ts';
+import { ServiceClock } from './service-clock.ts';
+import { eventReaders, openTarget, tenantField, valuesOf } from './target.ts';
+import type { ValuesInput } from './values.ts';
+
+export interface BackfillOptions extends Parts {
+  readonly container: string;
+  /** Only documents of this type. */
+  readonly type?: string | undefined;
+  readonly values: ValuesInput;
+  readonly actor: string;
+  readonly signal: AbortSignal;
+  readonly clock?: Clock;
+  /** How long it waits for hosts that don't process the documents, milliseconds. Default a minute. */
+  readonly patienceMs?: number | undefined;
+  /** Called after each page with the documents written so far. */
+  readonly progress?: (written: number) => void;
+}
+
+/** A document that still lacks its tenant. */
+export interface Left {
+  readonly key: readonly unknown[];
+  readonly id: string;
+  readonly why: string;
+}
+
+export interface Backfilled {
+  readonly container: string;
+  readonly field: string;
+  /** Documents written. A run that died may have written more. */
+  readonly written: number;
+  /** Documents that still lack the field at the end. */
+  readonly left: number;
+  /** The first of them. */
+  readonly examples: readonly Left[];
+  /** Request units of this run: to read the feed, and to look up and write. */
+  readonly ru: { readonly reading: number; readonly writing: number };
+}
+
+/**
+ * Writes the tenant into every document of a container that lacks it. It may be stopped at any point and run again. No
+ * write of an application is lost: each write depends on the version that was read.
+ * @throws UsageError `tenant-undeclared`, `backfill-key`, `backfill-moved`, `container-missing`, `input-invalid`;
+ * MillraceError `backfill-runs`, `backfill-overtaken`
+ */
+export async function backfill(options: BackfillOptions): Promise<Backfilled> {
+  const { services, container: name, actor, signal, clock = systemClock } = options;
+  const field = tenantField(options.loaded);
+  const container = services.database.container(name);
+  const opened = await openTarget(container, field);
+  const lacking = new Lacking(container, field, options.type, options.loaded.pipeline.sources);
+  const values = await valuesOf(options.values, options);
+  const holder = randomUUID();
+  const lock = { kind: 'backfilling', of: name, actor, holder, format: formatOf('backfilling'), clock } as const;
+  return whileLocked(services.state, { ...lock, refusal: runsAlready(name), signal }, async (locked) => {
+    const epoch = await currentEpoch(services.state, name, opened.rid);
+    const given = { field, type: options.type ?? null, ...options.values };
+    const progress = await Progress.begin(services.state, name, { rid: opened.rid, epoch, given }, holder);
+    await using gate = await openWriteGate(services.state, name, { clock });
+    const gated = eventReaders(options.loaded.pipeline, name).length > 0;
+    const rounds = new Rounds({
+      ...options,
+      clock,
+      signal: locked,
+      target: opened,
+      in: container,
+      progressing: progress,
+      gate,
+      acknowledged: gated ? await positionsGate(name, options, 'backfill', locked) : undefined,
+      writing: { field, defaultTtl: opened.defaultTtl, lacking, values, gated, clock: new ServiceClock(clock) },
+    });
+    return rounds.toEnd();
+  });
+}
+
+const runsAlready =
+  (container: string) =>
+  (held: LockDocument | undefined): Error =>
+    operationsError(
+      'backfill-runs',
+      held
+        ? `A backfill of ${container} runs: ${held.actor} renewed it at ${held.renewedAt}`
+        : `Another backfill of ${container} has just begun`,
+    );

@@ -1,5 +1,5 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
-import { TENANTS_ERRORS } from './tenants/errors.ts';
+import { TENANTS } from './tenants/errors.ts';
 
 export const OPERATIONS_ERRORS = {
   'account-unprepared': {
@@ -414,12 +414,7 @@ export const OPERATIONS_ERRORS = {
     meaning: 'The target refused a document of the source.',
     hint: 'Check the size and the id of the document, and the unique keys of the target.',
   },
-  ...TENANTS_ERRORS,
-  'tenant-unknown': {
-    meaning: 'The archive has no documents of this tenant.',
-    hint: 'Run `millrace archive list` to see the tenants.',
-    usage: true,
-  },
+  ...TENANTS,
   'types-unwritable': {
     meaning: 'The file of types can’t be written.',
     hint: 'Check the rights on the file and its folder.',

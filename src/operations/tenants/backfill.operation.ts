@@ -7,7 +7,8 @@ import { operationsError } from '../errors.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation, partsOf } from '../operation.ts';
 import { plural } from '../table.ts';
-import { type Backfilled, type BackfillOptions, backfill } from './backfill.ts';
+import { backfill } from './backfill.ts';
+import type { BackfillOptions, Backfilled } from './options.ts';
 import { planBackfill } from './plan.ts';
 
 const input = z.object({

@@ -1,7 +1,7 @@
 import type { ErrorCatalogue } from '../../base/error-catalogue.ts';
 
-/** A part of the room's catalogue. */
-export const TENANTS_ERRORS = {
+/** The part of the room's catalogue that is about tenants. */
+export const TENANTS = {
   'backfill-key': {
     meaning: 'The tenant field is part of the container’s partition key, which a write can’t change.',
     hint: 'Move the documents to a container with the new key: `millrace containers migrate NAME --into TARGET`.',
@@ -24,7 +24,12 @@ export const TENANTS_ERRORS = {
   },
   'tenant-undeclared': {
     meaning: 'The pipeline declares no tenant field.',
-    hint: "Name it in the pipeline: `definePipeline({ tenant: 'storeId', … })`.",
+    hint: 'Name the field as `tenant` of `definePipeline`.',
+    usage: true,
+  },
+  'tenant-unknown': {
+    meaning: 'The archive has no documents of this tenant.',
+    hint: 'Run `millrace archive list` to see the tenants.',
     usage: true,
   },
 } as const satisfies ErrorCatalogue;

@@ -5,8 +5,8 @@ import { startOf } from '../../definition/start.ts';
 import type { Plan } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
-import type { BackfillOptions } from './backfill.ts';
 import { Lacking } from './lacking.ts';
+import type { BackfillOptions } from './options.ts';
 import { eventReaders, openTarget, tenantField, valuesOf } from './target.ts';
 import { lookupOf } from './values.ts';
 

@@ -14,7 +14,7 @@ import type { WriteGate, WriteTarget } from '../../shards/write-gate.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { operationsError } from '../errors.ts';
 import { positionsNow } from '../positions-now.ts';
-import type { BackfillOptions, Backfilled, Left } from './backfill.ts';
+import type { BackfillOptions, Backfilled, Left } from './options.ts';
 import type { Progress } from './progress.ts';
 import type { Target } from './target.ts';
 import type { Found } from './values.ts';

@@ -45,7 +45,8 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
       acknowledged: gated ? await positionsGate(name, options, 'backfill', locked) : undefined,
       writing: { field, defaultTtl: opened.defaultTtl, lacking, values, gated, clock: new ServiceClock(clock) },
     });
-    return rounds.toEnd();
+    // Before the gate is closed.
+    return await rounds.toEnd();
   });
 }
 

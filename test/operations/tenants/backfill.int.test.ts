@@ -114,6 +114,12 @@ describe('documents', () => {
   });
 });
 
+it('a pipeline without tenants has nothing to backfill', async () => {
+  const { tenant: _, ...pipeline } = shop.loaded.pipeline;
+  const given = run({ ...shop, loaded: { ...shop.loaded, pipeline } });
+  await expect(given).rejects.toMatchObject({ code: 'tenant-undeclared' });
+});
+
 describe('the life of a document', () => {
   it.each([
     ['its own', -1, 1_000, 1_000],

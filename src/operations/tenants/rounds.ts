@@ -81,10 +81,10 @@ export class Rounds {
   }
 
   async #readTo(end: readonly RangePosition[]): Promise<void> {
-    const { in: container, progressing, signal, progress } = this.#options;
+    const { in: container, progressing, signal, progress, pageSize = PAGE } = this.#options;
     const { positions } = progressing;
     const from = positions.length === 0 ? 'beginning' : ({ checkpoint: positions } as const);
-    for await (const page of readChanges(container, { from, maxItems: PAGE, signal })) {
+    for await (const page of readChanges(container, { from, maxItems: pageSize, signal })) {
       this.#read += page.charge;
       await this.#page(page);
       await progressing.save(page.checkpoint, this.#written);

@@ -15,10 +15,12 @@ import { type Shop, addCustomers, openShop, order, run, stored } from './shop.ts
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 2);
 /** The last of them are notes, which no projection reads, and which are deleted now and then. */
-const DOCUMENTS = 30;
-const NOTES = 6;
+const DOCUMENTS = 80;
+const NOTES = 12;
 /** A run sends about this many pieces. */
 const PIECES = 150;
+/** Now and then the answer to writes of the backfill is lost. */
+const LOST = { operation: 'batch', container: 'Orders', status: 'reset', effect: 'after', probability: 0.1 } as const;
 const KEY_PATHS: Readonly<Record<string, string>> = { Summaries: '/customerId', Days: '/storeId' };
 
 /** What an application has written last, without system fields; null: it has deleted the document. */
@@ -76,18 +78,8 @@ class Application {
     }
   }
 
-  /** Writes until it is stopped. */
-  writing(): { stop(): Promise<void> } {
-    let stopped = false;
-    const running = (async () => {
-      while (!stopped) await this.write();
-    })();
-    return {
-      stop: () => {
-        stopped = true;
-        return running;
-      },
-    };
+  async writeSome(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) await this.write();
   }
 }
 
@@ -101,23 +93,26 @@ it.each(Array.from({ length: HISTORIES }, (_, n) => SEED + n))(
   'every order has its tenant, no write is lost, and no reaction got a backfill (seed %i)',
   async (seed) => {
     const random = new Random(seed);
-    await using shop = await openShop({ seed });
+    await using shop = await openShop({ seed, faults: { rules: [LOST] } });
     await addCustomers(shop);
     const application = new Application(shop, random);
-    for (let n = 0; n < 60; n++) await application.write();
-    const app = await shop.host();
+    await application.writeSome(2 * DOCUMENTS);
+    // Slow, so that documents are written before it has read them.
+    const app = await shop.host(1_000);
     let [kills, aheadMs] = [0, 0];
     const clock = { ...systemClock, now: () => Date.now() + aheadMs };
     for (let tries = 0; tries < 6; tries++) {
-      const writing = application.writing();
-      const died = await dies(shop, (of, signal) => run({ ...of }, { signal, clock }), 1 + random.int(PIECES));
-      await writing.stop();
+      // Documents grow older, by the service's clock.
+      shop.emulator.advance(random.int(60_000));
+      const writing = application.writeSome(random.int(DOCUMENTS));
+      const died = await dies(shop, (of, signal) => run(of, { signal, clock, pageSize: 10 }), 1 + random.int(PIECES));
+      await writing;
       if (!died) continue;
       kills += 1;
       // Its lock is taken over.
       aheadMs += ABANDONED_MS;
     }
-    expect(await run(shop, { clock })).toMatchObject({ left: 0 });
+    expect(await run(shop, { clock, pageSize: 10 })).toMatchObject({ left: 0 });
     await app.drained(AbortSignal.timeout(60_000));
     await app.stop();
     console.log(`killed ${kills} times, ${application.written.size} writes, ${shop.reactions.length} reactions`);

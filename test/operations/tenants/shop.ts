@@ -17,8 +17,8 @@ const m = model<{ Orders: { order: Doc } }>('./cosmosdb_data_model.md');
 export interface Shop extends Stage {
   /** What the reaction got, in its order. */
   readonly reactions: Doc[];
-  /** Starts a host. */
-  host(): Promise<App>;
+  /** Starts a host. `pollMs`: how often it reads the end of the feed. */
+  host(pollMs?: number): Promise<App>;
 }
 
 /** `refused`: the reaction throws for these documents. */
@@ -43,8 +43,8 @@ export async function openShop(
   return {
     ...shop,
     reactions,
-    host: async () => {
-      const timings = { ...fast.timings, checkpointMs: 20 };
+    host: async (pollMs = 10) => {
+      const timings = { ...fast.timings, pollMs, checkpointMs: 20 };
       const app = await compose({ ...shop, ...fast, timings, host: 'live' });
       await app.start();
       return app;

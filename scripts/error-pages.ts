@@ -1,4 +1,4 @@
-// Writes docs/errors.md from the rooms' catalogues of errors (src/ROOM/errors.ts, and errors.ts of its folders), and holds the code to them: a code
+// Writes docs/errors.md from the rooms' catalogues of errors (src/ROOM/errors.ts, and src/operations/NOUN/errors.ts), and holds the code to them: a code
 // stands in one catalogue and is thrown somewhere, every code that is thrown stands in one, and meaning and hint are
 // sentences.
 // Usage: node --conditions=millrace-source scripts/error-pages.ts [--check] [ROOT]; exit code 1 with a line for each fault,
@@ -20,7 +20,7 @@ const { values, positionals } = parseArgs({ options: { check: { type: 'boolean' 
 const root = positionals[0] ?? join(import.meta.dirname, '..');
 const sources = globSync('{src,functions}/**/*.ts', { cwd: root }).map((file) => file.split(sep).join('/'));
 const isCatalogue = (file: string): boolean =>
-  /^src\/(?!base\/)[^/]+\/(?:.+\/)?errors\.ts$|^src\/base\/shared-errors\.ts$/.test(file);
+  /^src\/(?!base\/)[^/]+\/errors\.ts$|^src\/operations\/[^/]+\/errors\.ts$|^src\/base\/shared-errors\.ts$/.test(file);
 const texts = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 
 /** The files by the literals that they hold, and by the entries of catalogues that they name. */

@@ -1,5 +1,4 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
-import { TENANTS } from './tenants/errors.ts';
 
 export const OPERATIONS_ERRORS = {
   'account-unprepared': {
@@ -414,7 +413,6 @@ export const OPERATIONS_ERRORS = {
     meaning: 'The target refused a document of the source.',
     hint: 'Check the size and the id of the document, and the unique keys of the target.',
   },
-  ...TENANTS,
   'types-unwritable': {
     meaning: 'The file of types can’t be written.',
     hint: 'Check the rights on the file and its folder.',

@@ -14,6 +14,7 @@ const NOUNS = new Set([
   'leases',
   'projections',
   'shards',
+  'tenants',
 ]);
 const BARE = new Set(['status', 'doctor', 'plan']);
 /** Operations that don't end, and would block the request. */

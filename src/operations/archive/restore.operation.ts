@@ -12,6 +12,7 @@ import { faultLines } from './faults.ts';
 import { sum } from './list.operation.ts';
 import { openArchives } from './open.ts';
 import { operationsError } from '../errors.ts';
+import { tenantsError } from '../tenants/errors.ts';
 
 const period = z
   .string()
@@ -60,7 +61,7 @@ async function assertTenant(archives: readonly Archive[], tenant: string | undef
       known.add(place.tenant);
     }
   }
-  throw operationsError(
+  throw tenantsError(
     'tenant-unknown',
     `The archive has no documents of tenant ${tenant}${suggestion(tenant, [...known])}`,
   );

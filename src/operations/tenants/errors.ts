@@ -1,7 +1,6 @@
-import type { ErrorCatalogue } from '../../base/error-catalogue.ts';
+import { type ErrorCatalogue, errorsOf } from '../../base/error-catalogue.ts';
 
-/** The part of the room's catalogue that is about tenants. */
-export const TENANTS = {
+export const TENANTS_ERRORS = {
   'backfill-key': {
     meaning: 'The tenant field is part of the container’s partition key, which a write can’t change.',
     hint: 'Move the documents to a container with the new key: `millrace containers migrate NAME --into TARGET`.',
@@ -23,8 +22,8 @@ export const TENANTS = {
     retryable: true,
   },
   'tenant-undeclared': {
-    meaning: 'The pipeline declares no tenant field.',
-    hint: 'Name the field as `tenant` of `definePipeline`.',
+    meaning: 'The command got a tenant, but the pipeline declares none.',
+    hint: 'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',
     usage: true,
   },
   'tenant-unknown': {
@@ -33,3 +32,5 @@ export const TENANTS = {
     usage: true,
   },
 } as const satisfies ErrorCatalogue;
+
+export const tenantsError = errorsOf(TENANTS_ERRORS);

@@ -5,7 +5,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
-import { operationsError } from '../errors.ts';
+import { tenantsError } from './errors.ts';
 
 /** How far a container's feed is backfilled; a document of the state container. */
 interface ProgressDocument {
@@ -92,7 +92,7 @@ export class Progress {
       const etag = await put(this.#state, next, found._etag);
       if (etag !== undefined) return etag;
     }
-    throw operationsError('backfill-overtaken', `Another process has taken over the backfill of ${next.id}`);
+    throw tenantsError('backfill-overtaken', `Another process has taken over the backfill of ${next.id}`);
   }
 }
 

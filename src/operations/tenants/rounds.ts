@@ -12,7 +12,7 @@ import { type RangePosition, lsnOf, positionIn } from '../../feed/reading/positi
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { WriteGate, WriteTarget } from '../../shards/write-gate.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
-import { operationsError } from '../errors.ts';
+import { tenantsError } from './errors.ts';
 import { positionsNow } from '../positions-now.ts';
 import type { BackfillOptions, Backfilled, Left } from './options.ts';
 import type { Progress } from './progress.ts';
@@ -106,11 +106,9 @@ export class Rounds {
     while (due.length > 0) {
       const open = await acknowledged?.();
       const upTo = open ? (open.acknowledged(range) ?? -1) : Infinity;
-      const [free, held] = parted(due, ({ change }) => change.version.lsn <= upTo && !open?.parked(change));
-      await this.#write(free);
+      const [free, behind] = parted(due, ({ change }) => change.version.lsn <= upTo);
+      await this.#write(free.map((one) => ({ ...one, event: open?.parked(one.change) === true })));
       if (free.length > 0) this.#waitedMs = 0;
-      const [parked, behind] = parted(held, ({ change }) => open?.parked(change) === true);
-      for (const { change } of parked) this.#leave(change, 'a change of it is a dead letter');
       due = behind;
       if (due.length === 0) return;
       if (this.#waitedMs >= patienceMs) {
@@ -156,7 +154,7 @@ export class Rounds {
     const { in: here } = this.#options;
     const there = database !== undefined && database !== here.database.id;
     if (container === here.id && !there && endpoint === undefined) return;
-    throw operationsError('backfill-moved', `Writers of ${here.id} write to ${container} now`);
+    throw tenantsError('backfill-moved', `Writers of ${here.id} write to ${container} now`);
   }
 
   /** Documents that lack the field now. `fresh`: how many of them were written since. */

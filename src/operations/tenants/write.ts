@@ -16,6 +16,8 @@ export interface Due {
   /** With its system fields. */
   readonly stored: Doc;
   readonly value: Tenant;
+  /** True: a reaction or a publish has parked its last change. So the write is one that they get. */
+  readonly event?: boolean;
 }
 
 /**
@@ -49,7 +51,8 @@ export async function write(due: Due, access: DocumentAccess, options: WriteOpti
     if (!first) {
       const [found] = await access.read(container, key, [id]);
       if (!found || !lacking.has(found)) {
-        const ours = found?.[field] === value && isBackfilled(found, withoutSystemFields(found));
+        const marked = found && isBackfilled(found, withoutSystemFields(found));
+        const ours = found?.[field] === value && (due.event === true || marked);
         outcome = ours ? 'written' : 'had';
         return true;
       }
@@ -69,7 +72,7 @@ export async function write(due: Due, access: DocumentAccess, options: WriteOpti
         ({ value } = now);
       }
     }
-    const operations = operationsOf(stored, value, options);
+    const operations = operationsOf({ ...due, stored, value }, options);
     const ifMatch = String(stored['_etag']);
     const answer = await access.commit(container, key, [{ op: 'patch', id, operations, ifMatch }]);
     if (answer.kind === 'conflict') return false;
@@ -80,13 +83,13 @@ export async function write(due: Due, access: DocumentAccess, options: WriteOpti
 }
 
 /** A patch leaves fields alone that this process can't represent exactly, such as very large numbers. */
-function operationsOf(stored: Doc, value: Tenant, { field, defaultTtl, clock }: WriteOptions): PatchOperation[] {
+function operationsOf({ stored, value, event }: Due, { field, defaultTtl, clock }: WriteOptions): PatchOperation[] {
   const ttl = ttlAfter(stored, defaultTtl, clock.now());
   const before = withoutSystemFields(stored);
   const doc = { ...before, [field]: value, ...(ttl !== undefined && { ttl }) };
   return [
     { op: 'set', path: `/${field.replaceAll('~', '~0').replaceAll('/', '~1')}`, value },
     ...(ttl === undefined ? [] : [{ op: 'set', path: '/ttl', value: ttl } as const]),
-    { op: 'set', path: '/_mr', value: backfilledOwn(stored['_mr'], before, doc) },
+    ...(event ? [] : [{ op: 'set', path: '/_mr', value: backfilledOwn(stored['_mr'], before, doc) } as const]),
   ];
 }

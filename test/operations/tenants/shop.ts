@@ -37,15 +37,16 @@ export async function openShop(
       reactions.push(doc);
     },
   });
-  const { pipeline } = stage.loaded;
-  const loaded = { ...stage.loaded, pipeline: { ...pipeline, effects: [calls] } };
+  const loaded = { ...stage.loaded, pipeline: { ...stage.loaded.pipeline, effects: [calls] } };
   const shop = { ...stage, loaded };
+  // As it was before it declared its tenants.
+  const { tenant: _, ...before } = loaded.pipeline;
   return {
     ...shop,
     reactions,
     host: async (pollMs = 10) => {
       const timings = { ...fast.timings, pollMs, checkpointMs: 20 };
-      const app = await compose({ ...shop, ...fast, timings, host: 'live' });
+      const app = await compose({ ...shop, loaded: { ...loaded, pipeline: before }, ...fast, timings, host: 'live' });
       await app.start();
       return app;
     },

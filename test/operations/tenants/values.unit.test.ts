@@ -3,32 +3,50 @@ import { LEAVING_TTL_S } from '../../../src/projections/archive/leaving.ts';
 import type { DocumentAccess } from '../../../src/sinks/document-access.ts';
 import { ttlAfter } from '../../../src/operations/tenants/life.ts';
 import { ServiceClock } from '../../../src/operations/tenants/service-clock.ts';
-import { type ValuesInput, lookupOf, openValues } from '../../../src/operations/tenants/values.ts';
+import { byLookup, lookupOf } from '../../../src/operations/tenants/lookup.ts';
+import { type ValuesInput, assertOne, fromField, sameValue } from '../../../src/operations/tenants/values.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 const UNUSED = {} as DocumentAccess;
-const found = (input: ValuesInput, doc: object) => openValues(input, 'tenant', []).of([{ ...doc }], UNUSED);
+const TEXT = { name: 'tenant', kind: 'string' } as const;
+const NUMBER = { name: 'tenant', kind: 'number' } as const;
+const invalid = (message: string) =>
+  expect.objectContaining({ code: 'input-invalid', message: expect.stringContaining(message) });
 
 describe('a value', () => {
   it.each([
     ['t', { value: 't' }],
     ['x'.repeat(1_000), { value: 'x'.repeat(1_000) }],
-    [0, { value: 0 }],
     [undefined, { why: 'it has no a.b' }],
     [null, { why: 'it has no a.b' }],
-    ['', { why: 'it has "" as a.b, which can\'t be a tenant' }],
-    [true, { why: "it has true as a.b, which can't be a tenant" }],
-    [['t'], { why: "it has an array as a.b, which can't be a tenant" }],
+    ['', { why: 'it has "" as a.b, which is not a tenant: a text' }],
+    [' ', { why: 'it has " " as a.b, which is not a tenant: a text' }],
+    [7, { why: 'it has 7 as a.b, which is not a tenant: a text' }],
+    [['t'], { why: 'it has an array as a.b, which is not a tenant: a text' }],
   ])('%j of a field is %j', async (value, expected) => {
-    expect(await found({ from: 'a.b' }, { a: { b: value } })).toEqual([expected]);
+    expect(await fromField('a.b', TEXT).of([{ a: { b: value } }], UNUSED)).toEqual([expected]);
   });
 
   it('of more than 1,000 characters is none', async () => {
-    expect(await found({ from: 'a' }, { a: 'x'.repeat(1_001) })).toMatchObject([{ why: /can't be a tenant/ }]);
+    expect(await fromField('a', TEXT).of([{ a: 'x'.repeat(1_001) }], UNUSED)).toMatchObject([{ why: /not a tenant/ }]);
   });
 
-  it('given for all documents is taken as text', async () => {
-    expect(await found({ value: '7' }, {})).toEqual([{ value: '7' }]);
+  it('is a number where the tenants are numbers', async () => {
+    expect(await fromField('a', NUMBER).of([{ a: 0 }, { a: '7' }], UNUSED)).toEqual([
+      { value: 0 },
+      { why: 'it has "7" as a, which is not a tenant: a finite number' },
+    ]);
+    expect(await sameValue('7', NUMBER).of([{}], UNUSED)).toEqual([{ value: 7 }]);
+    expect(await sameValue('7', TEXT).of([{}], UNUSED)).toEqual([{ value: '7' }]);
+  });
+
+  it.each([
+    ['', TEXT],
+    ['x'.repeat(1_001), TEXT],
+    ['', NUMBER],
+    ['seven', NUMBER],
+  ])('%j for all documents of %j is refused', (text, field) => {
+    expect(() => sameValue(text, field)).toThrow(invalid('--value is not a tenant'));
   });
 });
 
@@ -47,24 +65,25 @@ describe('the options', () => {
     expect(lookupOf({ from: 'shop.tenant' })).toBeUndefined();
   });
 
-  it.each([
+  it.each<[ValuesInput, string]>([
     [{}, 'either --from or --value'],
     [{ from: 'a', value: 'b' }, 'either --from or --value'],
-    [{ value: '' }, '--value'],
-    [{ value: 'x'.repeat(1_001) }, '--value'],
     [{ from: 'Customers', by: 'customerId' }, 'CONTAINER.FIELD'],
     [{ from: 'C.t', by: 'id=' }, '--by'],
     [{ from: 'C.t', by: 'a,b' }, '--by'],
   ])('%j are refused', (input, message) => {
-    expect(() => openValues(input, 'tenant', [])).toThrow(expect.objectContaining({ code: 'input-invalid' }));
-    expect(() => openValues(input, 'tenant', [])).toThrow(message);
+    const check = () => (assertOne(input), lookupOf(input));
+    expect(check).toThrow(invalid(message));
   });
 
   it('are refused where the other document can only be read with the missing value', () => {
-    const input = { from: 'Customers.tenant', by: 'customerId' };
-    expect(() => openValues(input, 'tenant', [['tenant'], ['id']])).toThrow('without the missing tenant');
-    expect(() => openValues({ ...input, by: 'id=customerId,tenant=shop' }, 'tenant', [['tenant']])).not.toThrow();
-    expect(() => openValues({ ...input, by: 'id=customerId,regoin=x' }, 'tenant', [['region']])).toThrow('regoin');
+    const open = (by: string, keyPaths: string[][]) => () => {
+      const lookup = lookupOf({ from: 'Customers.tenant', by });
+      return lookup && byLookup(lookup, TEXT, keyPaths);
+    };
+    expect(open('customerId', [['tenant'], ['id']])).toThrow(invalid('without the missing tenant'));
+    expect(open('id=customerId,tenant=shop', [['tenant']])).not.toThrow();
+    expect(open('id=customerId,regoin=x', [['region']])).toThrow(invalid('regoin'));
   });
 });
 

@@ -3,7 +3,7 @@ import { remainingTtl } from '../containers/copy.ts';
 
 /**
  * The `ttl` with which a document expires when it would have expired without the write, seconds: a write restarts its time
- * to live (ASM-A4). Undefined: it doesn't expire, and its `ttl` stays as it is. `now`: the service's time, milliseconds.
+ * to live (ASM-A4, ASM-F21). Undefined: it doesn't expire, and its `ttl` stays as it is. `now`: the service's time, milliseconds.
  */
 export function ttlAfter(
   doc: Readonly<Record<string, unknown>>,

@@ -82,7 +82,7 @@ export async function write(due: Due, access: DocumentAccess, options: WriteOpti
   return outcome;
 }
 
-/** A patch leaves fields alone that this process can't represent exactly, such as very large numbers. */
+/** A patch leaves fields alone that this process can't represent exactly, such as very large numbers (ASM-F22). */
 function operationsOf({ stored, value, event }: Due, { field, defaultTtl, clock }: WriteOptions): PatchOperation[] {
   const ttl = ttlAfter(stored, defaultTtl, clock.now());
   const before = withoutSystemFields(stored);

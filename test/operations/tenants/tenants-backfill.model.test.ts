@@ -90,7 +90,7 @@ const bare = ({ _mr, _rid, _self, _etag, _attachments, _ts, ...doc }: Doc): Doc 
 const withoutLife = ({ ttl: _, ...doc }: Doc): Doc => doc;
 
 it.each(Array.from({ length: HISTORIES }, (_, n) => SEED + n))(
-  'every order has its tenant, no write is lost, and no reaction got a backfill (seed %i)',
+  'every document has its tenant, no write is lost, and no reaction got a backfill (seed %i)',
   async (seed) => {
     const random = new Random(seed);
     await using shop = await openShop({ seed, faults: { rules: [LOST] } });

@@ -34,6 +34,8 @@ export const FORMATS = {
   input: { writes: 1, reads: 1 },
   recovery: { writes: 1, reads: 1 },
   verifying: { writes: 1, reads: 1 },
+  backfill: { writes: 1, reads: 1 },
+  backfilling: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },
   // One document or more for each source document.

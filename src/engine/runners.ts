@@ -13,6 +13,7 @@ import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { type LiveHalfOptions, type Sift, liveHalf } from '../projections/archive/live-half.ts';
 import { leavingOf } from '../projections/archive/leaving.ts';
 import { isRestored } from '../projections/archive/restored.ts';
+import { isBackfilled } from '../projections/backfilled.ts';
 import { archiveRunner } from '../projections/archive/archive-runner.ts';
 import { copyRunner } from '../projections/copy/copy-runner.ts';
 import { embedRunner } from '../projections/embed/embed-runner.ts';
@@ -42,7 +43,7 @@ export interface RunnerOptions {
 }
 
 /** Reads the marks that Millrace writes into source documents, and into sink documents that are sources themselves. */
-export const MARKS: SourceMarks = { isEmptied, isRestored, leavingOf };
+export const MARKS: SourceMarks = { isEmptied, isRestored, isBackfilled, leavingOf };
 
 /** The containers whose feeds a pipeline reads, with the rules of the types that it reads there. */
 export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {

@@ -49,6 +49,7 @@ import { projectionsVerifyDue } from '../operations/projections/verify-due.opera
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
+import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
 import { dev } from './dev/dev.operation.ts';
 import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
@@ -127,6 +128,7 @@ export const registry: Registry = new Registry([
   archiveList,
   archiveVerify,
   archiveRestore,
+  tenantsBackfill,
   jobsWork(() => registry),
   jobsList,
   functionsStart,

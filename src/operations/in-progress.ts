@@ -33,7 +33,7 @@ export async function readInProgress(
 }
 
 const ofOperation = ({ verb, arguments: given, actor, since }: Running): InProgress => {
-  const named = [given['name'], given['id']].filter((value) => typeof value === 'string');
+  const named = [given['name'], given['id'], given['container']].filter((value) => typeof value === 'string');
   return { what: [verb, ...named].join(' '), by: actor, since };
 };
 

@@ -9,7 +9,7 @@ export const ABANDONED_MS = 6 * RENEW_MS + CLOCK_SKEW_MS;
 
 /** A lock in the state container. */
 export interface LockDocument {
-  /** The pipeline. */
+  /** The pipeline, or the container. */
   readonly id: string;
   readonly pk: string;
   readonly type: string;
@@ -20,11 +20,12 @@ export interface LockDocument {
 }
 
 export interface LockOptions {
-  /** What one process of the pipeline does at a time. */
-  readonly kind: 'recovery' | 'verifying';
+  /** What one process does at a time. */
+  readonly kind: 'recovery' | 'verifying' | 'backfilling';
   /** `formatOf` this kind. */
   readonly format: { readonly format?: number };
-  readonly pipeline: string;
+  /** The pipeline, or the container, for which it does that. */
+  readonly of: string;
   readonly actor: string;
   /** Unique for each run: one operator may run it twice. */
   readonly holder: string;
@@ -40,10 +41,10 @@ export interface LockOptions {
  */
 export async function whileLocked<T>(
   state: Container,
-  { kind, format, pipeline, actor, holder, refusal, clock, signal }: LockOptions,
+  { kind, format, of, actor, holder, refusal, clock, signal }: LockOptions,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const at = { id: pipeline, pk: kind } as const;
+  const at = { id: of, pk: kind } as const;
   const renew = async (mayTake: boolean): Promise<void> => {
     await rewrite(state, at, (stored: LockDocument | undefined): LockDocument => {
       const now = clock.now();

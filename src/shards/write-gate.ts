@@ -140,7 +140,8 @@ class Gate implements WriteGate {
       if (gate?.state === 'open' && !this.#hasLapsed()) {
         this.#inside += 1;
         const until = this.#clock.monotonic() + REQUEST_TIMEOUT_MS;
-        const left = (): number => Math.max(0, until - this.#clock.monotonic());
+        // A timeout takes whole milliseconds.
+        const left = (): number => Math.max(0, Math.floor(until - this.#clock.monotonic()));
         let ended = false;
         let signal: AbortSignal | undefined;
         return {

@@ -177,6 +177,20 @@ describe('a reaction', () => {
     await engine.consume(page(change('a', { status: 'paid', currency: 'CHF' })), UNFENCED);
     expect(runs).toHaveLength(2);
   });
+
+  it('skips what a backfill wrote, also when asked for restored ones, and counts its content as reacted to', async () => {
+    const embedded = { each: undefined, set: { currency: () => '' } } as unknown as EmbedSpec;
+    const { runner, runs } = reaction('backfilled', undefined, { restored: true }, [embedded]);
+    const { engine } = engineOf(runner);
+    await engine.consume(page(change('a', { status: 'new' })), UNFENCED);
+    await engine.consume(page(change('a', { status: 'new', tenant: 't' }, { backfilled: true })), UNFENCED);
+    await engine.consume(page(change('b', { tenant: 't' }, { backfilled: true, restored: true })), UNFENCED);
+    // An embed writes upon it.
+    await engine.consume(page(change('a', { status: 'new', tenant: 't', currency: 'EUR' })), UNFENCED);
+    expect(ids(runs)).toEqual(['a']);
+    await engine.consume(page(change('a', { status: 'paid', tenant: 't' })), UNFENCED);
+    expect(ids(runs)).toEqual(['a', 'a']);
+  });
 });
 
 describe('a sink of one’s own', () => {

@@ -194,6 +194,21 @@ describe('what is no news', () => {
       1, 4, 5,
     ]);
   });
+
+  it('is none for what a backfill wrote, nor for a projection’s write upon it', async () => {
+    await using hubs = await openHubs();
+    const producer = hubs.producer();
+    const { consume } = publishing(async () => producer, {}, { echoes: true });
+    const of = (lsn: number, doc: object, more: Partial<Change> = {}): Change =>
+      change(['k'], 'a', lsn, { doc: { id: 'a', ...doc }, ...more });
+    await consume(of(1, { n: 1 }));
+    await consume(of(2, { n: 1, tenant: 't' }, { backfilled: true }), of(3, { n: 1, tenant: 't', ttl: 9 }));
+    await consume(of(4, { n: 2, tenant: 't' }));
+    expect(bodies(hubs.hubs.events('telemetry')).map(({ data }) => data)).toEqual([
+      { id: 'a', n: 1 },
+      { id: 'a', n: 2, tenant: 't' },
+    ]);
+  });
 });
 
 describe('bad input', () => {

@@ -83,5 +83,6 @@ it('the operations that work through whole containers are bulk', () => {
     'projections replay',
     'projections verify',
     'recover',
+    'tenants backfill',
   ]);
 });

@@ -55,6 +55,8 @@ export interface Change<D = Record<string, unknown>> extends Identity {
   readonly before?: D;
   /** True: the document came back from the archive, or leaves, unchanged. It is no event to publish or to react to. */
   readonly restored?: boolean;
+  /** True: only a backfill of fields wrote this version. It is no event to publish or to react to. */
+  readonly backfilled?: boolean;
   readonly leaving?: Leaving;
   /** The error of the source's `upcast` or `deleted`. A projection must treat the change as poison. */
   readonly failed?: unknown;

@@ -37,6 +37,8 @@ export interface SourceMarks {
   isEmptied(raw: Record<string, unknown>): boolean;
   /** True: the document came back from the archive and did not change since. `doc`: without system fields. */
   isRestored(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean;
+  /** True: a backfill wrote the document, and it did not change since. `doc`: without system fields. */
+  isBackfilled(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean;
   /** What the archive added to a document that it lets expire. `doc`: without system fields. */
   leavingOf(raw: Record<string, unknown>, doc: Record<string, unknown>): Leaving | undefined;
 }
@@ -83,6 +85,7 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     type,
     ...entry,
     ...(leaving?.intact || source.marks?.isRestored(document, doc) ? { restored: true } : {}),
+    ...(source.marks?.isBackfilled(document, doc) ? { backfilled: true } : {}),
     ...(leaving && { leaving }),
     ...byTenant(source, byRules(source, rules, document, doc)),
   };

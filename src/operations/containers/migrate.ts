@@ -4,7 +4,6 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { splitPath } from '../../cosmos/paths.ts';
-import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import {
@@ -17,16 +16,15 @@ import {
   readWriters,
 } from '../../shards/write-gate.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
-import type { RangePosition } from '../../feed/reading/position.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
-import { openSource } from '../../feed/reading/open-source.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
 import { Nearing } from './nearing.ts';
 import { type MigrationRecord, Migrations } from './migrations.ts';
 import { reconcile, sameCount } from './reconcile.ts';
 import { operationsError } from '../errors.ts';
+import { positionsNow } from '../positions-now.ts';
 import { plural } from '../table.ts';
 
 export interface MigrateOptions {
@@ -288,16 +286,6 @@ async function untilStoppedWriting({ state, source, clock, signal }: Work, gener
       `${open.length} of the processes that write ${source.id} did not report that they stopped. Nothing was changed`,
     );
   }
-}
-
-async function positionsNow(container: Container, signal: AbortSignal): Promise<RangePosition[]> {
-  const { source } = await openSource(container);
-  return Promise.all(
-    (await physicalRanges(container, signal)).map(async (range) => ({
-      range,
-      position: await source.resolve(range, 'now', signal),
-    })),
-  );
 }
 
 async function sideOf(container: Container): Promise<Side> {

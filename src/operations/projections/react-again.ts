@@ -87,8 +87,8 @@ async function runOne(
   if (!change) return { outcome: 'left out' };
   try {
     if (change.failed !== undefined) return failedBy(change.failed);
-    // The operator has asked for this document, restored or not.
-    const { restored: _, ...asked } = change;
+    // The operator has asked for this document, restored, backfilled or not.
+    const { restored: _, backfilled: __, ...asked } = change;
     if (!concerns(spec, asked)) return { outcome: 'left out' };
   } catch (error) {
     return failedBy(error);

@@ -111,7 +111,7 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
   const until = clock.monotonic() + withinMs;
   const lock = {
     kind: 'verifying',
-    pipeline: name,
+    of: name,
     actor,
     holder: randomUUID(),
     refusal: () => new Busy(),

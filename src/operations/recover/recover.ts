@@ -96,8 +96,8 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   await assertWriters(parseWriters(given.writers), services, signal);
   // The lock and the audit record need it.
   const first = await create(await planState(services), context);
-  const of = { kind: 'recovery', pipeline: loaded.pipeline.name, actor, holder: randomUUID() } as const;
-  const lock = { ...of, format: formatOf('recovery'), refusal: runsAlready, clock, signal };
+  const held = { kind: 'recovery', of: loaded.pipeline.name, actor, holder: randomUUID() } as const;
+  const lock = { ...held, format: formatOf('recovery'), refusal: runsAlready, clock, signal };
   return audited(context, 'recover', { ...given }, () =>
     whileLocked(services.state, lock, (locked) => correct(given, target, first, { ...context, signal: locked })),
   );

@@ -1,6 +1,26 @@
 import { type ErrorCatalogue, errorsOf } from '../../base/error-catalogue.ts';
 
 export const TENANTS_ERRORS = {
+  'backfill-key': {
+    meaning: 'The tenant field is part of the container’s partition key, which a write can’t change.',
+    hint: 'Move the documents to a container with the new key: `millrace containers migrate NAME --into TARGET`.',
+    usage: true,
+  },
+  'backfill-moved': {
+    meaning: 'The write gate of the container leads to another container.',
+    hint: 'Run the backfill for the container that writers write to.',
+    usage: true,
+  },
+  'backfill-overtaken': {
+    meaning: 'Another process has taken over the backfill, because this one did not renew its lock.',
+    hint: 'Wait until the other one has ended. Then run the command again: it resumes.',
+    retryable: true,
+  },
+  'backfill-runs': {
+    meaning: 'Another process backfills this container.',
+    hint: 'Wait until it has ended. If it died, its lock is free after 210 s.',
+    retryable: true,
+  },
   'container-of-no-tenant': {
     meaning: 'The container doesn’t exist in the data model, or its documents belong to no tenant.',
     hint: 'Name a container whose documents have the tenant’s field.',

@@ -22,7 +22,8 @@ export interface PublishRunnerOptions {
 
 /**
  * Publishes changes in their order. It ends only when the hub has the whole page, so at most one page of a range is in
- * flight. It leaves out documents that moved to or from the archive, and deletions of documents whose type is unknown.
+ * flight. It leaves out documents that moved to or from the archive or were backfilled, and deletions of documents whose
+ * type is unknown.
  */
 export function publishRunner(
   spec: PublishSpec,
@@ -31,7 +32,14 @@ export function publishRunner(
   const id = projectionId(spec);
   const last = echoes ? new LastPublished(stateContainer, projectionId(spec.idsOf ?? spec)) : undefined;
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    const relevant = changes.filter((change) => isEvent(again ? { ...change, restored: false } : change));
+    if (!again)
+      await passOver(
+        changes.filter(({ backfilled }) => backfilled),
+        access,
+      );
+    const relevant = changes.filter((change) =>
+      isEvent(again ? { ...change, restored: false, backfilled: false } : change),
+    );
     const before = again ? await last?.versions(relevant, access) : undefined;
     const messages = evaluate(relevant, (change) =>
       messageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
@@ -54,13 +62,19 @@ export function publishRunner(
     if (refusals.length > 0) throw new Poison(refusals);
     if (!again) await last?.note([...changed], access);
   };
-  /** What was there before the start counts as published: a write that leaves its content is no event. */
+  /** What was there before the start, or was backfilled, counts as published: a write that leaves its content is no event. */
   const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
-    last?.note(changes.filter(isEvent).filter(ifNoThrow((change) => messageOf(spec, change) !== undefined)), access);
+    last?.note(
+      changes.filter(
+        ifNoThrow((change) => isEvent({ ...change, backfilled: false }) && messageOf(spec, change) !== undefined),
+      ),
+      access,
+    );
   return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
 
-const isEvent = ({ restored, typeUnknown }: Change): boolean => restored !== true && !typeUnknown;
+const isEvent = ({ restored, backfilled, typeUnknown }: Change): boolean =>
+  restored !== true && backfilled !== true && !typeUnknown;
 
 function tooLarge(hub: string, { bytes, limit }: { bytes: number; limit: number }): MillraceError {
   const say = (count: number): string => count.toLocaleString('en-US');

@@ -59,12 +59,16 @@ export function reactRunner(
       },
       { concurrency: AT_ONCE },
     );
+    await passOver(
+      changes.filter(({ backfilled }) => backfilled),
+      access,
+    );
     if (refusals.length > 0) throw new Poison(refusals);
   };
 
-  /** What was there before the start counts as reacted to: a write of embeds alone runs no reaction. */
+  /** What was there before the start, or was backfilled, counts as reacted to: a write of embeds alone runs no reaction. */
   const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
-    last?.note(changes.filter(ifNoThrow((change) => concerns(spec, change))), access);
+    last?.note(changes.filter(ifNoThrow((change) => concerns(spec, { ...change, backfilled: false }))), access);
   return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
 
@@ -93,8 +97,12 @@ export async function runReaction(
   }
 }
 
-/** False for moves to and from the archive, and for deletions, unless the reaction asks for them. */
-export function concerns(spec: ReactSpec, { op, doc, restored }: Pick<Change, 'op' | 'doc' | 'restored'>): boolean {
+/** False for backfills; and for moves to and from the archive, and deletions, unless the reaction asks for them. */
+export function concerns(
+  spec: ReactSpec,
+  { op, doc, restored, backfilled }: Pick<Change, 'op' | 'doc' | 'restored' | 'backfilled'>,
+): boolean {
+  if (backfilled === true) return false;
   if (restored === true && !spec.restored) return false;
   if (doc === undefined || (op === 'delete' && spec.onDelete === 'remove')) return false;
   return spec.when?.(doc) ?? true;

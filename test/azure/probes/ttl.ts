@@ -39,4 +39,32 @@ export const ttl: readonly Probe[] = [
       same(await statusOf(container.items.create({ id: '1', pk: 'a' })), '201', 'a create');
     },
   },
+  {
+    number: 'ASM-F20',
+    asks: 'a query of one partition answers with the service’s time, by which it writes _ts',
+    run: async (bench) => {
+      const container = await bench.container();
+      const options = { partitionKey: 'a' };
+      const now = 'SELECT VALUE GetCurrentTimestamp()';
+      const { resources: before } = await container.items.query<number>(now, options).fetchAll();
+      const { resource } = await container.items.create({ id: '1', pk: 'a' });
+      const { resources: after } = await container.items.query<number>(now, options).fetchAll();
+      same([before.length, after.length], [1, 1], 'the number of answers');
+      const written = Number(resource?._ts);
+      const least = Math.floor((before[0] ?? NaN) / 1_000);
+      same(written >= least && written <= (after[0] ?? NaN) / 1_000, true, `_ts ${written} between the two`);
+    },
+  },
+  {
+    number: 'ASM-F21',
+    asks: 'a patch sets ttl, and the item’s life counts from that patch',
+    run: async (bench) => {
+      const container = await bench.container({ defaultTtl: -1 });
+      await container.items.create({ id: '1', pk: 'a' });
+      await container.item('1', 'a').patch([{ op: 'set', path: '/ttl', value: 1 }]);
+      await until(bench, 'An item that got a ttl of one second gone', async () => {
+        return (await statusOf(container.item('1', 'a').read())) === '404';
+      });
+    },
+  },
 ];

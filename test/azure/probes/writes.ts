@@ -254,4 +254,15 @@ export const writes: readonly Probe[] = [
       same(await statusOf(create('2', 6)), '400', 'bucket 6');
     },
   },
+  {
+    number: 'ASM-F22',
+    asks: 'the path of a patch escapes / and ~',
+    run: async (bench) => {
+      const container = await bench.container();
+      await container.items.create({ id: '1', pk: 'a' });
+      await container.item('1', 'a').patch([{ op: 'set', path: '/x~1y~0z', value: 1 }]);
+      const { resource } = await container.item('1', 'a').read<Record<string, unknown>>();
+      same(resource?.['x/y~z'], 1, 'the field');
+    },
+  },
 ];

@@ -72,6 +72,7 @@ describe('a change', () => {
       marks: {
         isEmptied: ({ cents }: Record<string, unknown>) => cents === 0,
         isRestored: () => false,
+        isBackfilled: () => false,
         leavingOf: () => undefined,
       },
     };

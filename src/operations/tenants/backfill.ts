@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../base/clock.ts';
+import { formatOf } from '../../base/format.ts';
+import { projectionId } from '../../definition/specs.ts';
+import { currentEpoch } from '../../feed/reading/epochs.ts';
+import { openWriteGate } from '../../shards/write-gate.ts';
+import { positionsGate } from '../archive/open.ts';
+import { tenantsError } from './errors.ts';
+import { type LockDocument, whileLocked } from '../lock.ts';
+import { Lacking } from './lacking.ts';
+import type { BackfillOptions, Backfilled } from './options.ts';
+import { Progress } from './progress.ts';
+import { Rounds } from './rounds.ts';
+import { ServiceClock } from './service-clock.ts';
+import { eventReaders, openTarget, openValues, tenantField } from './target.ts';
+
+/**
+ * Writes the tenant into every document of a container that lacks it. It may be stopped at any point and run again. No
+ * write of an application is lost: each write depends on the version that was read.
+ * @throws UsageError `tenant-undeclared`, `backfill-key`, `backfill-moved`, `container-missing`, `input-invalid`;
+ * MillraceError `backfill-runs`, `backfill-overtaken`
+ */
+export async function backfill(options: BackfillOptions): Promise<Backfilled> {
+  const { services, container: name, actor, signal, clock = systemClock } = options;
+  const field = tenantField(options.loaded);
+  const container = services.database.container(name);
+  const opened = await openTarget(container, field);
+  const lacking = new Lacking(container, field.name, options.type, options.loaded.pipeline.sources);
+  const values = await openValues(options.values, options);
+  const holder = randomUUID();
+  const lock = { kind: 'backfilling', of: name, actor, holder, format: formatOf('backfilling'), clock } as const;
+  return whileLocked(services.state, { ...lock, refusal: runsAlready(name), signal }, async (locked) => {
+    const epoch = await currentEpoch(services.state, name, opened.rid);
+    const given = { field: field.name, type: options.type ?? null, ...options.values };
+    const progress = await Progress.begin(services.state, name, { rid: opened.rid, epoch, given }, holder);
+    await using gate = await openWriteGate(services.state, name, { clock });
+    const projections = new Set<string>(eventReaders(options.loaded.pipeline, name).map(projectionId));
+    const gated = projections.size > 0;
+    const rounds = new Rounds({
+      ...options,
+      clock,
+      signal: locked,
+      target: opened,
+      in: container,
+      progressing: progress,
+      gate,
+      acknowledged: gated ? await positionsGate(name, options, { host: 'backfill', projections }, locked) : undefined,
+      writing: {
+        field: field.name,
+        defaultTtl: opened.defaultTtl,
+        lacking,
+        values,
+        gated,
+        clock: new ServiceClock(clock),
+      },
+    });
+    // Before the gate is closed.
+    return await rounds.toEnd();
+  });
+}
+
+const runsAlready =
+  (container: string) =>
+  (held: LockDocument | undefined): Error =>
+    tenantsError(
+      'backfill-runs',
+      held
+        ? `A backfill of ${container} runs: ${held.actor} renewed it at ${held.renewedAt}`
+        : `Another backfill of ${container} has just begun`,
+    );

@@ -1,0 +1,64 @@
+import type { Container } from '@azure/cosmos';
+import { throwMissing } from '../../cosmos/container-missing.ts';
+import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { feedReaders } from '../../definition/pipeline.ts';
+import type { DerivedSpec, Pipeline } from '../../definition/specs.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import { tenantsError } from './errors.ts';
+import { byLookup, lookupOf } from './lookup.ts';
+import { type TenantField, type Values, type ValuesInput, assertOne, fromField, sameValue } from './values.ts';
+
+/** A container whose documents are backfilled. */
+export interface Target {
+  readonly rid: string;
+  readonly keyPaths: readonly KeyPath[];
+  /** Seconds; undefined: documents don't expire. */
+  readonly defaultTtl: number | undefined;
+}
+
+/** The projections that make events of a container's changes. */
+export const eventReaders = (pipeline: Pipeline, container: string): DerivedSpec[] =>
+  feedReaders(pipeline).filter(
+    (spec) => (spec.kind === 'react' || spec.kind === 'publish') && spec.from.container === container,
+  );
+
+/** The pipeline's tenant field; the model's examples say whether its values are numbers. @throws UsageError `tenant-undeclared` */
+export function tenantField({ pipeline, model }: Parts['loaded']): TenantField {
+  const { tenant: name } = pipeline;
+  if (name === undefined)
+    throw tenantsError('tenant-undeclared', `Pipeline ${pipeline.name} declares no tenant field`, {
+      hint: 'Name the field as `tenant` of `definePipeline`.',
+    });
+  const examples = model.containers.flatMap(({ types }) => types.flatMap((type) => type.examples));
+  const values = examples.map((one) => one[name]).filter((value) => value !== undefined && value !== null);
+  const numbers = values.length > 0 && values.every((value) => typeof value === 'number');
+  return { name, kind: numbers ? 'number' : 'string' };
+}
+
+/** @throws UsageError `container-missing`, `backfill-key` */
+export async function openTarget(container: Container, { name: field }: TenantField): Promise<Target> {
+  const read = withRetry(() => container.read(), { reads: true });
+  const { resource } = await read.catch(throwMissing(container));
+  const keyPaths = (resource?.partitionKey?.paths ?? []).map(splitPath);
+  if (keyPaths.some(([first]) => first === field))
+    throw tenantsError('backfill-key', `${field} is part of the partition key of ${container.id}`, {
+      hint: `A key can't be changed in place. Move the documents: \`millrace containers migrate ${container.id} --into TARGET\`.`,
+    });
+  return { rid: resource?._rid ?? '', keyPaths, defaultTtl: resource?.defaultTtl };
+}
+
+/** @throws UsageError `input-invalid`, `container-missing` */
+export async function openValues(
+  input: ValuesInput,
+  { services, loaded }: Pick<Parts, 'services' | 'loaded'>,
+): Promise<Values> {
+  assertOne(input);
+  const field = tenantField(loaded);
+  const lookup = lookupOf(input);
+  if (input.value !== undefined) return sameValue(input.value, field);
+  if (!lookup) return fromField(input.from ?? '', field);
+  const other = services.database.container(lookup.container);
+  const { resource } = await withRetry(() => other.read(), { reads: true }).catch(throwMissing(other));
+  return byLookup(lookup, field, (resource?.partitionKey?.paths ?? []).map(splitPath));
+}

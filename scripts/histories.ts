@@ -96,7 +96,12 @@ const LIST: readonly Line[] = [
     histories: 100,
   },
   { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
-  { kind: 'operation', mode: 'backfills', file: 'test/operations/tenants/tenants-backfill.model.test.ts', histories: 100 },
+  {
+    kind: 'operation',
+    mode: 'backfills',
+    file: 'test/operations/tenants/tenants-backfill.model.test.ts',
+    histories: 100,
+  },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },
 ];
 

@@ -49,6 +49,7 @@ import { projectionsVerifyDue } from '../operations/projections/verify-due.opera
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
+import { tenantsExport } from '../operations/tenants/export.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
 import { dev } from './dev/dev.operation.ts';
 import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
@@ -119,6 +120,7 @@ export const registry: Registry = new Registry([
   auditList,
   containersMigrate,
   tenantsList,
+  tenantsExport,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,

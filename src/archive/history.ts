@@ -1,5 +1,4 @@
 import { systemClock } from '../base/clock.ts';
-import { digest } from '../base/json.ts';
 import { RESTORING, type SourceContainer, toChange, typeOf } from '../feed/reading/mapper.ts';
 import type { Change, Identity } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
@@ -8,8 +7,8 @@ import { readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { FeedReader } from './feed-reader.ts';
 import { findArchived } from './find.ts';
-import { isBlob, isManifest, manifestBeside } from './layout.ts';
-import { readManifest } from './manifests.ts';
+import { Identities, identityOf } from './identities.ts';
+import { storedBlobs } from './stored-blobs.ts';
 import type { ArchivedDocument, HistoricDocument, SourceFeed } from './types.ts';
 
 export interface HistoryOptions {
@@ -45,7 +44,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
   if (store) {
     // After this wait, every replica has the entry of each document that left the container before.
     await systemClock.sleep(options.readLagMs, signal);
-    for await (const { name, listed } of blobsOf(store, source.name)) {
+    for await (const { name, listed } of storedBlobs(store, source.name)) {
       signal.throwIfAborted();
       // A blob in no manifest was left by a crash, or its manifest was lost; then entries name the blob.
       if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
@@ -100,7 +99,8 @@ async function settle(
   }
 }
 
-const isEntryOf = (entry: StoredEntry | undefined, name: string, document: ArchivedDocument): boolean =>
+/** Whether an entry says that this line of this blob is its document. */
+export const isEntryOf = (entry: StoredEntry | undefined, name: string, document: ArchivedDocument): boolean =>
   entry?.state === 'archived' && entry.blob?.name === name && entry.version.etag === document.version.etag;
 
 /** An archived document in the form in which its feed would deliver it. */
@@ -115,46 +115,4 @@ function asBefore({ leaving, ...change }: Change): Change {
   return leaving?.intact ? { ...change, ...leaving.of } : change;
 }
 
-/** The blobs that may hold documents of a container: those that its manifests list, and those in no manifest. */
-async function* blobsOf(store: BlobStore, container: string): AsyncGenerator<{ name: string; listed: boolean }> {
-  let folder: { readonly manifest: string; readonly present: string[] } | undefined;
-  const finish = async function* (): AsyncGenerator<{ name: string; listed: boolean }> {
-    if (!folder) return;
-    const manifest = await readManifest(store, folder.manifest);
-    if (manifest && manifest.source.container !== container) return;
-    const listed = new Set(manifest?.blobs.map(({ name }) => name));
-    for (const name of listed) yield { name, listed: true };
-    for (const name of folder.present) if (!listed.has(name)) yield { name, listed: false };
-  };
-  for await (const name of store.list('')) {
-    if (!isBlob(name) && !isManifest(name)) continue;
-    const manifest = manifestBeside(name);
-    if (folder?.manifest !== manifest) {
-      yield* finish();
-      folder = { manifest, present: [] };
-    }
-    if (isBlob(name)) folder.present.push(name);
-  }
-  yield* finish();
-}
-
 const pick = ({ container, key, id }: Identity): Identity => ({ container, key, id });
-const identityOf = ({ key, id }: Identity): string => digest([key, id]);
-
-/** A set of identities, divided by first letter: one Set of JavaScript holds 16 million at most. */
-class Identities {
-  readonly #parts = new Map<string, Set<string>>();
-
-  /** False: the set had it already. */
-  add(identity: Identity): boolean {
-    const key = identityOf(identity);
-    const part = this.#parts.get(key.slice(0, 1)) ?? new Set<string>();
-    this.#parts.set(key.slice(0, 1), part);
-    return part.size < part.add(key).size;
-  }
-
-  has(identity: Identity): boolean {
-    const key = identityOf(identity);
-    return this.#parts.get(key.slice(0, 1))?.has(key) ?? false;
-  }
-}

@@ -10,6 +10,7 @@ export interface Period {
   readonly period: string;
 }
 
+/** The folder of an archive without tenants. */
 const ALL_TENANTS = 'all';
 const MANIFEST = '/manifest.json';
 const BLOB = '.jsonl.gz';
@@ -44,6 +45,10 @@ export function placeOf(name: string): Period {
 
 /** Whether a folder that `placeOf` returned is of this tenant. */
 export const isTenant = (place: Period, tenant: string): boolean => place.tenant === tenantOf(segment(tenant));
+
+/** Whether a folder may have documents of this tenant: its own, or one that an archive without tenants wrote. */
+export const mayHold = (place: Period, tenant: string): boolean =>
+  isTenant(place, tenant) || place.tenant === ALL_TENANTS;
 
 /** The SHA-256 that a blob's name promises of its content. */
 export const promised = (name: string): string => name.slice(name.lastIndexOf('/') + 1, -BLOB.length);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
@@ -50,6 +51,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
   });
   const screen = new TerminalScreen(flags.json ? io.stderr : io.stdout);
   let shown: string | undefined;
+  let streamed = false;
   const context = {
     workspace,
     actor: actor(),
@@ -62,6 +64,10 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       else if (screen.live) screen.draw(text.split('\n'));
       else if (line !== shown) screen.line(line);
       shown = line;
+    },
+    output: async (line: string): Promise<void> => {
+      streamed = true;
+      if (!io.stdout.write(`${line}\n`)) await once(io.stdout, 'drain', { signal: io.signal });
     },
   };
   // Reading the signal stops Ctrl-C from ending the process. A verb that only reads may be ended at any time.
@@ -93,7 +99,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
     const { value, text, ok } = await operation.run(input, context);
     // The user has ended an operation that shows results until then, and has them all.
     if (shown !== undefined) return 0;
-    print(value, text);
+    if (!streamed) print(value, text);
     return io.signal.aborted ? INTERRUPTED : ok ? 0 : 1;
   } catch (error) {
     if (io.signal.aborted && isAbort(error, io.signal)) {

@@ -50,6 +50,7 @@ import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
+import { tenantsExport } from '../operations/tenants/export.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
 import { dev } from './dev/dev.operation.ts';
 import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
@@ -120,6 +121,7 @@ export const registry: Registry = new Registry([
   auditList,
   containersMigrate,
   tenantsList,
+  tenantsExport,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,

@@ -40,6 +40,11 @@ export interface Context {
   readonly screen: Screen;
   /** Shows an interim result at once; absent where only one result can be given, as over HTTP. */
   readonly show?: (interim: Interim) => void;
+  /**
+   * Writes a line to standard output, and resolves when there is room for the next. The result is then not printed. Absent
+   * where there is no standard output, as over HTTP.
+   */
+  readonly output?: (line: string) => Promise<void>;
   /** Measures the waits of a procedure; absent: the system's clock. */
   readonly clock?: Clock;
 }

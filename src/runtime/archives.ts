@@ -35,7 +35,8 @@ export async function openPipelineHistory(
   });
 }
 
-async function storeIfNeeded(services: Services, signal: AbortSignal): Promise<BlobStore> {
+/** The store, or an empty one if nothing was archived and no storage account is set. */
+export async function storeIfNeeded(services: Services, signal: AbortSignal): Promise<BlobStore> {
   try {
     return await openStore(services, signal);
   } catch (error) {

@@ -65,8 +65,14 @@ it('knows every name that the code looks up in the environment', () => {
     const text = readFileSync(join(ROOT, file), 'utf8');
     for (const [, name = ''] of text.matchAll(/process\.env(?:\[')?\.?([A-Z][A-Z_]+)/g)) names.add(name);
   }
-  // Of the machine one types at; what App Service sets itself; what replaces the pipeline of the build.
-  const local = ['NO_COLOR', 'MILLRACE_PIPELINE', 'AZURE_FUNCTIONS_ENVIRONMENT', 'FUNCTIONS_WORKER_RUNTIME'];
+  // Of the machine one types at; what App Service sets itself; what replaces the pipeline of the build; of an application.
+  const local = [
+    'NO_COLOR',
+    'MILLRACE_PIPELINE',
+    'NODE_ENV',
+    'AZURE_FUNCTIONS_ENVIRONMENT',
+    'FUNCTIONS_WORKER_RUNTIME',
+  ];
   const unknown = [...names].filter((name) => ![...SETTING_NAMES, ...BESIDE, ...local].includes(name));
   expect(unknown.filter((name) => !name.startsWith('WEBSITE_'))).toEqual([]);
 });

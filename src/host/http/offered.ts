@@ -19,7 +19,7 @@ const NOUNS = new Set([
 const BARE = new Set(['status', 'doctor', 'plan']);
 /** Operations that don't end, and would block the request. */
 const NEVER = new Set(['jobs work']);
-const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$/i;
+const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$|^out$/i;
 
 /** Fields that name settings or a file of the machine. Over HTTP an operation doesn't have them. */
 const OF_THE_MACHINE = /(^env|Env|^input)$/;

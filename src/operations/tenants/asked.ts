@@ -23,11 +23,14 @@ export interface AskedTenant {
   readonly owns: (container: string, document: object) => boolean;
 }
 
-/** @throws UsageError `tenant-undeclared`, `input-invalid` */
-export function askedTenant({ pipeline, model }: Loaded, tenant: string): AskedTenant {
+/**
+ * `given`: how the person named it, for messages.
+ * @throws UsageError `tenant-undeclared`, `input-invalid`
+ */
+export function askedTenant({ pipeline, model }: Loaded, tenant: string, given = '--tenant'): AskedTenant {
   const rule = tenantRule(pipeline, model);
-  if (!rule) throw tenantsError('tenant-undeclared', `--tenant ${tenant}: the pipeline ${pipeline.name} has no tenant`);
-  const value = valueOf(rule, tenant);
+  if (!rule) throw tenantsError('tenant-undeclared', `${given} ${tenant}: the pipeline ${pipeline.name} has no tenant`);
+  const value = valueOf(rule, tenant, given);
   return {
     tenant,
     value,
@@ -43,11 +46,11 @@ export function askedTenant({ pipeline, model }: Loaded, tenant: string): AskedT
   };
 }
 
-function valueOf(rule: TenantRule, tenant: string): string | number {
+function valueOf(rule: TenantRule, tenant: string, given: string): string | number {
   try {
     return tenantValue(rule, tenant);
   } catch (error) {
-    if (error instanceof MillraceError) throw operationsError('input-invalid', `--tenant: ${error.message}`);
+    if (error instanceof MillraceError) throw operationsError('input-invalid', `${given}: ${error.message}`);
     throw error;
   }
 }

@@ -26,14 +26,19 @@ export const TENANTS_ERRORS = {
     hint: 'Name a container whose documents have the tenant’s field.',
     usage: true,
   },
+  'export-exists': {
+    meaning: 'The file of an export already exists.',
+    hint: 'Name another file with `--out`, or add `--force` to replace it.',
+    usage: true,
+  },
   'tenant-undeclared': {
     meaning: 'The command got a tenant, but the pipeline declares none.',
     hint: 'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',
     usage: true,
   },
   'tenant-unknown': {
-    meaning: 'The archive has no documents of this tenant.',
-    hint: 'Run `millrace archive list` to see the tenants.',
+    meaning: 'The command found no documents of this tenant.',
+    hint: 'Run `millrace tenants list` to see the tenants, or `millrace archive list` to see those of the archive.',
     usage: true,
   },
 } as const satisfies ErrorCatalogue;

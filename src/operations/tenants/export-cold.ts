@@ -1,0 +1,93 @@
+// The archived documents of one tenant, for its export.
+import type { BlobStore } from '../../archive/blob-store.ts';
+import { readBlob } from '../../archive/blob.ts';
+import { findArchived } from '../../archive/find.ts';
+import { isEntryOf } from '../../archive/history.ts';
+import { type Identities, identityOf } from '../../archive/identities.ts';
+import { mayHold } from '../../archive/layout.ts';
+import { storedBlobs } from '../../archive/stored-blobs.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Doc } from '../../definition/specs.ts';
+import type { Identity } from '../../feed/reading/change.ts';
+import { RESTORING } from '../../feed/reading/mapper.ts';
+import { Entries } from '../../projections/archive/entries.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
+import type { AskedTenant } from './asked.ts';
+
+export interface ColdOptions {
+  readonly container: string;
+  readonly asked: AskedTenant;
+  /** The documents that were read from the container. */
+  readonly seen: Identities;
+  readonly store: BlobStore;
+  readonly stateContainer: string;
+  readonly access: DocumentAccess;
+  /** How old a read may be, milliseconds (ASM-A3). */
+  readonly readLagMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export interface Cold {
+  readonly cold: boolean;
+  readonly document: Doc;
+}
+
+/**
+ * The documents of a container that its read didn't show: those in the archive, and those that moved from one to the other
+ * meanwhile. Each comes once.
+ * @throws ArchiveDamaged a blob or a manifest that may hold the tenant's documents is missing or damaged
+ */
+export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
+  const { container, asked, seen, store, stateContainer, access, readLagMs, clock, signal } = options;
+  const entries = new Entries(stateContainer);
+  /** Documents of lines that are not their current version. Most were deleted. */
+  const open = new Map<string, Identity>();
+  let waited = false;
+  const lag = (): Promise<void> => clock.sleep(readLagMs, signal);
+  const blobs = storedBlobs(store, container, (place) => mayHold(place, String(asked.value)));
+  for await (const { name, listed } of blobs) {
+    signal.throwIfAborted();
+    // After this wait, every replica has the entry of each document that left the container before its read.
+    if (!waited) await lag();
+    waited = true;
+    if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
+    const documents = (await readBlob(store, name)).filter((line) => asked.owns(line.container, line.doc));
+    const lines = documents.filter((line) => line.container === container);
+    const known = await entries.read(lines, access);
+    for (const [index, line] of lines.entries()) {
+      if (!isEntryOf(known[index], name, line)) open.set(identityOf(line), line);
+      else if (seen.add(line)) yield { cold: true, document: line.doc };
+    }
+  }
+  // Twice, with a wait: a stale read may hide a document that was restored meanwhile.
+  for (const again of [false, true]) {
+    for (const [key, identity] of open) {
+      const found = seen.has(identity) ? 'seen' : await locate(identity, entries, store, access);
+      if (!found) continue;
+      open.delete(key);
+      if (found !== 'seen' && seen.add(identity) && asked.owns(container, found.document)) yield found;
+    }
+    if (open.size === 0 || again) return;
+    await lag();
+  }
+}
+
+/** Reads the entry before and after the container: a document that the entry says is void is then there, or deleted. */
+async function locate(
+  identity: Identity,
+  entries: Entries,
+  store: BlobStore,
+  access: DocumentAccess,
+): Promise<Cold | undefined> {
+  for (;;) {
+    access.fence.assert();
+    const [before] = await entries.read([identity], access);
+    const [hot] = await access.read(identity.container, identity.key, [identity.id]);
+    if (hot && hot['type'] !== RESTORING) return { cold: false, document: hot };
+    const [entry] = await entries.read([identity], access);
+    if (entry?.etag !== before?.etag) continue;
+    const line = await findArchived(identity, entry, store);
+    return line && { cold: true, document: line.doc };
+  }
+}

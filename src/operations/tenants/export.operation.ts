@@ -1,0 +1,102 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { suggestion } from '../../base/near.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { isOfTenants } from '../../definition/tenant.ts';
+import { storeIfNeeded } from '../../runtime/archives.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { operationsError } from '../errors.ts';
+import { type Context, defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { type AskedTenant, askedTenant } from './asked.ts';
+import { tenantsError } from './errors.ts';
+import { writeComplete } from './export-file.ts';
+import { type ExportCounts, type ExportHeader, exportLines } from './export-lines.ts';
+import { exported } from './export.ts';
+
+export const tenantsExport = defineOperation({
+  noun: 'tenants',
+  verb: 'export',
+  summary: 'Export the documents of a tenant, hot and cold, and its dead letters, as JSON lines',
+  examples: [
+    'millrace tenants export store-1 --out store-1.jsonl',
+    'millrace tenants export store-1 --out store-1.jsonl --force --json',
+    'millrace tenants export store-1 | gzip > store-1.jsonl.gz',
+  ],
+  effect: 'reads',
+  bulk: true,
+  argument: 'tenant',
+  input: z.object({
+    tenant: z.string().min(1).describe('the tenant, as its documents name it'),
+    out: z.string().min(1).default('-').describe('file to write; - is standard output'),
+    force: z.boolean().default(false).describe('replace the file if it exists'),
+  }),
+  run: async ({ tenant, out, force }, context) => {
+    const { workspace, signal, screen } = context;
+    const loaded = await workspace.pipeline();
+    const asked = askedTenant(loaded, tenant, 'the tenant');
+    const services = await workspace.services();
+    const streams = out === '-';
+    const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
+    const header: ExportHeader = {
+      export: {
+        format: 1,
+        pipeline: loaded.pipeline.name,
+        field: asked.rule.field,
+        tenant: asked.value,
+        at: new Date().toISOString(),
+      },
+    };
+    // Standard output has the lines, and nothing beside them.
+    const progress = streams
+      ? undefined
+      : (documents: number): void => screen.progress('documents exported', documents);
+    const given = { loaded, services, asked, store, signal, ...(progress && { progress }) };
+    const lines = exportLines(header, exported(given));
+    const counts = streams
+      ? await stream(lines, context)
+      : await writeComplete(resolve(workspace.directory, out), lines, { force });
+    if (!counts) throw await unknown(tenant, asked, loaded, services, signal);
+    return { file: streams ? null : out, ...counts };
+  },
+  format: ({ file, documents, cold, derived, deadLetters, unreadable }) =>
+    [
+      `${plural(documents, 'document')} (${cold} of the archive, ${derived} derived) and ${plural(deadLetters, 'dead letter')} written to ${file}.`,
+      ...(unreadable === 0
+        ? []
+        : [`The stored change of ${plural(unreadable, 'dead letter')} can't be read: see \`unreadable\` in the file.`]),
+    ].join('\n'),
+  ok: ({ unreadable }) => unreadable === 0,
+});
+
+async function stream(
+  lines: AsyncGenerator<string, ExportCounts | undefined>,
+  { output }: Context,
+): Promise<ExportCounts | undefined> {
+  if (!output)
+    throw operationsError('input-invalid', '--out -: there is no standard output here', {
+      hint: 'Name a file with `--out FILE`.',
+    });
+  for (;;) {
+    const next = await lines.next();
+    if (next.done) return next.value;
+    await output(next.value.trimEnd());
+  }
+}
+
+async function unknown(
+  tenant: string,
+  { rule }: AskedTenant,
+  { model }: Pick<LoadedPipeline, 'model'>,
+  { database }: Services,
+  signal: AbortSignal,
+): Promise<Error> {
+  const known = new Set<string>();
+  for (const container of model.containers) {
+    if (!isOfTenants(container, rule.field)) continue;
+    const query = `SELECT DISTINCT VALUE c[${JSON.stringify(rule.field)}] FROM c`;
+    for await (const value of fetchAll<unknown>(database.container(container.name), query, signal, { anyFormat: true }))
+      if (typeof value === rule.kind) known.add(String(value));
+  }
+  return tenantsError('tenant-unknown', `There is no tenant ${tenant}${suggestion(tenant, [...known])}`);
+}

@@ -1,0 +1,131 @@
+// Everything that Millrace and the application store of one tenant.
+import type { BlobStore } from '../../archive/blob-store.ts';
+import { Identities } from '../../archive/identities.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { Meter } from '../../cosmos/meter.ts';
+import { fullKey, splitPath } from '../../cosmos/paths.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { isOfType, typeRules } from '../../definition/discriminator.ts';
+import { type Doc, projectionId } from '../../definition/specs.ts';
+import { isOfTenants } from '../../definition/tenant.ts';
+import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { LetterBodyDamaged, letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
+import { letterId, letterPartition } from '../../engine/dead-letters/letter-document.ts';
+import { OWN_TYPE } from '../../feed/reading/mapper.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import type { Container } from '../../model/model.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { type AskedTenant, letterTenants } from './asked.ts';
+import { archivedOf } from './export-cold.ts';
+import type { ExportedDocument, ExportedLetter } from './export-lines.ts';
+
+export interface ExportOptions {
+  readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
+  readonly services: Services;
+  readonly asked: AskedTenant;
+  /** Undefined: the pipeline has no archive. */
+  readonly store: BlobStore | undefined;
+  readonly signal: AbortSignal;
+  readonly readLagMs?: number;
+  readonly clock?: Clock;
+  readonly progress?: (documents: number) => void;
+}
+
+const READ_LAG_MS = 5_000;
+
+/** The documents of a tenant, hot and cold, then its dead letters. Millrace's own records in the containers are left out. */
+export async function* exported(options: ExportOptions): AsyncGenerator<ExportedDocument | ExportedLetter> {
+  const { loaded, asked, progress } = options;
+  let count = 0;
+  for (const container of loaded.model.containers) {
+    if (!isOfTenants(container, asked.rule.field)) continue;
+    for await (const document of documentsOf(container, options)) {
+      yield document;
+      progress?.((count += 1));
+    }
+  }
+  yield* lettersOf(options);
+}
+
+async function* documentsOf(container: Container, options: ExportOptions): AsyncGenerator<ExportedDocument> {
+  const { loaded, services, asked, store, signal, readLagMs = READ_LAG_MS, clock = systemClock } = options;
+  const { name } = container;
+  const archives = loaded.pipeline.archives.some(({ from }) => from.container === name);
+  const paths = container.partitionKey.map(splitPath);
+  const seen = new Identities();
+  for await (const document of hotOf(container, options)) {
+    if (archives) {
+      const keyed = fullKey(document, paths);
+      // A document without its whole key is never archived.
+      if ('key' in keyed) seen.add({ key: keyed.key, id: String(document['id']) });
+    }
+    yield line(container, document, false, options);
+  }
+  if (!archives || !store) return;
+  const access = new CosmosAccess(services.database, untilStopped(signal), new Meter());
+  const stateContainer = services.state.id;
+  const cold = archivedOf({ container: name, asked, seen, store, stateContainer, access, readLagMs, clock, signal });
+  for await (const { document, cold: isCold } of cold) yield line(container, document, isCold, options);
+}
+
+async function* hotOf({ name, partitionKey }: Container, options: ExportOptions): AsyncGenerator<Doc> {
+  const { services, asked, signal } = options;
+  const { field } = asked.rule;
+  const query = {
+    query: `SELECT * FROM c WHERE c[${JSON.stringify(field)}] = @tenant`,
+    parameters: [{ name: '@tenant', value: asked.value }],
+  };
+  const alone = partitionKey.length === 1 && partitionKey[0] === `/${field}`;
+  const within = alone ? { partitionKey: asked.value } : {};
+  const found = fetchAll<Doc>(services.database.container(name), query, signal, { ...within, anyFormat: true });
+  for await (const document of found) if (!isOwn(document)) yield document;
+}
+
+/** Contributions, tombstones and placeholders repeat what documents have, or have nothing of the tenant's. */
+const isOwn = ({ type }: Doc): boolean => typeof type === 'string' && type.startsWith(OWN_TYPE);
+
+function line({ name, types }: Container, stored: Doc, cold: boolean, { loaded }: ExportOptions): ExportedDocument {
+  const { sources, projections } = loaded.pipeline;
+  const type = types.find((of) => isOfType(of.name, typeRules(sources, { container: name, type: of.name }), stored));
+  const derivedBy = projections
+    .filter(({ into }) => into.container === name && into.type === type?.name)
+    .map(projectionId);
+  return {
+    container: name,
+    type: type?.name ?? null,
+    ...(cold && { cold }),
+    ...(derivedBy.length > 0 && { derivedBy }),
+    document: withoutSystemFields(stored),
+  };
+}
+
+async function* lettersOf(options: ExportOptions): AsyncGenerator<ExportedLetter> {
+  const { loaded, services, asked, signal } = options;
+  const letters = new DeadLetters(services.state, letterBodies(services));
+  const tenantOf = letterTenants(loaded);
+  const apart = await storedApart(options);
+  for (const deadLetter of await letters.list()) {
+    if (tenantOf(deadLetter) !== String(asked.value)) continue;
+    signal.throwIfAborted();
+    try {
+      const change = await letters.kept(deadLetter);
+      const lost = !change && apart.has(placeOf(letterPartition(deadLetter.projection), letterId(deadLetter)));
+      yield { deadLetter, ...(change && { change }), ...(lost && { unreadable: 'The stored change is missing' }) };
+    } catch (error) {
+      if (!(error instanceof LetterBodyDamaged)) throw error;
+      yield { deadLetter, unreadable: error.message };
+    }
+  }
+}
+
+/** The letters whose change is stored apart from them, where it may be missing. */
+async function storedApart({ services: { state }, signal }: ExportOptions): Promise<Set<string>> {
+  const query = "SELECT c.pk, c.id FROM c WHERE c.kind = 'dead-letter' AND (IS_DEFINED(c.parts) OR IS_DEFINED(c.blob))";
+  const apart = new Set<string>();
+  for await (const { pk, id } of fetchAll<{ pk: string; id: string }>(state, query, signal)) apart.add(placeOf(pk, id));
+  return apart;
+}
+
+const placeOf = (pk: string, id: string): string => `${pk}/${id}`;

@@ -68,6 +68,7 @@ export const run = (shop: Stage, more: Partial<BackfillOptions> = {}): Promise<B
     container: 'Orders',
     values: { from: 'Customers.storeId', by: 'customerId' },
     actor: 'tester',
+    readLagMs: 0,
     signal: NEVER,
     ...more,
   });

@@ -172,6 +172,24 @@ describe('reactions', () => {
     ]);
   });
 
+  it('get every version that applications wrote, and no backfill, by the feed of all versions', async () => {
+    await shop[Symbol.asyncDispose]();
+    shop = await openShop({}, undefined, 'all-versions');
+    await addCustomers(shop);
+    const app = await shop.host();
+    await app.drained(signal);
+    for (const cents of [1, 2]) await put(order('o1', { cents }));
+    expect(await run(shop)).toMatchObject({ written: 1, left: 0 });
+    await put(order('o1', { cents: 3, storeId: 's1' }));
+    await app.drained(signal);
+    await app.stop();
+    expect(shop.reactions.map(({ cents, storeId }) => [cents, storeId])).toEqual([
+      [1, undefined],
+      [2, undefined],
+      [3, 's1'],
+    ]);
+  });
+
   it('lose no change that no host has processed: its document waits', async () => {
     await put(order('o1'));
     const waiting = await run(shop, { patienceMs: 0 });

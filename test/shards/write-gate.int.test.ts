@@ -1,5 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { openWriteGate } from '../../src/shards/write-gate.ts';
 import { suiteSeed } from '../support/seed.ts';
+import { SHOP, openStage } from '../support/stage.ts';
 import { GateWorld, MigratingProcess, SOURCE, TARGET, WritingProcess } from './gate-world.ts';
 
 const FOR_EVER = 1e9;
@@ -55,4 +57,14 @@ describe('a migration that decides late', () => {
     expect(await time.run(world.lost())).toEqual([]);
     expect(world.target).toBe(SOURCE);
   });
+});
+
+it('a pass has a signal that a write takes, on the clock of the machine', async () => {
+  await using stage = await openStage({}, SHOP);
+  await using gate = await openWriteGate(stage.services.state, 'Orders');
+  using pass = await gate.enter();
+  const written = stage
+    .container(pass.target.container)
+    .items.create({ id: 'o1', storeId: 's1' }, { abortSignal: pass.signal });
+  expect((await written).statusCode).toBe(201);
 });

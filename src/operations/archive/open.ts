@@ -3,7 +3,7 @@ import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type ArchiveSpec, type Pipeline, projectionId } from '../../definition/specs.ts';
-import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { Views } from '../../engine/views/views.ts';
 import type { Step } from '../model/step.ts';
 import { openStore } from '../../runtime/archives.ts';
@@ -52,34 +52,18 @@ export async function planStorage({ pipeline }: Loaded, services: Services, sign
 export async function gateOf({ spec }: Archive, parts: Parts, signal: AbortSignal): Promise<() => Promise<Gate>> {
   const { services, loaded } = parts;
   const { state } = services;
-  const gate = await positionsGate(spec.from.container, parts, { host: 'archive' }, signal);
+  const { leases } = await openFeed(parts, spec.from.container, { host: 'archive' });
+  // A lease created here has no position, so no document of its range is archived.
+  await leases.prepare(signal);
+  const deadLetters = new DeadLetters(state);
   const views = new Views(state, loaded.pipeline.name);
   const migrations = new Migrations(state);
   return async () => {
     // A document archived now would be missing in a version that is being built, and a migration would leave a copy.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
     const busy = building || (await migrations.isUnderWay(spec.from.container));
-    return busy ? NOTHING_LEAVES : gate();
+    return busy ? NOTHING_LEAVES : openGate(() => leases.list(), deadLetters);
   };
-}
-
-/**
- * Says up to where every projection has a container's changes, and which documents have dead letters: of any projection,
- * or of `projections`.
- */
-export async function positionsGate(
-  container: string,
-  parts: Parts,
-  { host, projections }: { readonly host: string; readonly projections?: ReadonlySet<string> },
-  signal: AbortSignal,
-): Promise<() => Promise<Gate>> {
-  const { leases } = await openFeed(parts, container, { host });
-  // A lease created here has no position, so no change of its range counts as acknowledged.
-  await leases.prepare(signal);
-  const deadLetters = new DeadLetters(parts.services.state);
-  const list = async (): Promise<DeadLetter[]> =>
-    (await deadLetters.list()).filter(({ projection }) => projections?.has(projection) ?? true);
-  return () => openGate(() => leases.list(), { list });
 }
 
 const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true };

@@ -4,15 +4,18 @@ import { formatOf } from '../../base/format.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
 import { openWriteGate } from '../../shards/write-gate.ts';
-import { positionsGate } from '../archive/open.ts';
 import { tenantsError } from './errors.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
 import { Lacking } from './lacking.ts';
 import type { BackfillOptions, Backfilled } from './options.ts';
+import { Processed } from './processed.ts';
 import { Progress } from './progress.ts';
 import { Rounds } from './rounds.ts';
 import { ServiceClock } from './service-clock.ts';
 import { eventReaders, openTarget, openValues, tenantField } from './target.ts';
+
+const READ_LAG_MS = 5_000;
+const PATIENCE_MS = 60_000;
 
 /**
  * Writes the tenant into every document of a container that lacks it. It may be stopped at any point and run again. No
@@ -21,7 +24,7 @@ import { eventReaders, openTarget, openValues, tenantField } from './target.ts';
  * MillraceError `backfill-runs`, `backfill-overtaken`
  */
 export async function backfill(options: BackfillOptions): Promise<Backfilled> {
-  const { services, container: name, actor, signal, clock = systemClock } = options;
+  const { services, container: name, actor, signal, clock = systemClock, readLagMs = READ_LAG_MS } = options;
   const field = tenantField(options.loaded);
   const container = services.database.container(name);
   const opened = await openTarget(container, field);
@@ -34,17 +37,19 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
     const given = { field: field.name, type: options.type ?? null, ...options.values };
     const progress = await Progress.begin(services.state, name, { rid: opened.rid, epoch, given }, holder);
     await using gate = await openWriteGate(services.state, name, { clock });
-    const projections = new Set<string>(eventReaders(options.loaded.pipeline, name).map(projectionId));
-    const gated = projections.size > 0;
+    const projections = eventReaders(options.loaded.pipeline, name).map(projectionId);
+    const gated = projections.length > 0;
+    const watching = { projections, clock, readLagMs, signal: locked };
     const rounds = new Rounds({
       ...options,
       clock,
+      waitMs: (options.patienceMs ?? PATIENCE_MS) + readLagMs,
       signal: locked,
       target: opened,
       in: container,
       progressing: progress,
       gate,
-      acknowledged: gated ? await positionsGate(name, options, { host: 'backfill', projections }, locked) : undefined,
+      processed: gated ? await Processed.open(name, options, watching) : undefined,
       writing: {
         field: field.name,
         defaultTtl: opened.defaultTtl,

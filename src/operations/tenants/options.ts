@@ -12,6 +12,8 @@ export interface BackfillOptions extends Parts {
   readonly clock?: Clock;
   /** How long it waits for hosts that don't process the documents, milliseconds. Default a minute. */
   readonly patienceMs?: number | undefined;
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
+  readonly readLagMs?: number;
   /** The most documents of a page of the feed, after which the progress is stored. Default 1,000. */
   readonly pageSize?: number;
   /** Called after each page with the documents written so far. */

@@ -79,7 +79,8 @@ export class Progress {
     const accessCondition = { type: 'IfMatch', condition: this.#etag };
     await withRetry(() => this.#state.item(id, PK).delete({ accessCondition }), { reads: true }).catch(
       (error: unknown) => {
-        if (failureOf(error).kind !== 'not-found') throw error;
+        // Another run may have taken over and begun its own.
+        if (!['not-found', 'precondition'].includes(failureOf(error).kind)) throw error;
       },
     );
   }

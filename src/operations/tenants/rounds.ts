@@ -1,5 +1,4 @@
 import type { Container } from '@azure/cosmos';
-import type { Gate } from '../../archive/types.ts';
 import type { Clock } from '../../base/clock.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
@@ -15,6 +14,7 @@ import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { tenantsError } from './errors.ts';
 import { positionsNow } from '../positions-now.ts';
 import type { BackfillOptions, Backfilled, Left } from './options.ts';
+import type { Processed } from './processed.ts';
 import type { Progress } from './progress.ts';
 import type { Target } from './target.ts';
 import type { Found } from './values.ts';
@@ -25,7 +25,6 @@ const PAGE = 1_000;
 const CHUNK = 100;
 const CHUNKS_AT_ONCE = 8;
 const POLL_MS = 250;
-const PATIENCE_MS = 60_000;
 /** Rounds over what was written during the round before. */
 const MOST_ROUNDS = 5;
 /** `_ts` counts whole seconds. */
@@ -34,14 +33,16 @@ const EXAMPLES = 20;
 /** Reasons that are kept to name them for examples. */
 const MOST_REASONS = 10_000;
 
-export interface RoundsOptions extends Omit<BackfillOptions, 'container'> {
+export interface RoundsOptions extends Omit<BackfillOptions, 'container' | 'patienceMs'> {
   readonly clock: Clock;
+  /** How long it waits for hosts in a row. */
+  readonly waitMs: number;
   readonly target: Target;
   readonly in: Container;
   readonly progressing: Progress;
   readonly gate: WriteGate;
   /** What hosts have processed; absent: no projection makes events of the container's changes. */
-  readonly acknowledged: (() => Promise<Gate>) | undefined;
+  readonly processed: Processed | undefined;
   readonly writing: WriteOptions;
 }
 
@@ -94,7 +95,7 @@ export class Rounds {
   }
 
   async #page({ changes, range }: ChangesPage): Promise<void> {
-    const { writing, acknowledged, clock, signal, patienceMs = PATIENCE_MS } = this.#options;
+    const { writing, processed, clock, signal, waitMs } = this.#options;
     const lacking = changes.filter(({ doc }) => writing.lacking.has(doc));
     if (lacking.length === 0) return;
     await this.#look();
@@ -104,14 +105,14 @@ export class Rounds {
       return one && 'value' in one ? [{ change, stored: change.doc, value: one.value }] : [];
     });
     while (due.length > 0) {
-      const open = await acknowledged?.();
-      const upTo = open ? (open.acknowledged(range) ?? -1) : Infinity;
+      const upTo = (await processed?.upTo(range)) ?? Infinity;
       const [free, behind] = parted(due, ({ change }) => change.version.lsn <= upTo);
-      await this.#write(free.map((one) => ({ ...one, event: open?.parked(one.change) === true })));
+      const parked = await processed?.parked(free.map(({ change }) => change));
+      await this.#write(free.map((one) => ({ ...one, event: parked?.has(one.change) === true })));
       if (free.length > 0) this.#waitedMs = 0;
       due = behind;
       if (due.length === 0) return;
-      if (this.#waitedMs >= patienceMs) {
+      if (this.#waitedMs >= waitMs) {
         for (const { change } of due) this.#leave(change, 'no host has processed its last change');
         return;
       }

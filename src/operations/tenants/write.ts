@@ -38,7 +38,7 @@ export interface WriteOptions {
 }
 
 /** Refusals of one unchanged version, after which the reason isn't another writer. */
-const REFUSALS = 3;
+const REFUSALS = 5;
 
 /** Writes the value into one document, on the condition that it has not changed since it was read. */
 export async function write(due: Due, access: DocumentAccess, options: WriteOptions): Promise<Outcome> {

@@ -2,6 +2,7 @@ import { model, react } from 'millrace';
 import { join } from 'node:path';
 import type { Doc } from '../../../src/definition/specs.ts';
 import { type Backfilled, type BackfillOptions } from '../../../src/operations/tenants/options.ts';
+import { planModel } from '../../../src/operations/model/apply.ts';
 import { backfill } from '../../../src/operations/tenants/backfill.ts';
 import { type App, compose } from '../../../src/runtime/processor-host.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
@@ -21,10 +22,11 @@ export interface Shop extends Stage {
   host(pollMs?: number): Promise<App>;
 }
 
-/** `refused`: the reaction throws for these documents. */
+/** `refused`: the reaction throws for these documents. `feed`: by which the pipeline reads Orders. */
 export async function openShop(
   options: EmulatorOptions = {},
   refused: (doc: Doc) => boolean = () => false,
+  feed: 'latest' | 'all-versions' = 'latest',
 ): Promise<Shop> {
   const stage = await openStage(options, TENANTS);
   const reactions: Doc[] = [];
@@ -37,8 +39,14 @@ export async function openShop(
       reactions.push(doc);
     },
   });
-  const loaded = { ...stage.loaded, pipeline: { ...stage.loaded.pipeline, effects: [calls] } };
+  const { pipeline } = stage.loaded;
+  const sources = pipeline.sources.map((rules) => ({ ...rules, feed }));
+  const loaded = { ...stage.loaded, pipeline: { ...pipeline, sources, effects: [calls] } };
   const shop = { ...stage, loaded };
+  if (feed === 'all-versions') {
+    await stage.container('Orders').delete();
+    for (const step of await planModel(loaded, stage.services)) await step.apply();
+  }
   // As it was before it declared its tenants.
   const { tenant: _, ...before } = loaded.pipeline;
   return {
@@ -68,6 +76,7 @@ export const run = (shop: Stage, more: Partial<BackfillOptions> = {}): Promise<B
     container: 'Orders',
     values: { from: 'Customers.storeId', by: 'customerId' },
     actor: 'tester',
+    readLagMs: 0,
     signal: NEVER,
     ...more,
   });

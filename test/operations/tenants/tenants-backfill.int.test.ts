@@ -2,11 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
 import { ABANDONED_MS } from '../../../src/operations/lock.ts';
 import { Lacking } from '../../../src/operations/tenants/lacking.ts';
+import { Processed } from '../../../src/operations/tenants/processed.ts';
 import { ServiceClock } from '../../../src/operations/tenants/service-clock.ts';
 import { fromField } from '../../../src/operations/tenants/values.ts';
 import { type WriteOptions, write } from '../../../src/operations/tenants/write.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { Meter } from '../../../src/cosmos/meter.ts';
+import { physicalRanges } from '../../../src/cosmos/physical-ranges.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { changeGate, ensureGate } from '../../../src/shards/write-gate.ts';
 import { untilStopped } from '../../../src/feed/tenure/fences.ts';
 import { CosmosAccess } from '../../../src/sinks/cosmos-access.ts';
@@ -169,6 +172,24 @@ describe('reactions', () => {
     ]);
   });
 
+  it('get every version that applications wrote, and no backfill, by the feed of all versions', async () => {
+    await shop[Symbol.asyncDispose]();
+    shop = await openShop({}, undefined, 'all-versions');
+    await addCustomers(shop);
+    const app = await shop.host();
+    await app.drained(signal);
+    for (const cents of [1, 2]) await put(order('o1', { cents }));
+    expect(await run(shop)).toMatchObject({ written: 1, left: 0 });
+    await put(order('o1', { cents: 3, storeId: 's1' }));
+    await app.drained(signal);
+    await app.stop();
+    expect(shop.reactions.map(({ cents, storeId }) => [cents, storeId])).toEqual([
+      [1, undefined],
+      [2, undefined],
+      [3, 's1'],
+    ]);
+  });
+
   it('lose no change that no host has processed: its document waits', async () => {
     await put(order('o1'));
     const waiting = await run(shop, { patienceMs: 0 });
@@ -201,6 +222,27 @@ describe('reactions', () => {
       ['bad', 's1'],
     ]);
   });
+});
+
+it('positions count once a letter that was written before them must be visible', async () => {
+  await put(order('o1'));
+  const app = await shop.host();
+  await app.drained(signal);
+  await app.stop();
+  const clock = new ManualClock();
+  const processed = await Processed.open('Orders', shop, {
+    projections: ['calls@1'],
+    clock,
+    readLagMs: 5_000,
+    signal,
+  });
+  const [range] = await physicalRanges(shop.container('Orders'));
+  const upTo = () => processed.upTo(range ?? { min: '', max: 'FF' });
+  expect(await upTo()).toBe(-1);
+  clock.advance(4_999);
+  expect(await upTo()).toBe(-1);
+  clock.advance(1);
+  expect(await upTo()).toBeGreaterThan(0);
 });
 
 describe('one process', () => {

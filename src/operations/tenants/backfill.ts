@@ -12,7 +12,7 @@ import { Processed } from './processed.ts';
 import { Progress } from './progress.ts';
 import { Rounds } from './rounds.ts';
 import { ServiceClock } from './service-clock.ts';
-import { eventReaders, openTarget, openValues, tenantField } from './target.ts';
+import { eventReaders, openTarget, openValues, declaredTenant } from './target.ts';
 
 const READ_LAG_MS = 5_000;
 const PATIENCE_MS = 60_000;
@@ -25,16 +25,16 @@ const PATIENCE_MS = 60_000;
  */
 export async function backfill(options: BackfillOptions): Promise<Backfilled> {
   const { services, container: name, actor, signal, clock = systemClock, readLagMs = READ_LAG_MS } = options;
-  const field = tenantField(options.loaded);
+  const rule = declaredTenant(options.loaded);
   const container = services.database.container(name);
-  const opened = await openTarget(container, field);
-  const lacking = new Lacking(container, field.name, options.type, options.loaded.pipeline.sources);
+  const opened = await openTarget(container, rule);
+  const lacking = new Lacking(container, rule.field, options.type, options.loaded.pipeline.sources);
   const values = await openValues(options.values, options);
   const holder = randomUUID();
   const lock = { kind: 'backfilling', of: name, actor, holder, format: formatOf('backfilling'), clock } as const;
   return whileLocked(services.state, { ...lock, refusal: runsAlready(name), signal }, async (locked) => {
     const epoch = await currentEpoch(services.state, name, opened.rid);
-    const given = { field: field.name, type: options.type ?? null, ...options.values };
+    const given = { field: rule.field, type: options.type ?? null, ...options.values };
     const progress = await Progress.begin(services.state, name, { rid: opened.rid, epoch, given }, holder);
     await using gate = await openWriteGate(services.state, name, { clock });
     const projections = eventReaders(options.loaded.pipeline, name).map(projectionId);
@@ -51,7 +51,7 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
       gate,
       processed: gated ? await Processed.open(name, options, watching) : undefined,
       writing: {
-        field: field.name,
+        field: rule.field,
         defaultTtl: opened.defaultTtl,
         lacking,
         values,

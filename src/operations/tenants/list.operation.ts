@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { suggestion } from '../../base/near.ts';
-import { isOfTenants, tenantRule } from '../../definition/tenant.ts';
+import { isOfTenants } from '../../definition/tenant.ts';
 import { readHostStatuses } from '../host-status.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { tenantsError } from './errors.ts';
 import { lettersByTenant, tenantsOf } from './shown.ts';
+import { declaredTenant } from './target.ts';
 import { type Sizes, type TenantSize, sizesOf } from './sizes.ts';
 
 /** Shares of a logical partition's 20 GB at which the list warns, and at which it fails. */
@@ -33,8 +34,7 @@ export const tenantsList = defineOperation({
   }),
   run: async ({ container, most }, { workspace, signal, screen }): Promise<Listed> => {
     const { pipeline, model } = await workspace.pipeline();
-    const rule = tenantRule(pipeline, model);
-    if (!rule) throw tenantsError('tenant-undeclared', `The pipeline ${pipeline.name} has no tenant`);
+    const rule = declaredTenant({ pipeline, model });
     const known = model.containers.filter((one) => isOfTenants(one, rule.field)).map(({ name }) => name);
     if (container !== undefined && !known.includes(container)) {
       const what = `No container ${container} belongs to tenants${suggestion(container, known)}`;

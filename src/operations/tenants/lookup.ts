@@ -2,7 +2,8 @@ import { shown } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
 import type { DocumentAccess, SinkDocument } from '../../sinks/document-access.ts';
-import { type Doc, type Found, type TenantField, type Values, type ValuesInput, invalid, tenantAt } from './values.ts';
+import type { TenantRule } from '../../definition/tenant.ts';
+import { type Doc, type Found, type Values, type ValuesInput, invalid, tenantAt } from './values.ts';
 
 /** A document of another container, which a document that lacks its tenant names by fields of its own. */
 export interface Lookup {
@@ -33,7 +34,7 @@ export function lookupOf({ from = '', by }: ValuesInput): Lookup | undefined {
  * The values of the documents that are looked up, each by a point read. `keyPaths`: of the other container.
  * @throws UsageError `input-invalid` for a lookup that would need the missing value itself
  */
-export function byLookup({ container, path, by }: Lookup, field: TenantField, keyPaths: readonly KeyPath[]): Values {
+export function byLookup({ container, path, by }: Lookup, rule: TenantRule, keyPaths: readonly KeyPath[]): Values {
   const levels = keyPaths.map((one) => one.join('.'));
   const names = ['id', ...levels];
   const unknown = [...by.keys()].find((name) => !names.includes(name));
@@ -43,10 +44,10 @@ export function byLookup({ container, path, by }: Lookup, field: TenantField, ke
       `Name of these: ${names.join(', ')}.`,
     );
   const fieldOf = (name: string): KeyPath => by.get(name) ?? name.split('.');
-  const needed = levels.find((name) => fieldOf(name).join('.') === field.name);
+  const needed = levels.find((name) => fieldOf(name).join('.') === rule.field);
   if (needed !== undefined)
     throw invalid(
-      `${container} has ${needed} in its partition key, so its documents can't be read without the missing ${field.name}`,
+      `${container} has ${needed} in its partition key, so its documents can't be read without the missing ${rule.field}`,
       `Name the field that has its value: \`--by id=…,${needed}=…\`.`,
     );
 
@@ -60,7 +61,7 @@ export function byLookup({ container, path, by }: Lookup, field: TenantField, ke
     const [id, ...key] = keyed.key;
     if (typeof id !== 'string' || id === '') return { why: `${shown(id)} is not the id of a document of ${container}` };
     const other = await read(id, key);
-    return other ? tenantAt(other, path, field, `${container}/${id}`) : { why: `there is no ${container}/${id}` };
+    return other ? tenantAt(other, path, rule, `${container}/${id}`) : { why: `there is no ${container}/${id}` };
   };
   return {
     of: (documents, access) => {

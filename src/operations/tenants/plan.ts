@@ -7,7 +7,7 @@ import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { Lacking } from './lacking.ts';
 import type { BackfillOptions } from './options.ts';
-import { eventReaders, openTarget, openValues, tenantField } from './target.ts';
+import { eventReaders, openTarget, openValues, declaredTenant } from './target.ts';
 import { lookupOf } from './lookup.ts';
 
 /** A patch costs twice a create: 11 RU for the first KB and 1 RU for each further one; the feed, 1 RU a KB (bench). */
@@ -25,11 +25,11 @@ type PlanOptions = Omit<BackfillOptions, 'actor' | 'progress'>;
 export async function planBackfill(options: PlanOptions): Promise<Plan> {
   const { services, loaded, container: name, type, values } = options;
   const { pipeline } = loaded;
-  const field = tenantField(loaded);
+  const rule = declaredTenant(loaded);
   const container = services.database.container(name);
-  const { defaultTtl } = await openTarget(container, field);
+  const { defaultTtl } = await openTarget(container, rule);
   await openValues(values, options);
-  const { lacking, all } = await new Lacking(container, field.name, type, pipeline.sources).count();
+  const { lacking, all } = await new Lacking(container, rule.field, type, pipeline.sources).count();
   if (lacking === 0) return { steps: [], ru: 0 };
   const { resources } = await withRetry(
     () => container.items.query<object>(`SELECT TOP ${SAMPLE} * FROM c`).fetchAll(),
@@ -49,7 +49,7 @@ export async function planBackfill(options: PlanOptions): Promise<Plan> {
     steps: [
       `read the feed of ${name}: ${plural(all, 'document')}, about ${count(read)} RU`,
       ...(lookup ? [`read the documents of ${lookup.container} that they name, at most ${count(looked)} RU`] : []),
-      `write ${field.name} into ${plural(lacking, 'document')} from ${from}, about ${count(write)} RU`,
+      `write ${rule.field} into ${plural(lacking, 'document')} from ${from}, about ${count(write)} RU`,
       ...(defaultTtl === undefined ? [] : ['write as `ttl` what is left of the life of documents that expire']),
       `feed entries that this makes: ${count(lacking)}; every reader of ${name} gets them`,
       ...readersOf(feedReaders(pipeline), name).map((spec) => lineOf(spec, events)),

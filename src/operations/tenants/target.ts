@@ -4,10 +4,11 @@ import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
 import type { DerivedSpec, Pipeline } from '../../definition/specs.ts';
+import { type TenantRule, tenantRule } from '../../definition/tenant.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { tenantsError } from './errors.ts';
 import { byLookup, lookupOf } from './lookup.ts';
-import { type TenantField, type Values, type ValuesInput, assertOne, fromField, sameValue } from './values.ts';
+import { type Values, type ValuesInput, assertOne, fromField, sameValue } from './values.ts';
 
 /** A container whose documents are backfilled. */
 export interface Target {
@@ -23,21 +24,15 @@ export const eventReaders = (pipeline: Pipeline, container: string): DerivedSpec
     (spec) => (spec.kind === 'react' || spec.kind === 'publish') && spec.from.container === container,
   );
 
-/** The pipeline's tenant field; the model's examples say whether its values are numbers. @throws UsageError `tenant-undeclared` */
-export function tenantField({ pipeline, model }: Parts['loaded']): TenantField {
-  const { tenant: name } = pipeline;
-  if (name === undefined)
-    throw tenantsError('tenant-undeclared', `Pipeline ${pipeline.name} declares no tenant field`, {
-      hint: 'Name the field as `tenant` of `definePipeline`.',
-    });
-  const examples = model.containers.flatMap(({ types }) => types.flatMap((type) => type.examples));
-  const values = examples.map((one) => one[name]).filter((value) => value !== undefined && value !== null);
-  const numbers = values.length > 0 && values.every((value) => typeof value === 'number');
-  return { name, kind: numbers ? 'number' : 'string' };
+/** How the pipeline's documents state their tenant. @throws UsageError `tenant-undeclared` */
+export function declaredTenant({ pipeline, model }: Parts['loaded']): TenantRule {
+  const rule = tenantRule(pipeline, model);
+  if (rule) return rule;
+  throw tenantsError('tenant-undeclared', `The pipeline ${pipeline.name} has no tenant`);
 }
 
 /** @throws UsageError `container-missing`, `backfill-key` */
-export async function openTarget(container: Container, { name: field }: TenantField): Promise<Target> {
+export async function openTarget(container: Container, { field }: TenantRule): Promise<Target> {
   const read = withRetry(() => container.read(), { reads: true });
   const { resource } = await read.catch(throwMissing(container));
   const keyPaths = (resource?.partitionKey?.paths ?? []).map(splitPath);
@@ -54,11 +49,11 @@ export async function openValues(
   { services, loaded }: Pick<Parts, 'services' | 'loaded'>,
 ): Promise<Values> {
   assertOne(input);
-  const field = tenantField(loaded);
+  const rule = declaredTenant(loaded);
   const lookup = lookupOf(input);
-  if (input.value !== undefined) return sameValue(input.value, field);
-  if (!lookup) return fromField(input.from ?? '', field);
+  if (input.value !== undefined) return sameValue(input.value, rule);
+  if (!lookup) return fromField(input.from ?? '', rule);
   const other = services.database.container(lookup.container);
   const { resource } = await withRetry(() => other.read(), { reads: true }).catch(throwMissing(other));
-  return byLookup(lookup, field, (resource?.partitionKey?.paths ?? []).map(splitPath));
+  return byLookup(lookup, rule, (resource?.partitionKey?.paths ?? []).map(splitPath));
 }

@@ -1,16 +1,11 @@
 import { shown } from '../../base/json.ts';
 import { type KeyPath, valueAt } from '../../cosmos/paths.ts';
+import type { TenantRule } from '../../definition/tenant.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { operationsError } from '../errors.ts';
 
 /** A tenant's value in a document. */
 export type Tenant = string | number;
-
-/** The tenant field, and the type of its values: a text and a number are never the same tenant. */
-export interface TenantField {
-  readonly name: string;
-  readonly kind: 'string' | 'number';
-}
 
 /** Where the missing values come from; the form in which an operator gives it. */
 export interface ValuesInput {
@@ -41,7 +36,7 @@ export function assertOne({ from, value }: ValuesInput): void {
 }
 
 /** One value for all documents. @throws UsageError `input-invalid` */
-export function sameValue(text: string, { kind }: TenantField): Values {
+export function sameValue(text: string, { kind }: TenantRule): Values {
   const value = kind === 'number' && text.trim() !== '' ? Number(text) : text;
   if (!isTenant(value, kind))
     throw invalid(
@@ -52,12 +47,12 @@ export function sameValue(text: string, { kind }: TenantField): Values {
 }
 
 /** The value of a field of each document. */
-export const fromField = (from: string, field: TenantField): Values => ({
-  of: async (documents) => documents.map((doc) => tenantAt(doc, from.split('.'), field, 'it')),
+export const fromField = (from: string, rule: TenantRule): Values => ({
+  of: async (documents) => documents.map((doc) => tenantAt(doc, from.split('.'), rule, 'it')),
 });
 
 /** The tenant at a path of a document. `where`: the document, for the reason. */
-export function tenantAt(document: Doc, path: KeyPath, { kind }: TenantField, where: string): Found {
+export function tenantAt(document: Doc, path: KeyPath, { kind }: TenantRule, where: string): Found {
   const value = valueAt(document, path);
   const name = path.join('.');
   if (value === undefined || value === null) return { why: `${where} has no ${name}` };
@@ -65,7 +60,7 @@ export function tenantAt(document: Doc, path: KeyPath, { kind }: TenantField, wh
   return { why: `${where} has ${shown(value)} as ${name}, which is not a tenant: ${KINDS[kind]}` };
 }
 
-const isTenant = (value: unknown, kind: TenantField['kind']): value is Tenant =>
+const isTenant = (value: unknown, kind: TenantRule['kind']): value is Tenant =>
   typeof value === kind &&
   (typeof value === 'string' ? value.trim() !== '' && value.length <= MOST_CHARACTERS : Number.isFinite(value));
 

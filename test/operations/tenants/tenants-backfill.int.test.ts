@@ -280,7 +280,7 @@ const writing = (from = 'at'): WriteOptions => ({
   field: 'storeId',
   defaultTtl: undefined,
   lacking: new Lacking(shop.container('Orders'), 'storeId', undefined, []),
-  values: fromField(from, { name: 'storeId', kind: 'string' }),
+  values: fromField(from, { field: 'storeId', kind: 'string' }),
   clock: new ServiceClock(systemClock),
   gated: false,
 });

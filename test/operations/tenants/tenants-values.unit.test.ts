@@ -8,8 +8,8 @@ import { type ValuesInput, assertOne, fromField, sameValue } from '../../../src/
 import { ManualClock } from '../../support/clock.ts';
 
 const UNUSED = {} as DocumentAccess;
-const TEXT = { name: 'tenant', kind: 'string' } as const;
-const NUMBER = { name: 'tenant', kind: 'number' } as const;
+const TEXT = { field: 'tenant', kind: 'string' } as const;
+const NUMBER = { field: 'tenant', kind: 'number' } as const;
 const invalid = (message: string) =>
   expect.objectContaining({ code: 'input-invalid', message: expect.stringContaining(message) });
 

@@ -84,5 +84,7 @@ it('the operations that work through whole containers are bulk', () => {
     'projections verify',
     'recover',
     'tenants backfill',
+    'tenants export',
+    'tenants list',
   ]);
 });

@@ -35,6 +35,8 @@ export interface Leaving {
 export interface Change<D = Record<string, unknown>> extends Identity {
   /** The document's `type`. Empty if it has none, or for a deletion without the deleted document. */
   readonly type: string;
+  /** The owner of the document, if the pipeline declares tenants. One full key has one tenant. Reference data has none. */
+  readonly tenant?: string;
   readonly version: Version;
   /**
    * A deletion without the deleted document, in a container with several types. `type` is one that the receiver reads

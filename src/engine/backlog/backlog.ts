@@ -21,8 +21,10 @@ export interface BacklogOptions {
   readonly range: FeedRange;
   /** Unique for each window of a tenure. */
   readonly token: string;
-  /** Whether a key lies in the range. */
-  readonly covers: (key: Key) => boolean;
+  /** The effective partition key of a full key, as in the ends of a range. */
+  readonly hashOf: (key: Key) => string;
+  /** Resolves when a write has confirmed that the tenure has its lease. Rejects if it has not. */
+  readonly confirm: () => Promise<void>;
 }
 
 /** Changes of a bundle that may be applied now, in feed order. */
@@ -52,24 +54,20 @@ export class Backlog {
 
   /**
    * Takes the range over. From now on no other tenure can set a change of it aside (TEN-F6). Queues of earlier tenures are
-   * closed at `position`: what they hold above it, this tenure reads from the feed itself.
+   * closed, and count up to `position`: what they hold above it, this tenure reads from the feed itself. They are bound
+   * only after the lease is confirmed, because a host that lost it long ago may come this far.
    */
   static async claim(options: BacklogOptions, position: number): Promise<Backlog> {
-    const { store, range, token } = options;
+    const { store, range } = options;
     for (;;) {
-      const register = await store.read<Register>(REGISTER);
-      const { owners = [], queues = [] } = register?.body ?? {};
-      const own = queues.filter((queue) => overlaps(queue, range));
-      const others = owners.flatMap((owner) => without(owner, range).map((part) => ({ ...part, token: owner.token })));
-      const body: Register = { id: REGISTER, owners: [...others, { ...range, token }], queues };
-      const writes: Write[] = [written(body, register)];
-      for (const queue of own) {
-        const head = await store.read<Head>(headId(queue.id));
-        if (head && head.body.upTo === undefined) writes.push(written({ ...head.body, upTo: position }, head));
-      }
-      if (!(await store.commit(writes))) continue;
+      const queues = await close(options);
+      if (!queues) continue;
+      const heads = await headsOf(store, queues);
+      await options.confirm();
+      const bound = heads.flatMap((head) => boundAt(head, range, position) ?? []);
+      if (bound.length > 0 && !(await store.commit(bound))) continue;
       const backlog = new Backlog(options);
-      for (const queue of own) backlog.#add(queue);
+      for (const queue of queues) if (overlaps(queue, range)) backlog.#add(queue);
       return backlog;
     }
   }
@@ -102,22 +100,22 @@ export class Backlog {
     const queues = this.#queues.get(tenant);
     const queue = queues?.[0];
     if (!queue) return 'none';
-    const { store, covers } = this.#options;
+    const { store, range, hashOf } = this.#options;
     const head = await store.read<Head>(headId(queue.id));
     let shared = false;
     for (let number = head?.body.first ?? 0; head && number < head.body.next; number++) {
       const bundle = await store.read<Bundle>(bundleId(queue.id, number));
       const { items = [] } = bundle?.body ?? {};
-      const own = items.filter(({ key }) => covers(key));
+      const placed = items.map((item) => ({ item, hash: hashOf(item.key) }));
+      const own = placed.filter(({ hash }) => holds(range, hash));
       shared ||= own.length < items.length;
       if (!bundle || own.length === 0) continue;
-      const { upTo } = head.body;
-      const counts = own.filter(({ version }) => version.lsn <= (upTo ?? Infinity));
+      const counts = own.filter(({ item, hash }) => item.version.lsn <= upTo(head.body, hash)).map(({ item }) => item);
       const due = counts.filter(({ version }) => version.lsn <= position);
       if (due.length === 0 && counts.length > 0) return 'later';
       const waiting = new Set(counts.filter((item) => !due.includes(item)));
-      const rest = items.filter((item) => waiting.has(item) || !covers(item.key));
-      return { queue, number, due, bundle, rest };
+      const gone = new Set(own.map(({ item }) => item).filter((item) => !waiting.has(item)));
+      return { queue, number, due, bundle, rest: items.filter((item) => !gone.has(item)) };
     }
     // Another range still has changes in a queue of a tenure that had both: the last one removes it.
     if (head && !shared && !(await this.#remove(queue, head))) return 'later';
@@ -150,7 +148,7 @@ export class Backlog {
         this.#drop(open);
         return false;
       }
-      if (head.body.upTo !== undefined) throw lost(range);
+      if (head.body.closed) throw lost(range);
       const { next } = head.body;
       const body: Head = { ...head.body, next: next + bundles.length };
       return store.commit([written(body, head), ...creations(open.id, next, bundles)]);
@@ -191,10 +189,41 @@ export class Backlog {
   }
 }
 
+/** Enters the tenure in the register and closes the queues of its range. Returns these; undefined: another was faster. */
+async function close({ store, range, token }: BacklogOptions): Promise<QueueEntry[] | undefined> {
+  const register = await store.read<Register>(REGISTER);
+  const { owners = [], queues = [] } = register?.body ?? {};
+  const others = owners.flatMap((owner) => without(owner, range).map((part) => ({ ...part, token: owner.token })));
+  const body: Register = { id: REGISTER, owners: [...others, { ...range, token }], queues };
+  const own = queues.filter((queue) => overlaps(queue, range));
+  const open = (await headsOf(store, own)).filter((head) => !head.body.closed);
+  const closed = open.map((head) => written({ ...head.body, closed: true }, head));
+  return (await store.commit([written(body, register), ...closed])) ? own : undefined;
+}
+
+async function headsOf(store: BacklogStore, queues: readonly QueueEntry[]): Promise<Stored<Head>[]> {
+  const heads = await Promise.all(queues.map(({ id }) => store.read<Head>(headId(id))));
+  return heads.filter((head) => head !== undefined);
+}
+
+/** The write that binds what is not bound yet of a queue in a range. */
+function boundAt(head: Stored<Head>, range: FeedRange, position: number): Write | undefined {
+  const { bounds = [] } = head.body;
+  let missing: FeedRange[] = [range];
+  for (const bound of bounds) missing = missing.flatMap((part) => without(part, bound));
+  if (missing.length === 0) return undefined;
+  return written({ ...head.body, bounds: [...bounds, ...missing.map((part) => ({ ...part, upTo: position }))] }, head);
+}
+
+const holds = ({ min, max }: FeedRange, hash: string): boolean => hash >= min && hash < max;
+
+const upTo = ({ bounds = [] }: Head, hash: string): number =>
+  bounds.find((bound) => holds(bound, hash))?.upTo ?? Infinity;
+
 const lost = ({ min, max }: FeedRange) =>
   engineError('backlog-lost', `Another host sets changes of the range ${min}-${max} aside`);
 
-const written = (body: { readonly id: string }, before: Stored<unknown> | undefined): Write =>
+const written = <T extends { readonly id: string }>(body: T, before: Stored<T> | undefined): Write =>
   before ? { kind: 'replace', id: body.id, body, ifMatch: before.etag } : { kind: 'create', id: body.id, body };
 
 const creations = (queue: string, from: number, bundles: readonly (readonly SetAside[])[]): Write[] =>

@@ -1,3 +1,4 @@
+import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Change, Identity, Version } from '../../feed/reading/change.ts';
 
 /** A change that was set aside: which document in which version. It holds no body, because the source is read again. */
@@ -10,18 +11,14 @@ export interface SetAside extends Identity {
 }
 
 /** The place of a tenure in the register: the part of the hash space that it may set changes of aside. */
-export interface Owner {
-  readonly min: string;
-  readonly max: string;
+export interface Owner extends FeedRange {
   readonly token: string;
 }
 
 /** A queue of one tenant, made by one tenure for its range. */
-export interface QueueEntry {
+export interface QueueEntry extends FeedRange {
   readonly id: string;
   readonly tenant: string;
-  readonly min: string;
-  readonly max: string;
 }
 
 /** One for each source container: who owns which range, and the queues that exist, the oldest first. */
@@ -31,13 +28,19 @@ export interface Register {
   readonly queues: readonly QueueEntry[];
 }
 
-/** The bounds of a queue: bundles have the numbers `first` to below `next`. */
+export interface Bound extends FeedRange {
+  readonly upTo: number;
+}
+
+/** The ends of a queue: bundles have the numbers `first` to below `next`. */
 export interface Head {
   readonly id: string;
   readonly first: number;
   readonly next: number;
-  /** Closed: no bundle is added any more. Changes above this lsn don't count, because the next tenure reads them itself. */
-  readonly upTo?: number;
+  /** True: no bundle is added any more. */
+  readonly closed?: true;
+  /** Of a closed queue: up to which lsn its changes count, by range. Later ones the next tenure reads from the feed. */
+  readonly bounds?: readonly Bound[];
 }
 
 export interface Bundle {

@@ -11,7 +11,6 @@ const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
 /** So many histories find a variant at the latest. */
 const VARIANT_HISTORIES = Number(process.env['MILLRACE_VARIANT_HISTORIES'] ?? 400);
-const STEPS = 350;
 const LONGEST = 6_000;
 
 it(`what is set aside is applied, in the order of its key (seed ${SEED})`, async () => {
@@ -41,6 +40,9 @@ async function run(seed: number, variant: Variant): Promise<{ said: string[]; dr
   const { random } = world;
   const tenures: Tenure[] = [];
   let made = 0;
+  // Some histories are long, some have calm leases, some hardly any.
+  const steps = 100 + random.int(600);
+  const unrest = random.pick([1, 3, 8]);
   const begin = (lease: World['leases'][number]): Tenure => {
     const tenure = new Tenure(world, lease, `t${(made += 1)}`, variant);
     tenures.push(tenure);
@@ -50,19 +52,19 @@ async function run(seed: number, variant: Variant): Promise<{ said: string[]; dr
   const idle = (): World['leases'] =>
     world.leases.filter(({ owner }) => !tenures.some(({ token, dead, over }) => token === owner && !dead && !over));
 
-  for (let at = 0; at < STEPS; at++) {
+  for (let at = 0; at < steps; at++) {
     const dice = random.int(1_000);
     if (dice < 200) world.write();
     else if (dice < 260) idle().forEach(begin);
-    else if (dice < 275) {
+    else if (dice < 260 + 5 * unrest) {
       // Stolen: the old owner doesn't know yet, and may sleep.
       const lease = random.pick(world.leases);
       const old = tenures.find(({ token }) => token === lease.owner);
       if (old && random.chance(0.6)) old.sleepsUntil = world.now + random.int(150);
       begin(lease);
-    } else if (dice < 290 && tenures.length > 0) random.pick(tenures).dead = true;
-    else if (dice < 294) world.split();
-    else if (dice < 297) world.rewind();
+    } else if (dice < 260 + 9 * unrest && tenures.length > 0) random.pick(tenures).dead = true;
+    else if (dice < 260 + 10 * unrest) world.split();
+    else if (dice < 260 + 11 * unrest) world.rewind();
     await world.step();
   }
   for (const tenure of tenures) tenure.dead = true;

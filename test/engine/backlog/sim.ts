@@ -40,11 +40,13 @@ interface Effect {
   readonly version: Version;
 }
 
-const HASHES: Readonly<Record<string, string>> = { k0: '20', k1: 'A0', k2: '60', k3: 'E0' };
+export const HASHES: Readonly<Record<string, string>> = { k0: '20', k1: 'A0', k2: '60', k3: 'E0' };
 const TENANTS: Readonly<Record<string, string>> = { k0: 'flood', k1: 'flood', k2: 'quiet' };
-export const DOCUMENTS = 8;
+/** Where a range is split. */
+const MIDDLES: Readonly<Record<string, string>> = { '-FF': '80', '-80': '40', '80-FF': 'C0' };
+const DOCUMENTS = 8;
 
-export const inRange = (key: string, { min, max }: FeedRange): boolean => HASHES[key]! >= min && HASHES[key]! < max;
+const inRange = (key: string, { min, max }: FeedRange): boolean => HASHES[key]! >= min && HASHES[key]! < max;
 
 export class World {
   readonly random: Random;
@@ -156,14 +158,13 @@ export class World {
 
   /** A range is split: its leases continue at the stored position, and its old owner doesn't know yet. */
   split(): void {
-    const [whole] = this.leases;
-    if (!whole || this.leases.length > 1) return;
-    const parts = [
-      { min: '', max: '80' },
-      { min: '80', max: 'FF' },
-    ].map((range) => ({ ...range, position: whole.position, etag: 0, owner: undefined }));
+    const whole = this.random.pick(this.leases);
+    const middle = MIDDLES[`${whole.min}-${whole.max}`];
+    if (middle === undefined) return;
+    const { position } = whole;
+    const part = (min: string, max: string): Lease => ({ min, max, position, etag: 0, owner: undefined });
     whole.etag = -1;
-    this.leases.splice(0, 1, ...parts);
+    this.leases.splice(this.leases.indexOf(whole), 1, part(whole.min, middle), part(middle, whole.max));
   }
 
   /** An operator moves a lease back, and raises the epoch. */
@@ -179,8 +180,10 @@ export class World {
     this.copies.set(change.id, { version: change.version, value, begun });
   }
 
-  note({ key, id, version }: Change, tenure: string): void {
-    if (this.leaseOf(String(key[0]))?.owner === tenure) this.effects.push({ key: String(key[0]), id, version });
+  /** The feed shows no removal, so a deletion that a drain makes of one has no place in the order of a key. */
+  note({ key, id, version, op }: Change, tenure: string): void {
+    if (op === 'upsert' && this.leaseOf(String(key[0]))?.owner === tenure)
+      this.effects.push({ key: String(key[0]), id, version });
   }
 
   /** A stored position passes nothing that is neither in the sink nor in a queue (TEN-F4). */

@@ -4,7 +4,7 @@ import type { SetAside } from '../../../src/engine/backlog/documents.ts';
 import { drainNext } from '../../../src/engine/backlog/drain.ts';
 import type { BacklogStore, Write } from '../../../src/engine/backlog/store.ts';
 import type { Change, Key } from '../../../src/feed/reading/change.ts';
-import { type Actor, type Lease, type World, changeOf, inRange, isAfter } from './sim.ts';
+import { type Actor, HASHES, type Lease, type World, changeOf, isAfter } from './sim.ts';
 
 export const VARIANTS = [
   'applies what was set aside',
@@ -15,6 +15,8 @@ export const VARIANTS = [
   'drains above the watermark',
   'takes all of a closed queue',
   'closes no queue',
+  'binds a queue for other ranges too',
+  'claims without its lease',
 ] as const;
 export type Variant = (typeof VARIANTS)[number] | undefined;
 
@@ -56,9 +58,10 @@ export class Tenure implements Actor {
   }
 
   async run(): Promise<void> {
-    const covers = (key: Key): boolean => inRange(String(key[0]), this.lease);
+    const hashOf = (key: Key): string => HASHES[String(key[0])]!;
     const { min, max } = this.lease;
-    const options = { store: this.#store(), range: { min, max }, token: this.token, covers };
+    const confirm = (): Promise<void> => this.#confirm();
+    const options = { store: this.#store(), range: { min, max }, token: this.token, hashOf, confirm };
     try {
       const backlog = await Backlog.claim(options, this.#read);
       await Promise.all([this.#reads(backlog), this.#drains(backlog), this.#checkpoints()]);
@@ -66,6 +69,15 @@ export class Tenure implements Actor {
       // An answer was lost, or another tenure has the range: the page is given up, and read again by the next window.
       this.over = true;
     }
+  }
+
+  /** A conditional write of the lease. */
+  #confirm(): Promise<void> {
+    if (this.#variant === 'claims without its lease') return Promise.resolve();
+    return this.#op(() => {
+      if (this.lease.etag !== this.#etag) throw new Error('the lease is lost');
+      this.#etag = this.lease.etag += 1;
+    });
   }
 
   async #reads(backlog: Backlog): Promise<void> {
@@ -109,7 +121,7 @@ export class Tenure implements Actor {
   async #apply(change: Change, begun: number | undefined): Promise<void> {
     const world = this.#world;
     await this.#op(() => world.note(change, this.token));
-    for (let written = false; !written; ) {
+    for (let written = false; !written;) {
       const before = await this.#op(() => world.copies.get(change.id));
       if (before && !isAfter(change.version, before.version)) return;
       const value = change.op === 'delete' ? undefined : (change.doc?.['value'] as number);
@@ -181,13 +193,19 @@ export class Tenure implements Actor {
   /** The state container, as the variant uses it. */
   #store(): BacklogStore {
     const store = this.#world.storeOf(this, () => !this.#calm);
-    const isClosing = (write: Write): boolean => write.kind === 'replace' && 'upTo' in write.body;
+    const isHead = (write: Write): boolean => write.id.startsWith('head|');
+    const sets = (write: Write, field: string): boolean =>
+      isHead(write) && write.kind === 'replace' && field in write.body;
     const changed = (write: Write): Write[] => {
-      if (this.#variant === 'removes a queue blindly' && write.kind === 'remove' && write.id.startsWith('head|'))
+      if (this.#variant === 'removes a queue blindly' && write.kind === 'remove' && isHead(write))
         return [{ ...write, ifMatch: '*' }];
-      if (this.#variant === 'takes all of a closed queue' && isClosing(write) && write.kind !== 'remove')
-        return [{ ...write, body: { ...write.body, upTo: Number.MAX_SAFE_INTEGER } }];
-      return this.#variant === 'closes no queue' && isClosing(write) ? [] : [write];
+      if (this.#variant === 'takes all of a closed queue' && sets(write, 'bounds') && write.kind !== 'remove')
+        return [{ ...write, body: { ...write.body, bounds: [{ min: '', max: 'FF', upTo: Infinity }] } }];
+      if (this.#variant === 'binds a queue for other ranges too' && sets(write, 'bounds') && write.kind !== 'remove') {
+        const [bound] = (write.body as { bounds: readonly object[] }).bounds;
+        return [{ ...write, body: { ...write.body, bounds: [{ ...bound, min: '', max: 'FF' }] } }];
+      }
+      return this.#variant === 'closes no queue' && sets(write, 'closed') ? [] : [write];
     };
     return { read: (id) => store.read(id), commit: (writes) => store.commit(writes.flatMap(changed)) };
   }

@@ -1,6 +1,6 @@
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import type { Change, Key } from '../../feed/reading/change.ts';
-import { contains, overlaps, without } from '../../feed/reading/position.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import { contains, overlaps } from '../../feed/reading/position.ts';
 import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/document-access.ts';
 import { engineError } from '../errors.ts';
 import {
@@ -14,18 +14,8 @@ import {
   bundlesOf,
   headId,
 } from './documents.ts';
-import type { BacklogStore, Stored, Write } from './store.ts';
-
-export interface BacklogOptions {
-  readonly store: BacklogStore;
-  readonly range: FeedRange;
-  /** Unique for each window of a tenure. */
-  readonly token: string;
-  /** The effective partition key of a full key, as in the ends of a range. */
-  readonly hashOf: (key: Key) => string;
-  /** Resolves when a write has confirmed that the tenure has its lease. Rejects if it has not. */
-  readonly confirm: () => Promise<void>;
-}
+import { type BacklogOptions, claim, queuesThere } from './claim.ts';
+import { type Stored, type Write, written } from './store.ts';
 
 /** Changes of a bundle that may be applied now, in feed order. */
 export interface Portion {
@@ -44,32 +34,27 @@ export interface Portion {
  */
 export class Backlog {
   readonly #options: BacklogOptions;
+  readonly #from: number;
   /** The queues of each tenant that may hold changes of this range, the oldest first. */
   readonly #queues = new Map<string, QueueEntry[]>();
   #made = 0;
+  #claimed = false;
 
-  private constructor(options: BacklogOptions) {
+  private constructor(options: BacklogOptions, from: number) {
     this.#options = options;
+    this.#from = from;
   }
 
   /**
-   * Takes the range over. From now on no other tenure can set a change of it aside (TEN-F6). Queues of earlier tenures are
-   * closed, and count up to `position`: what they hold above it, this tenure reads from the feed itself. They are bound
-   * only after the lease is confirmed, because a host that lost it long ago may come this far.
+   * Opens the backlog of a range for a window that begins at `position`. Claims the range only if an earlier tenure has
+   * set changes aside; otherwise at the first change. So where no tenant is over its share this is one read.
    */
-  static async claim(options: BacklogOptions, position: number): Promise<Backlog> {
-    const { store, range } = options;
-    for (;;) {
-      const queues = await close(options);
-      if (!queues) continue;
-      const heads = await headsOf(store, queues);
-      await options.confirm();
-      const bound = heads.flatMap((head) => boundAt(head, range, position) ?? []);
-      if (bound.length > 0 && !(await store.commit(bound))) continue;
-      const backlog = new Backlog(options);
-      for (const queue of queues) if (overlaps(queue, range)) backlog.#add(queue);
-      return backlog;
-    }
+  static async open(options: BacklogOptions, position: number): Promise<Backlog> {
+    const backlog = new Backlog(options, position);
+    if (!(await queuesThere(options))) return backlog;
+    for (const queue of await claim(options, position)) backlog.#add(queue);
+    backlog.#claimed = true;
+    return backlog;
   }
 
   /** The tenants whose changes are set aside now. */
@@ -148,10 +133,15 @@ export class Backlog {
         this.#drop(open);
         return false;
       }
-      if (head.body.closed) throw lost(range);
+      if (head.body.bounds?.some((bound) => overlaps(bound, range))) throw lost(range);
       const { next } = head.body;
       const body: Head = { ...head.body, next: next + bundles.length };
       return store.commit([written(body, head), ...creations(open.id, next, bundles)]);
+    }
+    if (!this.#claimed) {
+      // No other tenure can have come in between, unless this one has lost its lease. Then `confirm` says so.
+      if ((await claim(this.#options, this.#from)).length > 0) throw lost(range);
+      this.#claimed = true;
     }
     const register = await store.read<Register>(REGISTER);
     if (!register?.body.owners.some((owner) => owner.token === token && contains(owner, range))) throw lost(range);
@@ -189,32 +179,6 @@ export class Backlog {
   }
 }
 
-/** Enters the tenure in the register and closes the queues of its range. Returns these; undefined: another was faster. */
-async function close({ store, range, token }: BacklogOptions): Promise<QueueEntry[] | undefined> {
-  const register = await store.read<Register>(REGISTER);
-  const { owners = [], queues = [] } = register?.body ?? {};
-  const others = owners.flatMap((owner) => without(owner, range).map((part) => ({ ...part, token: owner.token })));
-  const body: Register = { id: REGISTER, owners: [...others, { ...range, token }], queues };
-  const own = queues.filter((queue) => overlaps(queue, range));
-  const open = (await headsOf(store, own)).filter((head) => !head.body.closed);
-  const closed = open.map((head) => written({ ...head.body, closed: true }, head));
-  return (await store.commit([written(body, register), ...closed])) ? own : undefined;
-}
-
-async function headsOf(store: BacklogStore, queues: readonly QueueEntry[]): Promise<Stored<Head>[]> {
-  const heads = await Promise.all(queues.map(({ id }) => store.read<Head>(headId(id))));
-  return heads.filter((head) => head !== undefined);
-}
-
-/** The write that binds what is not bound yet of a queue in a range. */
-function boundAt(head: Stored<Head>, range: FeedRange, position: number): Write | undefined {
-  const { bounds = [] } = head.body;
-  let missing: FeedRange[] = [range];
-  for (const bound of bounds) missing = missing.flatMap((part) => without(part, bound));
-  if (missing.length === 0) return undefined;
-  return written({ ...head.body, bounds: [...bounds, ...missing.map((part) => ({ ...part, upTo: position }))] }, head);
-}
-
 const holds = ({ min, max }: FeedRange, hash: string): boolean => hash >= min && hash < max;
 
 const upTo = ({ bounds = [] }: Head, hash: string): number =>
@@ -222,9 +186,6 @@ const upTo = ({ bounds = [] }: Head, hash: string): number =>
 
 const lost = ({ min, max }: FeedRange) =>
   engineError('backlog-lost', `Another host sets changes of the range ${min}-${max} aside`);
-
-const written = <T extends { readonly id: string }>(body: T, before: Stored<T> | undefined): Write =>
-  before ? { kind: 'replace', id: body.id, body, ifMatch: before.etag } : { kind: 'create', id: body.id, body };
 
 const creations = (queue: string, from: number, bundles: readonly (readonly SetAside[])[]): Write[] =>
   bundles.map((items, at) => {

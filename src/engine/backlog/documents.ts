@@ -37,9 +37,7 @@ export interface Head {
   readonly id: string;
   readonly first: number;
   readonly next: number;
-  /** True: no bundle is added any more. */
-  readonly closed?: true;
-  /** Of a closed queue: up to which lsn its changes count, by range. Later ones the next tenure reads from the feed. */
+  /** Where the queue is closed, and up to which lsn its changes count there. Later ones the next tenure reads itself. */
   readonly bounds?: readonly Bound[];
 }
 

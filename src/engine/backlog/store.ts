@@ -19,3 +19,7 @@ export interface BacklogStore {
    */
   commit(writes: readonly Write[]): Promise<boolean>;
 }
+
+/** The write that makes a document, or replaces it in the version that was read. */
+export const written = <T extends { readonly id: string }>(body: T, before: Stored<T> | undefined): Write =>
+  before ? { kind: 'replace', id: body.id, body, ifMatch: before.etag } : { kind: 'create', id: body.id, body };

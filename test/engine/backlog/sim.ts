@@ -44,7 +44,7 @@ export const HASHES: Readonly<Record<string, string>> = { k0: '20', k1: 'A0', k2
 const TENANTS: Readonly<Record<string, string>> = { k0: 'flood', k1: 'flood', k2: 'quiet' };
 /** Where a range is split. */
 const MIDDLES: Readonly<Record<string, string>> = { '-FF': '80', '-80': '40', '80-FF': 'C0' };
-const DOCUMENTS = 8;
+const DOCUMENTS = 16;
 
 const inRange = (key: string, { min, max }: FeedRange): boolean => HASHES[key]! >= min && HASHES[key]! < max;
 

@@ -1,8 +1,8 @@
 // One window of one tenure in the world of sim.ts, with the real backlog. Variants take a part of the protocol out.
 import { Backlog } from '../../../src/engine/backlog/backlog.ts';
-import type { SetAside } from '../../../src/engine/backlog/documents.ts';
+import type { Register, SetAside } from '../../../src/engine/backlog/documents.ts';
 import { drainNext } from '../../../src/engine/backlog/drain.ts';
-import type { BacklogStore, Write } from '../../../src/engine/backlog/store.ts';
+import type { BacklogStore, Stored, Write } from '../../../src/engine/backlog/store.ts';
 import type { Change, Key } from '../../../src/feed/reading/change.ts';
 import { type Actor, HASHES, type Lease, type World, changeOf, isAfter } from './sim.ts';
 
@@ -14,7 +14,7 @@ export const VARIANTS = [
   'removes a queue blindly',
   'drains above the watermark',
   'takes all of a closed queue',
-  'closes no queue',
+  'makes a queue after it was replaced',
   'binds a queue for other ranges too',
   'claims without its lease',
 ] as const;
@@ -63,7 +63,7 @@ export class Tenure implements Actor {
     const confirm = (): Promise<void> => this.#confirm();
     const options = { store: this.#store(), range: { min, max }, token: this.token, hashOf, confirm };
     try {
-      const backlog = await Backlog.claim(options, this.#read);
+      const backlog = await Backlog.open(options, this.#read);
       await Promise.all([this.#reads(backlog), this.#drains(backlog), this.#checkpoints()]);
     } catch {
       // An answer was lost, or another tenure has the range: the page is given up, and read again by the next window.
@@ -120,6 +120,8 @@ export class Tenure implements Actor {
   /** An effect that compares no versions, as an event, and one that does, as a document. */
   async #apply(change: Change, begun: number | undefined): Promise<void> {
     const world = this.#world;
+    // Some take long.
+    for (let left = world.random.pick([0, 0, 0, 0, 3, 10]); left > 0; left--) await this.#op(() => undefined);
     await this.#op(() => world.note(change, this.token));
     for (let written = false; !written;) {
       const before = await this.#op(() => world.copies.get(change.id));
@@ -205,9 +207,16 @@ export class Tenure implements Actor {
         const [bound] = (write.body as { bounds: readonly object[] }).bounds;
         return [{ ...write, body: { ...write.body, bounds: [{ ...bound, min: '', max: 'FF' }] } }];
       }
-      return this.#variant === 'closes no queue' && sets(write, 'closed') ? [] : [write];
+      return [write];
     };
-    return { read: (id) => store.read(id), commit: (writes) => store.commit(writes.flatMap(changed)) };
+    const read = async <T>(id: string): Promise<Stored<T> | undefined> => {
+      const found = await store.read<T>(id);
+      if (this.#variant !== 'makes a queue after it was replaced' || id !== 'register' || !found) return found;
+      // It takes itself for the owner, whatever the register says.
+      const owner = { min: '', max: 'FF', token: this.token };
+      return { ...found, body: { ...found.body, owners: [...(found.body as Register).owners, owner] } };
+    };
+    return { read, commit: (writes) => store.commit(writes.flatMap(changed)) };
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Change, Page } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
+import { Turns } from './turns.ts';
 
 /** The changes for one call of the handler: a whole page, or its changes of one order value. */
 export interface PagePart {
@@ -39,8 +40,8 @@ export class Window {
   readonly #pageEnds: string[] = [];
   /** The last part of each order value. The next part of that value starts when it has ended. */
   readonly #lanes = new Map<string, Promise<void>>();
-  /** Parts that wait for one of the `concurrency` places. */
-  readonly #ready: (() => void)[] = [];
+  /** Parts that wait for one of the `concurrency` places. Tenants get them in turns (TEN-F1). */
+  readonly #ready = new Turns<() => void>();
   readonly #watching = new Set<() => void>();
   #running = 0;
   /** Parts that run or wait. */
@@ -89,7 +90,7 @@ export class Window {
   /** Starts no more parts, and resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const begin of this.#ready.splice(0)) begin();
+    for (const begin of this.#ready.all()) begin();
     await this.#until(() => this.#running === 0);
   }
 
@@ -135,7 +136,7 @@ export class Window {
     const { handle, automatic, concurrency } = this.#options;
     if (!this.#closed && this.#running >= concurrency) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#ready.push(resolve);
+      this.#ready.add(tenantOf(part), resolve);
       await promise;
     }
     if (!this.#closed) {
@@ -148,7 +149,7 @@ export class Window {
         this.#failed.abort(error);
       }
       this.#running -= 1;
-      this.#ready.shift()?.();
+      this.#ready.next()?.();
     }
     this.#parts -= 1;
     this.#changed();
@@ -194,4 +195,10 @@ export class Window {
     for (const resolve of this.#watching) resolve();
     this.#watching.clear();
   }
+}
+
+/** The tenant of a part, if all of its changes are of one. */
+function tenantOf({ changes }: PagePart): string | undefined {
+  const tenant = changes[0]?.tenant;
+  return changes.every((change) => change.tenant === tenant) ? tenant : undefined;
 }

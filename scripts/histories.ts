@@ -57,6 +57,19 @@ const LIST: readonly Line[] = [
   { ...PUBLISHES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "after any history a runner of one's own" },
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
+  {
+    kind: 'backlog',
+    mode: 'set aside and drained',
+    file: 'test/engine/backlog/protocol.model.test.ts',
+    test: 'what is set aside is applied',
+    histories: 5_000,
+  },
+  {
+    kind: 'window',
+    mode: 'tenants in turns',
+    file: 'test/feed/tenure/window-turns.model.test.ts',
+    histories: 5_000,
+  },
   { kind: 'start', mode: 'now, a time', file: 'test/engine/views/starts.model.test.ts', histories: 2_000 },
   { kind: 'processor', mode: 'in virtual time', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 },
   {

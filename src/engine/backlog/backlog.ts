@@ -82,30 +82,38 @@ export class Backlog {
    * its next changes go the usual way.
    */
   async next(tenant: string, position: number): Promise<Portion | 'later' | 'none'> {
-    const queues = this.#queues.get(tenant);
-    const queue = queues?.[0];
+    const queue = this.#queues.get(tenant)?.[0];
     if (!queue) return 'none';
-    const { store, range, hashOf } = this.#options;
-    const head = await store.read<Head>(headId(queue.id));
-    let shared = false;
-    for (let number = head?.body.first ?? 0; head && number < head.body.next; number++) {
-      const bundle = await store.read<Bundle>(bundleId(queue.id, number));
-      const { items = [] } = bundle?.body ?? {};
-      const placed = items.map((item) => ({ item, hash: hashOf(item.key) }));
-      const own = placed.filter(({ hash }) => holds(range, hash));
-      shared ||= own.length < items.length;
-      if (!bundle || own.length === 0) continue;
-      const counts = own.filter(({ item, hash }) => item.version.lsn <= upTo(head.body, hash)).map(({ item }) => item);
-      const due = counts.filter(({ version }) => version.lsn <= position);
-      if (due.length === 0 && counts.length > 0) return 'later';
-      const waiting = new Set(counts.filter((item) => !due.includes(item)));
-      const gone = new Set(own.map(({ item }) => item).filter((item) => !waiting.has(item)));
-      return { queue, number, due, bundle, rest: items.filter((item) => !gone.has(item)) };
-    }
-    // Another range still has changes in a queue of a tenure that had both: the last one removes it.
-    if (head && !shared && !(await this.#remove(queue, head))) return 'later';
+    const head = await this.#options.store.read<Head>(headId(queue.id));
+    const found = head ? await this.#look(queue, head.body, position) : 'gone';
+    if (typeof found !== 'string' || found === 'later') return found;
+    // The head as it was before the look: a bundle that was added since keeps the queue (TEN-F8).
+    if (head && found === 'empty' && !(await this.#remove(queue, head))) return 'later';
     this.#drop(queue);
     return this.next(tenant, position);
+  }
+
+  /**
+   * The first changes of a queue that lie in this range. `empty`: it has none, and no other range has any. `others`: only
+   * other ranges have; the last of them removes the queue.
+   */
+  async #look(queue: QueueEntry, head: Head, position: number): Promise<Portion | 'later' | 'empty' | 'others'> {
+    const { store, range, hashOf } = this.#options;
+    let shared = false;
+    for (let number = head.first; number < head.next; number++) {
+      const bundle = await store.read<Bundle>(bundleId(queue.id, number));
+      const { items = [] } = bundle?.body ?? {};
+      const own = items.filter(({ key }) => holds(range, hashOf(key)));
+      shared ||= own.length < items.length;
+      if (!bundle || own.length === 0) continue;
+      const counts = own.filter(({ key, version }) => version.lsn <= upTo(head, hashOf(key)));
+      const due = counts.filter(({ version }) => version.lsn <= position);
+      if (due.length === 0 && counts.length > 0) return 'later';
+      const waiting = new Set(counts.filter(({ version }) => version.lsn > position));
+      const rest = items.filter((item) => waiting.has(item) || !own.includes(item));
+      return { queue, number, due, bundle, rest };
+    }
+    return shared ? 'others' : 'empty';
   }
 
   /** Removes applied changes from their queue. To be called after they are applied or parked, not before (TEN-F7). */

@@ -76,7 +76,7 @@ export class World {
       try {
         resolve(effect());
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     };
     if (!actor.dead) this.#pending.push({ actor, run });

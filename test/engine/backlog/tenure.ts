@@ -110,11 +110,13 @@ export class Tenure implements Actor {
   /** Changes of one key are applied one after the other. */
   #offer(change: Change): void {
     const key = String(change.key[0]);
-    const lane = (this.#lanes.get(key) ?? Promise.resolve()).then(async () => {
-      await this.#apply(change, undefined);
-      this.#unacknowledged.delete(change);
-    });
-    this.#lanes.set(key, lane);
+    this.#lanes.set(key, this.#after(this.#lanes.get(key), change));
+  }
+
+  async #after(before: Promise<void> | undefined, change: Change): Promise<void> {
+    await before;
+    await this.#apply(change, undefined);
+    this.#unacknowledged.delete(change);
   }
 
   /** An effect that compares no versions, as an event, and one that does, as a document. */

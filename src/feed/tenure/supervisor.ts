@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { emit } from '../../base/diagnostics.ts';
 import { until } from '../../base/until.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -13,6 +14,7 @@ import type { LeaseTenure } from './lease-tenure.ts';
 import type { TenureListener } from './listener.ts';
 import type { Rejection } from './range-memory.ts';
 import { Reader, type ReaderOptions } from './reader.ts';
+import { type OpenAside, WindowAside } from './set-aside.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { Window } from './window.ts';
 
@@ -24,6 +26,8 @@ export interface SupervisorOptions extends ReaderOptions, HandlingOptions {
   /** The most changes that are read and not acknowledged, without the last page. */
   readonly mostUnacknowledged: number;
   readonly pollMs: number;
+  /** Sets changes of tenants over their share aside. Absent: their changes are handled like all others. */
+  readonly aside?: OpenAside | undefined;
   /** From this time, monotonic, the former owner of the lease can't act (PROC-L1c). */
   readonly aloneAt: number;
   /** True: the next page waits until the last page's checkpoint is stored, so that a crash repeats one page at most. */
@@ -77,6 +81,8 @@ export class Supervisor {
   readonly #checkpointing: Checkpointing;
   #state: State;
   #window: Window;
+  /** Of this window, from its first read on. */
+  #aside: WindowAside | undefined;
   #interrupts: AbortSignal;
   /** The position after the last page that the window accepted. */
   #read: string;
@@ -170,6 +176,7 @@ export class Supervisor {
     },
 
     reading: async () => {
+      if (this.#options.aside && !this.#aside) await this.#openAside(this.#options.aside);
       this.#page = await this.#reader.read(this.#read, this.#interrupts);
       if (!this.#page) return 'nothing';
       this.#idleSince = undefined;
@@ -177,6 +184,10 @@ export class Supervisor {
     },
 
     offering: async () => {
+      if (this.#aside && this.#page) {
+        const changes = await until(this.#aside.divide(this.#page.changes), this.#interrupts);
+        this.#page = { ...this.#page, changes };
+      }
       await until(this.#window.room(), this.#interrupts);
       if (this.#options.storedFirst) await until(this.#tenure.settled(), this.#interrupts);
       const page = this.#page;
@@ -196,14 +207,15 @@ export class Supervisor {
       const { clock, pollMs } = this.#options;
       // Counts from the start of the last read, not from the end of the handlers: a change waits for one delay at most.
       const untilDue = (): number => Math.max(0, this.#reader.lastReadAt + pollMs - clock.monotonic());
-      if (!this.#window.isEmpty) {
+      if (this.#isBusy()) {
         // The range is idle only when all changes are acknowledged. Until then new changes are read all the same.
         const over = new AbortController();
         const signal = AbortSignal.any([this.#interrupts, over.signal]);
         const slept = clock.sleep(untilDue(), signal);
         slept.catch(() => undefined);
-        await until(Promise.race([slept, this.#window.empty()]), this.#interrupts).finally(() => over.abort());
-        if (!this.#window.isEmpty) return 'due';
+        const emptied = this.#aside?.busy ? slept : this.#window.empty();
+        await until(Promise.race([slept, emptied]), this.#interrupts).finally(() => over.abort());
+        if (this.#isBusy()) return 'due';
       }
       // No other write will store the checkpoint. The tenure's signal shows if the lease is lost.
       this.#tenure.settled().catch(() => undefined);
@@ -269,6 +281,30 @@ export class Supervisor {
     return 'failed';
   }
 
+  #isBusy(): boolean {
+    return !this.#window.isEmpty || this.#aside?.busy === true;
+  }
+
+  /** Before the first read of a window: what earlier ones have set aside decides about its first page (TEN-F6). */
+  async #openAside(open: OpenAside): Promise<void> {
+    const window = this.#window;
+    const { range } = this.#tenure.lease;
+    const signal = AbortSignal.any([this.#interrupts, window.failed]);
+    const { clock, pollMs, mostUnacknowledged: most } = this.#options;
+    const { begin } = this.#handling;
+    const aside = await until(
+      open({
+        range,
+        token: randomUUID(),
+        position: lsnOf(this.#read),
+        fence: this.#tenure.fence(),
+        confirm: () => this.#tenure.confirm(),
+      }),
+      this.#interrupts,
+    );
+    this.#aside = new WindowAside(aside, { window, tenure: this.#tenure, most, begin, pollMs, clock, signal });
+  }
+
   #nextBackoff(): number {
     this.#failures += 1;
     return Math.min(LONGEST_BACKOFF_MS, 100 * 2 ** Math.min(this.#failures, 9));
@@ -295,6 +331,7 @@ export class Supervisor {
     this.#read = position;
     this.#page = undefined;
     this.#accepted = [];
+    this.#aside = undefined;
     this.#window = this.#openWindow();
     this.#interrupts = this.#signals();
   }

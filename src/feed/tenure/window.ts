@@ -77,6 +77,14 @@ export class Window {
     return this.#unacknowledged.size === 0 && this.#parts === 0;
   }
 
+  /** The number of offered changes that are not acknowledged, by tenant. */
+  held(): Map<string, number> {
+    const held = new Map<string, number>();
+    for (const { tenant } of this.#unacknowledged)
+      if (tenant !== undefined) held.set(tenant, (held.get(tenant) ?? 0) + 1);
+    return held;
+  }
+
   /** The number of offered changes that are not acknowledged. */
   get unacknowledged(): number {
     return this.#unacknowledged.size;
@@ -133,26 +141,38 @@ export class Window {
 
   /** Never rejects. */
   async #run(part: PagePart): Promise<void> {
-    const { handle, automatic, concurrency } = this.#options;
-    if (!this.#closed && this.#running >= concurrency) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#ready.add(tenantOf(part), resolve);
-      await promise;
-    }
-    if (!this.#closed) {
-      this.#running += 1;
-      try {
-        await handle(part, (changes) => this.#acknowledge(changes));
-        if (automatic) this.#acknowledge(part.changes);
-      } catch (error) {
-        this.#closed = true;
-        this.#failed.abort(error);
-      }
-      this.#running -= 1;
-      this.#ready.next()?.();
-    }
+    const { handle, automatic } = this.#options;
+    await this.turn(tenantOf(part), async () => {
+      await handle(part, (changes) => this.#acknowledge(changes));
+      if (automatic) this.#acknowledge(part.changes);
+    });
     this.#parts -= 1;
     this.#changed();
+  }
+
+  /**
+   * Does work of a tenant in one of the places, at its turn. If it fails, the window fails. Never rejects; false: the window
+   * was closed, and the work was not begun or failed.
+   */
+  async turn(tenant: string | undefined, work: () => Promise<void>): Promise<boolean> {
+    const { concurrency } = this.#options;
+    if (!this.#closed && this.#running >= concurrency) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#ready.add(tenant, resolve);
+      await promise;
+    }
+    if (this.#closed) return false;
+    this.#running += 1;
+    try {
+      await work();
+    } catch (error) {
+      this.#closed = true;
+      this.#failed.abort(error);
+    }
+    this.#running -= 1;
+    this.#ready.next()?.();
+    this.#changed();
+    return !this.#closed;
   }
 
   #acknowledge(changes: readonly Change[]): void {

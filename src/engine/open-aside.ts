@@ -12,6 +12,7 @@ import { drainNext } from './backlog/drain.ts';
 import { overShare } from './backlog/over-share.ts';
 
 export interface OpenAsideOptions extends Pick<ReadAgainOptions, 'sources' | 'cold' | 'readLagMs'> {
+  readonly pipeline: string;
   /** The source container's name. It must be read by its latest-version feed. */
   readonly source: string;
   /** Of the source. */
@@ -25,9 +26,9 @@ export interface OpenAsideOptions extends Pick<ReadAgainOptions, 'sources' | 'co
 
 /** Sets changes of one source container aside, for the windows of its ranges, and drains them through the engine. */
 export function openAside(options: OpenAsideOptions): OpenAside {
-  const { source, database, state, hashOf, engine, meter } = options;
+  const { database, state, hashOf, engine, meter } = options;
   return async ({ position, fence, ...window }) => {
-    const store = new CosmosBacklogStore(state, source, fence, meter);
+    const store = new CosmosBacklogStore(state, options, fence, meter);
     const backlog = await Backlog.open({ ...window, store, hashOf }, position);
     return {
       get tenants() {

@@ -34,6 +34,7 @@ async function stage() {
     const engine = new Engine({ database, runners, deadLetters: new DeadLetters(state) });
     const source = new CosmosChangeSource(monitored, rid, map, { epoch: 1, pageSize: 50 });
     const aside = openAside({
+      pipeline: 'p',
       source: monitored.id,
       database,
       state,

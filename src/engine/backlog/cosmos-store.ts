@@ -17,18 +17,23 @@ interface Shell {
   readonly _etag: string;
 }
 
-export const backlogPartition = (source: string): string => `backlog|${source}`;
+const backlogPartition = (pipeline: string, source: string): string => `backlog|${pipeline}|${source}`;
 
-/** The backlog of one source container, in the state container. A host without its lease sends no request (PROC-L1). */
+/** The backlog of a pipeline for one source container, in the state container. A host without its lease sends no request (PROC-L1). */
 export class CosmosBacklogStore implements BacklogStore {
   readonly #state: Container;
   readonly #pk: string;
   readonly #fence: Fence;
   readonly #meter: Meter;
 
-  constructor(state: Container, source: string, fence: Fence, meter: Meter) {
+  constructor(
+    state: Container,
+    of: { readonly pipeline: string; readonly source: string },
+    fence: Fence,
+    meter: Meter,
+  ) {
     this.#state = state;
-    this.#pk = backlogPartition(source);
+    this.#pk = backlogPartition(of.pipeline, of.source);
     this.#fence = fence;
     this.#meter = meter;
   }

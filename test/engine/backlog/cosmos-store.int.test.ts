@@ -31,7 +31,7 @@ async function stage() {
     const fence = { kind: 'lease', tenure: {}, signal: new AbortController().signal, assert: () => undefined } as const;
     return Backlog.open(
       {
-        store: new CosmosBacklogStore(container, 'Orders', fence, meter),
+        store: new CosmosBacklogStore(container, { pipeline: 'p', source: 'Orders' }, fence, meter),
         range,
         token: `t${(tokens += 1)}`,
         hashOf: (key) => effectivePartitionKey(key, 'Hash', 2),

@@ -33,7 +33,7 @@ async function stage() {
   const engine = new Engine({ database, runners, deadLetters });
   const backlog = await Backlog.open(
     {
-      store: new CosmosBacklogStore(state, 'c', fence, new Meter()),
+      store: new CosmosBacklogStore(state, { pipeline: 'p', source: 'c' }, fence, new Meter()),
       range: FULL_RANGE,
       token: 't',
       hashOf: (key) => effectivePartitionKey(key, 'Hash', 2),

@@ -185,7 +185,7 @@ export class Supervisor {
 
     offering: async () => {
       if (this.#aside && this.#page) {
-        const changes = await until(this.#aside.divide(this.#page.changes), this.#interrupts);
+        const changes = await this.#watched(this.#aside.divide(this.#page.changes));
         this.#page = { ...this.#page, changes };
       }
       await until(this.#window.room(), this.#interrupts);
@@ -292,7 +292,7 @@ export class Supervisor {
     const signal = AbortSignal.any([this.#interrupts, window.failed]);
     const { clock, pollMs, mostUnacknowledged: most } = this.#options;
     const { begin } = this.#handling;
-    const aside = await until(
+    const aside = await this.#watched(
       open({
         range,
         token: randomUUID(),
@@ -300,9 +300,18 @@ export class Supervisor {
         fence: this.#tenure.fence(),
         confirm: () => this.#tenure.confirm(),
       }),
-      this.#interrupts,
     );
     this.#aside = new WindowAside(aside, { window, tenure: this.#tenure, most, begin, pollMs, clock, signal });
+  }
+
+  /** Setting changes aside that takes too long costs the lease (PROC-L8). */
+  async #watched<T>(work: Promise<T>): Promise<T> {
+    const watch = this.#tenure.watch('setting changes aside', this.#options.stallMs);
+    try {
+      return await until(work, this.#interrupts);
+    } finally {
+      watch.done();
+    }
   }
 
   #nextBackoff(): number {

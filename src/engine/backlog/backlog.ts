@@ -14,7 +14,7 @@ import {
   bundlesOf,
   headId,
 } from './documents.ts';
-import { type BacklogOptions, claim, queuesThere } from './claim.ts';
+import { type BacklogOptions, claim, claimEmpty, queuesThere } from './claim.ts';
 import { type Stored, type Write, written } from './store.ts';
 
 /** Changes of a bundle that may be applied now, in feed order. */
@@ -34,15 +34,13 @@ export interface Portion {
  */
 export class Backlog {
   readonly #options: BacklogOptions;
-  readonly #from: number;
   /** The queues of each tenant that may hold changes of this range, the oldest first. */
   readonly #queues = new Map<string, QueueEntry[]>();
   #made = 0;
   #claimed = false;
 
-  private constructor(options: BacklogOptions, from: number) {
+  private constructor(options: BacklogOptions) {
     this.#options = options;
-    this.#from = from;
   }
 
   /**
@@ -50,7 +48,7 @@ export class Backlog {
    * set changes aside; otherwise at the first change. So where no tenant is over its share this is one read.
    */
   static async open(options: BacklogOptions, position: number): Promise<Backlog> {
-    const backlog = new Backlog(options, position);
+    const backlog = new Backlog(options);
     if (!(await queuesThere(options))) return backlog;
     for (const queue of await claim(options, position)) backlog.#add(queue);
     backlog.#claimed = true;
@@ -147,8 +145,7 @@ export class Backlog {
       return store.commit([written(body, head), ...creations(open.id, next, bundles)]);
     }
     if (!this.#claimed) {
-      // No other tenure can have come in between, unless this one has lost its lease. Then `confirm` says so.
-      if ((await claim(this.#options, this.#from)).length > 0) throw lost(range);
+      if (!(await claimEmpty(this.#options))) throw lost(range);
       this.#claimed = true;
     }
     const register = await store.read<Register>(REGISTER);

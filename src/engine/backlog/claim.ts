@@ -40,6 +40,17 @@ export async function claim(options: BacklogOptions, position: number): Promise<
   }
 }
 
+/**
+ * Takes a range over for which there was nothing to claim when the window began. False: there is now, so another window
+ * has the range.
+ */
+export async function claimEmpty(options: BacklogOptions): Promise<boolean> {
+  let queues;
+  while (!(queues = await enter(options)));
+  await options.confirm();
+  return queues.length === 0;
+}
+
 /** Enters the tenure in the register. Returns the queues of its range; undefined: another was faster. */
 async function enter({ store, range, token }: BacklogOptions): Promise<QueueEntry[] | undefined> {
   const register = await store.read<Register>(REGISTER);

@@ -28,8 +28,9 @@ export interface AsideWindow {
   readonly token: string;
   /** The lsn after which the window reads. */
   readonly position: number;
+  /** Refuses once the window is given up, or the lease is lost. To be asked before each request. */
   readonly fence: Fence;
-  /** Resolves when a write has confirmed that this tenure has the lease. @throws LeaseLost */
+  /** Resolves when a write has confirmed that this tenure has the lease, and the window goes on. @throws LeaseLost */
   confirm(): Promise<void>;
 }
 

@@ -8,6 +8,7 @@ import type { Change, Page } from '../reading/change.ts';
 import { lsnOf } from '../reading/position.ts';
 import { RangeGone } from '../reading/source.ts';
 import { Checkpointing } from './checkpointing.ts';
+import type { Fence } from './fence.ts';
 import { Halt } from './handle.ts';
 import { Handling, type HandlingOptions } from './handling.ts';
 import type { LeaseTenure } from './lease-tenure.ts';
@@ -83,6 +84,7 @@ export class Supervisor {
   #window: Window;
   /** Of this window, from its first read on. */
   #aside: WindowAside | undefined;
+  #windowEnded = new AbortController();
   #interrupts: AbortSignal;
   /** The position after the last page that the window accepted. */
   #read: string;
@@ -288,6 +290,7 @@ export class Supervisor {
   /** Before the first read of a window: what earlier ones have set aside decides about its first page (TEN-F6). */
   async #openAside(open: OpenAside): Promise<void> {
     const window = this.#window;
+    const { signal: ended } = this.#windowEnded;
     const { range } = this.#tenure.lease;
     const signal = AbortSignal.any([this.#interrupts, window.failed]);
     const { clock, pollMs, mostUnacknowledged: most } = this.#options;
@@ -297,11 +300,27 @@ export class Supervisor {
         range,
         token: randomUUID(),
         position: lsnOf(this.#read),
-        fence: this.#tenure.fence(),
-        confirm: () => this.#tenure.confirm(),
+        fence: this.#fenceOf(ended),
+        confirm: async () => {
+          await this.#tenure.confirm();
+          ended.throwIfAborted();
+        },
       }),
     );
     this.#aside = new WindowAside(aside, { window, tenure: this.#tenure, most, begin, pollMs, clock, signal });
+  }
+
+  /** For a window's own requests: one that was given up must not write after its successor, in the same tenure. */
+  #fenceOf(ended: AbortSignal): Fence {
+    const fence = this.#tenure.fence();
+    return {
+      ...fence,
+      signal: AbortSignal.any([fence.signal, ended]),
+      assert: () => {
+        ended.throwIfAborted();
+        fence.assert();
+      },
+    };
   }
 
   /** Setting changes aside that takes too long costs the lease (PROC-L8). */
@@ -341,6 +360,8 @@ export class Supervisor {
     this.#page = undefined;
     this.#accepted = [];
     this.#aside = undefined;
+    this.#windowEnded.abort();
+    this.#windowEnded = new AbortController();
     this.#window = this.#openWindow();
     this.#interrupts = this.#signals();
   }

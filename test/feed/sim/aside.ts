@@ -26,9 +26,13 @@ const tenantOf = ({ key }: Pick<Change, 'key'>): string => (String(key[0]) < 'k5
 export const simAside =
   ({ process, container, stored, faults, over, apply, confirmed }: SimAsideOptions): OpenAside =>
   async ({ position, ...window }) => {
+    const fenced = async <T>(effect: () => T): Promise<T> => {
+      window.fence.assert();
+      return remote(process, faults, effect);
+    };
     const store: BacklogStore = {
-      read: <T>(id: string) => remote(process, faults, () => stored.documents.get(id) as Stored<T> | undefined),
-      commit: (writes) => remote(process, faults, () => stored.commit(writes)),
+      read: <T>(id: string) => fenced(() => stored.documents.get(id) as Stored<T> | undefined),
+      commit: (writes) => fenced(() => stored.commit(writes)),
     };
     const confirmation = (): Promise<void> => {
       confirmed(window.range);

@@ -24,6 +24,7 @@ const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', hi
 const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 5_000 };
 const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
 const PUBLISHES = { kind: 'publish', file: 'test/projections/publishes.model.test.ts', histories: 5_000 };
+const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
 const LIST: readonly Line[] = [
@@ -57,8 +58,22 @@ const LIST: readonly Line[] = [
   { ...PUBLISHES, mode: 'all versions and deletes', test: 'read by all versions' },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "after any history a runner of one's own" },
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
+  {
+    kind: 'backlog',
+    mode: 'set aside and drained',
+    file: 'test/engine/backlog/protocol.model.test.ts',
+    test: 'what is set aside is applied',
+    histories: 5_000,
+  },
+  {
+    kind: 'window',
+    mode: 'tenants in turns',
+    file: 'test/feed/tenure/window-turns.model.test.ts',
+    histories: 5_000,
+  },
   { kind: 'start', mode: 'now, a time', file: 'test/engine/views/starts.model.test.ts', histories: 2_000 },
-  { kind: 'processor', mode: 'in virtual time', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 },
+  { ...SIMULATION, mode: 'in virtual time', test: 'PROC-L1 to PROC-L12 hold' },
+  { ...SIMULATION, mode: 'with changes set aside', test: 'they hold where changes of tenants are set aside' },
   {
     kind: 'processor',
     mode: 'on the embedded server',

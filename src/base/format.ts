@@ -50,6 +50,7 @@ export const FORMATS = {
   archived: { writes: 1, reads: 1 },
   restoring: { writes: 1, reads: 1 },
   deadLetter: { writes: 1, reads: 1 },
+  backlog: { writes: 1, reads: 1 },
   // Blobs.
   manifest: { writes: 1, reads: 1 },
   line: { writes: 1, reads: 1 },

@@ -1,6 +1,11 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const ENGINE_ERRORS = {
+  'backlog-lost': {
+    meaning: 'Another host has taken over the range whose changes this host was setting aside.',
+    hint: 'Nothing to do: the other host reads these changes.',
+    retryable: true,
+  },
   'hubs-missing': {
     meaning: 'A projection publishes events, but the engine was opened without event hubs.',
     hint: 'Pass `hub` to the engine.',

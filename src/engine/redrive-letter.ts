@@ -1,15 +1,12 @@
 import { systemClock } from '../base/clock.ts';
 import { mapSettled } from '../base/map-settled.ts';
-import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
-import type { ColdRead } from '../projections/archive/cold-read.ts';
-import { asArchived } from '../projections/archive/leaving.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { DeadLetter, DeadLetters } from './dead-letters/dead-letters.ts';
 import type { Engine } from './engine.ts';
 import { LetterBodyDamaged } from './dead-letters/letter-bodies.ts';
 import { letterId } from './dead-letters/letter-document.ts';
+import { type ReadAgainOptions, readAgain } from './read-again.ts';
 
 /** The result of redriving one dead letter. `superseded`: the document has a newer version, which the feed delivers. */
 export interface Redriven {
@@ -21,23 +18,14 @@ export interface Redriven {
   readonly message?: string;
 }
 
-export interface RedriveOptions {
+export interface RedriveOptions extends ReadAgainOptions {
   readonly engine: Engine;
   readonly deadLetters: DeadLetters;
-  readonly sources: ReadonlyMap<string, SourceContainer>;
-  readonly access: DocumentAccess;
-  /** Finds a document in the archive. */
-  readonly cold: ColdRead;
-  /** How old a read may be, milliseconds (ASM-A3). */
-  readonly readLagMs: number;
-  readonly signal: AbortSignal;
   readonly fence: () => Fence;
 }
 
 /** Dead letters whose source documents are read at the same time. */
 const READS_AT_ONCE = 16;
-
-type Found = { readonly kind: 'change' | 'deletion'; readonly change: Change } | { readonly kind: 'superseded' };
 
 /**
  * Redrives dead letters (DL-D11, DL-D12), by the document in its source. The parked version is applied. A newer version is
@@ -91,42 +79,15 @@ interface Due {
 /** The change to apply for a letter, or its result if there is nothing to apply. */
 async function foundOf(letter: DeadLetter, options: RedriveOptions): Promise<Due | Redriven> {
   try {
-    const found = await currentOf(letter, options);
-    if (found.kind === 'superseded')
-      return resultOf(letter, (await options.deadLetters.discard(letter)) ? 'superseded' : 'gone');
-    return { letter, change: found.change, outcome: found.kind === 'change' ? 'applied' : 'deleted' };
+    const { container, key, id, version, type } = letter;
+    const kept = await options.deadLetters.kept(letter);
+    const change = kept ?? (await readAgain({ container, key, id, version, type }, options));
+    if (!change) return resultOf(letter, (await options.deadLetters.discard(letter)) ? 'superseded' : 'gone');
+    return { letter, change, outcome: change.version.lsn === version.lsn ? 'applied' : 'deleted' };
   } catch (error) {
     if (error instanceof LetterBodyDamaged) return resultOf(letter, 'refused', error.message);
     throw error;
   }
-}
-
-/** The change of a letter, with the document that its source has now. */
-async function currentOf(letter: DeadLetter, options: RedriveOptions): Promise<Found> {
-  const { deadLetters, sources, access, cold, readLagMs, signal } = options;
-  const kept = await deadLetters.kept(letter);
-  if (kept) return { kind: 'change', change: kept };
-  const { container, key, id, version, type } = letter;
-  const asParked = (raw: Record<string, unknown>): Found | undefined => {
-    const source = sources.get(container);
-    const change = source && toChange(source, { ...raw, _lsn: version.lsn }, version.epoch);
-    return change && { kind: 'change', change };
-  };
-  // A lagging replica may show an old state: read again after the lag.
-  for (const settled of [false, true]) {
-    const [read] = await access.read(container, key, [id]);
-    const raw = read && asArchived(read);
-    if (raw?.['_etag'] === version.etag) return asParked(raw) ?? { kind: 'superseded' };
-    const archived = raw === undefined ? await cold({ container, key, id, version }, access) : undefined;
-    if (archived) return asParked({ ...archived, id }) ?? { kind: 'superseded' };
-    if (settled && raw) return { kind: 'superseded' };
-    if (!settled) await systemClock.sleep(readLagMs, signal);
-  }
-  const above = { epoch: version.epoch, lsn: version.lsn + 0.5, etag: `${version.etag} gone` };
-  return {
-    kind: 'deletion',
-    change: { container, type, key, id, version: above, at: systemClock.now(), op: 'delete' },
-  };
 }
 
 const resultOf = (

@@ -37,9 +37,7 @@ export class Handling {
   /** Resolves when the page part is handled; rejects if it must be read again. */
   readonly handle: WindowOptions['handle'] = async ({ changes, page }, acknowledge) => {
     const { container, handle, manual, clock, stallMs } = this.#options;
-    // Checked just before the call: an earlier handler may have computed for long.
-    for (let renewal; (renewal = this.#tenure.fresh());) await renewal;
-    this.#tenure.assertMayBegin();
+    await this.#mayBegin();
     const since = clock.monotonic();
     const startedAt = clock.now();
     const acknowledged = manual ? this.#aged(changes, acknowledge) : acknowledge;
@@ -73,6 +71,23 @@ export class Handling {
     const newest = changes.reduce((latest, { at }) => Math.max(latest, at), this.#reached ?? 0);
     if (newest > 0) this.#reached = newest;
   };
+
+  /** Other work of the tenure, under the same rules as a handler. */
+  readonly begin = async (work: () => Promise<void>): Promise<void> => {
+    await this.#mayBegin();
+    const watch = this.#tenure.watch('draining a backlog', this.#options.stallMs);
+    try {
+      await work();
+    } finally {
+      watch.done();
+    }
+  };
+
+  /** To be called just before the work: an earlier handler may have computed for long. */
+  async #mayBegin(): Promise<void> {
+    for (let renewal; (renewal = this.#tenure.fresh());) await renewal;
+    this.#tenure.assertMayBegin();
+  }
 
   /** When the newest handled change was written, milliseconds since 1970. */
   get reached(): number | undefined {

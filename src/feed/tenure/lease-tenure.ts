@@ -220,7 +220,7 @@ export class LeaseTenure {
     return clock.monotonic() - this.#answeredAt > expirationMs / 2;
   }
 
-  fence(page: Pick<Page, 'readAt'>): Fence {
+  fence(page?: Pick<Page, 'readAt'>): Fence {
     const { clock } = this.#options;
     return {
       kind: 'lease',
@@ -230,7 +230,7 @@ export class LeaseTenure {
         this.#tick();
         this.#ended.signal.throwIfAborted();
         if (this.#inDoubt()) throw new LeaseInDoubt(this.#lease.id);
-        if (clock.monotonic() - page.readAt > WRITE_BOUND_MS) throw new PageTooOld();
+        if (page && clock.monotonic() - page.readAt > WRITE_BOUND_MS) throw new PageTooOld();
       },
     };
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { emit } from '../../base/diagnostics.ts';
 import { until } from '../../base/until.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -7,12 +8,14 @@ import type { Change, Page } from '../reading/change.ts';
 import { lsnOf } from '../reading/position.ts';
 import { RangeGone } from '../reading/source.ts';
 import { Checkpointing } from './checkpointing.ts';
+import type { Fence } from './fence.ts';
 import { Halt } from './handle.ts';
 import { Handling, type HandlingOptions } from './handling.ts';
 import type { LeaseTenure } from './lease-tenure.ts';
 import type { TenureListener } from './listener.ts';
 import type { Rejection } from './range-memory.ts';
 import { Reader, type ReaderOptions } from './reader.ts';
+import { type OpenAside, WindowAside } from './set-aside.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { Window } from './window.ts';
 
@@ -24,6 +27,8 @@ export interface SupervisorOptions extends ReaderOptions, HandlingOptions {
   /** The most changes that are read and not acknowledged, without the last page. */
   readonly mostUnacknowledged: number;
   readonly pollMs: number;
+  /** Sets changes of tenants over their share aside. Absent: their changes are handled like all others. */
+  readonly aside?: OpenAside | undefined;
   /** From this time, monotonic, the former owner of the lease can't act (PROC-L1c). */
   readonly aloneAt: number;
   /** True: the next page waits until the last page's checkpoint is stored, so that a crash repeats one page at most. */
@@ -77,6 +82,9 @@ export class Supervisor {
   readonly #checkpointing: Checkpointing;
   #state: State;
   #window: Window;
+  /** Of this window, from its first read on. */
+  #aside: WindowAside | undefined;
+  #windowEnded = new AbortController();
   #interrupts: AbortSignal;
   /** The position after the last page that the window accepted. */
   #read: string;
@@ -170,6 +178,7 @@ export class Supervisor {
     },
 
     reading: async () => {
+      if (this.#options.aside && !this.#aside) await this.#openAside(this.#options.aside);
       this.#page = await this.#reader.read(this.#read, this.#interrupts);
       if (!this.#page) return 'nothing';
       this.#idleSince = undefined;
@@ -177,6 +186,10 @@ export class Supervisor {
     },
 
     offering: async () => {
+      if (this.#aside && this.#page) {
+        const changes = await this.#watched(this.#aside.divide(this.#page.changes));
+        this.#page = { ...this.#page, changes };
+      }
       await until(this.#window.room(), this.#interrupts);
       if (this.#options.storedFirst) await until(this.#tenure.settled(), this.#interrupts);
       const page = this.#page;
@@ -196,14 +209,15 @@ export class Supervisor {
       const { clock, pollMs } = this.#options;
       // Counts from the start of the last read, not from the end of the handlers: a change waits for one delay at most.
       const untilDue = (): number => Math.max(0, this.#reader.lastReadAt + pollMs - clock.monotonic());
-      if (!this.#window.isEmpty) {
+      if (this.#isBusy()) {
         // The range is idle only when all changes are acknowledged. Until then new changes are read all the same.
         const over = new AbortController();
         const signal = AbortSignal.any([this.#interrupts, over.signal]);
         const slept = clock.sleep(untilDue(), signal);
         slept.catch(() => undefined);
-        await until(Promise.race([slept, this.#window.empty()]), this.#interrupts).finally(() => over.abort());
-        if (!this.#window.isEmpty) return 'due';
+        const emptied = this.#aside?.busy ? slept : this.#window.empty();
+        await until(Promise.race([slept, emptied]), this.#interrupts).finally(() => over.abort());
+        if (this.#isBusy()) return 'due';
       }
       // No other write will store the checkpoint. The tenure's signal shows if the lease is lost.
       this.#tenure.settled().catch(() => undefined);
@@ -269,6 +283,56 @@ export class Supervisor {
     return 'failed';
   }
 
+  #isBusy(): boolean {
+    return !this.#window.isEmpty || this.#aside?.busy === true;
+  }
+
+  /** Before the first read of a window: what earlier ones have set aside decides about its first page (TEN-F6). */
+  async #openAside(open: OpenAside): Promise<void> {
+    const window = this.#window;
+    const { signal: ended } = this.#windowEnded;
+    const { range } = this.#tenure.lease;
+    const signal = AbortSignal.any([this.#interrupts, window.failed]);
+    const { clock, pollMs, mostUnacknowledged: most } = this.#options;
+    const { begin } = this.#handling;
+    const aside = await this.#watched(
+      open({
+        range,
+        token: randomUUID(),
+        position: lsnOf(this.#read),
+        fence: this.#fenceOf(ended),
+        confirm: async () => {
+          await this.#tenure.confirm();
+          ended.throwIfAborted();
+        },
+      }),
+    );
+    this.#aside = new WindowAside(aside, { window, tenure: this.#tenure, most, begin, pollMs, clock, signal });
+  }
+
+  /** For a window's own requests: one that was given up must not write after its successor, in the same tenure. */
+  #fenceOf(ended: AbortSignal): Fence {
+    const fence = this.#tenure.fence();
+    return {
+      ...fence,
+      signal: AbortSignal.any([fence.signal, ended]),
+      assert: () => {
+        ended.throwIfAborted();
+        fence.assert();
+      },
+    };
+  }
+
+  /** Setting changes aside that takes too long costs the lease (PROC-L8). */
+  async #watched<T>(work: Promise<T>): Promise<T> {
+    const watch = this.#tenure.watch('setting changes aside', this.#options.stallMs);
+    try {
+      return await until(work, this.#interrupts);
+    } finally {
+      watch.done();
+    }
+  }
+
   #nextBackoff(): number {
     this.#failures += 1;
     return Math.min(LONGEST_BACKOFF_MS, 100 * 2 ** Math.min(this.#failures, 9));
@@ -295,6 +359,9 @@ export class Supervisor {
     this.#read = position;
     this.#page = undefined;
     this.#accepted = [];
+    this.#aside = undefined;
+    this.#windowEnded.abort();
+    this.#windowEnded = new AbortController();
     this.#window = this.#openWindow();
     this.#interrupts = this.#signals();
   }

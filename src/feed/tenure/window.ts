@@ -1,5 +1,6 @@
 import type { Change, Page } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
+import { Turns } from './turns.ts';
 
 /** The changes for one call of the handler: a whole page, or its changes of one order value. */
 export interface PagePart {
@@ -39,8 +40,8 @@ export class Window {
   readonly #pageEnds: string[] = [];
   /** The last part of each order value. The next part of that value starts when it has ended. */
   readonly #lanes = new Map<string, Promise<void>>();
-  /** Parts that wait for one of the `concurrency` places. */
-  readonly #ready: (() => void)[] = [];
+  /** Parts that wait for one of the `concurrency` places. Tenants get them in turns (TEN-F1). */
+  readonly #ready = new Turns<() => void>();
   readonly #watching = new Set<() => void>();
   #running = 0;
   /** Parts that run or wait. */
@@ -76,6 +77,14 @@ export class Window {
     return this.#unacknowledged.size === 0 && this.#parts === 0;
   }
 
+  /** The number of offered changes that are not acknowledged, by tenant. */
+  held(): Map<string, number> {
+    const held = new Map<string, number>();
+    for (const { tenant } of this.#unacknowledged)
+      if (tenant !== undefined) held.set(tenant, (held.get(tenant) ?? 0) + 1);
+    return held;
+  }
+
   /** The number of offered changes that are not acknowledged. */
   get unacknowledged(): number {
     return this.#unacknowledged.size;
@@ -89,7 +98,7 @@ export class Window {
   /** Starts no more parts, and resolves when the running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const begin of this.#ready.splice(0)) begin();
+    for (const begin of this.#ready.all()) begin();
     await this.#until(() => this.#running === 0);
   }
 
@@ -132,26 +141,38 @@ export class Window {
 
   /** Never rejects. */
   async #run(part: PagePart): Promise<void> {
-    const { handle, automatic, concurrency } = this.#options;
-    if (!this.#closed && this.#running >= concurrency) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#ready.push(resolve);
-      await promise;
-    }
-    if (!this.#closed) {
-      this.#running += 1;
-      try {
-        await handle(part, (changes) => this.#acknowledge(changes));
-        if (automatic) this.#acknowledge(part.changes);
-      } catch (error) {
-        this.#closed = true;
-        this.#failed.abort(error);
-      }
-      this.#running -= 1;
-      this.#ready.shift()?.();
-    }
+    const { handle, automatic } = this.#options;
+    await this.turn(tenantOf(part), async () => {
+      await handle(part, (changes) => this.#acknowledge(changes));
+      if (automatic) this.#acknowledge(part.changes);
+    });
     this.#parts -= 1;
     this.#changed();
+  }
+
+  /**
+   * Does work of a tenant in one of the places, at its turn. If it fails, the window fails. Never rejects; false: the window
+   * was closed, and the work was not begun or failed.
+   */
+  async turn(tenant: string | undefined, work: () => Promise<void>): Promise<boolean> {
+    const { concurrency } = this.#options;
+    if (!this.#closed && this.#running >= concurrency) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#ready.add(tenant, resolve);
+      await promise;
+    }
+    if (this.#closed) return false;
+    this.#running += 1;
+    try {
+      await work();
+    } catch (error) {
+      this.#closed = true;
+      this.#failed.abort(error);
+    }
+    this.#running -= 1;
+    this.#ready.next()?.();
+    this.#changed();
+    return !this.#closed;
   }
 
   #acknowledge(changes: readonly Change[]): void {
@@ -194,4 +215,10 @@ export class Window {
     for (const resolve of this.#watching) resolve();
     this.#watching.clear();
   }
+}
+
+/** The tenant of a part, if all of its changes are of one. */
+function tenantOf({ changes }: PagePart): string | undefined {
+  const tenant = changes[0]?.tenant;
+  return changes.every((change) => change.tenant === tenant) ? tenant : undefined;
 }

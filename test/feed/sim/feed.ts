@@ -21,6 +21,9 @@ interface Partition extends FeedRange {
 
 const HASHES = ['08', '28', '48', '68', '88', 'A8', 'C8', 'E8'];
 
+/** Of a key `kN`. */
+export const hashOf = (key: string): string => HASHES[Number(key.slice(1))]!;
+
 /** A container and its latest-version feed: physical partitions with their lsns, and of each document the newest version. */
 export class Container {
   readonly docs = new Map<string, Doc>();
@@ -139,7 +142,7 @@ export class SimSource implements ChangeSource {
   }
 }
 
-const changeOf = ({ id, key, lsn, at }: Doc): Change => ({
+export const changeOf = ({ id, key, lsn, at }: Doc): Change => ({
   container: 'c',
   type: 'item',
   key: [key],

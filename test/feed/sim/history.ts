@@ -7,7 +7,10 @@ import type { LeaseStore } from '../../../src/feed/leases/lease.ts';
 import type { Tenure } from '../../../src/feed/tenure/handle.ts';
 import { Random } from '../../support/random.ts';
 import { Container, SimSource } from './feed.ts';
+import { overlaps } from '../../../src/feed/reading/position.ts';
+import { SimBacklog, simAside } from './aside.ts';
 import { Leases } from './leases.ts';
+import type { OpenAside } from '../../../src/feed/tenure/set-aside.ts';
 import { Oracle } from './oracle.ts';
 import { type Faults, NO_FAULTS, Process, World, remote } from './world.ts';
 
@@ -71,9 +74,15 @@ export class History {
   /** People delete and double leases. */
   readonly #meddling: boolean;
   readonly #timings: Timings;
+  /** Tenants are over their share now and then (TEN-F4). Then no lease is doubled: see the gaps of SPEC-tenants. */
+  readonly #floods: boolean;
+  readonly #backlog = new SimBacklog();
   #calm = false;
+  /** Changes that were set aside and applied. */
+  drained = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, floods = false) {
+    this.#floods = floods;
     const random = new Random(seed);
     this.#random = random;
     this.#name = `sim${seed}`;
@@ -87,7 +96,13 @@ export class History {
     this.#timings = { ...TIMINGS, checkpointMs: random.pick(INTERVALS) };
     const pages = this.#order === undefined && !this.#manual;
     const rules = { ...this.#timings, window: MOST_UNACKNOWLEDGED + PAGE, start: this.#start, pages };
-    this.#oracle = new Oracle(this.#world, this.#container, rules, () => this.#leases.documents.values());
+    this.#oracle = new Oracle(
+      this.#world,
+      this.#container,
+      rules,
+      () => this.#leases.documents.values(),
+      (id, lsn) => this.#backlog.holds(id, lsn),
+    );
     this.#leases = new Leases(this.#world, this.#container, this.#oracle);
   }
 
@@ -123,6 +138,7 @@ export class History {
       if (process.state === 'running') this.#oracle.hung(signal, 'a handler');
     const sick = this.#sick !== undefined && this.#hosts.has(this.#sick);
     this.#oracle.atRest([...this.#hosts.keys()], !sick);
+    if (!sick && !this.#backlog.isEmpty) this.#oracle.failures.push('TEN-F8: a queue is left');
     if (!sick && random.chance(0.3)) await this.#goFromRest();
     const stopped = Promise.all([...this.#hosts.values()].map(({ feed }) => feed.stop()));
     await this.#world.pass(TIMINGS.stopMs + 1_000);
@@ -165,7 +181,7 @@ export class History {
       const one = random.pick([...this.#leases.documents.values()]);
       this.#oracle.meddled(one.range);
       this.#leases.delete(one.id);
-    } else if (kind < 0.92 && this.#leases.documents.size > 0) {
+    } else if (kind < 0.92 && !this.#floods && this.#leases.documents.size > 0) {
       const { range, position } = random.pick([...this.#leases.documents.values()]);
       this.#oracle.meddled(range);
       this.#leases.create(range, position, 'x');
@@ -194,6 +210,7 @@ export class History {
       handle: (page, fence, tenure) => this.#handle(page, fence, tenure, name, process),
       timings: this.#timings,
       clock: process.clock,
+      ...(this.#floods && { aside: this.#aside(process, name) }),
     });
     this.#hosts.set(name, { process, feed });
     const again = (): void => {
@@ -275,6 +292,32 @@ export class History {
     } finally {
       this.#oracle.ends(seen, changes, order, handled);
     }
+  }
+
+  #aside(process: Process, host: string): OpenAside {
+    const random = this.#random;
+    return simAside({
+      process,
+      container: this.#container,
+      stored: this.#backlog,
+      faults: this.#faults,
+      over: () => !this.#calm && random.chance(0.2),
+      apply: async (changes, fence) => {
+        for (const { id, version } of changes) {
+          await process.clock.sleep(random.chance(0.1) ? random.int(4_000) : random.int(100));
+          if (!this.#calm && random.chance(0.03)) throw new Error('The sink is not there');
+          if (!this.#calm && random.chance(0.004)) await this.#hang(fence.signal, process);
+          fence.assert();
+          this.#oracle.drains(fence.signal);
+          await remote(process, NO_FAULTS, () => this.#oracle.durable(id, version.lsn));
+          this.drained += 1;
+        }
+      },
+      confirmed: (range) => {
+        for (const lease of this.#leases.documents.values())
+          if (overlaps(lease.range, range)) this.#oracle.allowWrite(host, lease.id);
+      },
+    });
   }
 
   async #hang(signal: AbortSignal, process: Process): Promise<void> {

@@ -63,6 +63,8 @@ export class Oracle implements Watcher {
   /** By lease, when each change was handed over, in order. */
   readonly #times = new Map<string, number[]>();
   readonly #leases: () => Iterable<Lease>;
+  /** Whether a change is durable among those that are set aside. */
+  readonly #isAside: (id: string, lsn: number) => boolean;
   preparedAt = Infinity;
   /** How often each host has listed the leases. */
   readonly listings = new Map<string, number>();
@@ -70,7 +72,14 @@ export class Oracle implements Watcher {
   /** How many changes may be handed over again, by what happened. */
   mayRepeat = 0;
 
-  constructor(world: World, container: Container, rules: Rules, leases: () => Iterable<Lease>) {
+  constructor(
+    world: World,
+    container: Container,
+    rules: Rules,
+    leases: () => Iterable<Lease>,
+    isAside: (id: string, lsn: number) => boolean,
+  ) {
+    this.#isAside = isAside;
     this.#world = world;
     this.#container = container;
     this.#rules = rules;
@@ -86,7 +95,7 @@ export class Oracle implements Watcher {
     for (const doc of this.#container.docs.values()) {
       if (doc.lsn > lsn || doc.hash < lease.range.min || doc.hash >= lease.range.max || this.#isBefore(doc.at))
         continue;
-      if ((this.#durable.get(doc.id) ?? 0) < doc.lsn)
+      if ((this.#durable.get(doc.id) ?? 0) < doc.lsn && !this.#isAside(doc.id, doc.lsn))
         this.#fail(before ? 'PROC-L2' : 'PROC-L5', `${lease.id} at ${lease.position} passes ${doc.id}@${doc.lsn}`);
     }
   }
@@ -259,6 +268,12 @@ export class Oracle implements Watcher {
     const { host, lease, over } = tenure;
     this.#delivers(tenure, lsn);
     if (over !== undefined) this.#fail('PROC-L1', `${host} acts for ${lease} though ${over}`);
+  }
+
+  /** PROC-L1: the fence let the write of a change begin that was set aside. It comes later than newer ones of other keys. */
+  drains(signal: AbortSignal): void {
+    const { host, lease, over } = this.#tenures.get(signal) ?? {};
+    if (over !== undefined) this.#fail('PROC-L1', `${host} drains for ${lease} though ${over}`);
   }
 
   /** The write has reached the server: the version guard keeps what is newer. */

@@ -1,0 +1,71 @@
+import type { FeedRange } from '../../cosmos/ranges.ts';
+import type { Key } from '../../feed/reading/change.ts';
+import { overlaps, without } from '../../feed/reading/position.ts';
+import { type Head, type QueueEntry, REGISTER, type Register, headId } from './documents.ts';
+import { type BacklogStore, type Stored, type Write, written } from './store.ts';
+
+export interface BacklogOptions {
+  readonly store: BacklogStore;
+  readonly range: FeedRange;
+  /** Unique for each window of a tenure. */
+  readonly token: string;
+  /** The effective partition key of a full key, as in the ends of a range. */
+  readonly hashOf: (key: Key) => string;
+  /** Resolves when a write has confirmed that the tenure has its lease. Rejects if it has not. */
+  readonly confirm: () => Promise<void>;
+}
+
+/** The queues of a range; undefined if no tenure has set changes of it aside since the last of them was emptied. */
+export async function queuesThere({ store, range }: BacklogOptions): Promise<readonly QueueEntry[] | undefined> {
+  const register = await store.read<Register>(REGISTER);
+  const { owners = [], queues = [] } = register?.body ?? {};
+  const own = queues.filter((queue) => overlaps(queue, range));
+  return own.length === 0 && !owners.some((owner) => overlaps(owner, range)) ? undefined : own;
+}
+
+/**
+ * Takes a range over: from now on no other tenure can set a change of it aside (TEN-F6). Queues of earlier tenures are
+ * closed. They count up to `position`: what they hold above it, this tenure reads from the feed itself. They are closed
+ * only after the lease is confirmed, because a host that lost it long ago may come this far.
+ */
+export async function claim(options: BacklogOptions, position: number): Promise<readonly QueueEntry[]> {
+  const { store, range } = options;
+  for (;;) {
+    const queues = await enter(options);
+    if (!queues) continue;
+    const heads = await Promise.all(queues.map(({ id }) => store.read<Head>(headId(id))));
+    await options.confirm();
+    const closed = heads.flatMap((head) => (head && closedAt(head, range, position)) ?? []);
+    if (closed.length === 0 || (await store.commit(closed))) return queues;
+  }
+}
+
+/**
+ * Takes a range over for which there was nothing to claim when the window began. False: there is now, so another window
+ * has the range.
+ */
+export async function claimEmpty(options: BacklogOptions): Promise<boolean> {
+  let queues;
+  while (!(queues = await enter(options)));
+  await options.confirm();
+  return queues.length === 0;
+}
+
+/** Enters the tenure in the register. Returns the queues of its range; undefined: another was faster. */
+async function enter({ store, range, token }: BacklogOptions): Promise<QueueEntry[] | undefined> {
+  const register = await store.read<Register>(REGISTER);
+  const { owners = [], queues = [] } = register?.body ?? {};
+  const others = owners.flatMap((owner) => without(owner, range).map((part) => ({ ...part, token: owner.token })));
+  const body: Register = { id: REGISTER, owners: [...others, { ...range, token }], queues };
+  if (!(await store.commit([written(body, register)]))) return undefined;
+  return queues.filter((queue) => overlaps(queue, range));
+}
+
+/** The write that closes a queue in a range, where it isn't closed yet. */
+function closedAt(head: Stored<Head>, range: FeedRange, position: number): Write | undefined {
+  const { bounds = [] } = head.body;
+  let missing: FeedRange[] = [range];
+  for (const bound of bounds) missing = missing.flatMap((part) => without(part, bound));
+  if (missing.length === 0) return undefined;
+  return written({ ...head.body, bounds: [...bounds, ...missing.map((part) => ({ ...part, upTo: position }))] }, head);
+}

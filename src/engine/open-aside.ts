@@ -1,0 +1,67 @@
+import type { Container, Database } from '@azure/cosmos';
+import type { Meter } from '../cosmos/meter.ts';
+import { spendingOf } from '../cosmos/spending.ts';
+import type { Change, Key } from '../feed/reading/change.ts';
+import type { OpenAside } from '../feed/tenure/set-aside.ts';
+import { CosmosAccess } from '../sinks/cosmos-access.ts';
+import type { Engine } from './engine.ts';
+import { type ReadAgainOptions, readAgain } from './read-again.ts';
+import { Backlog } from './backlog/backlog.ts';
+import { CosmosBacklogStore } from './backlog/cosmos-store.ts';
+import { drainNext } from './backlog/drain.ts';
+import { overShare } from './backlog/over-share.ts';
+
+export interface OpenAsideOptions extends Pick<ReadAgainOptions, 'sources' | 'cold' | 'readLagMs'> {
+  readonly pipeline: string;
+  /** The source container's name. It must be read by its latest-version feed. */
+  readonly source: string;
+  /** Of the source. */
+  readonly database: Database;
+  readonly state: Container;
+  /** The effective partition key of a full key of the source. */
+  readonly hashOf: (key: Key) => string;
+  readonly engine: Pick<Engine, 'consume'>;
+  readonly meter: Meter;
+}
+
+/** Sets changes of one source container aside, for the windows of its ranges, and drains them through the engine. */
+export function openAside(options: OpenAsideOptions): OpenAside {
+  const { database, state, hashOf, engine, meter } = options;
+  return async ({ position, fence, ...window }) => {
+    const store = new CosmosBacklogStore(state, options, fence, meter);
+    const backlog = await Backlog.open({ ...window, store, hashOf }, position);
+    return {
+      get tenants() {
+        return backlog.tenants;
+      },
+      divide: async (changes, held, most) => {
+        const coming = Map.groupBy(changes, ({ tenant }) => tenant);
+        const over = new Set(overShare(together(held, coming), most));
+        for (const [tenant, some] of coming) {
+          if (tenant === undefined || !(backlog.holds(tenant) || over.has(tenant))) continue;
+          await backlog.setAside(tenant, some);
+          coming.delete(tenant);
+        }
+        return changes.filter(({ tenant }) => coming.has(tenant));
+      },
+      drain: (tenant, upTo, fenceOf) => {
+        const access = new CosmosAccess(database, fence, meter, spendingOf(database, 'live'));
+        return drainNext(backlog, tenant, upTo, {
+          again: (item) => readAgain(item, { ...options, access, signal: fence.signal }),
+          apply: async (changes, readAt) =>
+            void (await engine.consume({ changes, charge: 0, readAt }, fenceOf(readAt))),
+        });
+      },
+    };
+  };
+}
+
+function together(
+  held: ReadonlyMap<string, number>,
+  coming: ReadonlyMap<string | undefined, readonly Change[]>,
+): Map<string, number> {
+  const sum = new Map(held);
+  for (const [tenant, changes] of coming)
+    if (tenant !== undefined) sum.set(tenant, (sum.get(tenant) ?? 0) + changes.length);
+  return sum;
+}

@@ -1,0 +1,55 @@
+import { CLOCK_SKEW_MS } from '../base/bounds.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Change, Identity, Version } from '../feed/reading/change.ts';
+import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
+import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { asArchived } from '../projections/archive/leaving.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
+
+/** What stands for a change whose document is read from its source again: a dead letter, or a change that is set aside. */
+export interface Remembered extends Identity {
+  readonly version: Version;
+  readonly type: string;
+  /** When the version was written, milliseconds since 1970. Absent: it may have been a moment ago. */
+  readonly at?: number;
+}
+
+export interface ReadAgainOptions {
+  readonly sources: ReadonlyMap<string, SourceContainer>;
+  readonly access: DocumentAccess;
+  /** Finds a document in the archive. */
+  readonly cold: ColdRead;
+  /** How old a read may be, milliseconds (ASM-A3). */
+  readonly readLagMs: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The change, with the document that its source has now, in the container or in the archive. A document that is gone, also
+ * after the read lag, becomes a deletion just above the version. Undefined: the document has a newer version, which the
+ * feed delivers.
+ */
+export async function readAgain(of: Remembered, options: ReadAgainOptions): Promise<Change | undefined> {
+  const { sources, access, cold, readLagMs, signal } = options;
+  const { container, key, id, version, type } = of;
+  const inVersion = (raw: Record<string, unknown>): Change | undefined => {
+    const source = sources.get(container);
+    return source && toChange(source, { ...raw, _lsn: version.lsn }, version.epoch);
+  };
+  // A lagging replica may show a state before the version: read again after the lag, unless it was written before that.
+  const looks = isPast(of.at, readLagMs) ? [true] : [false, true];
+  for (const settled of looks) {
+    const [read] = await access.read(container, key, [id]);
+    const raw = read && asArchived(read);
+    if (raw?.['_etag'] === version.etag) return inVersion(raw);
+    const archived = raw === undefined ? await cold({ container, key, id, version }, access) : undefined;
+    if (archived) return inVersion({ ...archived, id });
+    if (settled && raw) return undefined;
+    if (!settled) await systemClock.sleep(readLagMs, signal);
+  }
+  const above = { epoch: version.epoch, lsn: version.lsn + 0.5, etag: `${version.etag} gone` };
+  return { container, type, key, id, version: above, at: systemClock.now(), op: 'delete' };
+}
+
+const isPast = (at: number | undefined, readLagMs: number): boolean =>
+  at !== undefined && systemClock.now() - at > readLagMs + CLOCK_SKEW_MS;

@@ -1,0 +1,97 @@
+import { Backlog } from '../../../src/engine/backlog/backlog.ts';
+import { drainNext } from '../../../src/engine/backlog/drain.ts';
+import type { BacklogStore, Stored, Write } from '../../../src/engine/backlog/store.ts';
+import type { FeedRange } from '../../../src/cosmos/ranges.ts';
+import type { Change } from '../../../src/feed/reading/change.ts';
+import type { Fence } from '../../../src/feed/tenure/fence.ts';
+import type { OpenAside } from '../../../src/feed/tenure/set-aside.ts';
+import { type Container, changeOf, hashOf } from './feed.ts';
+import { type Faults, type Process, remote } from './world.ts';
+
+export interface SimAsideOptions {
+  readonly process: Process;
+  readonly container: Container;
+  readonly stored: SimBacklog;
+  readonly faults: Readonly<Faults>;
+  /** Whether a tenant is over its share now. */
+  readonly over: () => boolean;
+  readonly apply: (changes: readonly Change[], fence: Fence) => Promise<void>;
+  /** The lease of this range is about to be written. */
+  readonly confirmed: (range: FeedRange) => void;
+}
+
+const tenantOf = ({ key }: Pick<Change, 'key'>): string => (String(key[0]) < 'k5' ? 'flood' : 'quiet');
+
+/** The real backlog in the simulation: every request is on its way, may be lost, or never answered. */
+export const simAside =
+  ({ process, container, stored, faults, over, apply, confirmed }: SimAsideOptions): OpenAside =>
+  async ({ position, ...window }) => {
+    const fenced = async <T>(effect: () => T): Promise<T> => {
+      window.fence.assert();
+      return remote(process, faults, effect);
+    };
+    const store: BacklogStore = {
+      read: <T>(id: string) => fenced(() => stored.documents.get(id) as Stored<T> | undefined),
+      commit: (writes) => fenced(() => stored.commit(writes)),
+    };
+    const confirmation = (): Promise<void> => {
+      confirmed(window.range);
+      return window.confirm();
+    };
+    const options = { ...window, store, hashOf: ([key]: Change['key']) => hashOf(String(key)), confirm: confirmation };
+    const backlog = await Backlog.open(options, position);
+    return {
+      get tenants() {
+        return backlog.tenants;
+      },
+      divide: async (changes) => {
+        const coming = Map.groupBy(changes, tenantOf);
+        for (const [tenant, some] of coming) {
+          if (!backlog.holds(tenant) && !over()) continue;
+          await backlog.setAside(tenant, some);
+          coming.delete(tenant);
+        }
+        return changes.filter((change) => coming.has(tenantOf(change)));
+      },
+      drain: (tenant, upTo, fence) =>
+        drainNext(backlog, tenant, upTo, {
+          again: ({ id, version }) =>
+            remote(process, faults, () => {
+              const now = container.docs.get(id);
+              return now?.lsn === version.lsn ? changeOf(now) : undefined;
+            }),
+          apply: (changes) => apply(changes, fence(process.clock.monotonic())),
+        }),
+    };
+  };
+
+/** The partition of the state container. */
+export class SimBacklog {
+  readonly documents = new Map<string, Stored<object>>();
+  #etags = 0;
+
+  commit(writes: readonly Write[]): boolean {
+    const holds = writes.every((write) => {
+      const there = this.documents.get(write.id);
+      return write.kind === 'create' ? !there : there?.etag === write.ifMatch;
+    });
+    if (!holds) return false;
+    for (const write of writes) {
+      if (write.kind === 'remove') this.documents.delete(write.id);
+      else this.documents.set(write.id, { body: structuredClone(write.body), etag: String((this.#etags += 1)) });
+    }
+    return true;
+  }
+
+  holds(id: string, lsn: number): boolean {
+    return [...this.documents.values()].some(({ body }) => {
+      const { items = [] } = body as { items?: readonly Pick<Change, 'id' | 'version'>[] };
+      return items.some((item) => item.id === id && item.version.lsn === lsn);
+    });
+  }
+
+  /** True: no queue is left. */
+  get isEmpty(): boolean {
+    return [...this.documents.keys()].every((id) => id === 'register');
+  }
+}

@@ -95,6 +95,12 @@ const LIST: readonly Line[] = [
     histories: 5_000,
   },
   {
+    kind: 'archive',
+    mode: 'erasure of a tenant, killed anywhere',
+    file: 'test/archive/erase.model.test.ts',
+    histories: 100,
+  },
+  {
     kind: 'rule',
     mode: 'mutants of the documents',
     file: 'test/model/rules/mutation.model.test.ts',

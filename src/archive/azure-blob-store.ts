@@ -1,10 +1,10 @@
 import { buffer } from 'node:stream/consumers';
-import type { ContainerClient } from '@azure/storage-blob';
+import type { BlobClient, BlobItem, ContainerClient } from '@azure/storage-blob';
 import { messageOf } from '../base/errors.ts';
 import { type ArchiveErrorCode, archiveError } from './errors.ts';
 import { isObject } from '../base/json.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { BlobStore, StoredBlob } from './blob-store.ts';
+import type { ErasableStore, StoredBlob } from './blob-store.ts';
 
 export interface AzureBlobStoreOptions {
   readonly signal?: AbortSignal;
@@ -24,7 +24,7 @@ const FIRST_MS = 15_000;
  * class retries, and the client must not (`retryOptions: { maxTries: 1 }`). An address that has never answered and
  * refuses the connection counts as wrong, not as busy.
  */
-export class AzureBlobStore implements BlobStore {
+export class AzureBlobStore implements ErasableStore {
   readonly #container: ContainerClient;
   readonly #signal: AbortSignal | undefined;
   readonly #say: (text: string) => void;
@@ -52,7 +52,17 @@ export class AzureBlobStore implements BlobStore {
   }
 
   async read(name: string): Promise<StoredBlob | undefined> {
-    const blob = this.#container.getBlobClient(name);
+    return this.#read(name, this.#container.getBlobClient(name));
+  }
+
+  async readEver(name: string): Promise<StoredBlob | undefined> {
+    const now = await this.read(name);
+    if (now) return now;
+    const last = (await this.#versions(name)).at(-1);
+    return last && this.#read(name, this.#container.getBlobClient(name).withVersion(last.version));
+  }
+
+  async #read(name: string, blob: BlobClient): Promise<StoredBlob | undefined> {
     return this.#ask(async () => {
       const answer = await blob.download(0, undefined, this.#aborted());
       const stream = answer.readableStreamBody;
@@ -66,15 +76,62 @@ export class AzureBlobStore implements BlobStore {
   }
 
   async *list(prefix: string): AsyncGenerator<string> {
+    for await (const { name } of this.#items(prefix)) yield name;
+  }
+
+  async *listEver(prefix: string): AsyncGenerator<string> {
+    let last: string | undefined;
+    for await (const { name } of this.#items(prefix, { includeVersions: true })) {
+      if (name !== last) yield name;
+      last = name;
+    }
+  }
+
+  async remove(name: string): Promise<'removed' | 'held'> {
+    const blob = this.#container.getBlobClient(name);
+    const removed = await this.#unlessHeld(() => blob.delete({ deleteSnapshots: 'include', ...this.#aborted() }));
+    let held = !removed;
+    // With versioning, a delete turns the blob into one more version (ASM-F26). A current version is one that is held.
+    for (const { version, isCurrent } of await this.#versions(name)) {
+      if (isCurrent) continue;
+      const gone = await this.#unlessHeld(() => blob.withVersion(version).delete(this.#aborted()));
+      held ||= !gone;
+    }
+    return held ? 'held' : 'removed';
+  }
+
+  /** The versions of a blob, the oldest first; none without versioning. */
+  async #versions(name: string): Promise<{ readonly version: string; readonly isCurrent: boolean }[]> {
+    const versions: { version: string; isCurrent: boolean }[] = [];
+    for await (const item of this.#items(name, { includeVersions: true }))
+      if (item.name === name && item.versionId !== undefined)
+        versions.push({ version: item.versionId, isCurrent: item.isCurrentVersion === true });
+    // An id is the time of its write.
+    return versions.toSorted((a, b) => (a.version < b.version ? -1 : 1));
+  }
+
+  /** False: a hold or a policy forbids it (ASM-F27). */
+  async #unlessHeld(call: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await this.#ask(call);
+      return true;
+    } catch (error) {
+      const { status, code } = answerOf(error);
+      if (status === 409 && code.startsWith('BlobImmutable')) return false;
+      throw error;
+    }
+  }
+
+  async *#items(prefix: string, more: { readonly includeVersions?: boolean } = {}): AsyncGenerator<BlobItem> {
     let continuationToken: string | undefined;
     do {
       const page = await this.#ask(async () => {
         const settings = continuationToken ? { continuationToken } : {};
         using limited = this.#firstLimited();
-        const options = { ...(prefix === '' ? {} : { prefix }), abortSignal: limited.signal };
+        const options = { ...more, ...(prefix === '' ? {} : { prefix }), abortSignal: limited.signal };
         return (await this.#container.listBlobsFlat(options).byPage(settings).next()).value;
       });
-      for (const { name } of page?.segment.blobItems ?? []) yield name;
+      yield* page?.segment.blobItems ?? [];
       continuationToken = page?.continuationToken;
     } while (continuationToken);
   }

@@ -19,3 +19,16 @@ export interface StoredBlob {
   readonly bytes: Uint8Array;
   readonly etag: string;
 }
+
+/** A storage container from which blobs can be removed for good. */
+export interface ErasableStore extends BlobStore {
+  /** As `list`, with the blobs of which only earlier versions are left. Each name comes once. */
+  listEver(prefix: string): AsyncIterable<string>;
+  /** The whole blob, or its last version if it was deleted; undefined if nothing is left of it. */
+  readEver(name: string): Promise<StoredBlob | undefined>;
+  /**
+   * Removes a blob with its snapshots and versions. What is gone already counts as removed. `held`: a legal hold or an
+   * immutability policy forbids it for at least one of them. What soft delete keeps can't be seen here.
+   */
+  remove(name: string): Promise<'removed' | 'held'>;
+}

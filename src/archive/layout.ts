@@ -47,8 +47,10 @@ export function placeOf(name: string): Period {
 export const isTenant = (place: Period, tenant: string): boolean => place.tenant === tenantOf(segment(tenant));
 
 /** Whether a folder may have documents of this tenant: its own, or one that an archive without tenants wrote. */
-export const mayHold = (place: Period, tenant: string): boolean =>
-  isTenant(place, tenant) || place.tenant === ALL_TENANTS;
+export const mayHold = (place: Period, tenant: string): boolean => isTenant(place, tenant) || isShared(place);
+
+/** Whether an archive without tenants wrote the folder. A tenant that is named so has the same folder. */
+export const isShared = (place: Period): boolean => place.tenant === ALL_TENANTS;
 
 /** The SHA-256 that a blob's name promises of its content. */
 export const promised = (name: string): string => name.slice(name.lastIndexOf('/') + 1, -BLOB.length);

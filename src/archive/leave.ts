@@ -97,7 +97,7 @@ export const inOrder = <T extends Pick<Leaving, 'line'>>(leaving: readonly T[]):
 export async function writeBlob(
   store: BlobStore,
   period: Period,
-  leaving: readonly Pick<Leaving, 'line' | 'change'>[],
+  leaving: readonly { readonly line: string; readonly change: Pick<Change, 'at'> }[],
 ): Promise<BlobRecord> {
   const { bytes, sha256 } = pack(leaving.map(({ line }) => line));
   const name = blobName(period, sha256);

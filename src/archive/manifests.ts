@@ -41,13 +41,26 @@ export async function enlist(store: BlobStore, period: Period, source: SourceRef
           blobs: [],
         };
     if (manifest.blobs.some((blob) => blob.name === record.name)) return true;
-    const text = JSON.stringify(
-      { ...manifest, format: FORMATS.manifest.writes, blobs: [...manifest.blobs, record] },
-      undefined,
-      1,
-    );
-    return store.put(name, Buffer.from(text), stored?.etag ?? null);
+    return store.put(name, textOf({ ...manifest, blobs: [...manifest.blobs, record] }), stored?.etag ?? null);
   });
+}
+
+/**
+ * Takes a blob out of a manifest, under If-Match. True: the manifest lists no blob any more, or there is none.
+ * @throws ArchiveDamaged, FormatUnreadable
+ */
+export async function delist(store: BlobStore, name: string, blob: string): Promise<boolean> {
+  let empty = true;
+  await untilDone(`Manifest ${name}`, async () => {
+    const stored = await store.read(name);
+    if (!stored) return (empty = true);
+    const manifest = parseManifest(name, stored.bytes);
+    const blobs = manifest.blobs.filter((record) => record.name !== blob);
+    empty = blobs.length === 0;
+    if (blobs.length === manifest.blobs.length) return true;
+    return store.put(name, textOf({ ...manifest, blobs }), stored.etag);
+  });
+  return empty;
 }
 
 /**
@@ -91,6 +104,9 @@ export async function* manifests(
 export async function* manifestPlaces(store: BlobStore, prefix: string): AsyncGenerator<Period> {
   for await (const name of store.list(prefix)) if (isManifest(name)) yield placeOf(name);
 }
+
+const textOf = (manifest: Manifest): Buffer =>
+  Buffer.from(JSON.stringify({ ...manifest, format: FORMATS.manifest.writes }, undefined, 1));
 
 function parseManifest(name: string, bytes: Uint8Array): Manifest {
   try {

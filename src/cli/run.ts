@@ -99,7 +99,8 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
     const { value, text, ok } = await operation.run(input, context);
     // The user has ended an operation that shows results until then, and has them all.
     if (shown !== undefined) return 0;
-    if (!streamed) print(value, text);
+    if (streamed) await flushed(io.stdout);
+    else print(value, text);
     return io.signal.aborted ? INTERRUPTED : ok ? 0 : 1;
   } catch (error) {
     if (io.signal.aborted && isAbort(error, io.signal)) {
@@ -113,6 +114,9 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
     await workspace.close();
   }
 }
+
+/** The process may end soon after this, so the last lines must not wait in a buffer. */
+const flushed = (stream: Writable): Promise<void> => new Promise((resolve) => stream.write('', () => resolve()));
 
 const INTERRUPTED = 130;
 

@@ -1,11 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { BlobStore, StoredBlob } from '../../src/archive/blob-store.ts';
+import type { BlobStore, ErasableStore, StoredBlob } from '../../src/archive/blob-store.ts';
 import { Crash, type Zombies } from '../projections/history.ts';
 import type { Random } from '../support/random.ts';
 
 /** Blobs in memory, as consistent as Blob Storage is. */
-export class MemoryBlobStore implements BlobStore {
+export class MemoryBlobStore implements ErasableStore {
   readonly blobs = new Map<string, StoredBlob>();
+  /** Blobs under a legal hold. */
+  readonly held = new Set<string>();
   #etag = 0;
 
   async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
@@ -25,6 +27,17 @@ export class MemoryBlobStore implements BlobStore {
       await turn();
       if (name.startsWith(prefix) && this.blobs.has(name)) yield name;
     }
+  }
+
+  listEver = (prefix: string): AsyncIterable<string> => this.list(prefix);
+
+  readEver = (name: string): Promise<StoredBlob | undefined> => this.read(name);
+
+  async remove(name: string): Promise<'removed' | 'held'> {
+    await turn();
+    if (this.held.has(name)) return 'held';
+    this.blobs.delete(name);
+    return 'removed';
   }
 }
 

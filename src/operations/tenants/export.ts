@@ -34,6 +34,7 @@ export interface ExportOptions {
 }
 
 const READ_LAG_MS = 5_000;
+const PROGRESS_EVERY = 1_000;
 
 /** The documents of a tenant, hot and cold, then its dead letters. Millrace's own records in the containers are left out. */
 export async function* exported(options: ExportOptions): AsyncGenerator<ExportedDocument | ExportedLetter> {
@@ -43,7 +44,8 @@ export async function* exported(options: ExportOptions): AsyncGenerator<Exported
     if (!isOfTenants(container, asked.rule.field)) continue;
     for await (const document of documentsOf(container, options)) {
       yield document;
-      progress?.((count += 1));
+      count += 1;
+      if (count % PROGRESS_EVERY === 0) progress?.(count);
     }
   }
   yield* lettersOf(options);

@@ -130,6 +130,12 @@ export class Entries {
     return answer.kind === 'done';
   }
 
+  /** Removes an entry as it was read. False: another host has changed it. */
+  async remove(entry: StoredEntry, access: DocumentAccess): Promise<boolean> {
+    const write: Write = { op: 'delete', id: digest(entry.id), ifMatch: entry.etag };
+    return (await access.commit(this.#container, [partition(entry)], [write])).kind === 'done';
+  }
+
   /** Names of the blobs that hold archived documents of the projections whose names begin with `prefix`. */
   async blobs(prefix: string, access: DocumentAccess): Promise<string[]> {
     return access.query<string>(

@@ -3,10 +3,14 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { openArchive } from '../../../src/archive/open.ts';
+import { sweepArchive } from '../../../src/archive/sweep.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { MillraceError } from '../../../src/base/errors.ts';
+import { runCli } from '../../../src/cli/run.ts';
 import type { Doc } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../../src/engine/dead-letters/letter-bodies.ts';
@@ -200,6 +204,22 @@ it('writes a document once, in its newest version, wherever it moves meanwhile',
   expect(orders(await everything('s1')).map(([id]) => id)).toEqual(['o1', 'o3', 'o5']);
 });
 
+it('finds the tenant’s documents in blobs that it shares with others', async () => {
+  await derive(...Array.from({ length: 4 }, (_, n) => order(n, { placedAt: '2026-01-05T00:00:00.000Z' })));
+  const { loaded, services } = stage;
+  const { tenantField: _, ...together } = loaded.pipeline.archives[0]!;
+  const store = await openStore(services, signal);
+  const archive = await openArchive(together, loaded.pipeline, loaded.model, { ...services, store });
+  const open = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false };
+  expect(await sweepArchive(archive, { now: Date.now(), gate: async () => open, signal })).toMatchObject({
+    removed: 4,
+  });
+  expect(orders(await everything('s1'))).toEqual([
+    ['o1', 101, true],
+    ['o3', 103, true],
+  ]);
+});
+
 it('writes the dead letters with their changes, and names a change that is missing', async () => {
   await stage.container('Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's1', name: 'Ada' });
   const letters = new DeadLetters(stage.services.state, letterBodies(stage.services));
@@ -279,6 +299,31 @@ it('writes to standard output, with and without --json alike', async () => {
   const lines = await out();
   expect(lines).toMatchObject([{ document: order(1) }, { container: 'Days', document: { orders: 1, cents: 101 } }]);
   expect(await out('--json')).toEqual(lines);
+});
+
+it('waits for a slow reader of standard output', async () => {
+  await derive(...Array.from({ length: 30 }, (_, n) => order(n)));
+  const expected = (await cli(['tenants', 'export', 's1'])).stdout.split('\n').slice(1, -2);
+  let text = '';
+  let most = 0;
+  const later = (turns: number, then: () => void): void =>
+    turns === 0 ? then() : void setImmediate(() => later(turns - 1, then));
+  const slow = new Writable({
+    highWaterMark: 1_000,
+    write: (chunk: Buffer, _encoding, done) => {
+      most = Math.max(most, slow.writableLength);
+      later(500, () => {
+        text += chunk.toString();
+        done();
+      });
+    },
+  });
+  const io = { stdout: slow, stderr: new PassThrough(), directory: folder, signal };
+  expect(await runCli(registry, '0.0.0-test', ['tenants', 'export', 's1'], io)).toBe(0);
+  expect(text.split('\n').slice(1, -2)).toEqual(expected);
+  // No line is written while the buffer is full, and none is left in it.
+  expect(most).toBeLessThan(1_000 + Math.max(...expected.map((line) => line.length + 1)));
+  expect(slow.writableLength).toBe(0);
 });
 
 it('refuses a tenant that has nothing', async () => {

@@ -21,6 +21,8 @@ import { type Stored, type Write, written } from './store.ts';
 export interface Portion {
   readonly queue: QueueEntry;
   readonly number: number;
+  /** True: no bundle before it is left. */
+  readonly leads: boolean;
   readonly due: readonly SetAside[];
   /** The bundle as it was read, and what stays in it. */
   readonly bundle: Stored<Bundle>;
@@ -98,35 +100,36 @@ export class Backlog {
   async #look(queue: QueueEntry, head: Head, position: number): Promise<Portion | 'later' | 'empty' | 'others'> {
     const { store, range, hashOf } = this.#options;
     let shared = false;
+    let leads = true;
     for (let number = head.first; number < head.next; number++) {
       const bundle = await store.read<Bundle>(bundleId(queue.id, number));
       const { items = [] } = bundle?.body ?? {};
       const own = items.filter(({ key }) => holds(range, hashOf(key)));
       shared ||= own.length < items.length;
+      if (own.length === 0) leads &&= bundle === undefined;
       if (!bundle || own.length === 0) continue;
       const counts = own.filter(({ key, version }) => version.lsn <= upTo(head, hashOf(key)));
       const due = counts.filter(({ version }) => version.lsn <= position);
       if (due.length === 0 && counts.length > 0) return 'later';
       const waiting = new Set(counts.filter(({ version }) => version.lsn > position));
       const rest = items.filter((item) => waiting.has(item) || !own.includes(item));
-      return { queue, number, due, bundle, rest };
+      return { queue, number, leads, due, bundle, rest };
     }
     return shared ? 'others' : 'empty';
   }
 
   /** Removes applied changes from their queue. To be called after they are applied or parked, not before (TEN-F7). */
-  async done({ queue, number, bundle, rest }: Portion): Promise<void> {
+  async done({ queue, number, leads, bundle, rest }: Portion): Promise<void> {
     const { store } = this.#options;
     if (rest.length > 0) {
       await store.commit([written({ ...bundle.body, items: rest }, bundle)]);
       return;
     }
     const remove: Write = { kind: 'remove', id: bundle.body.id, ifMatch: bundle.etag };
-    const head = await store.read<Head>(headId(queue.id));
-    // A bundle before it may still hold changes of another range.
-    const moved = head?.body.first === number ? [written({ ...head.body, first: number + 1 }, head)] : [];
-    // Refused: the head has moved, or another drain was faster. The next look finds the bundle again, or not.
-    if (!(await store.commit([...moved, remove])) && moved.length > 0) await store.commit([remove]);
+    const head = leads ? await store.read<Head>(headId(queue.id)) : undefined;
+    const moved = head ? [written({ ...head.body, first: number + 1 }, head)] : [];
+    // Refused: the head has changed, and the next bundle moves it past both; or another drain was faster.
+    if (!(await store.commit([...moved, remove])) && head) await store.commit([remove]);
   }
 
   /** False: the queue was closed or removed meanwhile; try again. */

@@ -1,6 +1,6 @@
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Key } from '../../feed/reading/change.ts';
-import { overlaps, without } from '../../feed/reading/position.ts';
+import { contains, overlaps, without } from '../../feed/reading/position.ts';
 import { type Head, type QueueEntry, REGISTER, type Register, headId } from './documents.ts';
 import { type BacklogStore, type Stored, type Write, written } from './store.ts';
 
@@ -26,14 +26,16 @@ export async function queuesThere({ store, range }: BacklogOptions): Promise<rea
 /**
  * Takes a range over: from now on no other tenure can set a change of it aside (TEN-F6). Queues of earlier tenures are
  * closed. They count up to `position`: what they hold above it, this tenure reads from the feed itself. They are closed
- * only after the lease is confirmed, because a host that lost it long ago may come this far.
+ * only after the lease is confirmed, because a host that lost it long ago may come this far. A queue of a part of the range
+ * stays open: the range is split already, and this host doesn't know yet.
  */
 export async function claim(options: BacklogOptions, position: number): Promise<readonly QueueEntry[]> {
   const { store, range } = options;
   for (;;) {
     const queues = await enter(options);
     if (!queues) continue;
-    const heads = await Promise.all(queues.map(({ id }) => store.read<Head>(headId(id))));
+    const earlier = queues.filter((queue) => !isPart(queue, range));
+    const heads = await Promise.all(earlier.map(({ id }) => store.read<Head>(headId(id))));
     await options.confirm();
     const closed = heads.flatMap((head) => (head && closedAt(head, range, position)) ?? []);
     if (closed.length === 0 || (await store.commit(closed))) return queues;
@@ -60,6 +62,12 @@ async function enter({ store, range, token }: BacklogOptions): Promise<QueueEntr
   if (!(await store.commit([written(body, register)]))) return undefined;
   return queues.filter((queue) => overlaps(queue, range));
 }
+
+/**
+ * Whether a queue is of a part of the range: its lease is one of those that replace this one, and may be further. So what
+ * it holds counts, whatever the position here.
+ */
+const isPart = (queue: FeedRange, range: FeedRange): boolean => contains(range, queue) && !contains(queue, range);
 
 /** The write that closes a queue in a range, where it isn't closed yet. */
 function closedAt(head: Stored<Head>, range: FeedRange, position: number): Write | undefined {

@@ -37,7 +37,9 @@ export class Handling {
   /** Resolves when the page part is handled; rejects if it must be read again. */
   readonly handle: WindowOptions['handle'] = async ({ changes, page }, acknowledge) => {
     const { container, handle, manual, clock, stallMs } = this.#options;
-    await this.#mayBegin();
+    // Checked just before the call, with no turn between: an earlier handler may have computed for long.
+    for (let renewal; (renewal = this.#tenure.fresh());) await renewal;
+    this.#tenure.assertMayBegin();
     const since = clock.monotonic();
     const startedAt = clock.now();
     const acknowledged = manual ? this.#aged(changes, acknowledge) : acknowledge;
@@ -74,7 +76,8 @@ export class Handling {
 
   /** Other work of the tenure, under the same rules as a handler. */
   readonly begin = async (work: () => Promise<void>): Promise<void> => {
-    await this.#mayBegin();
+    for (let renewal; (renewal = this.#tenure.fresh());) await renewal;
+    this.#tenure.assertMayBegin();
     const watch = this.#tenure.watch('draining a backlog', this.#options.stallMs);
     try {
       await work();
@@ -82,12 +85,6 @@ export class Handling {
       watch.done();
     }
   };
-
-  /** To be called just before the work: an earlier handler may have computed for long. */
-  async #mayBegin(): Promise<void> {
-    for (let renewal; (renewal = this.#tenure.fresh());) await renewal;
-    this.#tenure.assertMayBegin();
-  }
 
   /** When the newest handled change was written, milliseconds since 1970. */
   get reached(): number | undefined {

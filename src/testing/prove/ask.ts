@@ -90,17 +90,22 @@ async function query(
   return total;
 }
 
-async function run(container: Live, spec: SqlQuerySpec): Promise<{ rows: unknown[]; ru: number; loaded: number }> {
-  const iterator = container.items.query<unknown>(spec, { populateQueryMetrics: true });
-  const answer = { rows: [] as unknown[], ru: 0, loaded: 0 };
-  while (iterator.hasMoreResults()) {
-    const page = await withRetry(() => iterator.fetchNext(), { reads: true });
-    answer.rows.push(...(page.resources ?? []));
-    answer.ru += page.requestCharge;
-    answer.loaded += loadedIn(page.queryMetrics);
-  }
-  return answer;
-}
+/** A query that failed begins again: its iterator may end as if there were no more results (ASM-E82). */
+const run = (container: Live, spec: SqlQuerySpec): Promise<{ rows: unknown[]; ru: number; loaded: number }> =>
+  withRetry(
+    async () => {
+      const iterator = container.items.query<unknown>(spec, { populateQueryMetrics: true });
+      const answer = { rows: [] as unknown[], ru: 0, loaded: 0 };
+      while (iterator.hasMoreResults()) {
+        const page = await iterator.fetchNext();
+        answer.rows.push(...(page.resources ?? []));
+        answer.ru += page.requestCharge;
+        answer.loaded += loadedIn(page.queryMetrics);
+      }
+      return answer;
+    },
+    { reads: true },
+  );
 
 /** The SDK returns the metrics by partition, each with the number of documents that the query loaded. */
 function loadedIn(metrics: unknown): number {

@@ -77,16 +77,14 @@ async function detach(name: string, options: EraseOptions, tally: Tally): Promis
   const read = await linesOf(name, options);
   if (!read || read.gone.length === 0) return read?.whole === true;
   const successor = await rewritten(name, read, options);
-  const counted = { entries: 0 };
   await forEach(read.gone, async (line) => {
     await untilDone(`The archive entry of ${line.container}/${line.id}`, async () => {
       const [entry] = await entries.read([line], access);
       const done = !entry || (await entries.remove(entry, access));
-      if (entry && done) counted.entries += 1;
+      if (entry && done) tally.entries += 1;
       return done;
     });
   });
-  tally.entries += counted.entries;
   await forEach([...read.kept], async ([at, line]) => {
     await untilDone(`The archive entry of ${line.container}/${line.id}`, async () => {
       const [entry] = await entries.read([line], access);

@@ -9,7 +9,8 @@ import { operationsError } from './errors.ts';
 import { sayBegin } from './projections/begins.ts';
 import type { Verified } from './projections/verified.ts';
 import { type Status, readStatus } from './status.ts';
-import { ageText, catchUpText, plural, table } from './table.ts';
+import { SHOWN_OF_TENANT } from './tenants/shown.ts';
+import { ageText, catchUpText, clip, plural, table } from './table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
 
 export const status = defineOperation({
@@ -184,7 +185,7 @@ function sayTenants(shown: Status['tenants']): string[] {
     table(
       ['tenant', 'changes', 'RU', 'dead letters', 'delay'],
       [...shown.tenants, ...others].map(({ tenant, changes, charge, deadLetters, delayMs }) => [
-        tenant.length > 40 ? `${tenant.slice(0, 39)}…` : tenant,
+        clip(tenant, SHOWN_OF_TENANT),
         changes,
         Math.round(charge),
         deadLetters,

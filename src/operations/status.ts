@@ -71,7 +71,7 @@ export async function readStatus(context: Context, expirationMs: number) {
     verified: (await readVerified(services.state, pipeline.name, 'whole')) ?? null,
     sampled: (await readVerified(services.state, pipeline.name, 'sample')) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
-    tenants: tenantsOf(said, await lettersByTenant(services.state)),
+    tenants: await tenantsOf(said, () => lettersByTenant(services.state)),
     jobs: await jobCounts(context),
     leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
     sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({

@@ -20,6 +20,9 @@ const cell = (value: string | number): string =>
 export const plural = (count: number, word: string): string =>
   `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
 
+/** The beginning of a text that is too long for its column. */
+export const clip = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
 /** A time for people: `12 s`, `5 min`, `3 h`, `4 d`. */
 export function ageText(seconds: number): string {
   const [of, unit] = AGES.find(([least]) => seconds >= least) ?? [1, 's'];

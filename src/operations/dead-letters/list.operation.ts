@@ -4,7 +4,7 @@ import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import type { LetterGroup } from '../../engine/dead-letters/letter-queries.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, table } from '../table.ts';
+import { clip, plural, table } from '../table.ts';
 import { letterTenants } from '../tenants/asked.ts';
 import { filterInput, selectGroups, selectLetters } from './select.ts';
 
@@ -42,6 +42,8 @@ export const deadLettersList = defineOperation({
     listed.length === 0 ? 'No dead letters.' : isGrouped(listed) ? sayGroups(listed) : sayEach(listed),
 });
 
+const MOST_OF_MESSAGE = 80;
+
 const isGrouped = (listed: Listed): listed is readonly LetterGroup[] => listed.some((one) => 'count' in one);
 
 function sayGroups(groups: readonly LetterGroup[]): string {
@@ -55,7 +57,7 @@ function sayGroups(groups: readonly LetterGroup[]): string {
       newest,
       clip(projections.join(', '), 40),
       example,
-      clip(message),
+      clip(message, MOST_OF_MESSAGE),
     ]),
   )}\n${plural(all, 'dead letter')}; \`millrace dead-letters list --code CODE\` lists each, \`millrace dead-letters show ID\` shows one.`;
 }
@@ -73,7 +75,7 @@ function sayEach(letters: readonly Row[]): string {
       code,
       attempts,
       firstAt,
-      clip(message),
+      clip(message, MOST_OF_MESSAGE),
     ]),
   )}\n${plural(letters.length, 'dead letter')}; \`millrace dead-letters show ID\` shows one.`;
 }
@@ -83,5 +85,3 @@ async function tenants(loading: Promise<LoadedPipeline>): Promise<(letter: DeadL
   const loaded = await loading.catch(() => undefined);
   return loaded ? letterTenants(loaded) : ({ tenant = null }) => tenant;
 }
-
-const clip = (text: string, most = 80): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -92,7 +92,7 @@ async function tenantFilter(
   const loaded = await from.pipeline();
   const asked = askedTenant(loaded, tenant);
   const tenantOf = letterTenants(loaded);
-  return (letter) => tenantOf(letter) === String(asked.value);
+  return (letter) => tenantOf(letter) === asked.tenant;
 }
 
 /** A projection without dead letters must be declared. */

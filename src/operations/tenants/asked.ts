@@ -1,7 +1,7 @@
 // `--tenant T` of every verb that reads or changes documents.
 import { z } from 'zod';
 import { MillraceError } from '../../base/errors.ts';
-import { type TenantRule, isOfTenants, tenantRule, tenantValue } from '../../definition/tenant.ts';
+import { type TenantRule, isOfTenants, tenantOf, tenantRule, tenantValue } from '../../definition/tenant.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { containerOf } from '../../model/model.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -23,16 +23,22 @@ export interface AskedTenant {
   readonly owns: (container: string, document: object) => boolean;
 }
 
+/** How the pipeline's documents state their tenant. `what`: the beginning of the message. @throws UsageError `tenant-undeclared` */
+export function declaredTenant({ pipeline, model }: Loaded, what = 'The pipeline'): TenantRule {
+  const rule = tenantRule(pipeline, model);
+  if (rule) return rule;
+  throw tenantsError('tenant-undeclared', `${what} ${pipeline.name} has no tenant`);
+}
+
 /**
  * `given`: how the person named it, for messages.
  * @throws UsageError `tenant-undeclared`, `input-invalid`
  */
 export function askedTenant({ pipeline, model }: Loaded, tenant: string, given = '--tenant'): AskedTenant {
-  const rule = tenantRule(pipeline, model);
-  if (!rule) throw tenantsError('tenant-undeclared', `${given} ${tenant}: the pipeline ${pipeline.name} has no tenant`);
+  const rule = declaredTenant({ pipeline, model }, `${given} ${tenant}: the pipeline`);
   const value = valueOf(rule, tenant, given);
   return {
-    tenant,
+    tenant: tenantOf(rule, { [rule.field]: value }),
     value,
     rule,
     owns: (name, document) => {

@@ -12,7 +12,8 @@ import { Processed } from './processed.ts';
 import { Progress } from './progress.ts';
 import { Rounds } from './rounds.ts';
 import { ServiceClock } from './service-clock.ts';
-import { eventReaders, openTarget, openValues, declaredTenant } from './target.ts';
+import { eventReaders, openTarget, openValues } from './target.ts';
+import { declaredTenant } from './asked.ts';
 
 const READ_LAG_MS = 5_000;
 const PATIENCE_MS = 60_000;

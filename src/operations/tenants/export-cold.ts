@@ -45,7 +45,7 @@ export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
   const open = new Map<string, Identity>();
   let waited = false;
   const lag = (): Promise<void> => clock.sleep(readLagMs, signal);
-  const blobs = storedBlobs(store, container, (place) => mayHold(place, String(asked.value)));
+  const blobs = storedBlobs(store, container, (place) => mayHold(place, asked.tenant));
   for await (const { name, listed } of blobs) {
     signal.throwIfAborted();
     // After this wait, every replica has the entry of each document that left the container before its read.

@@ -15,9 +15,11 @@ import { letterId, letterPartition } from '../../engine/dead-letters/letter-docu
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { Container } from '../../model/model.ts';
+import { READ_LAG_MS } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { type AskedTenant, letterTenants } from './asked.ts';
+import { storedDocuments } from './documents.ts';
 import { archivedOf } from './export-cold.ts';
 import type { ExportedDocument, ExportedLetter } from './export-lines.ts';
 
@@ -33,7 +35,6 @@ export interface ExportOptions {
   readonly progress?: (documents: number) => void;
 }
 
-const READ_LAG_MS = 5_000;
 const PROGRESS_EVERY = 1_000;
 
 /** The documents of a tenant, hot and cold, then its dead letters. Millrace's own records in the containers are left out. */
@@ -72,17 +73,10 @@ async function* documentsOf(container: Container, options: ExportOptions): Async
   for await (const { document, cold: isCold } of cold) yield line(container, document, isCold, options);
 }
 
-async function* hotOf({ name, partitionKey }: Container, options: ExportOptions): AsyncGenerator<Doc> {
-  const { services, asked, signal } = options;
-  const { field } = asked.rule;
-  const query = {
-    query: `SELECT * FROM c WHERE c[${JSON.stringify(field)}] = @tenant`,
-    parameters: [{ name: '@tenant', value: asked.value }],
-  };
-  const alone = partitionKey.length === 1 && partitionKey[0] === `/${field}`;
-  const within = alone ? { partitionKey: asked.value } : {};
-  const found = fetchAll<Doc>(services.database.container(name), query, signal, { ...within, anyFormat: true });
-  for await (const document of found) if (!isOwn(document)) yield document;
+async function* hotOf(container: Container, { services, asked, signal }: ExportOptions): AsyncGenerator<Doc> {
+  const stored = services.database.container(container.name);
+  for await (const document of storedDocuments<Doc>(stored, container, asked, { signal }))
+    if (!isOwn(document)) yield document;
 }
 
 /** Contributions, tombstones and placeholders repeat what documents have, or have nothing of the tenant's. */
@@ -109,7 +103,7 @@ async function* lettersOf(options: ExportOptions): AsyncGenerator<ExportedLetter
   const tenantOf = letterTenants(loaded);
   const apart = await storedApart(options);
   for (const deadLetter of await letters.list()) {
-    if (tenantOf(deadLetter) !== String(asked.value)) continue;
+    if (tenantOf(deadLetter) !== asked.tenant) continue;
     signal.throwIfAborted();
     try {
       const change = await letters.kept(deadLetter);

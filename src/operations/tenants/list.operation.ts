@@ -3,10 +3,10 @@ import { suggestion } from '../../base/near.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { readHostStatuses } from '../host-status.ts';
 import { defineOperation } from '../operation.ts';
-import { plural, size, table } from '../table.ts';
+import { clip, plural, size, table } from '../table.ts';
 import { tenantsError } from './errors.ts';
-import { lettersByTenant, tenantsOf } from './shown.ts';
-import { declaredTenant } from './target.ts';
+import { SHOWN_OF_TENANT, lettersByTenant, tenantsOf } from './shown.ts';
+import { declaredTenant } from './asked.ts';
 import { type Sizes, type TenantSize, sizesOf } from './sizes.ts';
 
 /** Shares of a logical partition's 20 GB at which the list warns, and at which it fails. */
@@ -51,9 +51,8 @@ export const tenantsList = defineOperation({
       progress: (done, of) => screen.progress('containers counted', done, of),
     });
     const letters = await lettersByTenant(services.state);
-    const work = new Map(
-      (tenantsOf(await readHostStatuses(services, signal), letters)?.tenants ?? []).map((of) => [of.tenant, of.charge]),
-    );
+    const shown = await tenantsOf(await readHostStatuses(services, signal), async () => letters);
+    const work = new Map(shown?.tenants.map((of) => [of.tenant, of.charge]));
     return {
       ...sizes,
       tenants: sizes.tenants.map((of) => ({
@@ -78,7 +77,7 @@ export function say({ count, tenants, without, alike }: Listed, most: number): s
     table(
       ['tenant', 'documents', 'size, about', 'RU', 'dead letters', 'largest in'],
       tenants.map(({ tenant, documents, bytes, ru, deadLetters, containers }) => [
-        clip(tenant),
+        short(tenant),
         documents,
         size(bytes),
         ru === null ? '' : Math.round(ru),
@@ -92,13 +91,13 @@ export function say({ count, tenants, without, alike }: Listed, most: number): s
     `${plural(count, 'tenant')}${count > most ? `; these are the ${most} with the most documents (\`--most N\` lists more)` : ''}. Sizes are estimated from 50 documents of each tenant and container.`,
     ...near(tenants, WARN).map(
       ({ tenant, container, share }) =>
-        `${clip(tenant)} has about ${Math.round(100 * share)} % of the 20 GB of a logical partition of ${container}. ${advice(container)}`,
+        `${short(tenant)} has about ${Math.round(100 * share)} % of the 20 GB of a logical partition of ${container}. ${advice(container)}`,
     ),
     ...without.map(
       ({ container, documents }) =>
         `${plural(documents, 'document')} of ${container} ${documents === 1 ? 'names' : 'name'} no valid tenant. Changes of such documents are parked: \`millrace dead-letters list --code tenant-missing\`.`,
     ),
-    ...alike.map((ids) => `${ids.map(clip).join(' and ')} differ only by case: they are ${ids.length} tenants.`),
+    ...alike.map((ids) => `${ids.map(short).join(' and ')} differ only by case: they are ${ids.length} tenants.`),
   ].join('\n');
 }
 
@@ -115,4 +114,4 @@ const near = (tenants: readonly TenantSize[], least: number) =>
     )
     .toSorted((a, b) => b.share - a.share);
 
-const clip = (tenant: string): string => (tenant.length > 40 ? `${tenant.slice(0, 39)}…` : tenant);
+const short = (tenant: string): string => clip(tenant, SHOWN_OF_TENANT);

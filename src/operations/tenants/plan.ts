@@ -7,7 +7,8 @@ import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { Lacking } from './lacking.ts';
 import type { BackfillOptions } from './options.ts';
-import { eventReaders, openTarget, openValues, declaredTenant } from './target.ts';
+import { eventReaders, openTarget, openValues } from './target.ts';
+import { declaredTenant } from './asked.ts';
 import { lookupOf } from './lookup.ts';
 
 /** A patch costs twice a create: 11 RU for the first KB and 1 RU for each further one; the feed, 1 RU a KB (bench). */

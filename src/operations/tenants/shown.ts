@@ -15,11 +15,17 @@ export interface ShownTenants {
 }
 
 const MOST = 10;
+/** Characters of a tenant in a column. */
+export const SHOWN_OF_TENANT = 40;
 
 /** The tenants that cost the most on all hosts, and all others together; null if no host knows a tenant. */
-export function tenantsOf(said: readonly HostStatus[], letters: ReadonlyMap<string, number>): ShownTenants | null {
+export async function tenantsOf(
+  said: readonly HostStatus[],
+  lettersOf: () => Promise<ReadonlyMap<string, number>>,
+): Promise<ShownTenants | null> {
   const reports = said.flatMap(({ tenants }) => tenants ?? []);
   if (reports.length === 0) return null;
+  const letters = await lettersOf();
   const byTenant = Map.groupBy(
     reports.flatMap(({ tenants }) => tenants),
     ({ tenant }) => tenant,

@@ -2,8 +2,10 @@
 import type { Database } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { type TenantRule, isOfTenants } from '../../definition/tenant.ts';
+import { type TenantRule, isOfTenants, tenantOf, tenantValue } from '../../definition/tenant.ts';
+import { attempt } from '../../definition/watched.ts';
 import type { Container, Model } from '../../model/model.ts';
+import { isOnePartition, storedDocuments } from './documents.ts';
 
 export interface TenantContainer {
   readonly container: string;
@@ -101,34 +103,33 @@ async function countsIn(
   const counts = new Map<string | undefined, number>();
   const groups = fetchAll<{ tenant?: unknown; documents: number }>(database.container(container), query, signal);
   for await (const { tenant: value, documents } of groups) {
-    const tenant = typeof value === rule.kind && value !== '' ? String(value) : undefined;
+    const tenant = attempt(() => tenantOf(rule, { [rule.field]: value }));
     counts.set(tenant, (counts.get(tenant) ?? 0) + documents);
   }
   return counts;
 }
 
 async function estimated(
-  { name, partitionKey }: Container,
+  container: Container,
   tenant: string,
   documents: number,
   { database, rule, signal }: SizesOptions,
 ): Promise<TenantContainer> {
-  const value = rule.kind === 'number' ? Number(tenant) : tenant;
-  const query = {
-    query: `SELECT TOP ${SAMPLE} * FROM c WHERE c[${JSON.stringify(rule.field)}] = @tenant`,
-    parameters: [{ name: '@tenant', value }],
-  };
-  const alone = partitionKey.length === 1 && partitionKey[0] === `/${rule.field}`;
-  const within = alone ? { partitionKey: value } : {};
+  const { name } = container;
+  const value = tenantValue(rule, tenant);
+  const some = storedDocuments<object>(database.container(name), container, { rule, value }, { signal, most: SAMPLE });
   let sampled = 0;
   let read = 0;
-  for await (const document of fetchAll<object>(database.container(name), query, signal, {
-    ...within,
-    anyFormat: true,
-  })) {
+  for await (const document of some) {
     sampled += 1;
     read += Buffer.byteLength(JSON.stringify(document));
   }
   const bytes = sampled === 0 ? 0 : Math.round((documents * read) / sampled);
-  return { container: name, documents, bytes, sampled, ofPartition: alone ? bytes / PARTITION_BYTES : null };
+  return {
+    container: name,
+    documents,
+    bytes,
+    sampled,
+    ofPartition: isOnePartition(container, rule) ? bytes / PARTITION_BYTES : null,
+  };
 }

@@ -4,8 +4,9 @@ import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
 import type { DerivedSpec, Pipeline } from '../../definition/specs.ts';
-import { type TenantRule, tenantRule } from '../../definition/tenant.ts';
+import type { TenantRule } from '../../definition/tenant.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
+import { declaredTenant } from './asked.ts';
 import { tenantsError } from './errors.ts';
 import { byLookup, lookupOf } from './lookup.ts';
 import { type Values, type ValuesInput, assertOne, fromField, sameValue } from './values.ts';
@@ -23,13 +24,6 @@ export const eventReaders = (pipeline: Pipeline, container: string): DerivedSpec
   feedReaders(pipeline).filter(
     (spec) => (spec.kind === 'react' || spec.kind === 'publish') && spec.from.container === container,
   );
-
-/** How the pipeline's documents state their tenant. @throws UsageError `tenant-undeclared` */
-export function declaredTenant({ pipeline, model }: Parts['loaded']): TenantRule {
-  const rule = tenantRule(pipeline, model);
-  if (rule) return rule;
-  throw tenantsError('tenant-undeclared', `The pipeline ${pipeline.name} has no tenant`);
-}
 
 /** @throws UsageError `container-missing`, `backfill-key` */
 export async function openTarget(container: Container, { field }: TenantRule): Promise<Target> {

@@ -20,6 +20,7 @@ import { b16 } from './b16-leases.ts';
 import { b17 } from './b17-event-hubs.ts';
 import { b18 } from './b18-lanes.ts';
 import { b19 } from './b19-backfill.ts';
+import { b20 } from './b20-fair-turns.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -44,6 +45,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b17,
   b18,
   b19,
+  b20,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

@@ -38,6 +38,13 @@ export const isOfTenants = ({ reference, partitionKey, types }: Container, field
     types.some(({ examples }) => examples.some((one) => Object.hasOwn(one, field))));
 
 /**
+ * Whether all documents of one full partition key have one tenant, because the tenant is a level of the key. Only then may
+ * changes of one tenant be set aside: otherwise the order of a key would be broken (docs/SPEC-tenants.md).
+ */
+export const tenantFollowsFromKey = ({ partitionKey }: Container, { field }: TenantRule): boolean =>
+  partitionKey.includes(`/${field}`);
+
+/**
  * The tenant of a document, as text. It is unique among a pipeline's tenants, since their values have one type.
  * @throws MillraceError `tenant-missing`, `tenant-invalid`
  */

@@ -7,6 +7,7 @@ import { effectivePartitionKey } from '../../../src/cosmos/epk.ts';
 import { Backlog } from '../../../src/engine/backlog/backlog.ts';
 import { CosmosBacklogStore } from '../../../src/engine/backlog/cosmos-store.ts';
 import { drainNext } from '../../../src/engine/backlog/drain.ts';
+import { backlogOf } from '../../../src/engine/backlog/registered.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import { emulate } from '../../emulator/emulate.ts';
 
@@ -109,6 +110,21 @@ describe('a backlog', () => {
     expect(other.length).toBeGreaterThan(20);
     expect([...one, ...other].toSorted((a, b) => a - b)).toEqual(changes(1, 101).map(({ version }) => version.lsn));
     expect(await ids(container)).toEqual(['register']);
+  });
+
+  it('shows others what waits, without a claim', async () => {
+    const { container, open } = await stage();
+    const registered = backlogOf(container, { pipeline: 'p', source: 'Orders' }, new AbortController().signal);
+    expect(await registered.queues()).toEqual([]);
+    const backlog = await open(0);
+    await backlog.setAside('a', changes(1, 251));
+    expect(await registered.waiting()).toEqual([{ ...FULL_RANGE, tenant: 'a', bundles: 3, oldest: 0 }]);
+    const lsns: number[] = [];
+    for await (const items of registered.changes()) lsns.push(...items.map(({ version }) => version.lsn));
+    expect(lsns).toEqual(changes(1, 251).map(({ version }) => version.lsn));
+    await drained(backlog);
+    expect(await registered.queues()).toEqual([]);
+    expect(await registered.waiting()).toEqual([]);
   });
 
   it('costs a fraction of a request unit for each change that is set aside and removed again', async () => {

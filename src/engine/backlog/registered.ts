@@ -1,0 +1,79 @@
+// What is set aside of a source container, for those who are no tenure: they read and change nothing.
+import type { Container } from '@azure/cosmos';
+import type { FeedRange } from '../../cosmos/ranges.ts';
+import { Meter } from '../../cosmos/meter.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import { CosmosBacklogStore } from './cosmos-store.ts';
+import {
+  type Bundle,
+  type Head,
+  type QueueEntry,
+  REGISTER,
+  type Register,
+  type SetAside,
+  bundleId,
+  headId,
+} from './documents.ts';
+import type { BacklogStore } from './store.ts';
+
+/** What waits in one queue. */
+export interface Waiting extends FeedRange {
+  readonly tenant: string;
+  /** Each has up to a hundred changes. */
+  readonly bundles: number;
+  /** When the oldest of them was written to its source, milliseconds since 1970. Absent: it was drained meanwhile. */
+  readonly oldest?: number;
+}
+
+export interface BacklogOf {
+  readonly pipeline: string;
+  /** The source container's name. */
+  readonly source: string;
+}
+
+/** The backlog of a source container, to be read. */
+export function backlogOf(state: Container, of: BacklogOf, signal: AbortSignal): Registered {
+  return new Registered(new CosmosBacklogStore(state, of, untilStopped(signal), new Meter()));
+}
+
+/**
+ * Reads what is set aside, as it is now (ASM-A13). Who judges by stored positions reads these first: what a position has
+ * passed is then applied, parked, or still in a queue that is read here (TEN-F4).
+ */
+export class Registered {
+  readonly #store: Pick<BacklogStore, 'read'>;
+
+  constructor(store: Pick<BacklogStore, 'read'>) {
+    this.#store = store;
+  }
+
+  /** The queues that exist, the oldest first. One read. */
+  async queues(): Promise<readonly QueueEntry[]> {
+    return (await this.#store.read<Register>(REGISTER))?.body.queues ?? [];
+  }
+
+  /** The queues with what waits in them: two reads more for each. */
+  async waiting(): Promise<Waiting[]> {
+    const of = async ({ id, tenant, min, max }: QueueEntry): Promise<Waiting[]> => {
+      const head = await this.#store.read<Head>(headId(id));
+      if (!head) return [];
+      const { first, next } = head.body;
+      const oldest = (await this.#items(id, first))[0]?.at;
+      return [{ tenant, min, max, bundles: next - first, ...(oldest !== undefined && { oldest }) }];
+    };
+    return (await Promise.all((await this.queues()).map(of))).flat();
+  }
+
+  /** The changes that are set aside, bundle by bundle, those of a tenant and range in feed order. */
+  async *changes(): AsyncGenerator<readonly SetAside[]> {
+    for (const { id } of await this.queues()) {
+      const head = await this.#store.read<Head>(headId(id));
+      for (let number = head?.body.first ?? 0; number < (head?.body.next ?? 0); number++)
+        yield await this.#items(id, number);
+    }
+  }
+
+  async #items(queue: string, number: number): Promise<readonly SetAside[]> {
+    return (await this.#store.read<Bundle>(bundleId(queue, number)))?.body.items ?? [];
+  }
+}

@@ -85,7 +85,7 @@ async function measure(stage: Stage, connectionString: string) {
 
   const store = new AzureBlobStore(blobs);
   const archive = await openArchive(COLD, LOADED.pipeline, LOADED.model, { database, state, store });
-  const gate = async () => ({ acknowledged: () => Infinity, parked: () => false });
+  const gate = async () => ({ acknowledged: () => Infinity, parked: () => false, waits: () => false });
   const before = await contents(source);
   let gone = 0;
   const archiving = await seconds(async () => {

@@ -1,25 +1,38 @@
 import { canonical } from '../base/json.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
+import { type Registered, mayWait } from '../engine/backlog/registered.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { Identity } from '../feed/reading/change.ts';
 import type { Lease } from '../feed/leases/lease.ts';
+import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { lsnOf } from '../feed/reading/position.ts';
 import type { Gate } from './types.ts';
 
+export interface GateOptions {
+  /** Whose documents may leave. */
+  readonly source: Pick<SourceContainer, 'keyPaths' | 'tenant'>;
+  readonly deadLetters: Pick<DeadLetters, 'list'>;
+  /** Of the source. */
+  readonly backlog: Pick<Registered, 'tenants'>;
+}
+
 /**
- * Reads the positions of the live hosts and their dead letters. `leases` lists the leases of the source container
- * (`CosmosLeaseStore.list`, after `prepare`).
+ * Reads the positions of the live hosts, their dead letters, and what they have set aside. `leases` lists the leases of the
+ * source container (`CosmosLeaseStore.list`, after `prepare`).
  */
 export async function openGate(
   leases: () => Promise<readonly Lease[]>,
-  deadLetters: Pick<DeadLetters, 'list'>,
+  { source, deadLetters, backlog }: GateOptions,
 ): Promise<Gate> {
-  // In this order: if a checkpoint has passed a change that was not applied, its dead letter was written before.
+  // In this order: if a checkpoint has passed a change that was not applied, its dead letter or its bundle was written
+  // before. A bundle that becomes a dead letter leaves the backlog after that.
   const positions = await leases();
+  const tenants = await backlog.tenants();
   const parked = new Set((await deadLetters.list()).map(identity));
   return {
     acknowledged: (range) => acknowledgedBy(positions, range),
     parked: (document) => parked.has(identity(document)),
+    waits: (document) => mayWait(tenants, source, document),
   };
 }
 

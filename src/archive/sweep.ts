@@ -119,8 +119,10 @@ async function archiveChunk(
   tally.faults.push(...counts.faults.filter(({ blob }) => !known.has(blob)));
 }
 
-/** Whether every projection has acknowledged this version, and none has parked a change of the document. */
+/** Whether every projection has got this version: it is acknowledged, and no change of the document is parked or set aside. */
 function isFree(gate: Gate, { range, change }: Candidate): boolean {
   const acknowledged = gate.acknowledged(range);
-  return acknowledged !== undefined && change.version.lsn <= acknowledged && !gate.parked(change);
+  return (
+    acknowledged !== undefined && change.version.lsn <= acknowledged && !gate.parked(change) && !gate.waits(change)
+  );
 }

@@ -70,6 +70,8 @@ export interface Gate {
   acknowledged(range: FeedRange): number | undefined;
   /** Whether a projection has parked a change of this document. */
   parked(document: Identity): boolean;
+  /** Whether hosts may have set a change of this document aside, and not applied it yet. */
+  waits(document: Identity): boolean;
 }
 
 export interface SweepOptions {

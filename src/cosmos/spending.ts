@@ -1,14 +1,9 @@
-import {
-  type Container,
-  type CosmosClient,
-  type Database,
-  PartitionKeyDefinitionVersion,
-  PartitionKeyKind,
-} from '@azure/cosmos';
+import type { Container, CosmosClient, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Budget, type Grant, type Lane, type Share } from './budget.ts';
 import { type PartitionKind, effectivePartitionKey } from './epk.ts';
 import { failureOf } from './failure.ts';
+import { keyHash } from './key-hash.ts';
 import { physicalRanges } from './physical-ranges.ts';
 import { type FeedRange, rangeId } from './ranges.ts';
 import { withRetry } from './retry.ts';
@@ -146,10 +141,8 @@ const partitionName = (container: string, range: FeedRange): string => `${contai
 
 async function readLayout(container: Container, clock: Clock): Promise<Layout> {
   const { resource } = await withRetry(() => container.read(), { reads: true });
-  const key = resource?.partitionKey;
   return {
-    kind: key?.kind === PartitionKeyKind.MultiHash ? 'MultiHash' : 'Hash',
-    version: key?.version === PartitionKeyDefinitionVersion.V2 ? 2 : 1,
+    ...keyHash(resource?.partitionKey),
     ranges: await physicalRanges(container),
     readAt: clock.monotonic(),
   };

@@ -22,11 +22,13 @@ export interface OpenAsideOptions extends Pick<ReadAgainOptions, 'sources' | 'co
   readonly hashOf: (key: Key) => string;
   readonly engine: Pick<Engine, 'consume'>;
   readonly meter: Meter;
+  /** True: sets aside no tenant that isn't yet. What hosts of an earlier declaration have set aside is drained all the same. */
+  readonly drainsOnly?: boolean;
 }
 
 /** Sets changes of one source container aside, for the windows of its ranges, and drains them through the engine. */
 export function openAside(options: OpenAsideOptions): OpenAside {
-  const { database, state, hashOf, engine, meter } = options;
+  const { database, state, hashOf, engine, meter, drainsOnly = false } = options;
   return async ({ position, fence, ...window }) => {
     const store = new CosmosBacklogStore(state, options, fence, meter);
     const backlog = await Backlog.open({ ...window, store, hashOf }, position);
@@ -35,14 +37,14 @@ export function openAside(options: OpenAsideOptions): OpenAside {
         return backlog.tenants;
       },
       divide: async (changes, held, most) => {
-        const coming = Map.groupBy(changes, ({ tenant }) => tenant);
-        const over = new Set(overShare(together(held, coming), most));
+        const coming = Map.groupBy(changes, tenantOf);
+        const over = new Set(drainsOnly ? [] : overShare(together(held, coming), most));
         for (const [tenant, some] of coming) {
           if (tenant === undefined || !(backlog.holds(tenant) || over.has(tenant))) continue;
           await backlog.setAside(tenant, some);
           coming.delete(tenant);
         }
-        return changes.filter(({ tenant }) => coming.has(tenant));
+        return changes.filter((change) => coming.has(tenantOf(change)));
       },
       drain: (tenant, upTo, fenceOf) => {
         const access = new CosmosAccess(database, fence, meter, spendingOf(database, 'live'));
@@ -55,6 +57,12 @@ export function openAside(options: OpenAsideOptions): OpenAside {
     };
   };
 }
+
+/**
+ * The tenant that a change may be set aside for. Not one whose key lacks a value: its place in the hash space, and the
+ * document, can't be found from the key again.
+ */
+const tenantOf = ({ tenant, key }: Change): string | undefined => (key.includes(null) ? undefined : tenant);
 
 function together(
   held: ReadonlyMap<string, number>,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readElsewhere } from '../feed/processor/whole-feed.ts';
 import type { SourceReading, SourceStatus } from './source-reading.ts';
 
-type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator'>;
+type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator' | 'backlog'>;
 
 export interface DrainOptions {
   /** Does all deferred work (fan-out). Resolves with true if there was none. */
@@ -13,8 +13,8 @@ export interface DrainOptions {
 }
 
 /**
- * Resolves once all feeds were read to their end: the ranges of this host by its own reads, the others by their stored
- * positions. A sink may itself be a source that another host reads. So with other hosts, everything must be at its end
+ * Resolves once all feeds were read to their end, and nothing that was read is set aside: the ranges of this host by its own
+ * reads and windows, the others by their stored positions and the register of the backlog. A sink may itself be a source that another host reads. So with other hosts, everything must be at its end
  * twice, and no position may move in between.
  */
 export async function untilDrained(
@@ -25,10 +25,12 @@ export async function untilDrained(
     const own = await untilOwnRead(feeds, idle, signal);
     if (own.every(({ known, leases }) => known > 0 && leases.length === known)) return;
     const found = await Promise.all(
-      feeds.map(async ({ leases, estimator }, n) => {
+      feeds.map(async ({ leases, estimator, backlog }, n) => {
         const ours = own[n]?.leases ?? [];
         const others = await readElsewhere(leases, estimator, ours);
-        return others && [...ours, ...others].map(({ id, position }) => `${id} ${position}`).toSorted();
+        // After the positions: what they passed may be set aside.
+        if (!others || (await backlog.queues()).length > 0) return undefined;
+        return [...ours, ...others].map(({ id, position }) => `${id} ${position}`).toSorted();
       }),
     );
     const now = found.every((of) => of !== undefined) ? found.flat().join('\n') : undefined;

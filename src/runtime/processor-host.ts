@@ -46,7 +46,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
   const opened = openEngine(options, 'live');
   const { engine, deadLetters, starts } = opened;
   const maps = [...sourceContainers(loaded.pipeline, loaded.model).values()];
-  const readings = await Promise.all(maps.map((map) => openReading(options, map, engine)));
+  const readings = await Promise.all(maps.map((map) => openReading(options, map, opened)));
   const processors = readings.map(({ processor }) => processor);
   const ingestors = ingestorsOf(options, opened);
   const resuming = new ResumeLoop(engine);

@@ -2,13 +2,17 @@ import { Meter } from '../cosmos/meter.ts';
 import { spendingOf } from '../cosmos/spending.ts';
 import { projectionId } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
-import type { Engine } from '../engine/engine.ts';
+import { tenantFollowsFromKey, tenantRuleOf } from '../definition/tenant.ts';
+import { type Registered, backlogOf } from '../engine/backlog/registered.ts';
+import { openAside } from '../engine/open-aside.ts';
 import type { LeaseStore } from '../feed/leases/lease.ts';
 import { LagEstimator } from '../feed/processor/estimator.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { FeedMode, Start } from '../feed/reading/source.ts';
 import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus, type Timings } from '../feed/sharing/feed-host.ts';
+import { containerOf } from '../model/model.ts';
+import { type OpenEngine, READ_LAG_MS } from './open-engine.ts';
 import { type Parts, openFeed } from './open-feed.ts';
 
 export interface ReadingOptions extends Parts {
@@ -19,6 +23,10 @@ export interface ReadingOptions extends Parts {
   readonly timings?: Partial<Timings>;
   /** The most documents of a page. Default 1,000. */
   readonly pageSize?: number;
+  /** The most changes of a range that are read and not applied, without the last page. Default 10,000. */
+  readonly mostUnacknowledged?: number;
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
+  readonly readLagMs?: number | undefined;
 }
 
 /** The state of reading one source container, for status and screens. */
@@ -41,6 +49,8 @@ export interface SourceReading {
   readonly processor: FeedHost;
   readonly leases: LeaseStore;
   readonly estimator: LagEstimator;
+  /** What hosts have set aside of it. */
+  readonly backlog: Registered;
   readonly status: () => SourceStatus;
   /** How far the leases of this host are behind. Each call asks the service. */
   readonly lags: () => Promise<LeaseLag[]>;
@@ -56,15 +66,18 @@ export const CHECKPOINT_MS = 5_000;
 export async function openReading(
   options: ReadingOptions,
   map: SourceContainer,
-  engine: Pick<Engine, 'handle'>,
+  { engine, cold }: Pick<OpenEngine, 'engine' | 'cold'>,
 ): Promise<SourceReading> {
-  const { services, loaded, host, pageSize } = options;
+  const { services, loaded, host, pageSize, mostUnacknowledged, readLagMs = READ_LAG_MS } = options;
+  const { database, state } = services;
   const meter = new Meter();
-  const feed = await openFeed(options, map, { host }, { state: services.state, meter, ...(pageSize && { pageSize }) });
-  const { container, rid, mode, leases, source } = feed;
+  const feed = await openFeed(options, map, { host }, { state, meter, ...(pageSize && { pageSize }) });
+  const { container, rid, mode, leases, source, hashOf } = feed;
   // The all-versions feed has no beginning (ASM-A7).
   const start = mode === 'all-versions' ? 'now' : (options.start ?? 'beginning');
   const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
+  const backlog = { pipeline: loaded.pipeline.name, source: map.name };
+  const inTurns = hasTurns(loaded, map.name);
   const processor = new FeedHost({
     container: map.name,
     host,
@@ -73,8 +86,25 @@ export async function openReading(
     mode,
     start,
     handle: engine.handle,
-    budget: spendingOf(services.database, 'live')?.reading(map.name),
+    budget: spendingOf(database, 'live')?.reading(map.name),
     timings,
+    mostUnacknowledged,
+    ...(inTurns && { order: ({ tenant }) => tenant ?? '' }),
+    // Of all versions nothing is set aside: a source gives back only its newest one.
+    ...(mode === 'latest-version' && {
+      aside: openAside({
+        ...backlog,
+        database,
+        state,
+        hashOf,
+        engine,
+        meter,
+        sources: new Map([[map.name, map]]),
+        cold,
+        readLagMs,
+        drainsOnly: !inTurns,
+      }),
+    }),
   });
   const readers = feedReaders(loaded.pipeline).filter((spec) =>
     sourcesOf(spec).some(({ container: read }) => read === map.name),
@@ -84,6 +114,7 @@ export async function openReading(
     processor,
     leases,
     estimator,
+    backlog: backlogOf(state, backlog, new AbortController().signal),
     status: () => {
       const { known, leases: own } = processor.status();
       return {
@@ -105,4 +136,11 @@ export async function openReading(
         })),
       ),
   };
+}
+
+/** Whether tenants have their turns: the documents belong to tenants, and one key has one tenant. */
+function hasTurns({ pipeline, model }: Parts['loaded'], name: string): boolean {
+  const rule = tenantRuleOf(pipeline, model, name);
+  const container = containerOf(model, name);
+  return rule !== undefined && container !== undefined && tenantFollowsFromKey(container, rule);
 }

@@ -5,11 +5,16 @@ import { Meter } from '../cosmos/meter.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { spendingOf } from '../cosmos/spending.ts';
 import type { ReplayedSpec } from '../definition/specs.ts';
+import { backlogOf } from '../engine/backlog/registered.ts';
 import type { Engine } from '../engine/engine.ts';
+import { readAgain } from '../engine/read-again.ts';
 import { FeedHost, type Timings } from '../feed/sharing/feed-host.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { lsnOf, overlaps } from '../feed/reading/position.ts';
 import type { Start } from '../feed/reading/source.ts';
+import { untilStopped } from '../feed/tenure/fences.ts';
+import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { openPipelineHistory } from './archives.ts';
 import { FeedEnds } from './feed-ends.ts';
 import { asSeen, consumeHistory, sourcesFor } from './history-pages.ts';
@@ -68,6 +73,7 @@ const OVERTAKEN_MS = 30_000;
 export class StagedHost implements AsyncDisposable {
   readonly #options: StagedOptions;
   readonly #engine: Engine;
+  readonly #cold: ColdRead;
   readonly #sources: ReadonlyMap<string, SourceContainer>;
   /** Counts the reads of the feeds. */
   readonly #meter = new Meter();
@@ -77,7 +83,9 @@ export class StagedHost implements AsyncDisposable {
 
   private constructor(options: StagedOptions) {
     this.#options = options;
-    this.#engine = openEngine(options, options.spec).engine;
+    const { engine, cold } = openEngine(options, options.spec);
+    this.#engine = engine;
+    this.#cold = cold;
     this.#sources = sourcesFor(options.loaded, options.spec);
     this.#pace = pacer(() => this.progress().charge, options.ruPerSecond);
   }
@@ -137,6 +145,28 @@ export class StagedHost implements AsyncDisposable {
       await delay(20, undefined, { signal });
     }
     await untilResumed(this.#engine, signal, this.#options.readLagMs, this.#pace);
+  }
+
+  /**
+   * Applies the changes that live hosts have set aside, as their source has them now, and leaves them to the hosts. Call it
+   * while hosts stand still, with live positions that were read before.
+   */
+  async applySetAside(signal: AbortSignal): Promise<void> {
+    const { loaded, services, readLagMs = READ_LAG_MS } = this.#options;
+    const { database, state } = services;
+    const fence = untilStopped(signal);
+    const access = new CosmosAccess(database, fence, this.#meter, spendingOf(database));
+    const reading = { sources: this.#sources, access, cold: this.#cold, readLagMs, signal };
+    for (const { name, types } of this.#sources.values()) {
+      const backlog = backlogOf(state, { pipeline: loaded.pipeline.name, source: name }, signal);
+      for await (const items of backlog.changes()) {
+        const readAt = systemClock.monotonic();
+        const own = items.filter(({ type }) => types.has(type));
+        const found = await Promise.all(own.map((item) => readAgain(item, reading)));
+        await this.#engine.consume({ changes: found.filter((one) => one !== undefined), charge: 0, readAt }, fence);
+        await this.#pace(signal);
+      }
+    }
   }
 
   /** Applies the archived documents of the source containers. */

@@ -29,22 +29,33 @@ test('a neighbour’s lease says nothing', () => {
   expect(acknowledgedBy([lease('', '40', '"9"'), lease('40', 'FF', '"5"')], { min: '', max: '40' })).toBe(9);
 });
 
-test('positions are read before dead letters, whose documents are held', async () => {
+test('positions are read before the backlog, and this before dead letters', async () => {
   const order: string[] = [];
-  const letter = { container: 'C', key: ['k'], id: 'parked' } as unknown as DeadLetter;
+  const letter = { container: 'C', key: ['k', 1], id: 'parked' } as unknown as DeadLetter;
   const gate = await openGate(
     async () => {
       order.push('leases');
       return [];
     },
     {
-      list: async () => {
-        order.push('dead letters');
-        return [letter];
+      source: { keyPaths: [['store'], ['n']], tenant: { field: 'store', of: ({ store }) => String(store) } },
+      deadLetters: {
+        list: async () => {
+          order.push('dead letters');
+          return [letter];
+        },
+      },
+      backlog: {
+        tenants: async () => {
+          order.push('backlog');
+          return new Set(['k']);
+        },
       },
     },
   );
-  expect(order).toEqual(['leases', 'dead letters']);
-  expect(gate.parked({ container: 'C', key: ['k'], id: 'parked' })).toBe(true);
-  expect(gate.parked({ container: 'C', key: ['other'], id: 'parked' })).toBe(false);
+  expect(order).toEqual(['leases', 'backlog', 'dead letters']);
+  expect(gate.parked({ container: 'C', key: ['k', 1], id: 'parked' })).toBe(true);
+  expect(gate.parked({ container: 'C', key: ['other', 1], id: 'parked' })).toBe(false);
+  expect(gate.waits({ container: 'C', key: ['k', 2], id: 'any' })).toBe(true);
+  expect(gate.waits({ container: 'C', key: ['other', 1], id: 'parked' })).toBe(false);
 });

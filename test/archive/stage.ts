@@ -22,7 +22,7 @@ import { MemoryBlobStore } from './memory-blob-store.ts';
 
 export const SIGNAL = new AbortController().signal;
 export const NOW = Date.UTC(2003, 0, 1);
-export const OPEN: Gate = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false };
+export const OPEN: Gate = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false, waits: () => false };
 export const SPEC: ArchiveSpec = {
   kind: 'archive',
   name: 'cold',

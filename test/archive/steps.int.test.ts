@@ -63,7 +63,9 @@ test('nothing leaves that somebody has not acknowledged, or has parked', async (
   expect(await stage.sweep({ gate: async () => ({ ...OPEN, acknowledged: () => undefined }) })).toMatchObject({
     held: 2,
   });
-  expect(await stage.sweep({ gate: async () => ({ acknowledged, parked: () => true }) })).toMatchObject({ held: 2 });
+  expect(await stage.sweep({ gate: async () => ({ ...OPEN, acknowledged, parked: () => true }) })).toMatchObject({
+    held: 2,
+  });
   expect(await stage.sweep({ gate: async () => ({ ...OPEN, acknowledged }) })).toMatchObject({ held: 1, removed: 1 });
   expect(await stage.hot()).toEqual(['b']);
 });

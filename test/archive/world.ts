@@ -208,7 +208,7 @@ export class World {
     const archive = faults ? this.#faulty() : this.archive(this.#options.store);
     const gate = async (): Promise<Gate> => {
       const parts = this.#ranges.save();
-      return { acknowledged: (range) => acknowledgedBy(parts, range), parked: () => false };
+      return { acknowledged: (range) => acknowledgedBy(parts, range), parked: () => false, waits: () => false };
     };
     await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
   }

@@ -162,7 +162,7 @@ it('a sweep', async (context) => {
   const { pipeline, model } = stage.loaded;
   const [spec] = pipeline.archives;
   const archive = await openArchive(spec!, pipeline, model, { ...stage.services, store: new MemoryBlobStore() });
-  const gate = async () => ({ acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false });
+  const gate = async () => ({ acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false, waits: () => false });
   await expectKept(20, () => sweepArchive(archive, { now: Date.now(), gate, signal, dryRun: false }), 'Orders');
 });
 

@@ -2,6 +2,8 @@
 import type { Container } from '@azure/cosmos';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { Meter } from '../../cosmos/meter.ts';
+import type { Identity } from '../../feed/reading/change.ts';
+import { type SourceContainer, tenantOfKey } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { CosmosBacklogStore } from './cosmos-store.ts';
 import {
@@ -52,6 +54,11 @@ export class Registered {
     return (await this.#store.read<Register>(REGISTER))?.body.queues ?? [];
   }
 
+  /** The tenants that have a queue. */
+  async tenants(): Promise<ReadonlySet<string>> {
+    return new Set((await this.queues()).map(({ tenant }) => tenant));
+  }
+
   /** The queues with what waits in them: two reads more for each. */
   async waiting(): Promise<Waiting[]> {
     const of = async ({ id, tenant, min, max }: QueueEntry): Promise<Waiting[]> => {
@@ -76,4 +83,15 @@ export class Registered {
   async #items(queue: string, number: number): Promise<readonly SetAside[]> {
     return (await this.#store.read<Bundle>(bundleId(queue, number)))?.body.items ?? [];
   }
+}
+
+/** Whether a change of a document may be set aside, while these tenants have queues: also if its key names no tenant. */
+export function mayWait(
+  tenants: ReadonlySet<string>,
+  source: Pick<SourceContainer, 'keyPaths' | 'tenant'>,
+  { key }: Pick<Identity, 'key'>,
+): boolean {
+  if (tenants.size === 0) return false;
+  const tenant = tenantOfKey(source, key);
+  return tenant === undefined || tenants.has(tenant);
 }

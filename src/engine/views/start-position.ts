@@ -1,6 +1,7 @@
-import { type Container, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
+import type { Container } from '@azure/cosmos';
 import { failureOf } from '../../cosmos/failure.ts';
 import { type KeyPart, effectivePartitionKey } from '../../cosmos/epk.ts';
+import { keyHash } from '../../cosmos/key-hash.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { fullKey, splitPath } from '../../cosmos/paths.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
@@ -57,11 +58,7 @@ async function readEnds(container: Container, state: Container, mode: FeedMode):
   return {
     rid,
     epoch,
-    key: {
-      paths: key?.paths ?? [],
-      kind: key?.kind === PartitionKeyKind.MultiHash ? 'MultiHash' : 'Hash',
-      version: key?.version === PartitionKeyDefinitionVersion.V2 ? 2 : 1,
-    },
+    key: { paths: key?.paths ?? [], ...keyHash(key) },
     ranges,
   };
 }

@@ -199,13 +199,23 @@ export function toVersion(
 function tenantOfDeleted(
   source: AnySource | SourceContainer,
   key: Key,
-  previous: Record<string, unknown> = {},
+  previous?: Record<string, unknown>,
 ): Pick<Change, 'tenant'> {
-  if (!('tenant' in source) || !source.tenant) return {};
+  if (!('tenant' in source)) return {};
+  const tenant = tenantOfKey(source, key, previous);
+  return tenant === undefined ? {} : { tenant };
+}
+
+/** The tenant that a key names. If the tenant is no level of the key: that of the document. Undefined: neither names one. */
+export function tenantOfKey(
+  source: Pick<SourceContainer, 'keyPaths' | 'tenant'>,
+  key: Key,
+  doc: Record<string, unknown> = {},
+): string | undefined {
+  if (!source.tenant) return undefined;
   const { field } = source.tenant;
   const level = source.keyPaths.findIndex(([name, ...deeper]) => name === field && deeper.length === 0);
-  const { tenant } = tenantOf(source, level === -1 ? previous : { [field]: key[level] });
-  return tenant === undefined ? {} : { tenant };
+  return tenantOf(source, level === -1 ? doc : { [field]: key[level] }).tenant;
 }
 
 function placeholder(source: AnySource, current: unknown, epoch: number): Change | undefined {

@@ -1,7 +1,10 @@
 import type { Container } from '@azure/cosmos';
 import { throwMissing } from '../../cosmos/container-missing.ts';
+import { effectivePartitionKey } from '../../cosmos/epk.ts';
+import { keyHash } from '../../cosmos/key-hash.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import type { Key } from './change.ts';
 import { confirmedEpoch, currentEpoch, renumber } from './epochs.ts';
 import type { SourceContainer } from './mapper.ts';
 import { CosmosChangeSource, type CosmosSourceOptions, type FeedMode } from './source.ts';
@@ -25,6 +28,8 @@ export interface OpenSource {
   readonly keyPaths: readonly KeyPath[];
   readonly mode: FeedMode;
   readonly source: CosmosChangeSource;
+  /** The effective partition key of a full key, as in the ends of its range. */
+  readonly hashOf: (key: Key) => string;
 }
 
 /**
@@ -49,5 +54,7 @@ export async function openSource(container: Container, options: OpenSourceOption
         }
       : { epoch }),
   });
-  return { container, rid, keyPaths, mode, source };
+  const { kind, version } = keyHash(resource?.partitionKey);
+  const hashOf = (key: Key): string => effectivePartitionKey(key, kind, version);
+  return { container, rid, keyPaths, mode, source, hashOf };
 }

@@ -3,6 +3,7 @@ import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
 import { type ArchiveSpec, type Pipeline, projectionId } from '../../definition/specs.ts';
+import { backlogOf } from '../../engine/backlog/registered.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { Views } from '../../engine/views/views.ts';
 import type { Step } from '../model/step.ts';
@@ -46,10 +47,14 @@ export async function planStorage({ pipeline }: Loaded, services: Services, sign
 }
 
 /**
- * Decides for a sweep whether a document may be archived, by the positions of the pipeline's leases and by its dead
- * letters. Each call reads both again.
+ * Decides for a sweep whether a document may be archived, by the positions of the pipeline's leases, by its dead letters and
+ * by its backlog. Each call reads them again.
  */
-export async function gateOf({ spec }: Archive, parts: Parts, signal: AbortSignal): Promise<() => Promise<Gate>> {
+export async function gateOf(
+  { spec, source }: Archive,
+  parts: Parts,
+  signal: AbortSignal,
+): Promise<() => Promise<Gate>> {
   const { services, loaded } = parts;
   const { state } = services;
   const { leases } = await openFeed(parts, spec.from.container, { host: 'archive' });
@@ -58,15 +63,16 @@ export async function gateOf({ spec }: Archive, parts: Parts, signal: AbortSigna
   const deadLetters = new DeadLetters(state);
   const views = new Views(state, loaded.pipeline.name);
   const migrations = new Migrations(state);
+  const backlog = backlogOf(state, { pipeline: loaded.pipeline.name, source: source.name }, signal);
   return async () => {
     // A document archived now would be missing in a version that is being built, and a migration would leave a copy.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
     const busy = building || (await migrations.isUnderWay(spec.from.container));
-    return busy ? NOTHING_LEAVES : openGate(() => leases.list(), deadLetters);
+    return busy ? NOTHING_LEAVES : openGate(() => leases.list(), { source, deadLetters, backlog });
   };
 }
 
-const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true };
+const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true, waits: () => true };
 
 function choose({ archives }: Pipeline, only: string | undefined): readonly ArchiveSpec[] {
   if (archives.length === 0) {

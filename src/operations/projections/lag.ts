@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../base/clock.ts';
+import { backlogOf } from '../../engine/backlog/registered.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import type { Screen } from '../screen.ts';
+import type { SetAsideBy } from './unjudged.ts';
 
 export interface PassedOptions extends Parts {
   readonly containers: readonly string[];
@@ -13,16 +15,20 @@ export interface PassedOptions extends Parts {
   readonly patienceMs?: number | undefined;
 }
 
+export interface Passed {
+  /** `behind`: the hosts have not passed the ends within two minutes. `none`: no host owns a lease of these containers. */
+  readonly hosts: 'passed' | 'behind' | 'none';
+  /** What was still set aside then, of what they had passed. */
+  readonly setAside: SetAsideBy;
+}
+
 const POLL_MS = 100;
 /** After this the comparison ends, and says that the hosts are behind. */
 const PATIENCE_MS = 120_000;
 
-/**
- * Waits until the live hosts have passed the present end of the feeds of some containers. `behind`: they have not within
- * two minutes. `none`: no host owns a lease of these containers.
- */
-export async function untilPassed(options: PassedOptions): Promise<'passed' | 'behind' | 'none'> {
-  const { containers, readLagMs, signal, screen, patienceMs = PATIENCE_MS } = options;
+/** Waits until the live hosts have passed the present end of the feeds of some containers. */
+export async function untilPassed(options: PassedOptions): Promise<Passed> {
+  const { services, loaded, containers, readLagMs, signal, screen, patienceMs = PATIENCE_MS } = options;
   let live = false;
   let passed = true;
   for (const name of containers) {
@@ -46,7 +52,13 @@ export async function untilPassed(options: PassedOptions): Promise<'passed' | 'b
       await delay(POLL_MS, undefined, { signal });
     }
   }
-  if (!live) return 'none';
+  // After the positions, and before the lag: what is drained until then must be visible to the next comparison.
+  const setAside = new Map<string, ReadonlySet<string>>();
+  for (const source of containers) {
+    const tenants = await backlogOf(services.state, { pipeline: loaded.pipeline.name, source }, signal).tenants();
+    if (tenants.size > 0) setAside.set(source, tenants);
+  }
+  if (!live) return { hosts: 'none', setAside };
   await delay(readLagMs, undefined, { signal });
-  return passed ? 'passed' : 'behind';
+  return { hosts: passed ? 'passed' : 'behind', setAside };
 }

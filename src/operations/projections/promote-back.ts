@@ -22,7 +22,7 @@ import {
 
 /**
  * Makes the kept version current again (REB-V25): freeze; when all hosts have seen that, let the kept version alone read
- * what a host that died may have applied to the other one only; switch with one conditional write. The version that was
+ * what a host that died may have applied to the other one only, and what hosts have set aside; switch with one conditional write. The version that was
  * current is kept from then on. May be stopped at any point and run again: a version that is current stays so.
  * @throws UsageError `no-way-back`, `parked-in-new`; `promotes-already`, `promote-too-slow`
  */
@@ -52,6 +52,8 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
       const startOf = (container: string): Start => positions.get(container) ?? 'beginning';
       const host = await StagedHost.open({ ...options, purpose, startOf });
       try {
+        // After the positions: what these have passed is applied, or set aside.
+        await host.applySetAside(frozen.signal);
         await host.drained(frozen.signal);
         const switched = await views.change(name, (of) => {
           // First: another run may have switched, and then keeps another version.

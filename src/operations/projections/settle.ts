@@ -9,6 +9,7 @@ import type { Candidate } from './difference.ts';
 import { type Model, keyPathsOf } from '../../model/model.ts';
 import type { AskedTenant } from '../tenants/asked.ts';
 import { untilPassed } from './lag.ts';
+import { unjudged } from './unjudged.ts';
 import type { OtherSpec } from './verify-others.ts';
 
 export interface Settled extends Comparison {
@@ -16,6 +17,8 @@ export interface Settled extends Comparison {
   readonly moving: number;
   /** Hosts had not passed the changes that `moving` documents may wait for. */
   readonly behind?: true;
+  /** The number of differences that may come from changes which hosts have set aside. They are not judged. */
+  readonly setAside: number;
   readonly largeGroups?: number;
 }
 
@@ -63,17 +66,18 @@ export async function settled(
     return { ...found, differences };
   };
   const first = await look(chosen, others, drawn);
-  if (!settings || first.differences.length === 0) return { ...first, moving: 0 };
+  if (!settings || first.differences.length === 0) return { ...first, moving: 0, setAside: 0 };
   const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
   const certain: Candidate[] = [];
   let open: readonly Candidate[] = first.differences;
+  let setAside = 0;
   for (let round = 0; round < ROUNDS && open.length > 0; round++) {
     const differs = (spec: ProjectionSpec | OtherSpec): boolean =>
       open.some(({ projections }) => projections.includes(projectionId(spec)));
     const concerned = chosen.filter(differs);
     const beside = others.filter(differs);
     const containers = [...new Set([...concerned, ...beside].flatMap(sourcesOf).map(({ container }) => container))];
-    const hosts = await untilPassed({
+    const passed = await untilPassed({
       loaded,
       services,
       settings,
@@ -83,18 +87,27 @@ export async function settled(
       screen,
       patienceMs,
     });
+    const isOnItsWay = unjudged(loaded, [...concerned, ...beside], passed.setAside);
+    const judgedOf = (all: readonly Candidate[]): Candidate[] => {
+      const judged = all.filter((of) => !isOnItsWay(of));
+      setAside = all.length - judged.length;
+      return judged;
+    };
     // No host runs, so the differences will not change.
-    if (hosts === 'none') return { ...first, differences: [...certain, ...open], moving: 0 };
-    if (hosts === 'behind') return { ...first, differences: certain, moving: open.length, behind: true };
+    if (passed.hosts === 'none') return { ...first, differences: [...certain, ...judgedOf(open)], moving: 0, setAside };
+    if (passed.hosts === 'behind')
+      return { ...first, differences: certain, moving: judgedOf(open).length, setAside, behind: true };
     const seen = new Set(open.map(known));
     const reported = new Set(certain.map(known));
-    const again = (await look(concerned, beside, drawn && { ...drawn, read: undefined })).differences.filter(
-      (of) => !reported.has(known(of)),
+    const again = judgedOf(
+      (await look(concerned, beside, drawn && { ...drawn, read: undefined })).differences.filter(
+        (of) => !reported.has(known(of)),
+      ),
     );
     certain.push(...again.filter((of) => seen.has(known(of))));
     open = again.filter((of) => !seen.has(known(of)));
   }
-  return { ...first, differences: certain, moving: open.length };
+  return { ...first, differences: certain, moving: open.length, setAside };
 }
 
 /** Whether a difference is about a document of the tenant: by the level of its key, or by the field. */

@@ -147,7 +147,7 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
     left: [
       ...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`),
       ...largeLeft(large),
-      ...movingLeft(found.moving),
+      ...movingLeft(found.moving + (found.setAside ?? 0)),
     ],
   };
   await recordVerified(services.state, loaded.pipeline.name, 'sample', result);
@@ -208,4 +208,6 @@ const largeLeft = (groups: number): string[] =>
 const movingLeft = (documents: number): string[] =>
   documents === 0
     ? []
-    : [`${plural(documents, 'document')}: not judged, because hosts are behind or write all the time`];
+    : [
+        `${plural(documents, 'document')}: not judged, because hosts are behind, have set changes aside, or write all the time`,
+      ];

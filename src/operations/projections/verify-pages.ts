@@ -24,7 +24,7 @@ export interface Pages {
   readonly sources: number;
   readonly compared: number;
   readonly largeGroups: number;
-  /** Documents that can't be judged: they changed at each comparison, or hosts are behind. */
+  /** Documents that can't be judged: they changed at each comparison, hosts are behind, or have set changes aside. */
   readonly moving: number;
   /** The first thousand differences, as `Container document`, with the `name@version` of their projections. */
   readonly differences: Readonly<Record<string, readonly string[]>>;
@@ -165,7 +165,7 @@ async function comparePage(
 
 function added(
   pages: Pages,
-  { sources, compared, differences, moving, largeGroups = 0 }: Awaited<ReturnType<typeof comparePage>>,
+  { sources, compared, differences, moving, setAside, largeGroups = 0 }: Awaited<ReturnType<typeof comparePage>>,
 ): Pages {
   const places = { ...pages.differences };
   // A document is met again as the result of its sources.
@@ -176,7 +176,7 @@ function added(
     sources: pages.sources + sources,
     compared: pages.compared + compared,
     largeGroups: pages.largeGroups + largeGroups,
-    moving: pages.moving + moving,
+    moving: pages.moving + moving + setAside,
     differences: places,
   };
 }

@@ -129,5 +129,5 @@ export const projectionsVerify = defineOperation({
     return audited(context, 'projections verify --repair', asked, () => verifyRecorded(asked, context));
   },
   format: (result) => (isEnqueued(result) ? sayEnqueued(result) : formatVerification(result)),
-  ok: (result) => isEnqueued(result) || (result.different === 0 && !result.behind),
+  ok: (result) => isEnqueued(result) || (result.different === 0 && !result.behind && result.setAside === undefined),
 });

@@ -38,6 +38,8 @@ export interface Verification extends Omit<Comparison, 'differences'> {
   readonly moving: number;
   /** Hosts are behind: `moving` documents may wait for changes that no host has applied yet. */
   readonly behind?: true;
+  /** The number of differences that were not judged: hosts have set changes of their tenants aside. Absent: none. */
+  readonly setAside?: number;
   /** The result of `--repair`; null without it. `different` counts what is left after it. */
   readonly repaired: RepairResult | null;
   /** Projections that can't be compared, or can't be repaired. */
@@ -145,7 +147,7 @@ export async function verify(
 }
 
 const summary = (
-  { projections, documents, differences, moving, behind, parked, largeGroups = 0 }: Settled,
+  { projections, documents, differences, moving, behind, setAside, parked, largeGroups = 0 }: Settled,
   repaired: RepairResult | null,
   beyond: readonly Beyond[],
   sample?: string,
@@ -156,6 +158,7 @@ const summary = (
   differences: differences.slice(0, SHOWN).map(shown),
   moving,
   ...(behind && { behind }),
+  ...(setAside > 0 && { setAside }),
   parked: parked.slice(0, SHOWN),
   repaired,
   beyond,
@@ -190,6 +193,7 @@ export function formatVerification({
   differences,
   moving,
   behind,
+  setAside = 0,
   parked,
   repaired,
   beyond,
@@ -216,6 +220,10 @@ export function formatVerification({
     );
   else if (moving > 0)
     lines.push(`  ${plural(moving, 'document')} changed at every comparison: verify again when writers write less.`);
+  if (setAside > 0)
+    lines.push(
+      `  ${plural(setAside, 'document')} can’t be judged: changes of their tenants are set aside. Verify again when the backlog is empty: \`millrace status\`.`,
+    );
   if (different > PRINTED)
     lines.push(`  … and ${plural(different - PRINTED, 'other')}; --json shows up to ${SHOWN.toLocaleString('en-US')}.`);
   for (const { projection, container, key, id, code, message } of parked.slice(0, PRINTED))

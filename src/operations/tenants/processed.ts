@@ -1,10 +1,13 @@
 import { acknowledgedBy } from '../../archive/gate.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
+import { type Registered, backlogOf, mayWait } from '../../engine/backlog/registered.ts';
 import { letterId } from '../../engine/dead-letters/letter-document.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { sourceContainers } from '../../engine/runners.ts';
 import type { Lease } from '../../feed/leases/lease.ts';
-import type { Identity } from '../../feed/reading/change.ts';
+import type { Change, Identity } from '../../feed/reading/change.ts';
+import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 
 /** Positions of the leases, and when they were read, monotonic. */
@@ -29,12 +32,21 @@ export interface ProcessedOptions {
 export class Processed {
   readonly #list: () => Promise<readonly Lease[]>;
   readonly #letters: DeadLetters;
+  readonly #backlog: Registered;
+  readonly #source: SourceContainer | undefined;
   readonly #options: ProcessedOptions;
   #samples: readonly Sample[] = [];
 
-  private constructor(list: () => Promise<readonly Lease[]>, letters: DeadLetters, options: ProcessedOptions) {
+  private constructor(
+    container: string,
+    { services, loaded: { pipeline, model } }: Parts,
+    list: () => Promise<readonly Lease[]>,
+    options: ProcessedOptions,
+  ) {
     this.#list = list;
-    this.#letters = letters;
+    this.#letters = new DeadLetters(services.state);
+    this.#backlog = backlogOf(services.state, { pipeline: pipeline.name, source: container }, options.signal);
+    this.#source = sourceContainers(pipeline, model).get(container);
     this.#options = options;
   }
 
@@ -42,11 +54,20 @@ export class Processed {
     const { leases } = await openFeed(parts, container, { host: 'backfill' });
     // A lease created here has no position, so no change of its range counts as processed.
     await leases.prepare(options.signal);
-    return new Processed(() => leases.list(), new DeadLetters(parts.services.state), options);
+    return new Processed(container, parts, () => leases.list(), options);
   }
 
-  /** The lsn up to which every change of the range was processed or parked; -1: none. */
-  async upTo(range: FeedRange): Promise<number> {
+  /** Which changes of the range were processed or parked. */
+  async of(range: FeedRange): Promise<(change: Change) => boolean> {
+    const upTo = await this.#upTo(range);
+    // After the positions: what they passed is applied, or still set aside.
+    const tenants = await this.#backlog.tenants();
+    const source = this.#source ?? { keyPaths: [] };
+    return (change) => change.version.lsn <= upTo && !mayWait(tenants, source, change);
+  }
+
+  /** The lsn up to which every change of the range was processed, parked or set aside; -1: none. */
+  async #upTo(range: FeedRange): Promise<number> {
     const { clock, readLagMs } = this.#options;
     const leases = await this.#list();
     const now = clock.monotonic();
@@ -56,7 +77,7 @@ export class Processed {
     return acknowledgedBy(old.at(-1)?.leases ?? [], range) ?? -1;
   }
 
-  /** Those of the documents of which one of the projections has a dead letter. Call it after `upTo`. */
+  /** Those of the documents of which one of the projections has a dead letter. Call it after `of`. */
   async parked<D extends Identity>(documents: readonly D[]): Promise<Set<D>> {
     const letters = await Promise.all(
       this.#options.projections.map((projection) => this.#letters.reasons(projection, documents)),

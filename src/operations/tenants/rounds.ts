@@ -105,8 +105,8 @@ export class Rounds {
       return one && 'value' in one ? [{ change, stored: change.doc, value: one.value }] : [];
     });
     while (due.length > 0) {
-      const upTo = (await processed?.upTo(range)) ?? Infinity;
-      const [free, behind] = parted(due, ({ change }) => change.version.lsn <= upTo);
+      const isProcessed = (await processed?.of(range)) ?? (() => true);
+      const [free, behind] = parted(due, ({ change }) => isProcessed(change));
       const parked = await processed?.parked(free.map(({ change }) => change));
       await this.#write(free.map((one) => ({ ...one, event: parked?.has(one.change) === true })));
       if (free.length > 0) this.#waitedMs = 0;

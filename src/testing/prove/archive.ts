@@ -36,7 +36,7 @@ class MemoryBlobs implements BlobStore {
 }
 
 /** Everything has been delivered before a sweep, so every eligible document may leave. */
-const OPEN = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false };
+const OPEN = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false, waits: () => false };
 const NEVER = new AbortController().signal;
 
 /** The archives of a pipeline with their blobs. */

@@ -210,7 +210,7 @@ it('finds the tenant’s documents in blobs that it shares with others', async (
   const { tenantField: _, ...together } = loaded.pipeline.archives[0]!;
   const store = await openStore(services, signal);
   const archive = await openArchive(together, loaded.pipeline, loaded.model, { ...services, store });
-  const open = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false };
+  const open = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false, waits: () => false };
   expect(await sweepArchive(archive, { now: Date.now(), gate: async () => open, signal })).toMatchObject({
     removed: 4,
   });

@@ -10,6 +10,7 @@ import { sayBegin } from './projections/begins.ts';
 import type { Verified } from './projections/verified.ts';
 import { type Status, readStatus } from './status.ts';
 import { SHOWN_OF_TENANT } from './tenants/shown.ts';
+import type { WaitingTenant } from './tenants/waiting.ts';
 import { ageText, catchUpText, clip, plural, table } from './table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
 
@@ -65,12 +66,15 @@ async function watchStatus(
 }
 
 /** One line for a log: the figures that say whether all is well. */
-const lineOf = ({ projections, leases, sources, hosts }: Status): string =>
+const lineOf = ({ projections, leases, sources, hosts, backlog }: Status): string =>
   [
     `${plural(leases.all, 'lease')}, ${leases.free} free`,
     plural(hosts.length, 'host'),
     ...sources.map(({ container, lag }) => `${container} lag ${lagText(lag)}`),
     `${projections.reduce((sum, { parked }) => sum + parked, 0)} parked`,
+    ...waitingRows(backlog).map(
+      ({ tenant, container, changes }) => `${clip(tenant, SHOWN_OF_TENANT)} ${container} ${changes} set aside`,
+    ),
   ].join('; ');
 
 function sayStatus({
@@ -83,6 +87,7 @@ function sayStatus({
   verified,
   sampled,
   tenants,
+  backlog,
   jobs,
   leases,
   sources,
@@ -135,6 +140,7 @@ function sayStatus({
         ),
     ...sayRanges(hosts),
     ...sayTenants(tenants),
+    ...sayBacklog(backlog),
     ...sayBudget(budget),
   ].join('\n');
 }
@@ -190,6 +196,33 @@ function sayTenants(shown: Status['tenants']): string[] {
         Math.round(charge),
         deadLetters,
         ageText(delayMs / 1_000),
+      ]),
+    ),
+  ];
+}
+
+function waitingRows(backlog: Status['backlog']): WaitingTenant[] {
+  if (backlog === null || typeof backlog === 'string') return [];
+  const { tenants, others } = backlog;
+  return [...tenants, ...(others ? [{ ...others, tenant: `(${others.count} others)`, container: '' }] : [])];
+}
+
+/** Changes that hosts have set aside, by tenant. */
+function sayBacklog(backlog: Status['backlog']): string[] {
+  if (typeof backlog === 'string') return ['', `The backlog of tenants can't be read: ${backlog}.`];
+  const rows = waitingRows(backlog);
+  if (rows.length === 0) return [];
+  return [
+    '',
+    table(
+      ['set aside of tenant', 'source', 'changes, at most', 'oldest', 'drained lately', 'empty in'],
+      rows.map(({ tenant, container, changes, since, drained, emptyIn }) => [
+        clip(tenant, SHOWN_OF_TENANT),
+        container,
+        changes,
+        since?.slice(0, 19).concat('Z') ?? '',
+        drained ?? 'unknown',
+        emptyIn === null ? 'unknown' : emptyIn === 'never' ? catchUpText(emptyIn) : ageText(emptyIn),
       ]),
     ),
   ];

@@ -1,4 +1,5 @@
 import { messageOf } from '../base/errors.ts';
+import { FormatUnreadable } from '../base/format.ts';
 import { throwMissing } from '../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
@@ -16,6 +17,7 @@ import type { Context } from './operation.ts';
 import { readVerified } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
 import { lettersByTenant, tenantsOf } from './tenants/shown.ts';
+import { waitingTenants } from './tenants/waiting.ts';
 
 /** The projections with their versions, hosts, lags and dead letters, and the jobs. */
 export async function readStatus(context: Context, expirationMs: number) {
@@ -72,6 +74,8 @@ export async function readStatus(context: Context, expirationMs: number) {
     sampled: (await readVerified(services.state, pipeline.name, 'sample')) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
     tenants: await tenantsOf(said, () => lettersByTenant(services.state)),
+    /** The tenants whose changes are set aside; null: the pipeline declares no tenant; text: why it can't be read. */
+    backlog: await waitingTenants(pipeline, services.state, signal).catch(unreadableText),
     jobs: await jobCounts(context),
     leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
     sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({
@@ -113,6 +117,11 @@ function notable(name: string, { previous, paused }: View): string[] {
 function ruPerChange(said: readonly HostStatus[], id: string): number | null {
   const of = said.flatMap(({ projections }) => projections.filter(({ projection }) => projection === id));
   return of.toSorted((a, b) => b.changes - a.changes)[0]?.ruPerChange ?? null;
+}
+
+function unreadableText(error: unknown): string {
+  if (error instanceof FormatUnreadable) return error.message;
+  throw error;
 }
 
 /** null: the pipeline uses no jobs; text: why their datastore can't be read. */

@@ -1,3 +1,4 @@
+import { systemClock } from '../../base/clock.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { contains, overlaps } from '../../feed/reading/position.ts';
@@ -15,6 +16,7 @@ import {
   headId,
 } from './documents.ts';
 import { type BacklogOptions, claim, claimEmpty, queuesThere } from './claim.ts';
+import { marked } from './pace.ts';
 import { type Stored, type Write, written } from './store.ts';
 
 /** Changes of a bundle that may be applied now, in feed order. */
@@ -127,7 +129,7 @@ export class Backlog {
     }
     const remove: Write = { kind: 'remove', id: bundle.body.id, ifMatch: bundle.etag };
     const head = leads ? await store.read<Head>(headId(queue.id)) : undefined;
-    const moved = head ? [written({ ...head.body, first: number + 1 }, head)] : [];
+    const moved = head ? [written(marked({ ...head.body, first: number + 1 }, systemClock.now()), head)] : [];
     // Refused: the head has changed, and the next bundle moves it past both; or another drain was faster.
     if (!(await store.commit([...moved, remove])) && head) await store.commit([remove]);
   }
@@ -144,7 +146,7 @@ export class Backlog {
       }
       if (head.body.bounds?.some((bound) => overlaps(bound, range))) throw lost(range);
       const { next } = head.body;
-      const body: Head = { ...head.body, next: next + bundles.length };
+      const body = marked({ ...head.body, next: next + bundles.length }, systemClock.now());
       return store.commit([written(body, head), ...creations(open.id, next, bundles)]);
     }
     if (!this.#claimed) {
@@ -154,7 +156,7 @@ export class Backlog {
     const register = await store.read<Register>(REGISTER);
     if (!register?.body.owners.some((owner) => owner.token === token && contains(owner, range))) throw lost(range);
     const queue: QueueEntry = { id: `${token}|${this.#made++}`, tenant, min: range.min, max: range.max };
-    const head: Head = { id: headId(queue.id), first: 0, next: bundles.length };
+    const head: Head = marked({ id: headId(queue.id), first: 0, next: bundles.length }, systemClock.now());
     const made = await store.commit([
       written({ ...register.body, queues: [...register.body.queues, queue] }, register),
       { kind: 'create', id: head.id, body: head },

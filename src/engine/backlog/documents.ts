@@ -32,6 +32,13 @@ export interface Bound extends FeedRange {
   readonly upTo: number;
 }
 
+/** The ends of a queue at a moment, milliseconds since 1970 by the clock of the host that wrote it. */
+export interface Mark {
+  readonly at: number;
+  readonly first: number;
+  readonly next: number;
+}
+
 /** The ends of a queue: bundles have the numbers `first` to below `next`. */
 export interface Head {
   readonly id: string;
@@ -39,6 +46,8 @@ export interface Head {
   readonly next: number;
   /** Where the queue is closed, and up to which lsn its changes count there. Later ones the next tenure reads itself. */
   readonly bounds?: readonly Bound[];
+  /** Where the ends were before, the older mark first; at most two. */
+  readonly marks?: readonly Mark[];
 }
 
 export interface Bundle {

@@ -1,5 +1,6 @@
 // What is set aside of a source container, for those who are no tenure: they read and change nothing.
 import type { Container } from '@azure/cosmos';
+import { systemClock } from '../../base/clock.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import type { Identity } from '../../feed/reading/change.ts';
@@ -16,6 +17,7 @@ import {
   bundleId,
   headId,
 } from './documents.ts';
+import { type Pace, paceOf } from './pace.ts';
 import type { BacklogStore } from './store.ts';
 
 /** What waits in one queue. */
@@ -25,6 +27,7 @@ export interface Waiting extends FeedRange {
   readonly bundles: number;
   /** When the oldest of them was written to its source, milliseconds since 1970. Absent: it was drained meanwhile. */
   readonly oldest?: number;
+  readonly pace?: Pace;
 }
 
 export interface BacklogOf {
@@ -66,7 +69,9 @@ export class Registered {
       if (!head) return [];
       const { first, next } = head.body;
       const oldest = (await this.#items(id, first))[0]?.at;
-      return [{ tenant, min, max, bundles: next - first, ...(oldest !== undefined && { oldest }) }];
+      const pace = paceOf(head.body, systemClock.now());
+      const known = { ...(oldest !== undefined && { oldest }), ...(pace && { pace }) };
+      return [{ tenant, min, max, bundles: next - first, ...known }];
     };
     return (await Promise.all((await this.queues()).map(of))).flat();
   }

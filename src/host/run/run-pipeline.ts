@@ -6,6 +6,8 @@ import { startTelemetry } from '../../feed/processor/telemetry.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type App, compose } from '../../runtime/processor-host.ts';
+import { waitingTenants } from '../../operations/tenants/waiting.ts';
+import { startBacklogMetrics } from './backlog-metrics.ts';
 import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
 import { rangesOf } from './ranges.ts';
@@ -45,6 +47,8 @@ export async function runPipeline(
   const projections = app.stats().map(({ id }) => id);
   const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
   const endTenantMetrics = startTenantMetrics(app);
+  const { services, loaded, signal } = composition;
+  const endBacklogMetrics = startBacklogMetrics(() => waitingTenants(loaded.pipeline, services.state, signal));
   const endVerificationMetrics = startVerificationMetrics(composition.services.state, {
     pipeline: composition.loaded.pipeline.name,
   });
@@ -64,6 +68,7 @@ export async function runPipeline(
     endTelemetry();
     endLetterMetrics();
     endTenantMetrics();
+    endBacklogMetrics();
     endVerificationMetrics();
     endWatch();
   }

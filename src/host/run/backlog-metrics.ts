@@ -1,0 +1,44 @@
+import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
+import type { WaitingTenants } from '../../operations/tenants/waiting.ts';
+
+/** Stands for all tenants that are not among the largest. */
+const OTHERS = '(others)';
+
+export interface BacklogMetricsOptions {
+  /** Default: the globally registered one. Without one nothing is read. */
+  readonly meterProvider?: MeterProvider;
+  /** Milliseconds since 1970; default: the current time. */
+  readonly now?: () => number;
+}
+
+/**
+ * Reports to OpenTelemetry which tenants have changes that are set aside: `millrace.backlog.changes` (at most) and
+ * `millrace.backlog.age` (seconds since the oldest was written), by `tenant` and `container`; of more than ten tenants the
+ * others together (`tenant` is `(others)`). Every host reports all: take the maximum over hosts. They are read once a
+ * collection; if the read fails, nothing is reported. The returned function ends it.
+ */
+export function startBacklogMetrics(
+  waiting: () => Promise<WaitingTenants | null>,
+  { meterProvider = metrics.getMeterProvider(), now = Date.now }: BacklogMetricsOptions = {},
+): () => void {
+  const meter = meterProvider.getMeter('millrace');
+  const changes = meter.createObservableGauge('millrace.backlog.changes', {
+    unit: '{change}',
+    description: 'Changes of a tenant that are set aside, at most',
+  });
+  const age = meter.createObservableGauge('millrace.backlog.age', {
+    unit: 's',
+    description: 'Time since the oldest change of a tenant that is set aside was written',
+  });
+  const observe = async (result: BatchObservableResult): Promise<void> => {
+    const found = await waiting().catch(() => null);
+    const { tenants = [], others = null } = found ?? {};
+    for (const of of [...tenants, ...(others ? [{ ...others, tenant: OTHERS, container: '' }] : [])]) {
+      const about = { tenant: of.tenant, container: of.container };
+      result.observe(changes, of.changes, about);
+      if (of.since !== null) result.observe(age, Math.max(0, (now() - Date.parse(of.since)) / 1_000), about);
+    }
+  };
+  meter.addBatchObservableCallback(observe, [changes, age]);
+  return () => meter.removeBatchObservableCallback(observe, [changes, age]);
+}

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
+import { FairQueue } from './fair-queue.ts';
 
 /** `bulk` work (rebuilds, replays, migrations) spends only the RU that `live` changes leave. */
 export type Lane = 'live' | 'bulk';
@@ -31,7 +32,7 @@ const INCREASE = 0.05;
 const LEAST = 0.1;
 /** Weight of the newest charge in the expected cost of the next request. */
 const NEWEST = 0.2;
-/** The longest wait until a request looks again whether the process has a share. */
+/** The longest wait until somebody looks again: a share may change meanwhile. */
 const LOOK_MS = 250;
 
 /** A rate that 429s lower, and the RU that were saved up by it. */
@@ -71,8 +72,12 @@ interface Bucket {
   readonly bulk: Level;
   /** Expected cost of the next request, RU. */
   expected: number;
-  liveWaiting: number;
+  readonly waiting: Readonly<Record<Lane, Waiting>>;
+  /** The lanes whose waiting requests are being served. */
+  readonly served: Set<Lane>;
 }
+
+type Waiting = FairQueue<PromiseWithResolvers<Grant>>;
 
 /**
  * The RU that this process may spend on each physical partition: one token bucket for each partition, which all its
@@ -96,27 +101,63 @@ export class Budget {
   }
 
   /**
-   * Resolves when the request may be sent.
+   * Resolves when the request may be sent. Requests that wait in one lane are served in turns by tenant (BUD-B8).
    * @param partition a name for the physical partition, the same for all its users
+   * @param tenant whose request it is; absent: nobody's, or that of several
    */
-  async take(partition: string, lane: Lane, signal?: AbortSignal): Promise<Grant> {
+  async take(partition: string, lane: Lane, signal?: AbortSignal, tenant?: string): Promise<Grant> {
     const bucket = this.#bucket(partition);
     this.#share.want(lane, false);
-    if (lane === 'live') bucket.liveWaiting += 1;
-    try {
-      for (;;) {
-        this.#fill(bucket);
-        const wait = this.#msUntil(bucket, lane);
-        if (wait === 0) break;
-        this.#share.want(lane, true);
-        await this.#clock.sleep(wait, signal);
-      }
-    } finally {
-      if (lane === 'live') bucket.liveWaiting -= 1;
+    const queue = bucket.waiting[lane];
+    this.#fill(bucket);
+    if (queue.isEmpty && this.#msUntil(bucket, lane) === 0) {
+      queue.forget();
+      return this.#grant(partition, lane, tenant);
     }
+    signal?.throwIfAborted();
+    const wait = Promise.withResolvers<Grant>();
+    const leave = queue.add(tenant, wait);
+    const abort = (): void => {
+      leave();
+      wait.reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', abort);
+    if (!bucket.served.has(lane)) void this.#serve(partition, lane);
+    return wait.promise.finally(() => signal?.removeEventListener('abort', abort));
+  }
+
+  /** Serves the requests that wait in a lane, until none does. Never rejects. */
+  async #serve(partition: string, lane: Lane): Promise<void> {
+    const bucket = this.#bucket(partition);
+    const queue = bucket.waiting[lane];
+    bucket.served.add(lane);
+    try {
+      while (!queue.isEmpty) {
+        this.#fill(bucket);
+        const ms = this.#msUntil(bucket, lane);
+        if (ms === 0) {
+          const waiter = queue.next();
+          waiter?.thing.resolve(this.#grant(partition, lane, waiter.tenant));
+        } else {
+          this.#share.want(lane, true);
+          // Not longer: those who wait may be gone.
+          await this.#clock.sleep(Math.min(ms, LOOK_MS));
+        }
+      }
+    } catch (error) {
+      for (const { thing } of queue.all()) thing.reject(error);
+    } finally {
+      bucket.served.delete(lane);
+    }
+  }
+
+  #grant(partition: string, lane: Lane, tenant: string | undefined): Grant {
+    const bucket = this.#bucket(partition);
+    const queue = bucket.waiting[lane];
     const { expected } = bucket;
     const levels = lane === 'live' ? [bucket.all] : [bucket.all, bucket.bulk];
     for (const level of levels) level.ru -= expected;
+    queue.spend(tenant, expected);
     const throttled = (): void => {
       this.#fill(bucket);
       // The 429 of a live request is everybody's: the partition has nothing left.
@@ -127,6 +168,7 @@ export class Budget {
       settle: (charge, wasThrottled = false) => {
         this.#fill(bucket);
         for (const level of levels) level.ru += expected - (charge ?? 0);
+        queue.spend(tenant, (charge ?? 0) - expected);
         if (charge !== undefined) {
           bucket.expected += NEWEST * (charge - bucket.expected);
           this.#share.spent(lane, partition, charge);
@@ -148,17 +190,15 @@ export class Budget {
     return this.#ruPerSecond * this.#share.now();
   }
 
-  #msUntil({ all, bulk, liveWaiting }: Bucket, lane: Lane): number {
+  #msUntil({ all, bulk, waiting }: Bucket, lane: Lane): number {
     const limit = this.#limit();
-    // A share may change meanwhile.
-    const longest = this.#share === WHOLE ? Infinity : LOOK_MS;
     if (limit === 0) return LOOK_MS;
     const rate = limit * all.part;
     const until = (wanted: number, ru: number, by: number): number =>
       ru > wanted ? 0 : Math.max(1, Math.ceil(((wanted - ru) / by) * 1_000) + 1);
-    if (lane === 'live') return Math.min(longest, until(0, all.ru, rate));
+    if (lane === 'live') return until(0, all.ru, rate);
     const wait = Math.max(until(RESERVE * rate, all.ru, rate), until(0, bulk.ru, limit * bulk.part));
-    return Math.min(longest, liveWaiting > 0 ? Math.max(1, wait) : wait);
+    return waiting.live.isEmpty ? wait : Math.max(1, wait);
   }
 
   #fill({ all, bulk }: Bucket): void {
@@ -172,7 +212,8 @@ export class Budget {
     if (known) return known;
     const at = this.#clock.monotonic();
     const level = (): Level => new Level(this.#limit(), at);
-    const created: Bucket = { all: level(), bulk: level(), expected: 1, liveWaiting: 0 };
+    const waiting = { live: new FairQueue() as Waiting, bulk: new FairQueue() as Waiting };
+    const created: Bucket = { all: level(), bulk: level(), expected: 1, waiting, served: new Set() };
     this.#buckets.set(partition, created);
     return created;
   }

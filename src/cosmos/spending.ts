@@ -49,9 +49,9 @@ export function shareSpending(client: CosmosClient, other: CosmosClient): void {
   if (budget) limited.set(other, budget);
 }
 
-/** The budget of a database; undefined if its client has no limit. */
-export const spendingOf = (database: Database, lane: Lane = 'bulk'): Spending | undefined =>
-  limited.get(database.client)?.(database).in(lane);
+/** The budget of a database; undefined if its client has no limit. `tenant`: whose requests they are, if of one alone. */
+export const spendingOf = (database: Database, lane: Lane = 'bulk', tenant?: string): Spending | undefined =>
+  limited.get(database.client)?.(database).in(lane, tenant);
 
 /** Makes requests to the containers of one database wait for the budget of their physical partition. */
 export class Spending {
@@ -60,6 +60,7 @@ export class Spending {
   readonly #lane: Lane;
   readonly #clock: Clock;
   readonly #layouts: Map<string, Promise<Layout>>;
+  readonly #tenant: string | undefined;
 
   constructor(
     database: Database,
@@ -67,26 +68,28 @@ export class Spending {
     lane: Lane,
     clock: Clock = systemClock,
     layouts = new Map<string, Promise<Layout>>(),
+    tenant?: string,
   ) {
     this.#database = database;
     this.#budget = budget;
     this.#lane = lane;
     this.#clock = clock;
     this.#layouts = layouts;
+    this.#tenant = tenant;
   }
 
-  /** The same budget, spent in another lane. */
-  in(lane: Lane): Spending {
-    return new Spending(this.#database, this.#budget, lane, this.#clock, this.#layouts);
+  /** The same budget, spent in another lane, by one tenant or by nobody. */
+  in(lane: Lane, tenant?: string): Spending {
+    return new Spending(this.#database, this.#budget, lane, this.#clock, this.#layouts, tenant);
   }
 
   async take(container: string, key: Key, signal?: AbortSignal): Promise<Grant> {
-    return this.#budget.take(await this.partitionOf(container, key), this.#lane, signal);
+    return this.#budget.take(await this.partitionOf(container, key), this.#lane, signal, this.#tenant);
   }
 
   /** The same for reading a feed range: one physical partition, or after a merge a part of one. */
   reading(container: string): (range: FeedRange, signal?: AbortSignal) => Promise<Grant> {
-    return (range, signal) => this.#budget.take(partitionName(container, range), this.#lane, signal);
+    return (range, signal) => this.#budget.take(partitionName(container, range), this.#lane, signal, this.#tenant);
   }
 
   /**

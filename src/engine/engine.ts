@@ -3,7 +3,7 @@ import { systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
-import type { Change, Page } from '../feed/reading/change.ts';
+import { type Change, type Page, onlyTenant } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { Handle } from '../feed/tenure/handle.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
@@ -136,7 +136,7 @@ export class Engine {
     const { database, sift, tenant, lane = 'live' } = this.#options;
     const own = tenant === undefined ? changes : changes.filter((one) => (one.tenant ?? tenant) === tenant);
     if (!sift) return own;
-    return sift(own, new CosmosAccess(database, fence, this.#sifting, spendingOf(database, lane)));
+    return sift(own, new CosmosAccess(database, fence, this.#sifting, spendingOf(database, lane, onlyTenant(own))));
   }
 
   async #run(runner: Runner, page: readonly Change[], fence: Fence, parking: ParkOptions): Promise<Outcome> {
@@ -145,7 +145,7 @@ export class Engine {
     if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
     const { database, lane = 'live' } = this.#options;
     const meter = new Meter();
-    const access = new CosmosAccess(database, fence, meter, spendingOf(database, lane));
+    const access = new CosmosAccess(database, fence, meter, spendingOf(database, lane, onlyTenant(all)));
     try {
       const { due, applied, parked } = await this.#apply(runner, all, access, parking);
       this.#tenantWorks.add(due, meter.charge, new Set(parked), systemClock.now());

@@ -47,7 +47,7 @@ export function openAside(options: OpenAsideOptions): OpenAside {
         return changes.filter((change) => coming.has(tenantOf(change)));
       },
       drain: (tenant, upTo, fenceOf) => {
-        const access = new CosmosAccess(database, fence, meter, spendingOf(database, 'live'));
+        const access = new CosmosAccess(database, fence, meter, spendingOf(database, 'live', tenant));
         return drainNext(backlog, tenant, upTo, {
           again: (item) => readAgain(item, { ...options, access, signal: fence.signal }),
           apply: async (changes, readAt) =>

@@ -24,12 +24,17 @@ interface Spender {
 function spender(
   budget: Budget,
   clock: ManualClock,
-  { lane = 'live', signal, charge }: { lane?: Lane; signal: AbortSignal; charge: () => number },
+  {
+    lane = 'live',
+    signal,
+    charge,
+    tenant,
+  }: { lane?: Lane; signal: AbortSignal; charge: () => number; tenant?: string },
 ): Spender {
   const so: Spender = { spent: 0, requests: 0 };
   const work = async (): Promise<void> => {
     while (!signal.aborted) {
-      const grant = await budget.take('p', lane);
+      const grant = await budget.take('p', lane, undefined, tenant);
       await clock.sleep(5);
       const cost = charge();
       so.spent += cost;
@@ -90,6 +95,30 @@ test('bulk work gets what live work leaves, and live work hardly notices', async
   expect([one, two, three, four].every((of) => (of?.requests ?? 0) > 20)).toBe(true);
   stop.abort();
 });
+
+test.each<Lane>(['live', 'bulk'])(
+  'tenants whose %s requests wait get the same RU, not the same requests',
+  async (lane) => {
+    const clock = new ManualClock();
+    const stop = new AbortController();
+    const { signal } = stop;
+    const budget = new Budget(1_000, clock);
+    const flood = Array.from({ length: 20 }, () =>
+      spender(budget, clock, { lane, signal, charge: () => 60, tenant: 'flood' }),
+    );
+    const quiet = Array.from({ length: 4 }, () =>
+      spender(budget, clock, { lane, signal, charge: () => 10, tenant: 'quiet' }),
+    );
+    await pass(clock, 30_000);
+    stop.abort();
+    const [much, little] = [flood, quiet].map((all) => all.reduce((sum, { spent }) => sum + spent, 0)) as [
+      number,
+      number,
+    ];
+    expect(much + little).toBeGreaterThan(0.7 * 30_000);
+    expect(Math.abs(much / little - 1)).toBeLessThan(0.15);
+  },
+);
 
 test('a 429 takes the rate down once a second, and it comes back', async () => {
   const clock = new ManualClock();

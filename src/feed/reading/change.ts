@@ -87,3 +87,9 @@ export function compareVersions(a: Version, b: Version): 'older' | 'same' | 'new
   if (a.lsn !== b.lsn) return a.lsn < b.lsn ? 'older' : 'newer';
   return 'undecided';
 }
+
+/** The tenant of changes, if all are of one. */
+export function onlyTenant(changes: readonly Change[]): string | undefined {
+  const tenant = changes[0]?.tenant;
+  return changes.every((change) => change.tenant === tenant) ? tenant : undefined;
+}

@@ -1,4 +1,4 @@
-import type { Change, Page } from '../reading/change.ts';
+import { type Change, type Page, onlyTenant } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
 import { Turns } from './turns.ts';
 
@@ -142,7 +142,7 @@ export class Window {
   /** Never rejects. */
   async #run(part: PagePart): Promise<void> {
     const { handle, automatic } = this.#options;
-    await this.turn(tenantOf(part), async () => {
+    await this.turn(onlyTenant(part.changes), async () => {
       await handle(part, (changes) => this.#acknowledge(changes));
       if (automatic) this.#acknowledge(part.changes);
     });
@@ -215,10 +215,4 @@ export class Window {
     for (const resolve of this.#watching) resolve();
     this.#watching.clear();
   }
-}
-
-/** The tenant of a part, if all of its changes are of one. */
-function tenantOf({ changes }: PagePart): string | undefined {
-  const tenant = changes[0]?.tenant;
-  return changes.every((change) => change.tenant === tenant) ? tenant : undefined;
 }

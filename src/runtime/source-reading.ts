@@ -62,6 +62,9 @@ export interface SourceReading {
  */
 export const CHECKPOINT_MS = 5_000;
 
+/** Tenants with less than this part of a page go together. So a page has few parts, and costs little more than as a whole. */
+const FEW = 1 / 16;
+
 /** Prepares a live host's reading of one source. It reads nothing before its processor is started. */
 export async function openReading(
   options: ReadingOptions,
@@ -89,7 +92,7 @@ export async function openReading(
     budget: spendingOf(database, 'live')?.reading(map.name),
     timings,
     mostUnacknowledged,
-    ...(inTurns && { order: ({ tenant }) => tenant ?? '' }),
+    ...(inTurns && { order: ({ tenant }) => tenant ?? '', together: FEW }),
     // Of all versions nothing is set aside: a source gives back only its newest one.
     ...(mode === 'latest-version' && {
       aside: openAside({

@@ -22,6 +22,8 @@ import { Window } from './window.ts';
 export interface SupervisorOptions extends ReaderOptions, HandlingOptions {
   /** Changes with the same value are handled one after the other, others in parallel. Absent: page after page. */
   readonly order?: ((change: Change) => string) | undefined;
+  /** With an `order`: values that have less than this part of a page's changes share a call of the handler. */
+  readonly together?: number | undefined;
   /** With an `order`: the most handler calls at the same time on one range. */
   readonly concurrency: number;
   /** The most changes that are read and not acknowledged, without the last page. */
@@ -367,10 +369,11 @@ export class Supervisor {
   }
 
   #openWindow(): Window {
-    const { order, concurrency, mostUnacknowledged, manual } = this.#options;
+    const { order, together, concurrency, mostUnacknowledged, manual } = this.#options;
     return new Window({
       from: this.#read,
       orderOf: order,
+      together,
       concurrency: order ? concurrency : 1,
       most: mostUnacknowledged,
       automatic: !manual,

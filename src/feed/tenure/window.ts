@@ -2,7 +2,14 @@ import type { Change, Page } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
 import { Turns } from './turns.ts';
 
-/** The changes for one call of the handler: a whole page, or its changes of one order value. */
+/** The last part of an order value. */
+interface Lane {
+  readonly done: Promise<void>;
+  /** False: other order values share the part. */
+  readonly alone: boolean;
+}
+
+/** The changes for one call of the handler: a whole page, or its changes of one order value or more. */
 export interface PagePart {
   readonly changes: readonly Change[];
   readonly page: Page;
@@ -13,6 +20,11 @@ export interface WindowOptions {
   readonly from: string;
   /** Changes with the same value are handled one after the other, in feed order. Undefined: a page has one part. */
   readonly orderOf: ((change: Change) => string) | undefined;
+  /**
+   * Order values that have less than this part of a page's changes share a part, because each part costs requests
+   * (TEN-F14). Default: none do.
+   */
+  readonly together?: number | undefined;
   /** The most parts that are handled at the same time. */
   readonly concurrency: number;
   /** With this many unacknowledged changes the window accepts no other page. */
@@ -39,7 +51,7 @@ export class Window {
   readonly #unacknowledged = new Set<Change>();
   readonly #pageEnds: string[] = [];
   /** The last part of each order value. The next part of that value starts when it has ended. */
-  readonly #lanes = new Map<string, Promise<void>>();
+  readonly #lanes = new Map<string, Lane>();
   /** Parts that wait for one of the `concurrency` places. Tenants get them in turns (TEN-F1). */
   readonly #ready = new Turns<() => void>();
   readonly #watching = new Set<() => void>();
@@ -117,25 +129,39 @@ export class Window {
     }
     // Cheap, because the feed is in order already.
     this.#lsns.sort((a, b) => a - b);
-    for (const [value, changes] of this.#partsOf(page)) this.#enqueue(value, { changes, page });
+    for (const [values, changes] of this.#partsOf(page)) this.#enqueue(values, { changes, page });
     if (this.#open.size === 0) this.#advance();
   }
 
-  #partsOf({ changes }: Page): Iterable<readonly [string, readonly Change[]]> {
-    const { orderOf } = this.#options;
+  /** The parts of a page, each with its order values. */
+  #partsOf({ changes }: Page): (readonly [readonly string[], readonly Change[]])[] {
+    const { orderOf, together = 0 } = this.#options;
     if (changes.length === 0) return [];
-    return orderOf ? Map.groupBy(changes, orderOf) : [['', changes]];
+    if (!orderOf) return [[[''], changes]];
+    const parts = Map.groupBy(changes, orderOf);
+    const shared = new Set<string>();
+    // Not one that has a part of its own in hand: the others would wait for that.
+    for (const [value, own] of parts)
+      if (own.length < together * changes.length && !this.#lanes.get(value)?.alone) shared.add(value);
+    const alone = [...parts].filter(([value]) => !shared.has(value));
+    return [
+      ...(shared.size > 0 ? [[[...shared], changes.filter((change) => shared.has(orderOf(change)))] as const] : []),
+      ...alone.map(([value, own]) => [[value], own] as const),
+    ];
   }
 
-  #enqueue(value: string, part: PagePart): void {
+  #enqueue(values: readonly string[], part: PagePart): void {
     this.#parts += 1;
-    const lane = this.#runAfter(this.#lanes.get(value), part);
-    this.#lanes.set(value, lane);
-    void lane.finally(() => this.#lanes.get(value) === lane && this.#lanes.delete(value));
+    const before = values.flatMap((value) => this.#lanes.get(value)?.done ?? []);
+    const lane = { done: this.#runAfter(before, part), alone: values.length === 1 };
+    for (const value of values) this.#lanes.set(value, lane);
+    void lane.done.finally(() => {
+      for (const value of values) if (this.#lanes.get(value) === lane) this.#lanes.delete(value);
+    });
   }
 
-  async #runAfter(before: Promise<void> | undefined, part: PagePart): Promise<void> {
-    await before;
+  async #runAfter(before: readonly Promise<void>[], part: PagePart): Promise<void> {
+    await Promise.all(before);
     await this.#run(part);
   }
 

@@ -62,6 +62,12 @@ export interface SourceReading {
  */
 export const CHECKPOINT_MS = 5_000;
 
+/** A page has about 4 MB at most (ASM-E23), so this bounds the memory of a range where documents are large. */
+const MOST_PAGES = 10;
+
+/** Tenants with less than this part of a page go together. So a page has few parts, and costs little more than as a whole. */
+const FEW = 1 / 16;
+
 /** Prepares a live host's reading of one source. It reads nothing before its processor is started. */
 export async function openReading(
   options: ReadingOptions,
@@ -89,7 +95,8 @@ export async function openReading(
     budget: spendingOf(database, 'live')?.reading(map.name),
     timings,
     mostUnacknowledged,
-    ...(inTurns && { order: ({ tenant }) => tenant ?? '' }),
+    mostPages: MOST_PAGES,
+    ...(inTurns && { order: ({ tenant }) => tenant ?? '', together: FEW }),
     // Of all versions nothing is set aside: a source gives back only its newest one.
     ...(mode === 'latest-version' && {
       aside: openAside({

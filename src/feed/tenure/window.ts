@@ -2,7 +2,14 @@ import { type Change, type Page, onlyTenant } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
 import { Turns } from './turns.ts';
 
-/** The changes for one call of the handler: a whole page, or its changes of one order value. */
+/** The last part of an order value. */
+interface Lane {
+  readonly done: Promise<void>;
+  /** False: other order values share the part. */
+  readonly alone: boolean;
+}
+
+/** The changes for one call of the handler: a whole page, or its changes of one order value or more. */
 export interface PagePart {
   readonly changes: readonly Change[];
   readonly page: Page;
@@ -13,10 +20,17 @@ export interface WindowOptions {
   readonly from: string;
   /** Changes with the same value are handled one after the other, in feed order. Undefined: a page has one part. */
   readonly orderOf: ((change: Change) => string) | undefined;
+  /**
+   * Order values that have less than this part of a page's changes share a part, because each part costs requests
+   * (TEN-F14). Default: none do.
+   */
+  readonly together?: number | undefined;
   /** The most parts that are handled at the same time. */
   readonly concurrency: number;
   /** With this many unacknowledged changes the window accepts no other page. */
   readonly most: number;
+  /** With unacknowledged changes of this many pages it accepts none either: large documents fill a page. Default: no limit. */
+  readonly mostPages?: number | undefined;
   /** True: when the handler resolves, all changes of the part are acknowledged. */
   readonly automatic: boolean;
   /** Resolves when the part is handled; rejects if it must be read again. */
@@ -36,10 +50,13 @@ export class Window {
   readonly #open = new Map<number, number>();
   /** The keys of `#open` in ascending order, with some that are done: the lowest one is needed after each part. */
   readonly #lsns: number[] = [];
-  readonly #unacknowledged = new Set<Change>();
+  /** With their pages. */
+  readonly #unacknowledged = new Map<Change, Page>();
+  /** The number of unacknowledged changes of each page that has any. */
+  readonly #pages = new Map<Page, number>();
   readonly #pageEnds: string[] = [];
   /** The last part of each order value. The next part of that value starts when it has ended. */
-  readonly #lanes = new Map<string, Promise<void>>();
+  readonly #lanes = new Map<string, Lane>();
   /** Parts that wait for one of the `concurrency` places. Tenants get them in turns (TEN-F1). */
   readonly #ready = new Turns<() => void>();
   readonly #watching = new Set<() => void>();
@@ -68,8 +85,15 @@ export class Window {
 
   /** Resolves when another page may be offered. Whole pages are read one ahead of the handler, not two. */
   room(): Promise<void> {
-    const { orderOf, most } = this.#options;
-    return this.#until(() => this.#unacknowledged.size < most && (orderOf !== undefined || this.#parts === 0));
+    const { orderOf, most, mostPages = Infinity } = this.#options;
+    const isFull = (): boolean => this.#unacknowledged.size >= most || this.#pages.size >= mostPages;
+    return this.#until(() => !isFull() && (orderOf !== undefined || this.#parts === 0));
+  }
+
+  /** With this many unacknowledged changes, and those of a page that comes, the window is half full. */
+  get half(): number {
+    const { most, mostPages = Infinity } = this.#options;
+    return 2 * this.#pages.size < mostPages ? most / 2 : Math.min(most / 2, this.#unacknowledged.size);
   }
 
   /** True: all offered changes are acknowledged. */
@@ -80,7 +104,7 @@ export class Window {
   /** The number of offered changes that are not acknowledged, by tenant. */
   held(): Map<string, number> {
     const held = new Map<string, number>();
-    for (const { tenant } of this.#unacknowledged)
+    for (const { tenant } of this.#unacknowledged.keys())
       if (tenant !== undefined) held.set(tenant, (held.get(tenant) ?? 0) + 1);
     return held;
   }
@@ -113,29 +137,44 @@ export class Window {
       const before = this.#open.get(lsn) ?? 0;
       if (before === 0) this.#lsns.push(lsn);
       this.#open.set(lsn, before + 1);
-      this.#unacknowledged.add(change);
+      this.#unacknowledged.set(change, page);
+      this.#pages.set(page, (this.#pages.get(page) ?? 0) + 1);
     }
     // Cheap, because the feed is in order already.
     this.#lsns.sort((a, b) => a - b);
-    for (const [value, changes] of this.#partsOf(page)) this.#enqueue(value, { changes, page });
+    for (const [values, changes] of this.#partsOf(page)) this.#enqueue(values, { changes, page });
     if (this.#open.size === 0) this.#advance();
   }
 
-  #partsOf({ changes }: Page): Iterable<readonly [string, readonly Change[]]> {
-    const { orderOf } = this.#options;
+  /** The parts of a page, each with its order values. */
+  #partsOf({ changes }: Page): (readonly [readonly string[], readonly Change[]])[] {
+    const { orderOf, together = 0 } = this.#options;
     if (changes.length === 0) return [];
-    return orderOf ? Map.groupBy(changes, orderOf) : [['', changes]];
+    if (!orderOf) return [[[''], changes]];
+    const parts = Map.groupBy(changes, orderOf);
+    const shared = new Set<string>();
+    // Not one that has a part of its own in hand: the others would wait for that.
+    for (const [value, own] of parts)
+      if (own.length < together * changes.length && !this.#lanes.get(value)?.alone) shared.add(value);
+    const alone = [...parts].filter(([value]) => !shared.has(value));
+    return [
+      ...(shared.size > 0 ? [[[...shared], changes.filter((change) => shared.has(orderOf(change)))] as const] : []),
+      ...alone.map(([value, own]) => [[value], own] as const),
+    ];
   }
 
-  #enqueue(value: string, part: PagePart): void {
+  #enqueue(values: readonly string[], part: PagePart): void {
     this.#parts += 1;
-    const lane = this.#runAfter(this.#lanes.get(value), part);
-    this.#lanes.set(value, lane);
-    void lane.finally(() => this.#lanes.get(value) === lane && this.#lanes.delete(value));
+    const before = values.flatMap((value) => this.#lanes.get(value)?.done ?? []);
+    const lane = { done: this.#runAfter(before, part), alone: values.length === 1 };
+    for (const value of values) this.#lanes.set(value, lane);
+    void lane.done.finally(() => {
+      for (const value of values) if (this.#lanes.get(value) === lane) this.#lanes.delete(value);
+    });
   }
 
-  async #runAfter(before: Promise<void> | undefined, part: PagePart): Promise<void> {
-    await before;
+  async #runAfter(before: readonly Promise<void>[], part: PagePart): Promise<void> {
+    await Promise.all(before);
     await this.#run(part);
   }
 
@@ -177,11 +216,11 @@ export class Window {
 
   #acknowledge(changes: readonly Change[]): void {
     for (const change of changes) {
-      if (!this.#unacknowledged.delete(change)) continue;
-      const { lsn } = change.version;
-      const left = (this.#open.get(lsn) ?? 1) - 1;
-      if (left > 0) this.#open.set(lsn, left);
-      else this.#open.delete(lsn);
+      const page = this.#unacknowledged.get(change);
+      if (!page) continue;
+      this.#unacknowledged.delete(change);
+      countDown(this.#pages, page);
+      countDown(this.#open, change.version.lsn);
     }
     this.#advance();
     this.#changed();
@@ -215,4 +254,10 @@ export class Window {
     for (const resolve of this.#watching) resolve();
     this.#watching.clear();
   }
+}
+
+function countDown<K>(counts: Map<K, number>, key: K): void {
+  const left = (counts.get(key) ?? 1) - 1;
+  if (left > 0) counts.set(key, left);
+  else counts.delete(key);
 }

@@ -1,4 +1,4 @@
-// How fast a queue gets shorter. docs/SPEC-tenants.md, TEN-F15.
+// How fast a queue gets shorter. docs/SPEC-tenants.md, TEN-F20.
 import { expect, test } from 'vitest';
 import type { Head } from '../../../src/engine/backlog/documents.ts';
 import { marked, paceOf } from '../../../src/engine/backlog/pace.ts';

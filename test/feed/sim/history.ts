@@ -76,6 +76,8 @@ export class History {
   readonly #timings: Timings;
   /** Tenants are over their share now and then (TEN-F4). Then no lease is doubled: see the gaps of SPEC-tenants. */
   readonly #floods: boolean;
+  /** Order values that have less of a page share a call (TEN-F14). */
+  readonly #together: number;
   readonly #backlog = new SimBacklog();
   #calm = false;
   /** Changes that were set aside and applied. */
@@ -95,7 +97,9 @@ export class History {
     this.#container = new Container(this.#world, random.pick([1, 2, 4]));
     this.#timings = { ...TIMINGS, checkpointMs: random.pick(INTERVALS) };
     const pages = this.#order === undefined && !this.#manual;
-    const rules = { ...this.#timings, window: MOST_UNACKNOWLEDGED + PAGE, start: this.#start, pages };
+    this.#together = floods ? random.pick([0, 0.6]) : 0;
+    const window = MOST_UNACKNOWLEDGED + PAGE;
+    const rules = { ...this.#timings, window, start: this.#start, pages, together: this.#together > 0 };
     this.#oracle = new Oracle(
       this.#world,
       this.#container,
@@ -210,7 +214,7 @@ export class History {
       handle: (page, fence, tenure) => this.#handle(page, fence, tenure, name, process),
       timings: this.#timings,
       clock: process.clock,
-      ...(this.#floods && { aside: this.#aside(process, name) }),
+      ...(this.#floods && { aside: this.#aside(process, name), together: this.#together }),
     });
     this.#hosts.set(name, { process, feed });
     const again = (): void => {

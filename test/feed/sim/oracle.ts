@@ -17,6 +17,8 @@ export interface Rules {
   readonly checkpointMs: number;
   /** Pages are handled one after the other, and acknowledged when they are. */
   readonly pages: boolean;
+  /** Order values may share a call of the handler. */
+  readonly together: boolean;
 }
 
 /** One tenure, told by its signal, as the handler sees it. */
@@ -236,11 +238,13 @@ export class Oracle implements Watcher {
     const handed = this.#times.get(lease) ?? [];
     this.#times.set(lease, handed);
     handed.push(...changes.map(() => this.#world.now));
-    const value = order(changes[0]!);
-    if (changes.some((change) => order(change) !== value)) this.#fail('PROC-L10', 'two order values in one batch');
-    const busy = (tenure.busy.get(value) ?? 0) + 1;
-    tenure.busy.set(value, busy);
-    if (busy > 1) this.#fail('PROC-L10', `${value} is handled twice at once`);
+    const values = new Set(changes.map(order));
+    if (values.size > 1 && !this.#rules.together) this.#fail('PROC-L10', 'two order values in one batch');
+    for (const value of values) {
+      const busy = (tenure.busy.get(value) ?? 0) + 1;
+      tenure.busy.set(value, busy);
+      if (busy > 1) this.#fail('PROC-L10', `${value} is handled twice at once`);
+    }
     tenure.inHand += changes.length;
     for (const { id, version } of changes) {
       this.#delivers(tenure, version.lsn);
@@ -258,8 +262,7 @@ export class Oracle implements Watcher {
 
   ends(tenure: Tenure, changes: readonly Change[], order: (change: Change) => string, handled: boolean): void {
     if (handled) tenure.handled = Math.max(tenure.handled, ...changes.map(({ version }) => version.lsn));
-    const value = order(changes[0]!);
-    tenure.busy.set(value, (tenure.busy.get(value) ?? 1) - 1);
+    for (const value of new Set(changes.map(order))) tenure.busy.set(value, (tenure.busy.get(value) ?? 1) - 1);
     tenure.inHand -= changes.length;
   }
 

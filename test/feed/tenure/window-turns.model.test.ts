@@ -1,5 +1,6 @@
 // Random windows of several tenants, one of which has a hundred times as many changes as the others. TEN-F1: a part that
 // is ready waits for one part of each other tenant at most; changes of one order value stay in order; nothing is lost.
+// TEN-F14: tenants with few changes share parts, and wait for no flood.
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Change } from '../../../src/feed/reading/change.ts';
@@ -18,6 +19,66 @@ it(`tenants get the places of a window in turns (seed ${SEED})`, async () => {
     said.push(...(await history(seed)).map((text) => `${text} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`));
   expect(said).toEqual([]);
 });
+
+it(`tenants with few changes share parts, and wait for no flood (seed ${SEED})`, async () => {
+  const said: string[] = [];
+  for (let seed = SEED; seed < SEED + HISTORIES; seed++)
+    said.push(...(await shared(seed)).map((text) => `${text} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`));
+  expect(said).toEqual([]);
+});
+
+/** A flood whose parts never end, and pages of many other tenants, some with a few changes of the flood. */
+async function shared(seed: number): Promise<string[]> {
+  const random = new Random(seed);
+  const said: string[] = [];
+  const running: (() => void)[] = [];
+  const last = new Map<string, number>();
+  let [lsn, read, handled, parts] = [0, 0, 0, 0];
+  const window = new Window({
+    from: '"0"',
+    orderOf: ({ tenant }) => tenant ?? '',
+    together: 1 / 16,
+    concurrency: 2 + random.int(4),
+    most: 1_000_000,
+    automatic: true,
+    handle: ({ changes }) => {
+      parts += 1;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const tenants = new Set(changes.map(({ tenant }) => tenant));
+      if (tenants.has('flood')) {
+        if (tenants.size > 1) said.push('the flood shares a part while it has one of its own in hand');
+        return promise;
+      }
+      for (const { tenant = '', version } of changes) {
+        if ((last.get(tenant) ?? 0) >= version.lsn) said.push(`${tenant} went back to ${version.lsn}`);
+        last.set(tenant, version.lsn);
+      }
+      handled += changes.length;
+      running.push(resolve);
+      return promise;
+    },
+    onAdvance: () => undefined,
+  });
+  const offer = (count: number, floods: number): void => {
+    const changes = Array.from({ length: count }, () => {
+      const tenant = random.chance(floods) ? 'flood' : `t${random.int(30)}`;
+      if (tenant !== 'flood') read += 1;
+      return change((lsn += 1), tenant, tenant);
+    });
+    window.offer({ changes, next: `"${lsn}"`, charge: 1, readAt: 0 });
+  };
+  offer(10, 1);
+  for (let page = 0; page < 20; page++) {
+    const before = parts;
+    offer(100, random.pick([0, 0.02, 0.5]));
+    await turn();
+    if (parts - before > 16) said.push(`a page has ${parts - before} parts`);
+    if (random.chance(0.5)) running.splice(random.int(running.length || 1), 1)[0]?.();
+  }
+  for (await turn(); running.length > 0; await turn()) running.shift()?.();
+  if (handled !== read) said.push(`${handled} of ${read} changes of the others were handled`);
+  return said;
+}
 
 async function history(seed: number): Promise<string[]> {
   const random = new Random(seed);

@@ -1,4 +1,4 @@
-// docs/SPEC-tenants.md, TEN-F15.
+// docs/SPEC-tenants.md, TEN-F20.
 import {
   AggregationTemporality,
   InMemoryMetricExporter,

@@ -1,4 +1,4 @@
-// What `status` says of changes that are set aside. docs/SPEC-tenants.md, TEN-F15.
+// What `status` says of changes that are set aside. docs/SPEC-tenants.md, TEN-F20.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { waitingTenants } from '../../../src/operations/tenants/waiting.ts';
 import { cli } from '../../cli/cli.ts';

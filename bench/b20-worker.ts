@@ -1,21 +1,17 @@
-// The host of B20, with the timings of a host: copies each change, and sets floods aside.
+// The host of B20, which reads as `millrace run` does, and copies each change.
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '../src/cosmos/connect.ts';
-import { effectivePartitionKey } from '../src/cosmos/epk.ts';
-import { Meter } from '../src/cosmos/meter.ts';
-import { limitSpending, spendingOf } from '../src/cosmos/spending.ts';
+import { limitSpending } from '../src/cosmos/spending.ts';
 import type { CopySpec } from '../src/definition/specs.ts';
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
-import { openAside } from '../src/engine/open-aside.ts';
-import { CosmosLeaseStore } from '../src/feed/leases/cosmos-lease-store.ts';
-import { openSource } from '../src/feed/reading/open-source.ts';
-import { FeedHost } from '../src/feed/sharing/feed-host.ts';
 import { copyRunner } from '../src/projections/copy/copy-runner.ts';
-import { CHECKPOINT_MS } from '../src/runtime/source-reading.ts';
+import type { Parts } from '../src/runtime/open-feed.ts';
+import { openReading } from '../src/runtime/source-reading.ts';
 import { FLOODING, type Seen, type Setup } from './b20-fair-turns.ts';
 
 const REPORT_MS = 100;
+const READERS = { archives: [], embeds: [], effects: [], publishes: [], ingests: [], findings: [] };
 
 const setup = JSON.parse(process.argv[2] ?? '') as Setup;
 const { pollMs, workMs, ruPerSecond, source: name, sink } = setup;
@@ -56,35 +52,17 @@ const map = {
   types: new Map([['thing', {}]]),
   tenant: { field: 'storeId', of: (doc: Record<string, unknown>) => String(doc['storeId']) },
 };
-const meter = new Meter();
-const opened = await openSource(database.container(name), { map, meter });
-const budget = spendingOf(database, 'live')?.reading(name);
-const host = new FeedHost({
-  container: name,
-  host: 'bench',
-  source: opened.source,
-  leases: new CosmosLeaseStore({ monitored: opened.container, leases, host: 'bench', prefix: `b20_${opened.rid}` }),
-  start: 'beginning',
-  handle: engine.handle,
-  order: ({ tenant }) => tenant ?? '',
-  aside: openAside({
-    pipeline: 'bench',
-    source: name,
-    database,
-    state,
-    hashOf: (key) => effectivePartitionKey(key, 'Hash', 2),
-    engine,
-    meter,
-    sources: new Map([[name, map]]),
-    cold: () => Promise.resolve(undefined),
-    readLagMs: 5_000,
-  }),
-  ...(budget && { budget }),
-  timings: { pollMs, checkpointMs: CHECKPOINT_MS },
+const settings = { cosmos: { kind: 'key', ...setup.account }, database: database.id, stateContainer: state.id };
+const pipeline = { name: 'bench', tenant: 'storeId', sources: [], ...READERS, projections: [spec] };
+const model = { file: '', containers: [{ name, partitionKey: ['/storeId'], types: [] }] };
+const parts = { settings, services: { database, state, leases }, loaded: { pipeline, model } };
+const { processor } = await openReading({ ...(parts as unknown as Parts), host: 'bench', timings: { pollMs } }, map, {
+  engine,
+  cold: () => Promise.resolve(undefined),
 });
 setInterval(() => {
   process.send?.(seen);
   seen.others = [];
 }, REPORT_MS);
 process.on('disconnect', () => process.exit(0));
-await host.start();
+await processor.start();

@@ -146,6 +146,11 @@ export const OPERATIONS_ERRORS = {
     hint: 'The lease is from a container that was deleted and created again. Delete the lease.',
     usage: true,
   },
+  'leases-backlog': {
+    meaning: 'The leases have passed changes that are set aside. Another processor would never get these changes.',
+    hint: 'Let the hosts run until `millrace status` shows nothing that is set aside. Then stop them and run the command again.',
+    usage: true,
+  },
   'leases-half-moved': {
     meaning: 'A host started while leases were moved, and some leases keep their new position.',
     hint: 'Stop the host, look at `millrace leases list`, and run the command again.',

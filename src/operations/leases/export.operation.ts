@@ -8,6 +8,7 @@ import { plural } from '../table.ts';
 import { FILE_DIALECTS, prefixIn, toLines, translate } from './file.ts';
 import { chooseGroups, monitoredOf, openLeases } from './groups.ts';
 import { operationsError } from '../errors.ts';
+import { assertNothingSetAside } from './set-aside.ts';
 
 export const leasesExport = defineOperation({
   noun: 'leases',
@@ -33,6 +34,8 @@ export const leasesExport = defineOperation({
   run: async ({ prefix, container, dialect, file }, context) => {
     const inventory = await openLeases(context);
     const groups = chooseGroups(inventory, prefix, container);
+    const own = groups.filter((group) => group.own).flatMap(({ monitored }) => monitored?.container.id ?? []);
+    await assertNothingSetAside(own, context);
     const documents = groups.flatMap((group) =>
       group.leases.map((lease): Record<string, unknown> =>
         dialect === undefined

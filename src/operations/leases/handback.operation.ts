@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { rangeId, type FeedRange } from '../../cosmos/ranges.ts';
 import { positionIn, without } from '../../feed/reading/position.ts';
 import { audited } from '../audit/record.ts';
-import { type Plan, defineOperation } from '../operation.ts';
+import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
+import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { counterparts, positionsOf } from './counterpart.ts';
-import { type LeaseInventory, openLeases } from './groups.ts';
+import { openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';
 import { type Move, type Procedure, costOf, moveLeases, moveText, movedRows, whileStopped } from './move.ts';
+import { assertNothingSetAside } from './set-aside.ts';
 import { rangeOf } from './targets.ts';
 import { operationsError } from '../errors.ts';
 
@@ -28,7 +30,7 @@ export const leasesHandback = defineOperation({
   argument: 'prefix',
   input,
   plan: async ({ prefix, leaseExpiration }, context): Promise<Plan> => {
-    const { moves, procedure } = prepare(await openLeases(context), prefix, leaseExpiration);
+    const { moves, procedure } = await prepare(context, prefix, leaseExpiration);
     return {
       steps: [
         'wait until no host has written their leases or the pipeline’s for two expirations; stop the hosts of both first',
@@ -40,12 +42,11 @@ export const leasesHandback = defineOperation({
   },
   run: async (given, context) => {
     const { prefix, leaseExpiration } = given;
-    const first = await openLeases(context);
-    const { procedure } = prepare(first, prefix, leaseExpiration);
+    const { leases, procedure } = await prepare(context, prefix, leaseExpiration);
     return audited(context, 'leases handback', given, async () => {
-      const moves = await whileStopped(first.leases, procedure, context, async () => {
-        const current = prepare(await openLeases(context), prefix, leaseExpiration).moves;
-        await moveLeases(first.leases, current);
+      const moves = await whileStopped(leases, procedure, context, async () => {
+        const { moves: current } = await prepare(context, prefix, leaseExpiration);
+        await moveLeases(leases, current);
         return current;
       });
       return {
@@ -61,13 +62,14 @@ export const leasesHandback = defineOperation({
     ].join('\n'),
 });
 
-/** @throws UsageError `leases-none`, `position-missing`, `leases-incomplete`, and those of `counterparts` */
-function prepare(
-  inventory: LeaseInventory,
+/** @throws UsageError `leases-none`, `position-missing`, `leases-incomplete`, `leases-backlog`, and those of `counterparts` */
+async function prepare(
+  context: Context,
   prefix: string,
   expirationMs: number,
-): { moves: Move[]; procedure: Procedure } {
-  const { theirs, ours, ownPrefix } = counterparts(inventory, prefix);
+): Promise<{ leases: LeaseContainer; moves: Move[]; procedure: Procedure }> {
+  const inventory = await openLeases(context);
+  const { theirs, ours, ownPrefix, monitored } = counterparts(inventory, prefix);
   if (!ours) {
     throw operationsError(
       'leases-none',
@@ -100,5 +102,6 @@ function prepare(
       },
     );
   });
-  return { moves, procedure: { prefixes: [prefix, ownPrefix], expirationMs } };
+  await assertNothingSetAside([monitored.container.id], context);
+  return { leases: inventory.leases, moves, procedure: { prefixes: [prefix, ownPrefix], expirationMs } };
 }

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { leasesAdopt } from '../../../src/operations/leases/adopt.operation.ts';
+import { leasesExport } from '../../../src/operations/leases/export.operation.ts';
 import { leasesHandback } from '../../../src/operations/leases/handback.operation.ts';
 import { writeDocument } from '../../../src/feed/leases/dialects/write.ts';
 import { readDocument } from '../../../src/feed/leases/dialects/read.ts';
+import { changesOf, openBacklog } from '../../engine/backlog/set-aside.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from './lease-world.ts';
 
 const positions = (documents: readonly Stored[]) => documents.map(({ ContinuationToken }) => ContinuationToken);
@@ -154,6 +156,25 @@ describe('handing back', () => {
     await host.work();
     expect(seen.toSorted()).toEqual(['o30', 'o31', 'o32', 'o33', 'o34']);
     expect((await world.audit()).map(({ verb }) => verb)).toEqual(['leases adopt', 'leases handback']);
+  });
+
+  it('is refused while changes are set aside, and so is an export of the pipeline’s positions', async () => {
+    const { world, prefix, host } = await stage(1);
+    await host.work();
+    await host.stop();
+    await world.run(leasesAdopt, { prefix });
+    const { pipeline } = world.stage.loaded;
+    const backlog = await openBacklog(world.stage.services.state, pipeline.name, 'Orders');
+    await backlog.setAside('s1', changesOf('Orders', 's1', 3));
+    const before = await world.documents();
+    const refused = { code: 'leases-backlog', message: expect.stringContaining('Orders') as string };
+    expect(await world.refusal(leasesHandback, { prefix })).toMatchObject(refused);
+    expect(await world.refusal(leasesExport)).toMatchObject(refused);
+    expect((await world.run(leasesExport, { prefix })).text, 'positions of others').toContain(prefix);
+    expect(await world.documents()).toEqual(before);
+    for (let portion; typeof (portion = await backlog.next('s1', 1_000)) !== 'string';) await backlog.done(portion);
+    await world.run(leasesExport);
+    await world.run(leasesHandback, { prefix });
   });
 
   it('while the pipeline still runs is refused', async () => {

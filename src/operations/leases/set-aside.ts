@@ -1,0 +1,25 @@
+import { backlogOf } from '../../engine/backlog/registered.ts';
+import { operationsError } from '../errors.ts';
+import type { Context } from '../operation.ts';
+import { plural } from '../table.ts';
+
+/**
+ * Positions of a container mean nothing to others while changes before them are set aside: only this pipeline's hosts would
+ * apply those (TEN-F22). Positions that come from outside, or go back, are no loss: what is set aside stays in its queues.
+ * @throws UsageError `leases-backlog`
+ */
+export async function assertNothingSetAside(
+  containers: Iterable<string>,
+  { workspace, signal }: Pick<Context, 'workspace' | 'signal'>,
+): Promise<void> {
+  const { state } = await workspace.services();
+  const { pipeline } = await workspace.pipeline();
+  for (const container of new Set(containers)) {
+    const { size } = await backlogOf(state, { pipeline: pipeline.name, source: container }, signal).tenants();
+    if (size > 0)
+      throw operationsError(
+        'leases-backlog',
+        `Changes of ${container} are set aside for ${plural(size, 'tenant')}, and the leases have passed them`,
+      );
+  }
+}

@@ -62,9 +62,6 @@ export interface SourceReading {
  */
 export const CHECKPOINT_MS = 5_000;
 
-/** A page has about 4 MB at most (ASM-E23), so this bounds the memory of a range where documents are large. */
-const MOST_PAGES = 10;
-
 /** Tenants with less than this part of a page go together. So a page has few parts, and costs little more than as a whole. */
 const FEW = 1 / 16;
 
@@ -95,7 +92,6 @@ export async function openReading(
     budget: spendingOf(database, 'live')?.reading(map.name),
     timings,
     mostUnacknowledged,
-    mostPages: MOST_PAGES,
     ...(inTurns && { order: ({ tenant }) => tenant ?? '', together: FEW }),
     // Of all versions nothing is set aside: a source gives back only its newest one.
     ...(mode === 'latest-version' && {

@@ -29,8 +29,6 @@ export interface WindowOptions {
   readonly concurrency: number;
   /** With this many unacknowledged changes the window accepts no other page. */
   readonly most: number;
-  /** With unacknowledged changes of this many pages it accepts none either: large documents fill a page. Default: no limit. */
-  readonly mostPages?: number | undefined;
   /** True: when the handler resolves, all changes of the part are acknowledged. */
   readonly automatic: boolean;
   /** Resolves when the part is handled; rejects if it must be read again. */
@@ -50,10 +48,7 @@ export class Window {
   readonly #open = new Map<number, number>();
   /** The keys of `#open` in ascending order, with some that are done: the lowest one is needed after each part. */
   readonly #lsns: number[] = [];
-  /** With their pages. */
-  readonly #unacknowledged = new Map<Change, Page>();
-  /** The number of unacknowledged changes of each page that has any. */
-  readonly #pages = new Map<Page, number>();
+  readonly #unacknowledged = new Set<Change>();
   readonly #pageEnds: string[] = [];
   /** The last part of each order value. The next part of that value starts when it has ended. */
   readonly #lanes = new Map<string, Lane>();
@@ -85,15 +80,8 @@ export class Window {
 
   /** Resolves when another page may be offered. Whole pages are read one ahead of the handler, not two. */
   room(): Promise<void> {
-    const { orderOf, most, mostPages = Infinity } = this.#options;
-    const isFull = (): boolean => this.#unacknowledged.size >= most || this.#pages.size >= mostPages;
-    return this.#until(() => !isFull() && (orderOf !== undefined || this.#parts === 0));
-  }
-
-  /** With this many unacknowledged changes, and those of a page that comes, the window is half full. */
-  get half(): number {
-    const { most, mostPages = Infinity } = this.#options;
-    return 2 * this.#pages.size < mostPages ? most / 2 : Math.min(most / 2, this.#unacknowledged.size);
+    const { orderOf, most } = this.#options;
+    return this.#until(() => this.#unacknowledged.size < most && (orderOf !== undefined || this.#parts === 0));
   }
 
   /** True: all offered changes are acknowledged. */
@@ -104,7 +92,7 @@ export class Window {
   /** The number of offered changes that are not acknowledged, by tenant. */
   held(): Map<string, number> {
     const held = new Map<string, number>();
-    for (const { tenant } of this.#unacknowledged.keys())
+    for (const { tenant } of this.#unacknowledged)
       if (tenant !== undefined) held.set(tenant, (held.get(tenant) ?? 0) + 1);
     return held;
   }
@@ -137,8 +125,7 @@ export class Window {
       const before = this.#open.get(lsn) ?? 0;
       if (before === 0) this.#lsns.push(lsn);
       this.#open.set(lsn, before + 1);
-      this.#unacknowledged.set(change, page);
-      this.#pages.set(page, (this.#pages.get(page) ?? 0) + 1);
+      this.#unacknowledged.add(change);
     }
     // Cheap, because the feed is in order already.
     this.#lsns.sort((a, b) => a - b);
@@ -216,11 +203,11 @@ export class Window {
 
   #acknowledge(changes: readonly Change[]): void {
     for (const change of changes) {
-      const page = this.#unacknowledged.get(change);
-      if (!page) continue;
-      this.#unacknowledged.delete(change);
-      countDown(this.#pages, page);
-      countDown(this.#open, change.version.lsn);
+      if (!this.#unacknowledged.delete(change)) continue;
+      const { lsn } = change.version;
+      const left = (this.#open.get(lsn) ?? 1) - 1;
+      if (left > 0) this.#open.set(lsn, left);
+      else this.#open.delete(lsn);
     }
     this.#advance();
     this.#changed();
@@ -254,10 +241,4 @@ export class Window {
     for (const resolve of this.#watching) resolve();
     this.#watching.clear();
   }
-}
-
-function countDown<K>(counts: Map<K, number>, key: K): void {
-  const left = (counts.get(key) ?? 1) - 1;
-  if (left > 0) counts.set(key, left);
-  else counts.delete(key);
 }

@@ -178,23 +178,3 @@ it('does not go back when the feed delivers again what is acknowledged', async (
     ['"6"', true],
   ]);
 });
-
-it('accepts no page while it has changes of as many pages as it may, and is half full with half of them', async () => {
-  const { window, handed } = open({ mostPages: 2 });
-  expect(window.half).toBe(50);
-  window.offer(page(1, change(1, 'a')));
-  window.offer(page(2));
-  expect(window.half).toBe(1);
-  await window.room();
-  window.offer(page(3, change(2, 'b'), change(3, 'c')));
-  let room = false;
-  void window.room().then(() => (room = true));
-  await turn();
-  expect(room).toBe(false);
-  handed[1]?.done();
-  await turn();
-  expect(room).toBe(false);
-  handed[2]?.done();
-  await turn();
-  expect(room).toBe(true);
-});

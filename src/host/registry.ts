@@ -3,6 +3,7 @@ import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
 import { auditList } from '../operations/audit/list.operation.ts';
+import { backlogDiscard } from '../operations/backlog/discard.operation.ts';
 import { checkpointsDelete } from '../operations/checkpoints/delete.operation.ts';
 import { checkpointsList } from '../operations/checkpoints/list.operation.ts';
 import { checkpointsRestore } from '../operations/checkpoints/restore.operation.ts';
@@ -119,6 +120,7 @@ export const registry: Registry = new Registry([
   checkpointsRestore,
   checkpointsDelete,
   auditList,
+  backlogDiscard,
   containersMigrate,
   tenantsList,
   tenantsExport,

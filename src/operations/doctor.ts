@@ -10,6 +10,7 @@ import { planStorage } from './archive/open.ts';
 import { movedSources } from './containers/moved.ts';
 import { readDeadLetters } from './dead-letters/read.ts';
 import { containerRights } from './doctor-rights.ts';
+import { fairTurns } from './doctor-turns.ts';
 import { type Finding, bad, doubtful, failed, good } from './finding.ts';
 import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
@@ -74,6 +75,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['leases', () => leases(context, expirationMs)],
     ['hosts', () => hosts(services, context)],
     ['dead letters', () => letters(services)],
+    ['fair turns', () => fairTurns(loaded, services, context.signal)],
     ['verification', () => verification(services, loaded)],
     ['jobs', () => jobs(context)],
   ];

@@ -31,6 +31,16 @@ export const OPERATIONS_ERRORS = {
     hint: 'Name one of the archives that the pipeline declares.',
     usage: true,
   },
+  'backlog-drained': {
+    meaning: 'The pipeline reads the container, so its hosts apply what is set aside.',
+    hint: 'Run a host, and wait until `millrace status` shows nothing that is set aside.',
+    usage: true,
+  },
+  'backlog-none': {
+    meaning: 'No changes of this container are set aside.',
+    hint: 'Run `millrace doctor`: it names the containers of which changes are set aside that no host drains.',
+    usage: true,
+  },
   'change-impossible': {
     meaning: 'The model changes something that Cosmos DB fixes when a container is created.',
     hint: 'Give the container another name in the model and fill it again, or undo the change of the model.',

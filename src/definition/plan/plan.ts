@@ -5,6 +5,7 @@ import { type Facts, sum } from '../../model/rules/facts.ts';
 import { type FanOut, fanOuts } from '../fan-outs.ts';
 import { allVersionsSource } from '../all-versions.ts';
 import { ref } from '../declaration.ts';
+import { withoutTurns } from '../fair-turns.ts';
 import { circles } from '../field-flow.ts';
 import { indexNeeds } from '../index-needs.ts';
 import {
@@ -75,7 +76,7 @@ export function planOf(pipeline: Pipeline, model: Model, facts: Facts): Pipeline
         changes: changesOf(spec, facts),
         fanOut: fanOutOf(spec, facts),
         indexes: 'into' in spec ? [...(indexNeeds([spec]).get(spec.into.container) ?? [])] : [],
-        notes: notesOf(spec, pipeline),
+        notes: notesOf(spec, pipeline, model),
         ...(isStartable(spec) && { begins: startOf(spec) }),
       };
     }),
@@ -230,8 +231,11 @@ function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
   });
 }
 
-function notesOf(spec: DerivedSpec, pipeline: Pipeline): string[] {
+function notesOf(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] {
   const notes: string[] = [];
+  for (const [name, why] of withoutTurns(pipeline, model))
+    if (sourcesOf(spec).some((of) => of.container === name))
+      notes.push(`A flood of one tenant in ${name} delays the others, and can’t be set aside: ${why}.`);
   if (spec.kind === 'aggregate')
     notes.push(
       'Contributions share the aggregate’s logical partition and its 20 GB: about 0.4 KB for each document of the group.',

@@ -17,7 +17,8 @@ interface Shell {
   readonly _etag: string;
 }
 
-const backlogPartition = (pipeline: string, source: string): string => `backlog|${pipeline}|${source}`;
+/** The `pk` of what is set aside of a source container; without one the beginning of all of a pipeline. */
+export const backlogPartition = (pipeline: string, source = ''): string => `backlog|${pipeline}|${source}`;
 
 /** The backlog of a pipeline for one source container, in the state container. A host without its lease sends no request (PROC-L1). */
 export class CosmosBacklogStore implements BacklogStore {

@@ -16,6 +16,7 @@ import type { Step } from '../model/step.ts';
 import type { Context } from '../operation.ts';
 import { plural } from '../table.ts';
 import { processorName } from '../../runtime/processor-name.ts';
+import { findBacklogs } from './backlogs.ts';
 import { findCheckpoints } from './checkpoints.ts';
 import { countUnentered } from './entries.ts';
 import type { Finding } from './finding.ts';
@@ -40,6 +41,8 @@ export interface Examined {
   readonly unentered: number;
   /** Archives with damage: their history can't be read. */
   readonly damaged: readonly string[];
+  /** When the oldest change that is set aside was written, milliseconds since 1970; absent: none is. */
+  readonly setAside?: number | undefined;
 }
 
 /** Looks at everything that a disaster may have torn apart. Reads only (REC-S3). */
@@ -55,6 +58,7 @@ export async function examine(context: Context): Promise<Examined> {
   const inventory = await openLeases(context);
   const archives = await ofArchives(loaded, services, context);
   const views = await ofViews(loaded, services, signal);
+  const backlogs = await findBacklogs(loaded, services, inventory, signal);
   const findings = [
     ...(await ofSources(inventory, loaded, services, signal)),
     ...(await ofSinks(loaded, services, inventory, signal)),
@@ -64,9 +68,10 @@ export async function examine(context: Context): Promise<Examined> {
     ...(await findGates(services, signal)),
     ...archives.findings,
     ...(await ofLetters(services)),
+    ...backlogs.findings,
     ...(await findJobs(context)),
   ];
-  return { ...views, ...archives, findings, missing, inventory };
+  return { ...views, ...archives, findings, missing, inventory, setAside: backlogs.oldest };
 }
 
 export const toCreate = (say: string): Finding => ({ about: 'containers', what: `to do: ${say}`, remedy: 'recover' });

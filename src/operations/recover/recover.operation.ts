@@ -63,6 +63,7 @@ export const recover = defineOperation({
         'remove the states of joined documents, and list entries and parents’ states of documents that no longer exist',
         'raise the epoch of every source above all that were ever stored',
         `move the leases back to: ${since}`,
+        'remove what is set aside: the feed and the comparison bring it',
         'apply the parents of embeds again whose states are absent or have another version',
         'compare every projection with its sources, and correct the differences',
       ],

@@ -19,6 +19,7 @@ import { planState } from '../model/apply.ts';
 import type { Step } from '../model/step.ts';
 import type { Context } from '../operation.ts';
 import { type Verification, verify } from '../projections/verify.ts';
+import { removeBacklogs } from './backlogs.ts';
 import { makeEntries } from './entries.ts';
 import { type Writers, assertWriters, decideGates, parseWriters } from './gates.ts';
 import { forget } from './forget.ts';
@@ -179,6 +180,7 @@ async function tie(
   await moveLeases(inventory.leases, moves, async () => {
     epochs = await raiseAll(inventory, services, (context.clock ?? systemClock).now());
   });
+  await removeBacklogs(loaded, services, inventory, context.signal);
   return { epochs, moved: movedRows(moves), dropped, entries, stayed, forgotten };
 }
 
@@ -250,12 +252,16 @@ function chosen(
   });
 }
 
+/** Whether something outside of the database is told of changes. */
+const hasEffects = ({ pipeline }: Pick<LoadedPipeline, 'pipeline'>): boolean =>
+  pipeline.publishes.length + pipeline.effects.length > 0;
+
 const AGAIN = 'Say --since TIME with a time just before the disaster, or --since beginning.';
 
 /** @throws UsageError `since-needed`, `input-invalid` */
 function assertDecided({ since, current }: RecoverInput, { pipeline }: LoadedPipeline): void {
   const outside = [...pipeline.publishes, ...pipeline.effects].map(projectionId);
-  if (since === undefined && outside.length > 0)
+  if (since === undefined && hasEffects({ pipeline }))
     throw operationsError('since-needed', `${outside.join(', ')} run again for every change that is read again`, {
       hint: AGAIN,
     });
@@ -277,7 +283,19 @@ function assertDecided({ since, current }: RecoverInput, { pipeline }: LoadedPip
 }
 
 /** @throws UsageError `recover-undecided` */
-function assertUnderstood(given: RecoverInput, { unentered, asked, findings }: Examined, loaded: LoadedPipeline): void {
+function assertUnderstood(
+  given: RecoverInput,
+  { unentered, asked, findings, setAside }: Examined,
+  loaded: LoadedPipeline,
+): void {
+  const since = parseTarget(given.since ?? 'beginning');
+  // Effects of these changes have not been made, and no comparison makes them.
+  if (setAside !== undefined && since.kind === 'time' && since.at.getTime() > setAside && hasEffects(loaded))
+    throw operationsError(
+      'recover-undecided',
+      `Changes since ${new Date(setAside).toISOString()} are set aside, and their effects were not made yet`,
+      { hint: `Say --since ${new Date(setAside).toISOString()}, or an earlier time.` },
+    );
   const said = named(given, loaded);
   const open = [...asked.values()].filter((specs) => !specs.some((spec) => said.includes(spec)));
   const entries = unentered > 0 && given.entries === undefined;

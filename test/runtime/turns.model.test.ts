@@ -1,5 +1,5 @@
 // Random histories of a whole pipeline with tenants, one of which floods now and then, on the embedded server: hosts with
-// windows that no flood fits die at any request, others go on, and containers split. TEN-F3 to TEN-F9 and TEN-F15 of hosts
+// windows that no flood fits die at any request, others go on, and containers split. TEN-F3 to TEN-F9 and TEN-F17 of hosts
 // as they run: in the end every projection is what the oracle says, and nothing is set aside.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Views } from '../../src/engine/views/views.ts';

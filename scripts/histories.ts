@@ -71,6 +71,12 @@ const LIST: readonly Line[] = [
     file: 'test/feed/tenure/window-turns.model.test.ts',
     histories: 5_000,
   },
+  {
+    kind: 'pipeline',
+    mode: 'tenants in turns, hosts cut off',
+    file: 'test/runtime/turns.model.test.ts',
+    histories: 100,
+  },
   { kind: 'start', mode: 'now, a time', file: 'test/engine/views/starts.model.test.ts', histories: 2_000 },
   { ...SIMULATION, mode: 'in virtual time', test: 'PROC-L1 to PROC-L12 hold' },
   { ...SIMULATION, mode: 'with changes set aside', test: 'they hold where changes of tenants are set aside' },

@@ -11,7 +11,7 @@ import { startAzurite } from '../../support/azurite.ts';
 import { COLD, type Stage, openStage } from '../../support/stage.ts';
 import { VERSIONS, compare, fast, options } from '../projections/versions.ts';
 
-const FLOOD = 3_000;
+const FLOOD = 2_000;
 const QUIET = 10;
 const { signal } = new AbortController();
 const screen = { progress: () => undefined, draw: () => undefined, line: () => undefined };
@@ -142,6 +142,18 @@ it('a version that comes back has what is set aside, before any host has drained
   await second.drained(signal);
   expect(await applied(stage, 'flood')).toBe(FLOOD);
   expect(await applied(stage, 'flood', 'DaysTwo')).toBe(FLOOD);
+});
+
+it('what is set aside is drained though the pipeline no longer declares the tenant', async () => {
+  const stage = await open({}, VERSIONS);
+  await writeFlood(stage);
+  await stoppedInFlood(stage);
+  const { tenant: _, ...pipeline } = stage.loaded.pipeline;
+  const second = await hostOf({ ...stage, loaded: { ...stage.loaded, pipeline } }, 'second');
+  await second.start();
+  await second.drained(signal);
+  expect(await waitingOf(stage).queues()).toEqual([]);
+  expect(await applied(stage, 'flood')).toBe(FLOOD);
 });
 
 it('no document of a tenant with a backlog leaves for the archive', async () => {

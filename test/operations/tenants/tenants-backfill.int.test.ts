@@ -224,7 +224,7 @@ describe('reactions', () => {
   });
 });
 
-it('positions count once a letter that was written before them must be visible', async () => {
+it('positions count once a letter that was written before them must be visible, and for no tenant with a backlog', async () => {
   await put(order('o1'));
   const app = await shop.host();
   await app.drained(signal);
@@ -245,6 +245,11 @@ it('positions count once a letter that was written before them must be visible',
   expect(await isProcessed()).toBe(false);
   clock.advance(1);
   expect(await isProcessed()).toBe(true);
+  const { state } = shop.services;
+  const pk = `backlog|${shop.loaded.pipeline.name}|Orders`;
+  const queues = [{ id: 'of-a-host|0', tenant: 's1', min: '', max: 'FF' }];
+  await state.items.create({ id: 'register', pk, type: 'millrace.backlog', owners: [], queues });
+  expect(await isProcessed()).toBe(false);
 });
 
 describe('one process', () => {

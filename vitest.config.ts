@@ -38,8 +38,8 @@ export default defineConfig({
       tier('model', 900_000, false),
       tier('e2e', 600_000, true),
     ],
-    // More than cores: tests of processes wait for most of their time.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // More than cores, because many tests wait half of their time.
+    maxWorkers: availableParallelism() * 2,
     passWithNoTests: false,
     reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
   },

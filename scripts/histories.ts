@@ -131,6 +131,9 @@ const LIST: readonly Line[] = [
     histories: 100,
   },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },
+  { kind: 'host', mode: 'SIGKILL, SIGSTOP', file: 'test/host/kill.e2e.test.ts', histories: 8 },
+  { kind: 'dev', mode: 'SIGKILL', file: 'test/host/dev.e2e.test.ts', test: 'flights', histories: 4 },
+  { kind: 'archive', mode: 'SIGKILL', file: 'test/archive/kill.e2e.test.ts', histories: 20 },
 ];
 
 /** The most histories of one vitest process, so that progress is seen and memory stays small. */

@@ -54,7 +54,7 @@ export async function settled(
     const asked = { signal, screen, readLagMs, chosen: of, kept, others: beside };
     const found = await (some
       ? compareSample(loaded, services, { ...asked, drawn: some })
-      : compare(loaded, services, asked));
+      : compare(loaded, services, { ...asked, ofTenant }));
     const within = key && `${canonical(key).slice(0, -1)},`;
     const differences = found.differences.filter(
       (one) =>

@@ -56,6 +56,13 @@ const LIST: readonly Line[] = [
   { ...EFFECTS, kind: 'send', mode: 'all versions and deletes', test: 'a sink has the rows' },
   { ...PUBLISHES, mode: 'by key, in order', test: 'each key in its order' },
   { ...PUBLISHES, mode: 'all versions and deletes', test: 'read by all versions' },
+  {
+    kind: 'publish',
+    mode: '22,000 changes, broken links',
+    file: 'test/projections/publish-feed.int.test.ts',
+    test: 'while links break at random',
+    histories: 5,
+  },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "after any history a runner of one's own" },
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
   {

@@ -2,7 +2,10 @@
 // key, in the other the first level of a hierarchical one.
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { MillraceError } from '../../../src/base/errors.ts';
 import type { Doc } from '../../../src/definition/specs.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import type { Refusal } from '../../../src/projections/runner.ts';
 import { type Verification, type VerifyOptions, verify } from '../../../src/operations/projections/verify.ts';
 import { askedTenant } from '../../../src/operations/tenants/asked.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
@@ -45,6 +48,7 @@ it.each([
     await app.drained(signal);
     await app.stop();
     for (const name of sinks) await falsify(name);
+    await new DeadLetters(stage.services.state).park('days@1', ['s0', 's3'].map(parkedDeletion), new Date());
 
     const look = async (more: Partial<VerifyOptions> = {}): Promise<[Verification, number]> => {
       const before = stage.emulator.stats().charge;
@@ -58,6 +62,7 @@ it.each([
       expect(sorted(own)).toEqual(sorted(all).filter(({ document }) => document.startsWith(`["${tenant}",`)));
       expect(own.documents.sources).toBe(ORDERS / TENANTS);
       expect(less).toBeLessThan(charge / 4);
+      expect(own.parked.map(({ key }) => key)).toEqual(tenant === 's7' ? [] : [[tenant]]);
     }
     const [left] = await look({ ofTenant: askedTenant(stage.loaded, 's3'), settings: stage.settings, repair: true });
     expect(left).toMatchObject({ different: 0 });
@@ -85,6 +90,20 @@ it.each([
     }
   },
 );
+
+const parkedDeletion = (tenant: string): Refusal => ({
+  change: {
+    container: 'Orders',
+    type: 'order',
+    key: [tenant],
+    id: 'gone',
+    tenant,
+    version: { epoch: 1, lsn: 1, etag: 'gone' },
+    at: 0,
+    op: 'delete',
+  },
+  error: new MillraceError('x', 'no'),
+});
 
 const sorted = ({ differences }: Verification) =>
   differences.toSorted((a, b) => (`${a.container} ${a.document}` < `${b.container} ${b.document}` ? -1 : 1));

@@ -56,6 +56,13 @@ const LIST: readonly Line[] = [
   { ...EFFECTS, kind: 'send', mode: 'all versions and deletes', test: 'a sink has the rows' },
   { ...PUBLISHES, mode: 'by key, in order', test: 'each key in its order' },
   { ...PUBLISHES, mode: 'all versions and deletes', test: 'read by all versions' },
+  {
+    kind: 'publish',
+    mode: '22,000 changes, broken links',
+    file: 'test/projections/publish-feed.int.test.ts',
+    test: 'while links break at random',
+    histories: 5,
+  },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "after any history a runner of one's own" },
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
   {
@@ -137,6 +144,9 @@ const LIST: readonly Line[] = [
     histories: 100,
   },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },
+  { kind: 'host', mode: 'SIGKILL, SIGSTOP', file: 'test/host/kill.e2e.test.ts', histories: 8 },
+  { kind: 'dev', mode: 'SIGKILL', file: 'test/host/dev.e2e.test.ts', test: 'flights', histories: 4 },
+  { kind: 'archive', mode: 'SIGKILL', file: 'test/archive/kill.e2e.test.ts', histories: 20 },
 ];
 
 /** The most histories of one vitest process, so that progress is seen and memory stays small. */

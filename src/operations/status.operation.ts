@@ -9,6 +9,7 @@ import { operationsError } from './errors.ts';
 import { sayBegin } from './projections/begins.ts';
 import type { Verified } from './projections/verified.ts';
 import { type Status, readStatus } from './status.ts';
+import { tenantInput } from './tenants/asked.ts';
 import { SHOWN_OF_TENANT } from './tenants/shown.ts';
 import type { WaitingTenant } from './tenants/waiting.ts';
 import { ageText, catchUpText, clip, plural, table } from './table.ts';
@@ -17,9 +18,15 @@ import { sayFormat } from '../runtime/stored-formats.ts';
 export const status = defineOperation({
   verb: 'status',
   summary: 'Show the state of the pipeline: projections and versions, hosts, lag, dead letters and jobs',
-  examples: ['millrace status --env production', 'millrace status --json', 'millrace status --watch --every 10s'],
+  examples: [
+    'millrace status --env production',
+    'millrace status --json',
+    'millrace status --watch --every 10s',
+    'millrace status --tenant store-1',
+  ],
   effect: 'reads',
   input: z.object({
+    tenant: tenantInput.tenant.describe('dead letters and work of this tenant alone'),
     leaseExpiration: expiration,
     watch: z
       .boolean()
@@ -31,8 +38,8 @@ export const status = defineOperation({
       .default('2s')
       .describe('with --watch: the time between two looks'),
   }),
-  run: async ({ leaseExpiration, watch, every }, context) => {
-    if (!watch) return readStatus(context, leaseExpiration);
+  run: async ({ leaseExpiration, watch, every, tenant }, context) => {
+    if (!watch) return readStatus(context, leaseExpiration, tenant);
     const { show, signal, clock = systemClock } = context;
     if (!show)
       throw operationsError('input-invalid', '--watch works only on the command line', {
@@ -40,7 +47,7 @@ export const status = defineOperation({
       });
     return watchStatus(
       async () => {
-        const value = await readStatus(context, leaseExpiration);
+        const value = await readStatus(context, leaseExpiration, tenant);
         show({ value, text: sayStatus(value), line: lineOf(value) });
         return value;
       },
@@ -79,6 +86,7 @@ const lineOf = ({ projections, leases, sources, hosts, backlog }: Status): strin
 
 function sayStatus({
   database,
+  tenant,
   unreadable,
   projections,
   views,
@@ -95,6 +103,11 @@ function sayStatus({
 }: Status): string {
   return [
     `Database ${database}: ${plural(leases.all, 'lease')}, ${leases.free} of them free.`,
+    ...(tenant === null
+      ? []
+      : [
+          `Dead letters and work are those of tenant ${clip(tenant, SHOWN_OF_TENANT)}; everything else is of all tenants.`,
+        ]),
     ...unreadable.map((one) => `Hosts of this version wait: ${sayFormat(one)}.`),
     '',
     table(
@@ -139,7 +152,7 @@ function sayStatus({
           ]),
         ),
     ...sayRanges(hosts),
-    ...sayTenants(tenants),
+    ...sayTenants(tenants, tenant),
     ...sayBacklog(backlog),
     ...sayBudget(budget),
   ].join('\n');
@@ -182,8 +195,10 @@ function sayBudget(budget: Status['budget']): string[] {
   ];
 }
 
-/** The costliest tenants, since their hosts started. */
-function sayTenants(shown: Status['tenants']): string[] {
+/** The costliest tenants, or the one that was asked for, since their hosts started. */
+function sayTenants(shown: Status['tenants'], only: string | null): string[] {
+  if (only !== null && (shown?.tenants ?? []).length === 0)
+    return ['', `No host names ${clip(only, SHOWN_OF_TENANT)} among the tenants that cost it the most.`];
   if (shown === null) return [];
   const others = shown.others === null ? [] : [{ tenant: '(others)', ...shown.others }];
   return [

@@ -2,7 +2,7 @@ import { messageOf } from '../base/errors.ts';
 import { FormatUnreadable } from '../base/format.ts';
 import { throwMissing } from '../cosmos/container-missing.ts';
 import { type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
-import { countLetters } from '../engine/dead-letters/dead-letter-counts.ts';
+import { countLetters, countsOf } from '../engine/dead-letters/dead-letter-counts.ts';
 import { isKept } from '../engine/views/kept.ts';
 import { readMembers } from '../cosmos/shares.ts';
 import { readStarts } from '../engine/views/starts.ts';
@@ -13,22 +13,31 @@ import { chooseGroups, openLeases } from './leases/groups.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { controlFormats } from '../runtime/stored-formats.ts';
 import { readInProgress } from './in-progress.ts';
+import { selectLetters } from './dead-letters/select.ts';
 import type { Context } from './operation.ts';
 import { readVerified } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
+import { askedTenant } from './tenants/asked.ts';
 import { lettersByTenant, tenantsOf } from './tenants/shown.ts';
 import { waitingTenants } from './tenants/waiting.ts';
 
-/** The projections with their versions, hosts, lags and dead letters, and the jobs. */
-export async function readStatus(context: Context, expirationMs: number) {
+/**
+ * The projections with their versions, hosts, lags and dead letters, and the jobs. `tenant`: dead letters and work of this
+ * tenant alone; everything else is of all tenants. @throws UsageError `tenant-undeclared`, `input-invalid`
+ */
+export async function readStatus(context: Context, expirationMs: number, tenant?: string) {
   const { workspace, signal } = context;
-  const { pipeline } = await workspace.pipeline();
+  const loaded = await workspace.pipeline();
+  const { pipeline } = loaded;
+  const only = tenant === undefined ? undefined : askedTenant(loaded, tenant).tenant;
   const services = await workspace.services();
   const inventory = await openLeases(context);
   const groups = inventory.groups.some(({ own }) => own) ? chooseGroups(inventory) : [];
   const [leases, letters, said, formats] = await Promise.all([
     leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
-    countLetters(services.state).catch(throwMissing(services.state)),
+    (only === undefined ? countLetters(services.state) : selectLetters(workspace, { tenant }).then(countsOf)).catch(
+      throwMissing(services.state),
+    ),
     readHostStatuses(services, signal),
     controlFormats(services, signal),
   ]);
@@ -43,6 +52,8 @@ export async function readStatus(context: Context, expirationMs: number) {
 
   return {
     database: services.database.id,
+    /** Null: all tenants. */
+    tenant: only ?? null,
     /** Formats of later versions, which this version can't read. Its hosts wait. */
     unreadable,
     projections: readersOf(pipeline).map((spec) => {
@@ -73,9 +84,9 @@ export async function readStatus(context: Context, expirationMs: number) {
     verified: (await readVerified(services.state, pipeline.name, 'whole')) ?? null,
     sampled: (await readVerified(services.state, pipeline.name, 'sample')) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
-    tenants: await tenantsOf(said, () => lettersByTenant(services.state)),
+    tenants: await tenantsOf(said, () => lettersByTenant(services.state), only),
     /** The tenants whose changes are set aside; null: the pipeline declares no tenant; text: why it can't be read. */
-    backlog: await waitingTenants(pipeline, services.state, signal).catch(unreadableText),
+    backlog: await waitingTenants(pipeline, services.state, signal, only).catch(unreadableText),
     jobs: await jobCounts(context),
     leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
     sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({

@@ -14,9 +14,9 @@ import { Random } from '../support/random.ts';
 import { COLD, type Stage, openStage } from '../support/stage.ts';
 import { suiteSeed } from '../support/seed.ts';
 
-// MILLRACE_SEED repeats the points of a run (not its races); MILLRACE_KILLS changes how many there are.
+// MILLRACE_SEED repeats the points of a run (not its races); MILLRACE_HISTORIES says how many there are.
 const SEED = suiteSeed();
-const KILLS = Number(process.env['MILLRACE_KILLS'] ?? 10);
+const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
 const MONTHS = ['2025-11', '2025-12', '2026-01'];
 const [COLD_ORDERS, HOT_ORDERS] = [180, 20];
 const SIGNAL = new AbortController().signal;

@@ -12,7 +12,7 @@ import { openStage } from '../support/stage.ts';
 
 const FOLDER = new URL('../../examples/telemetry', import.meta.url).pathname;
 /** MILLRACE_HISTORIES: how many times the process is killed. */
-const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 5);
+const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 3);
 const EVENTS = Math.min(10_000, 1_000 * KILLS);
 
 const seed = suiteSeed();

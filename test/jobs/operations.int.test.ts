@@ -1,4 +1,5 @@
 // What can be left to workers, each verb by a job: on both datastores, with the real operations and handlers.
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { jobHandlers } from '../../src/host/run/jobs.ts';
@@ -8,13 +9,14 @@ import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import type { ReactSpec } from '../../src/definition/specs.ts';
 import { untilStopped } from '../../src/feed/tenure/fences.ts';
 import { Views } from '../../src/engine/views/views.ts';
-import type { Jobs } from '../../src/jobs/jobs.ts';
+import type { JobRow, Jobs } from '../../src/jobs/jobs.ts';
 import type { Workspace } from '../../src/runtime/workspace.ts';
 import { cli } from '../cli/cli.ts';
 import { VERSIONS, compare, live } from '../operations/projections/versions.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { DATASTORES, type Datastore } from './datastores.ts';
 
+const MENDED = join(import.meta.dirname, '../fixtures/mended');
 const WITHIN = { withinMs: 110_000 };
 const { signal } = new AbortController();
 
@@ -82,6 +84,17 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       const { resources } = await stage.container('ByCustomer').items.query('SELECT VALUE COUNT(1) FROM c').fetchAll();
       expect(resources).toEqual([30]);
       await app.stop();
+    });
+
+    it('the jobs of one tenant are those that were asked for it', async () => {
+      const queue = async (...args: string[]) =>
+        cli(['projections', 'verify', ...args, '--background', '--pipeline', MENDED]);
+      for (const args of [['--tenant', 's1'], ['--tenant', 's2'], []])
+        expect(await queue(...args)).toMatchObject({ code: 0 });
+      const listed = async (...args: string[]) =>
+        JSON.parse((await cli(['jobs', 'list', ...args, '--json', '--pipeline', MENDED])).stdout) as JobRow[];
+      expect(await listed()).toHaveLength(3);
+      expect(await listed('--tenant', 's1')).toMatchObject([{ payload: { input: { tenant: 's1' } } }]);
     });
 
     it('a rebuild whose worker is stopped is given back, and gone on with by the next one', async () => {

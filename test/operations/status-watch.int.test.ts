@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { status } from '../../src/operations/status.operation.ts';
 import type { Interim } from '../../src/operations/operation.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
@@ -7,6 +7,10 @@ import { SHOP } from '../support/stage.ts';
 import { leaseWorld } from './leases/lease-world.ts';
 
 const ARGS = ['status', '--watch', '--pipeline', SHOP];
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 async function world() {
   const { stage } = await leaseWorld(1);

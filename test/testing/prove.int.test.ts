@@ -8,7 +8,10 @@ import { modelProve } from '../../src/testing/prove/operation.ts';
 import type { Doc, Pipeline, PublishSpec } from '../../src/definition/specs.ts';
 import type { PublishedEvent } from '../../src/emulator/eventhubs/index.ts';
 import type { Model } from '../../src/model/model.ts';
-import type { Proof } from '../../src/testing/prove/prove.ts';
+import { readPair } from '../../src/operations/model/pair.ts';
+import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
+import { openWorkspace } from '../../src/runtime/open-workspace.ts';
+import { type Proof, prove } from '../../src/testing/prove/prove.ts';
 import { askEvents } from '../../src/testing/prove/events.ts';
 import { bind } from '../../src/testing/prove/question.ts';
 import { queryOf } from '../../src/model/reader/sql.ts';
@@ -135,6 +138,25 @@ test('one pattern alone; one that isn’t there is a usage error', async () => {
   const unknown = await run('../fixtures/proof', '--only', '77');
   expect(unknown.code).toBe(2);
   expect(unknown.stderr).toContain('There is no pattern 77');
+});
+
+test('a projection that combines tenants is named, though the host that runs it parks the changes', async () => {
+  const folder = join(import.meta.dirname, '../fixtures/proof');
+  const [loaded, { documents }] = await Promise.all([
+    loadPipeline(folder),
+    readPair(openWorkspace({ directory: process.cwd() }), folder),
+  ]);
+  const projections = loaded.pipeline.projections.map((spec) =>
+    spec.kind === 'aggregate' ? { ...spec, groupBy: ({ day }: Doc) => ({ storeId: 's1', day }) } : spec,
+  );
+  const pipeline = { ...loaded.pipeline, tenant: 'storeId', publishes: [], projections };
+  const { stages } = await prove(
+    { ...loaded, pipeline },
+    { design: documents.design!, requirements: undefined },
+    { seed: 1, only: [], signal: new AbortController().signal, screen: { progress: () => undefined } },
+  );
+  expect(stages[0]?.difference).toMatch(/^Days: .* is from tenant "s2" and has storeId "s1"$/);
+  expect(stages.some(({ parked }) => parked.some((one) => one.startsWith('days@1: ')))).toBe(true);
 });
 
 describe('parameters', () => {

@@ -16,9 +16,14 @@ export async function countLetters(state: Container): Promise<LetterCount[]> {
     () => state.items.query<{ projection: string; firstAt: string }>(query).fetchAll(),
     { reads: true },
   );
-  return [...Map.groupBy(resources, ({ projection }) => projection)].map(([projection, letters]) => ({
-    projection,
-    count: letters.length,
-    since: letters.reduce((oldest, { firstAt }) => (firstAt < oldest ? firstAt : oldest), letters[0]?.firstAt ?? ''),
-  }));
+  return countsOf(resources);
 }
+
+export const countsOf = (
+  letters: readonly { readonly projection: string; readonly firstAt: string }[],
+): LetterCount[] =>
+  [...Map.groupBy(letters, ({ projection }) => projection)].map(([projection, of]) => ({
+    projection,
+    count: of.length,
+    since: of.reduce((oldest, { firstAt }) => (firstAt < oldest ? firstAt : oldest), of[0]?.firstAt ?? ''),
+  }));

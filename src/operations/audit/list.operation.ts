@@ -2,25 +2,31 @@ import { z } from 'zod';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
+import { askedTenant, isGiven, tenantInput } from '../tenants/asked.ts';
 import type { AuditRecord } from './record.ts';
 
 export const auditList = defineOperation({
   noun: 'audit',
   verb: 'list',
   summary: 'List the changes made by hand, newest first: who, when, with which arguments and result',
-  examples: ['millrace audit list', 'millrace audit list --most 100 --json'],
+  examples: ['millrace audit list', 'millrace audit list --most 100 --json', 'millrace audit list --tenant store-1'],
   effect: 'reads',
-  input: z.object({ most: z.int().min(1).max(10_000).default(20).describe('most records to show') }),
-  run: async ({ most }, { workspace, signal }) => {
+  input: z.object({
+    most: z.int().min(1).max(10_000).default(20).describe('most records to show'),
+    tenant: tenantInput.tenant.describe('only changes that were made with --tenant and this tenant'),
+  }),
+  run: async ({ most, tenant }, { workspace, signal }) => {
+    const asked = tenant === undefined ? undefined : askedTenant(await workspace.pipeline(), tenant);
     const { state } = await workspace.services();
     const records: AuditRecord[] = [];
     const query = {
-      query:
-        "SELECT TOP @most c.id, c.actor, c.at, c.verb, c.arguments, c.outcome, c.endedAt, c.result FROM c WHERE c.pk = 'audit' ORDER BY c.id DESC",
+      query: `SELECT ${asked ? '' : 'TOP @most '}c.id, c.actor, c.at, c.verb, c.arguments, c.outcome, c.endedAt, c.result FROM c WHERE c.pk = 'audit'${asked ? ' AND IS_DEFINED(c.arguments.tenant)' : ''} ORDER BY c.id DESC`,
       parameters: [{ name: '@most', value: most }],
     };
-    for await (const record of fetchAll<AuditRecord>(state, query, signal, { partitionKey: 'audit' }))
-      records.push(record);
+    for await (const record of fetchAll<AuditRecord>(state, query, signal, { partitionKey: 'audit' })) {
+      if (!asked || isGiven(asked, record.arguments)) records.push(record);
+      if (records.length === most) break;
+    }
     return records;
   },
   format: (records) =>

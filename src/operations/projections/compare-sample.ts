@@ -290,9 +290,8 @@ class SampleLook {
     const { signal, screen } = this.#options;
     const read = async (): Promise<readonly Doc[]> => {
       const history = await openPipelineHistory(this.#loaded, this.#services, { signal });
-      const archived = new Set(pipeline.archives.map(({ from }) => nameOf(from)));
-      const reading = { database: this.#services.database, history };
-      return (await readTypes([of], reading, archived, pipeline.sources, signal, screen)).get(nameOf(of)) ?? [];
+      const reading = { pipeline, database: this.#services.database, history, signal, screen };
+      return (await readTypes([of], reading)).get(nameOf(of)) ?? [];
     };
     const reading = read();
     this.#whole.set(nameOf(of), reading);

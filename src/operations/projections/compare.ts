@@ -7,7 +7,6 @@ import {
   type Pipeline,
   type ProjectionSpec,
   type SourceRef,
-  type SourceRules,
   projectionId,
 } from '../../definition/specs.ts';
 import { isEmptied } from '../../definition/emptied.ts';
@@ -23,6 +22,8 @@ import { checkContributions, contributionsOf } from './contributions.ts';
 import type { Candidate } from './difference.ts';
 import { type ParkedDocument, type ParkedDocuments, parkedOf } from './parked.ts';
 import { SinkLook } from './sink-look.ts';
+import type { AskedTenant } from '../tenants/asked.ts';
+import { ALL, TenantReads } from './tenant-reads.ts';
 import { type OtherSpec, checkOthers } from './verify-others.ts';
 
 /** One comparison of stored documents with those that the sources determine. */
@@ -44,26 +45,29 @@ export interface CompareOptions {
   readonly kept: readonly ProjectionSpec[];
   /** Embeds, and sinks outside the account that can list their content. */
   readonly others?: readonly OtherSpec[];
+  /** Reads what this tenant's sink documents need. Others may be compared too, and may then differ wrongly. */
+  readonly ofTenant?: AskedTenant | undefined;
 }
 
 /** Reads every source document, archived ones included, and every sink document once, recomputes, and compares. */
 export async function compare(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { signal, screen, readLagMs, chosen, kept, others = [] }: CompareOptions,
+  { signal, screen, readLagMs, chosen, kept, others = [], ofTenant }: CompareOptions,
 ): Promise<Comparison> {
   const sinks = Map.groupBy(chosen, ({ into }) => nameOf(into));
   const together = kept.filter(({ into }) => sinks.has(nameOf(into)));
+  const reads = new TenantReads(ofTenant, { pipeline, model }, [...together, ...others]);
   const documents = await readTypes(
     [...together.flatMap(sourcesOf), ...together.map(({ into }) => into), ...others.map(({ from }) => from)],
     {
+      pipeline,
       database: services.database,
       history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
+      reads,
+      signal,
+      screen,
     },
-    new Set(pipeline.archives.map(({ from }: Pipeline['archives'][number]) => nameOf(from))),
-    pipeline.sources,
-    signal,
-    screen,
   );
   const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(nameOf(of)) ?? [];
   const keyPathsOf = (container: string): readonly string[] =>
@@ -89,9 +93,9 @@ export async function compare(
       parked.push(...letters.documents);
       const { expected, refused } = looked.expect(spec, own, { letters, rules: pipeline.sources, keyPathsOf });
       projections.push({ id: projectionId(spec), expected, refused });
-      const within = { database: services.database, signal, keyPaths };
+      const within = { database: services.database, signal, reads, keyPaths };
       if (spec.kind === 'aggregate') {
-        const stored = contributionsOf(spec, services.database, signal);
+        const stored = contributionsOf(spec, within);
         const sourceKeys = keyPathsOf(spec.from.container);
         const context = { stored, letters, rules: pipeline.sources, keyPaths, sourceKeys };
         for await (const part of checkContributions(spec, own(spec.from), context)) looked.contribution(part);
@@ -108,6 +112,7 @@ export async function compare(
     documentsOf,
     state: services.state,
     database: services.database,
+    reads,
     signal,
   })) {
     projections.push({ id: checked.id, expected: checked.expected, refused: checked.refused });
@@ -131,21 +136,29 @@ export async function compare(
 /** `Container/type`. */
 export const nameOf = ({ container, type }: SourceRef): string => `${container}/${type}`;
 
+export interface TypesReading {
+  readonly pipeline: Pick<Pipeline, 'archives' | 'sources'>;
+  readonly database: Database;
+  readonly history: History;
+  /** Which documents count. Default: all. */
+  readonly reads?: TenantReads;
+  readonly signal: AbortSignal;
+  readonly screen: Pick<Screen, 'progress'>;
+}
+
 /** The documents of some types, by `Container/type`; for archived types with the archived documents. */
 export async function readTypes(
   types: readonly SourceRef[],
-  { database, history }: { database: Database; history: History },
-  archived: ReadonlySet<string>,
-  rules: readonly SourceRules[],
-  signal: AbortSignal,
-  screen: Pick<Screen, 'progress'>,
+  { pipeline, database, history, reads, signal, screen }: TypesReading,
 ): Promise<Map<string, Doc[]>> {
+  const archived = new Set(pipeline.archives.map(({ from }) => nameOf(from)));
   const documents = new Map<string, Doc[]>(types.map((of) => [nameOf(of), []]));
   let read = 0;
   const keep = (of: readonly SourceRef[], doc: Doc, cold: boolean): void => {
-    const known = of.find((each) => isOfType(each.type, typeRules(rules, each), doc));
+    const known = of.find((each) => isOfType(each.type, typeRules(pipeline.sources, each), doc));
     const type = known ? nameOf(known) : '';
-    if (archived.has(type) === cold && !isEmptied(doc)) documents.get(type)?.push(doc);
+    if (known && archived.has(type) === cold && !isEmptied(doc) && reads?.has(known.container, doc) !== false)
+      documents.get(type)?.push(doc);
     if (++read % 1_000 === 0) screen.progress('read for comparison', read);
   };
   const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {
@@ -153,9 +166,9 @@ export async function readTypes(
     if (isArchived.includes(true))
       for await (const { doc = {}, version } of history.documents(container, signal))
         keep(of, { ...doc, _etag: version.etag }, true);
-    if (isArchived.includes(false))
-      for await (const doc of fetchAll<Doc>(database.container(container), 'SELECT * FROM c', signal))
-        keep(of, doc, false);
+    if (!isArchived.includes(false)) return;
+    const { query, options } = reads?.of(container) ?? ALL;
+    for await (const doc of fetchAll<Doc>(database.container(container), query, signal, options)) keep(of, doc, false);
   };
   await pMap(
     Map.groupBy(types, (type) => type.container),
@@ -168,14 +181,19 @@ export async function readTypes(
 /** The documents that wait for a joined document, by their places. */
 async function pendingOf(
   spec: CopySpec,
-  { database, keyPaths, signal }: { database: Database; keyPaths: readonly string[]; signal: AbortSignal },
+  {
+    database,
+    keyPaths,
+    reads,
+    signal,
+  }: { database: Database; keyPaths: readonly string[]; reads: TenantReads; signal: AbortSignal },
 ): Promise<Map<string, Doc>> {
-  const query = {
-    query: `SELECT * FROM c WHERE c.type = '${PENDING}' AND c._mr["by"] = @by`,
+  const { query, options } = reads.of(spec.into.container, {
+    where: `c.type = '${PENDING}' AND c._mr["by"] = @by`,
     parameters: [{ name: '@by', value: projectionId(spec) }],
-  };
+  });
   const found = new Map<string, Doc>();
-  for await (const doc of fetchAll<Doc>(database.container(spec.into.container), query, signal))
+  for await (const doc of fetchAll<Doc>(database.container(spec.into.container), query, signal, options))
     found.set(rowKey(doc, keyPaths), doc);
   return found;
 }

@@ -12,6 +12,7 @@ import type { ContributionDocument } from '../../projections/aggregate/contribut
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { ParkedDocuments } from './parked.ts';
 import type { Candidate } from './difference.ts';
+import type { TenantReads } from './tenant-reads.ts';
 
 export interface ContributionsContext {
   /** The stored contributions to compare. */
@@ -77,17 +78,16 @@ export async function* checkContributions(
   }
 }
 
-/** Every stored contribution of an aggregate. */
+/** Every stored contribution of an aggregate that counts. */
 export function contributionsOf(
   spec: AggregateSpec,
-  database: Database,
-  signal: AbortSignal,
+  { database, reads, signal }: { database: Database; reads: TenantReads; signal: AbortSignal },
 ): AsyncGenerator<ContributionDocument> {
-  const query = {
-    query: `SELECT * FROM c WHERE c.type = 'millrace.contribution' AND c["by"] = @by`,
+  const { query, options } = reads.of(spec.into.container, {
+    where: `c.type = 'millrace.contribution' AND c["by"] = @by`,
     parameters: [{ name: '@by', value: projectionId(spec) }],
-  };
-  return fetchAll<ContributionDocument>(database.container(spec.into.container), query, signal);
+  });
+  return fetchAll<ContributionDocument>(database.container(spec.into.container), query, signal, options);
 }
 
 /** The number of contributions to show; more would be too long to read. */

@@ -20,7 +20,7 @@ export interface Listed {
 }
 
 /**
- * `ran`; `left out`: the reaction isn't meant for the document as it is now (`when`, another type, a delete marker);
+ * `ran`; `left out`: the reaction isn't meant for the document as it is now (`when`, another type, a delete marker, another tenant);
  * `missing`: the container doesn't have it (an archived document has to be restored first); `failed`: on every attempt.
  */
 export interface RanAgain extends Listed {
@@ -34,6 +34,8 @@ export interface ReactOptions extends Parts {
   readonly documents: readonly Listed[];
   /** Which repetition it is: part of the keys. */
   readonly repeat: number;
+  /** Leaves out the documents of other tenants. */
+  readonly tenant?: string | undefined;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number;
   readonly signal: AbortSignal;
@@ -69,7 +71,7 @@ export async function reactAgain(options: ReactOptions): Promise<RanAgain[]> {
 
 async function runOne(
   { key, id }: Listed,
-  { spec, services, loaded, repeat, signal, readLagMs = 5_000 }: ReactOptions,
+  { spec, services, loaded, repeat, tenant, signal, readLagMs = 5_000 }: ReactOptions,
 ): Promise<Omit<RanAgain, keyof Listed>> {
   const { container } = spec.from;
   const source = sourcesFor(loaded, spec).get(container);
@@ -87,6 +89,7 @@ async function runOne(
   if (!change) return { outcome: 'left out' };
   try {
     if (change.failed !== undefined) return failedBy(change.failed);
+    if ((tenant ?? change.tenant) !== change.tenant) return { outcome: 'left out' };
     // The operator has asked for this document, restored, backfilled or not.
     const { restored: _, backfilled: __, ...asked } = change;
     if (!concerns(spec, asked)) return { outcome: 'left out' };

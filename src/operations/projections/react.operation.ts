@@ -3,13 +3,17 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { type ReactSpec, projectionId } from '../../definition/specs.ts';
+import { tenantRuleOf } from '../../definition/tenant.ts';
 import type { Model } from '../../model/model.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation, partsOf } from '../operation.ts';
 import { operationsError } from '../errors.ts';
 import { plural, table } from '../table.ts';
 import { chooseReaction } from './choose.ts';
 import { RU_A_READ } from './estimate.ts';
+import { askedTenant, tenantInput } from '../tenants/asked.ts';
+import { tenantsError } from '../tenants/errors.ts';
 import { type Listed, reactAgain } from './react-again.ts';
 
 const input = z.object({
@@ -22,6 +26,7 @@ const input = z.object({
     .describe(
       'instead of --key and --ids: a file with {"key": ["store-1"], "id": "o-1"} on each line; - for standard input',
     ),
+  ...tenantInput,
   repeat: z
     .int()
     .min(1)
@@ -42,19 +47,22 @@ export const projectionsReact = defineOperation({
     `millrace projections react shipped-mail --key '["store-1"]' --ids order-1,order-2 --dry-run`,
     'millrace projections react shipped-mail --input orders.jsonl --yes',
     'millrace projections react shipped-mail --input orders.jsonl --repeat 2 --yes',
+    'millrace projections react shipped-mail --input orders.jsonl --tenant store-1 --yes',
   ],
   effect: 'destroys',
   bulk: true,
   argument: 'name',
   input,
   plan: async (asked, { workspace }) => {
-    const { pipeline, model } = await workspace.pipeline();
+    const loaded = await workspace.pipeline();
+    const { pipeline, model } = loaded;
     const spec = chooseReaction(pipeline, asked.name);
+    assertTenant(loaded, spec, asked.tenant);
     // Standard input can be read once, so a dry run reads it as the run does.
     const documents = await listed(asked, spec, model);
     return {
       steps: [
-        `read ${plural(documents.length, 'document')} of ${spec.from.container}, and run ${projectionId(spec)} for each that it is meant for`,
+        `read ${plural(documents.length, 'document')} of ${spec.from.container}, and run ${projectionId(spec)} for each that it is meant for${asked.tenant === undefined ? '' : `, but only for those of tenant ${asked.tenant}`}`,
       ],
       ru: Math.ceil(documents.length * RU_A_READ * 10),
     };
@@ -63,6 +71,7 @@ export const projectionsReact = defineOperation({
     const parts = await partsOf(context);
     const { pipeline, model } = parts.loaded;
     const spec = chooseReaction(pipeline, asked.name);
+    const tenant = assertTenant(parts.loaded, spec, asked.tenant);
     const documents = await listed(asked, spec, model);
     return audited(context, 'projections react', { ...asked, documents: documents.length }, () =>
       reactAgain({
@@ -70,6 +79,7 @@ export const projectionsReact = defineOperation({
         spec,
         documents,
         repeat: asked.repeat,
+        tenant,
         progress: (done, of) => context.screen.progress(`${projectionId(spec)}: run`, done, of),
       }),
     );
@@ -93,6 +103,20 @@ export const projectionsReact = defineOperation({
   },
   ok: (results) => results.every(({ outcome }) => outcome === 'ran' || outcome === 'left out'),
 });
+
+/** The tenant as changes name it. @throws UsageError `tenant-undeclared`, `input-invalid`, `container-of-no-tenant` */
+function assertTenant(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  { from: { container } }: ReactSpec,
+  given: string | undefined,
+): string | undefined {
+  if (given === undefined) return undefined;
+  const { tenant } = askedTenant(loaded, given);
+  if (tenantRuleOf(loaded.pipeline, loaded.model, container)) return tenant;
+  throw tenantsError('container-of-no-tenant', `--tenant ${given}: the documents of ${container} belong to no tenant`, {
+    hint: 'Leave out --tenant, and list the documents that are meant.',
+  });
+}
 
 /** The documents that the flags list. */
 async function listed(asked: ReactInput, spec: ReactSpec, { containers }: Model): Promise<Listed[]> {

@@ -57,13 +57,16 @@ export async function settled(
     const asked = { signal, screen, readLagMs, chosen: of, kept, others: beside };
     const found = await (some
       ? compareSample(loaded, services, { ...asked, drawn: some })
-      : compare(loaded, services, asked));
+      : compare(loaded, services, { ...asked, ofTenant }));
     const within = key && `${canonical(key).slice(0, -1)},`;
     const differences = found.differences.filter(
       (one) =>
         (within === undefined || one.document.startsWith(within)) && (!ofTenant || isOf(ofTenant, one, loaded.model)),
     );
-    return { ...found, differences };
+    const parked = found.parked.filter(
+      ({ container, key }) => !ofTenant || (isAt(ofTenant, container, key, loaded.model) ?? true),
+    );
+    return { ...found, differences, parked };
   };
   const first = await look(chosen, others, drawn);
   if (!settings || first.differences.length === 0) return { ...first, moving: 0, setAside: 0 };
@@ -111,8 +114,13 @@ export async function settled(
 }
 
 /** Whether a difference is about a document of the tenant: by the level of its key, or by the field. */
-function isOf({ value, rule, owns }: AskedTenant, { container, document, expected, found }: Candidate, model: Model) {
+function isOf(asked: AskedTenant, { container, document, expected, found }: Candidate, model: Model): boolean {
+  const at = isAt(asked, container, JSON.parse(document) as unknown[], model);
+  return at ?? [expected, found].some((doc) => doc !== undefined && asked.owns(container, doc));
+}
+
+/** Whether a key is the tenant's; undefined: the tenant is no level of it. */
+function isAt({ value, rule }: AskedTenant, container: string, key: readonly unknown[], model: Model) {
   const level = keyPathsOf(model, container).indexOf(`/${rule.field}`);
-  if (level !== -1) return (JSON.parse(document) as unknown[])[level] === value;
-  return [expected, found].some((doc) => doc !== undefined && owns(container, doc));
+  return level === -1 ? undefined : key[level] === value;
 }

@@ -19,6 +19,7 @@ import type { Model } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './difference.ts';
+import type { TenantReads } from './tenant-reads.ts';
 
 export type OtherSpec = EmbedSpec | SendSpec;
 
@@ -30,6 +31,7 @@ export interface OthersContext {
   /** The container with the dead letters. */
   readonly state: Container;
   readonly database: Database;
+  readonly reads: TenantReads;
   readonly signal: AbortSignal;
 }
 
@@ -60,19 +62,20 @@ export async function* checkOthers(
 
 /** Compares the children's embedded fields, for each embed separately; the fields of other embeds count as found. */
 async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<OtherComparison> {
-  const { pipeline, database, signal } = context;
+  const { pipeline, database, reads, signal } = context;
   const [{ into } = { into: undefined }] = specs;
   if (!into) return;
   const rules = typeRules(pipeline.sources, into);
   const children: Doc[] = [];
-  for await (const doc of fetchAll<Doc>(database.container(into.container), 'SELECT * FROM c', signal))
+  const { query, options } = reads.of(into.container);
+  for await (const doc of fetchAll<Doc>(database.container(into.container), query, signal, options))
     if (isOfType(into.type, rules, doc)) children.push(doc);
   yield* checkChildren(context, specs, into, children);
 }
 
 /** Compares the embedded fields of some children of a type. */
 export async function* checkChildren(
-  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'database' | 'signal'>,
+  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'database' | 'reads' | 'signal'>,
   specs: readonly EmbedSpec[],
   into: SourceRef,
   children: readonly Doc[],

@@ -94,7 +94,7 @@ export const projectionsVerify = defineOperation({
     ...tenantInput,
     ...backgroundInput,
   }),
-  plan: async ({ name, repair, sample }, { workspace }) => {
+  plan: async ({ name, repair, sample, tenant }, { workspace }) => {
     assertNoSample({ repair, sample });
     const loaded = await workspace.pipeline();
     const services = await workspace.services();
@@ -115,7 +115,7 @@ export const projectionsVerify = defineOperation({
       return { steps: [`draw ${sample} of the documents of each type and compare them`], ru: 0 };
     return {
       steps: [
-        `read about ${plural(documents, 'document')} of sources and sinks and compare them`,
+        `read ${tenant === undefined ? 'about' : 'at most'} ${plural(documents, 'document')} of sources and sinks and compare them`,
         ...(repair ? ['reset or remove the documents that differ, and apply their changes again'] : []),
       ],
       ru: Math.ceil(documents * RU_A_READ),

@@ -63,7 +63,7 @@ export interface VerifyOptions {
   readonly only?: string | undefined;
   /** Only sink documents under this partition key. */
   readonly key?: readonly unknown[] | undefined;
-  /** Only sink documents of this tenant. Everything is read and compared all the same. */
+  /** Only sink documents of this tenant. */
   readonly ofTenant?: AskedTenant | undefined;
   /**
    * How old a read may be, milliseconds (ASM-A3); archived documents are read twice, this long apart. Default 5,000.

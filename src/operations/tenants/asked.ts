@@ -1,6 +1,7 @@
 // `--tenant T` of every verb that reads or changes documents.
 import { z } from 'zod';
 import { MillraceError } from '../../base/errors.ts';
+import { isObject } from '../../base/json.ts';
 import { type TenantRule, isOfTenants, tenantOf, tenantRule, tenantValue } from '../../definition/tenant.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { containerOf } from '../../model/model.ts';
@@ -51,6 +52,12 @@ export function askedTenant({ pipeline, model }: Loaded, tenant: string, given =
     },
   };
 }
+
+/** Whether the input of a verb that ran, or of a job, names the tenant. */
+export const isGiven = ({ value, rule }: AskedTenant, input: unknown): boolean => {
+  const tenant = isObject(input) ? input['tenant'] : undefined;
+  return typeof tenant === 'string' && (rule.kind === 'number' ? Number(tenant) : tenant) === value;
+};
 
 function valueOf(rule: TenantRule, tenant: string, given: string): string | number {
   try {

@@ -21,14 +21,14 @@ const PATIENCE_MS = 60_000;
 /**
  * Writes the tenant into every document of a container that lacks it. It may be stopped at any point and run again. No
  * write of an application is lost: each write depends on the version that was read.
- * @throws UsageError `tenant-undeclared`, `backfill-key`, `backfill-moved`, `container-missing`, `input-invalid`;
+ * @throws UsageError `tenant-undeclared`, `container-of-no-tenant`, `backfill-key`, `backfill-moved`, `container-missing`, `input-invalid`;
  * MillraceError `backfill-runs`, `backfill-overtaken`
  */
 export async function backfill(options: BackfillOptions): Promise<Backfilled> {
   const { services, container: name, actor, signal, clock = systemClock, readLagMs = READ_LAG_MS } = options;
   const rule = declaredTenant(options.loaded);
   const container = services.database.container(name);
-  const opened = await openTarget(container, rule);
+  const opened = await openTarget(container, rule, options.loaded.model);
   const lacking = new Lacking(container, rule.field, options.type, options.loaded.pipeline.sources);
   const values = await openValues(options.values, options);
   const holder = randomUUID();

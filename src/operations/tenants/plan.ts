@@ -28,7 +28,7 @@ export async function planBackfill(options: PlanOptions): Promise<Plan> {
   const { pipeline } = loaded;
   const rule = declaredTenant(loaded);
   const container = services.database.container(name);
-  const { defaultTtl } = await openTarget(container, rule);
+  const { defaultTtl } = await openTarget(container, rule, loaded.model);
   await openValues(values, options);
   const { lacking, all } = await new Lacking(container, rule.field, type, pipeline.sources).count();
   if (lacking === 0) return { steps: [], ru: 0 };

@@ -18,10 +18,14 @@ const MOST = 10;
 /** Characters of a tenant in a column. */
 export const SHOWN_OF_TENANT = 40;
 
-/** The tenants that cost the most on all hosts, and all others together; null if no host knows a tenant. */
+/**
+ * The tenants that cost the most on all hosts, and all others together; null if no host knows a tenant. `only`: this
+ * tenant alone; hosts that don't name it among their costliest count it with the others.
+ */
 export async function tenantsOf(
   said: readonly HostStatus[],
   lettersOf: () => Promise<ReadonlyMap<string, number>>,
+  only?: string,
 ): Promise<ShownTenants | null> {
   const reports = said.flatMap(({ tenants }) => tenants ?? []);
   if (reports.length === 0) return null;
@@ -33,6 +37,7 @@ export async function tenantsOf(
   const all = [...byTenant]
     .map(([tenant, works]) => ({ tenant, ...together(works), deadLetters: letters.get(tenant) ?? 0 }))
     .toSorted((a, b) => b.charge - a.charge || (a.tenant < b.tenant ? -1 : 1));
+  if (only !== undefined) return { tenants: all.filter(({ tenant }) => tenant === only), others: null };
   const tenants = all.slice(0, MOST);
   const named = tenants.reduce((sum, { deadLetters }) => sum + deadLetters, 0);
   const deadLetters = [...letters.values()].reduce((sum, count) => sum + count, 0) - named;

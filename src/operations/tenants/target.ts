@@ -5,6 +5,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
 import type { DerivedSpec, Pipeline } from '../../definition/specs.ts';
 import type { TenantRule } from '../../definition/tenant.ts';
+import { type Model, containerOf } from '../../model/model.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { declaredTenant } from './asked.ts';
 import { tenantsError } from './errors.ts';
@@ -25,8 +26,12 @@ export const eventReaders = (pipeline: Pipeline, container: string): DerivedSpec
     (spec) => (spec.kind === 'react' || spec.kind === 'publish') && spec.from.container === container,
   );
 
-/** @throws UsageError `container-missing`, `backfill-key` */
-export async function openTarget(container: Container, { field }: TenantRule): Promise<Target> {
+/** @throws UsageError `container-of-no-tenant`, `container-missing`, `backfill-key` */
+export async function openTarget(container: Container, { field }: TenantRule, model: Model): Promise<Target> {
+  if (containerOf(model, container.id)?.reference)
+    throw tenantsError('container-of-no-tenant', `${container.id} is reference data, which belongs to no tenant`, {
+      hint: `If its documents belong to tenants, correct the description of ${container.id} in the data-model document.`,
+    });
   const read = withRetry(() => container.read(), { reads: true });
   const { resource } = await read.catch(throwMissing(container));
   const keyPaths = (resource?.partitionKey?.paths ?? []).map(splitPath);

@@ -33,12 +33,13 @@ const MOST = 10;
 
 /**
  * The tenants with a backlog; null if the pipeline declares no tenant. Point reads: the register of each source
- * container, and two for each queue.
+ * container, and two for each queue. `only`: this tenant alone.
  */
 export async function waitingTenants(
   pipeline: Pipeline,
   state: Container,
   signal: AbortSignal,
+  only?: string,
 ): Promise<WaitingTenants | null> {
   if (pipeline.tenant === undefined) return null;
   const containers = new Set(
@@ -47,7 +48,9 @@ export async function waitingTenants(
   const all = await Promise.all(
     [...containers].map(async (container) => {
       const queues = await backlogOf(state, { pipeline: pipeline.name, source: container }, signal).waiting();
-      return [...Map.groupBy(queues, ({ tenant }) => tenant)].map(([tenant, own]) => ({ tenant, container, own }));
+      return [...Map.groupBy(queues, ({ tenant }) => tenant)]
+        .filter(([tenant]) => only === undefined || tenant === only)
+        .map(([tenant, own]) => ({ tenant, container, own }));
     }),
   );
   const largest = all.flat().toSorted((a, b) => bundlesOf(b.own) - bundlesOf(a.own) || (a.tenant < b.tenant ? -1 : 1));

@@ -18,6 +18,7 @@ import type { Asking } from './asking.ts';
 import type { Changes } from './changes.ts';
 import { askEvents, openHubs } from './events.ts';
 import { type ByContainer, derivedTypes, expectedDocuments, refName } from './oracle.ts';
+import { crossingOf } from './tenants.ts';
 
 export interface StageProof {
   readonly stage: string;
@@ -27,7 +28,7 @@ export interface StageProof {
   readonly moved: number;
   /** Changes that projections have parked so far. */
   readonly parked: readonly string[];
-  /** The first derived document that differs from the recomputed one, or that an archive lost. */
+  /** The first derived document that combines tenants, that differs from the recomputed one, or that an archive lost. */
   readonly difference?: string;
 }
 
@@ -166,7 +167,8 @@ export class Proving {
     const expected = expectedDocuments(loaded, await this.stored(), cold);
     await this.#look(stage, expected, side);
     const moved = movedBetween(this.#before, expected, loaded);
-    this.proofs.push({ stage, changes, moved, parked, ...(difference !== undefined && { difference }) });
+    const wrong = crossingOf(loaded, cold ? [expected, cold] : [expected]) ?? difference;
+    this.proofs.push({ stage, changes, moved, parked, ...(wrong !== undefined && { difference: wrong }) });
     this.#before = expected;
   }
 

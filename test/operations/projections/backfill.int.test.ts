@@ -381,6 +381,37 @@ describe('a reaction, again', () => {
     expect(keys[2]).not.toBe(keys[0]);
   });
 
+  it('of one tenant leaves out the documents of others', async () => {
+    await write(order('o1', 1));
+    await write({ ...order('o1', 2), storeId: 's2' });
+    const calls: unknown[] = [];
+    const spec: ReactSpec = {
+      kind: 'react',
+      name: 'mail',
+      version: 1,
+      from: { container: 'Orders', type: 'order' },
+      onDelete: 'remove',
+      order: 'document',
+      attempts: 1,
+      timeoutMs: 5_000,
+      restored: false,
+      echoes: false,
+      run: async ({ storeId }) => {
+        calls.push(storeId);
+      },
+    };
+    const { loaded, ...options } = optionsOf(spec);
+    const results = await reactAgain({
+      ...options,
+      loaded: { ...loaded, pipeline: { ...loaded.pipeline, tenant: 'storeId' } },
+      documents: ['s1', 's2'].map((store) => ({ key: [store], id: 'o1' })),
+      repeat: 1,
+      tenant: 's2',
+    });
+    expect(results.map(({ outcome }) => outcome)).toEqual(['left out', 'ran']);
+    expect(calls).toEqual(['s2']);
+  });
+
   it('ordered by key runs for one document of a key at a time, in the order of the list', async () => {
     const ids = ['o3', 'o1', 'o2'];
     for (const id of ids) await write(order(id, 1));

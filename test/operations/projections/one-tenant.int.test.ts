@@ -1,12 +1,18 @@
-// `--tenant` of verify, repair and replay: what is another tenant's stays as it is.
+// `--tenant` of verify, repair, replay, status and the audit: what is another tenant's stays as it is.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { MillraceError } from '../../../src/base/errors.ts';
 import type { Doc } from '../../../src/definition/specs.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import type { AuditRecord } from '../../../src/operations/audit/record.ts';
+import type { Status } from '../../../src/operations/status.ts';
+import type { Refusal } from '../../../src/projections/runner.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { live } from './versions.ts';
 
 const FIXTURE = join(import.meta.dirname, '../../fixtures/mended');
+const NO_TENANT = join(import.meta.dirname, '../../fixtures/nullable');
 const { signal } = new AbortController();
 let stage: Stage;
 
@@ -64,6 +70,47 @@ it('verifies and repairs the documents of one tenant', async () => {
   expect(await json('projections', 'verify', '--tenant', 's1', '--repair')).toMatchObject({ code: 0 });
   expect((await json('projections', 'verify', '--tenant', 's2')).value.different).toBe(own.value.different);
   expect((await cli(['projections', 'repair', 'summaries'])).stderr).toContain('needs --key or --tenant');
+});
+
+it('shows the dead letters and the changes by hand of one tenant', async () => {
+  const letters = new DeadLetters(stage.services.state);
+  const parked = (id: string, tenant: string): Refusal => ({
+    change: {
+      container: 'Orders',
+      type: 'order',
+      key: [tenant],
+      id,
+      tenant,
+      version: { epoch: 1, lsn: 1, etag: id },
+      at: 0,
+      op: 'upsert',
+    },
+    error: new MillraceError('x', 'no'),
+  });
+  await letters.park('days@1', [parked('a', 's1'), parked('b', 's2'), parked('c', 's2')], new Date());
+  const shown = async (tenant: string) => {
+    const { stdout } = await cli(['status', '--tenant', tenant, '--json']);
+    const { projections, tenants } = JSON.parse(stdout) as Status;
+    return { parked: projections.find(({ id }) => id === 'days@1')?.parked, tenants };
+  };
+  expect([await shown('s1'), await shown('s2')]).toMatchObject([{ parked: 1 }, { parked: 2 }]);
+  expect(await cli(['status', '--tenant', 's1', '--pipeline', NO_TENANT])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--tenant s1: the pipeline nullable has no tenant'),
+  });
+  const text = (await cli(['status', '--tenant', 's1'])).stdout;
+  expect(text).toContain('those of tenant s1; everything else is of all tenants.');
+  expect(text).toContain('No host names s1 among the tenants that cost it the most.');
+
+  for (const tenant of ['s1', 's2', 's1']) await cli(['projections', 'repair', 'summaries', '--tenant', tenant]);
+  await cli(['projections', 'verify', '--repair']);
+  const audit = async (...args: string[]) =>
+    (JSON.parse((await cli(['audit', 'list', ...args, '--json'])).stdout) as AuditRecord[]).map(
+      ({ arguments: given }) => given['tenant'],
+    );
+  expect(await audit()).toEqual([undefined, 's1', 's2', 's1']);
+  expect(await audit('--tenant', 's1')).toEqual(['s1', 's1']);
+  expect(await audit('--tenant', 's1', '--most', '1')).toEqual(['s1']);
 });
 
 it('replays the changes of one tenant', async () => {

@@ -5,6 +5,7 @@ import type { Doc, ProjectionSpec } from '../../../src/definition/specs.ts';
 import { projectionId } from '../../../src/definition/specs.ts';
 import { recompute, rowKey, visible } from '../../../src/definition/oracle/recompute.ts';
 import { type App, type ComposeOptions, compose } from '../../../src/runtime/processor-host.ts';
+import type { Timings } from '../../../src/feed/sharing/feed-host.ts';
 import type { Random } from '../../support/random.ts';
 import type { Stage } from '../../support/stage.ts';
 
@@ -19,8 +20,8 @@ export const fast: Pick<ComposeOptions, 'readLagMs' | 'viewsRefreshMs' | 'timing
   timings: { pollMs: 10, acquireMs: 100 },
 };
 
-export async function live(stage: Stage, host = 'live'): Promise<App> {
-  const app = await compose({ ...stage, ...fast, host });
+export async function live(stage: Stage, host = 'live', timings: Partial<Timings> = {}): Promise<App> {
+  const app = await compose({ ...stage, ...fast, timings: { ...fast.timings, ...timings }, host });
   await app.start();
   return app;
 }

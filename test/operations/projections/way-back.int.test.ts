@@ -9,6 +9,7 @@ import { KEPT_MARGIN_MS } from '../../../src/engine/views/kept.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { openViews } from '../../../src/engine/views/view-reader.ts';
 import type { App } from '../../../src/runtime/processor-host.ts';
+import type { Timings } from '../../../src/feed/sharing/feed-host.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
 import { promoteBack } from '../../../src/operations/projections/promote-back.ts';
@@ -35,8 +36,8 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-const start = async (host: string, of: Stage = stage): Promise<App> => {
-  const app = await live(of, host);
+const start = async (host: string, of: Stage = stage, timings: Partial<Timings> = {}): Promise<App> => {
+  const app = await live(of, host, timings);
   apps.push(app);
   return app;
 };
@@ -114,7 +115,8 @@ describe(`a way back (seed ${SEED})`, () => {
   });
 
   it('reads for the kept version what a host that died applied to the current one only', async () => {
-    const app = await start('one');
+    // It dies with a page in hand, which no stop waits for.
+    const app = await start('one', stage, { stopMs: 300 });
     await stage.container('Orders').items.upsert(order('o1', 1));
     await app.drained(signal);
     await promoted('summaries@2');

@@ -36,6 +36,8 @@ export const FORMATS = {
   verifying: { writes: 1, reads: 1 },
   backfill: { writes: 1, reads: 1 },
   backfilling: { writes: 1, reads: 1 },
+  erasing: { writes: 1, reads: 1 },
+  certificate: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },
   // One document or more for each source document.

@@ -23,6 +23,7 @@ export const FORMATS = {
   fingerprint: { writes: 1, reads: 1 },
   starts: { writes: 1, reads: 1 },
   epoch: { writes: 1, reads: 1 },
+  erasures: { writes: 1, reads: 1 },
   lease: { writes: 1, reads: 1 },
   gate: { writes: 1, reads: 1 },
   writer: { writes: 1, reads: 1 },

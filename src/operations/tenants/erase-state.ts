@@ -24,13 +24,7 @@ const PLACES: Readonly<Record<string, string>> = {
  * Removes every record of the tenant from the state container, and writes `by` in place of its name in the audit. Goes
  * through the whole container, because most records don't show their tenant. `reactions`: gets the letters that go.
  */
-export async function removeState(
-  owned: Owned,
-  by: string,
-  count: Count,
-  options: EraseParts,
-  reactions: (projection: string, id: string) => void,
-): Promise<void> {
+export async function removeState(owned: Owned, by: string, count: Count, options: EraseParts): Promise<void> {
   const { services, asked } = options;
   const names = namesIn(asked);
   const namedIn = (value: unknown): boolean => isNamed(value, names);
@@ -41,7 +35,6 @@ export async function removeState(
     const kind = kindOf(document);
     if (kind === 'audit' && namedIn([document['arguments'], document['result']])) audits.push(document);
     if (kind === undefined || !isGone(document, kind, owned, queues, namedIn)) return false;
-    if (kind === 'deadLetter') reactions(String(document['projection']), String(document['document']));
     count(PLACES[kind] ?? 'state', 1);
     return true;
   };

@@ -1,0 +1,127 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { systemClock } from '../../base/clock.ts';
+import { Meter } from '../../cosmos/meter.ts';
+import { ErasureRecords, erasing } from '../../engine/erasures/record.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import { storeToErase } from '../../runtime/archives.ts';
+import { READ_LAG_MS } from '../../runtime/open-engine.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { audited } from '../audit/record.ts';
+import { type Context, type Plan, defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { askedTenant } from './asked.ts';
+import type { Certificate } from './certificate.ts';
+import type { EraseParts } from './erase-options.ts';
+import { assertMayErase } from './erase-rights.ts';
+import { searchEverything } from './erase-search.ts';
+import { erase, said } from './erase.ts';
+import { writeComplete } from './export-file.ts';
+import { STOP_BOUND_MS, stopped } from './erase-wait.ts';
+import { unknownTenant } from './unknown.ts';
+
+/** What removing one document costs, about: its query, its delete, and the search that follows. */
+const RU_A_DOCUMENT = 12;
+
+export const tenantsErase = defineOperation({
+  noun: 'tenants',
+  verb: 'erase',
+  summary: 'Erase a tenant from containers, archive, dead letters and jobs, and certify it; resumable',
+  examples: [
+    'millrace tenants erase store-1 --dry-run',
+    'millrace tenants erase store-1 --yes --out erased.json',
+    'millrace tenants erase store-1 --yes --json',
+  ],
+  effect: 'destroys',
+  bulk: true,
+  withheld: true,
+  argument: 'tenant',
+  input: z.object({
+    tenant: z.string().min(1).describe('the tenant, as its documents name it'),
+    out: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('file for the certificate, JSON; it is stored in the state container too'),
+    force: z.boolean().default(false).describe('replace the file if it exists'),
+  }),
+  plan: async ({ tenant }, context) => planOf(tenant, await partsFor(tenant, context), context),
+  run: async ({ tenant, out, force }, context) => {
+    const parts = await partsFor(tenant, context);
+    const certify = (): Promise<Certificate> => eraseAudited(tenant, parts, context);
+    if (out === undefined) return certify();
+    const lines = async function* (): AsyncGenerator<string, Certificate> {
+      const certificate = await certify();
+      yield `${JSON.stringify(certificate, null, 2)}\n`;
+      return certificate;
+    };
+    return writeComplete(resolve(context.workspace.directory, out), lines(), { force });
+  },
+  format: (certificate) => {
+    const { erasure, digest, removed, held, unreadable, mentions, rebuild, stays } = certificate;
+    const some = (places: Certificate['removed']): string => said(places) || 'nothing';
+    return [
+      `The tenant is erased. Erasure ${erasure}, digest ${digest}.`,
+      `removed: ${some(removed)}`,
+      ...(held.length > 0 ? [`kept by a hold or a policy: ${plural(held.length, 'blob')}`] : []),
+      ...(unreadable.length > 0
+        ? [`can't be read, so it may have data of the tenant: ${plural(unreadable.length, 'blob')}`]
+        : []),
+      ...(Object.keys(mentions).length > 0 ? [`documents of others that mention it, and stay: ${some(mentions)}`] : []),
+      ...rebuild.map(
+        (name) => `${name} has figures of several tenants. Build it again: millrace projections rebuild ${name}`,
+      ),
+      'what stays for a time:',
+      ...stays.map(({ what, until }) => `  ${what}, until ${until}`),
+    ].join('\n');
+  },
+  ok: ({ held, unreadable }) => held.length === 0 && unreadable.length === 0,
+});
+
+async function partsFor(tenant: string, { workspace, signal, clock = systemClock }: Context): Promise<EraseParts> {
+  const loaded = await workspace.pipeline();
+  const asked = askedTenant(loaded, tenant, 'the tenant');
+  const services = await workspace.services();
+  const jobs = workspace.settings().jobsUrl === undefined ? undefined : await workspace.jobs();
+  const access = new CosmosAccess(services.database, untilStopped(signal), new Meter());
+  const store = await storeToErase(services, signal);
+  return { loaded, services, asked, store, jobs, access, readLagMs: READ_LAG_MS, clock, signal };
+}
+
+async function eraseAudited(tenant: string, parts: EraseParts, context: Context): Promise<Certificate> {
+  const { loaded, services, asked, clock, signal } = parts;
+  const { workspace, actor, screen } = context;
+  const records = new ErasureRecords(services.state, loaded.pipeline.name);
+  if (!erasing(await records.read(), asked.tenant) && Object.keys(await foundOf(parts)).length === 0)
+    throw await unknownTenant(tenant, asked, loaded, services, signal);
+  await assertMayErase(parts);
+  const record = await records.begin(asked.tenant, clock.now());
+  const progress = (what: string, done: number): void => screen.progress(what, done);
+  const given = { ...parts, settings: workspace.settings(), records, record, actor, stopped: stopped(clock), progress };
+  return audited(context, 'tenants erase', { erasure: record.id, digest: record.digest }, () => erase(given));
+}
+
+const foundOf = async (parts: EraseParts) => (await searchEverything({ ...parts, held: new Set() })).left;
+
+async function planOf(tenant: string, parts: EraseParts, { signal }: Context): Promise<Plan> {
+  const { loaded, services, asked, clock } = parts;
+  const record = erasing(await new ErasureRecords(services.state, loaded.pipeline.name).read(), asked.tenant);
+  const { left, mentions } = await searchEverything({ ...parts, held: new Set() });
+  if (!record && Object.keys(left).length === 0) throw await unknownTenant(tenant, asked, loaded, services, signal);
+  const since = record ? clock.now() - Date.parse(record.at) : 0;
+  const wait = Math.max(0, Math.ceil((STOP_BOUND_MS - since) / 1_000));
+  const total = Object.values(left).reduce((sum, count) => sum + count, 0);
+  return {
+    steps: [
+      ...(record ? [`resume erasure ${record.id}`] : ['hold back every change of the tenant']),
+      ...(wait > 0 ? [`wait ${wait} s, until no host applies what it read before`] : []),
+      ...Object.entries(left).map(([place, count]) => `remove ${count.toLocaleString('en-US')} from ${place}`),
+      ...Object.entries(mentions).map(
+        ([place, count]) => `leave ${count.toLocaleString('en-US')} of others in ${place} that mention it`,
+      ),
+      'search everything again, and certify',
+    ],
+    ru: RU_A_DOCUMENT * total,
+    seconds: wait,
+  };
+}

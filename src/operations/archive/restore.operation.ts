@@ -68,6 +68,7 @@ export const archiveRestore = defineOperation({
     'millrace archive restore orders-cold --key \'["store-1","order-7"]\' --id order-7',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input,
   plan: async (given, context): Promise<Plan> => {

@@ -53,13 +53,7 @@ export class Certificates {
   async read(erasure: string): Promise<Certificate | undefined> {
     const stored = await readItem<Certificate & { id: string }>(this.#state.item(erasure, PK));
     if (!stored) return undefined;
-    const {
-      id: _,
-      pk: __,
-      type: ___,
-      format: ____,
-      ...certificate
-    } = withoutSystemFields(stored);
+    const { id: _, pk: __, type: ___, format: ____, ...certificate } = withoutSystemFields(stored);
     return certificate as unknown as Certificate;
   }
 

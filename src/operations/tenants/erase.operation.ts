@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { ErasureRecords, erasing } from '../../engine/erasures/record.ts';
+import { stopBoundMs } from '../../engine/erasures/stop.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { storeToErase } from '../../runtime/archives.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
@@ -17,7 +18,7 @@ import { assertMayErase } from './erase-rights.ts';
 import { searchEverything } from './erase-search.ts';
 import { erase, said } from './erase.ts';
 import { writeComplete } from './export-file.ts';
-import { STOP_BOUND_MS, stopped } from './erase-wait.ts';
+import { stopped } from './erase-wait.ts';
 import { unknownTenant } from './unknown.ts';
 
 /** What removing one document costs, about: its query, its delete, and the search that follows. */
@@ -96,20 +97,31 @@ async function eraseAudited(tenant: string, parts: EraseParts, context: Context)
     throw await unknownTenant(tenant, asked, loaded, services, signal);
   await assertMayErase(parts);
   const record = await records.begin(asked.tenant, clock.now());
-  const progress = (what: string, done: number): void => screen.progress(what, done);
-  const given = { ...parts, settings: workspace.settings(), records, record, actor, stopped: stopped(clock), progress };
+  const waiting = (seconds: number, operations: readonly string[]): void =>
+    screen.draw([
+      `waits ${seconds} s until no host applies what it read before`,
+      ...operations.map((one) => `waits for ${one}`),
+    ]);
+  const given = {
+    ...parts,
+    settings: workspace.settings(),
+    records,
+    record,
+    actor,
+    stopped: stopped({ state: services.state, readLagMs: parts.readLagMs, clock, waiting }),
+    progress: (what: string, done: number): void => screen.progress(what, done),
+  };
   return audited(context, 'tenants erase', { erasure: record.id, digest: record.digest }, () => erase(given));
 }
 
 const foundOf = async (parts: EraseParts) => (await searchEverything({ ...parts, held: new Set() })).left;
 
 async function planOf(tenant: string, parts: EraseParts, { signal }: Context): Promise<Plan> {
-  const { loaded, services, asked, clock } = parts;
+  const { loaded, services, asked } = parts;
   const record = erasing(await new ErasureRecords(services.state, loaded.pipeline.name).read(), asked.tenant);
   const { left, mentions } = await searchEverything({ ...parts, held: new Set() });
   if (!record && Object.keys(left).length === 0) throw await unknownTenant(tenant, asked, loaded, services, signal);
-  const since = record ? clock.now() - Date.parse(record.at) : 0;
-  const wait = Math.max(0, Math.ceil((STOP_BOUND_MS - since) / 1_000));
+  const wait = record && record.state !== 'stopping' ? 0 : Math.ceil(stopBoundMs(parts.readLagMs) / 1_000);
   const total = Object.values(left).reduce((sum, count) => sum + count, 0);
   return {
     steps: [

@@ -1,10 +1,19 @@
-// docs/SPEC-erase.md, ERASE-R1 to ERASE-C3.
+// docs/SPEC-erase.md, ERASE-R1 to ERASE-R8.
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { erase } from '../../../src/operations/tenants/erase.ts';
+import type { ErasableStore } from '../../../src/archive/blob-store.ts';
+import { MillraceError, messageOf } from '../../../src/base/errors.ts';
+import { digestOf } from '../../../src/engine/erasures/record.ts';
+import { Jobs } from '../../../src/jobs/jobs.ts';
+import { ownedBy } from '../../../src/operations/tenants/erase-containers.ts';
+import { searchEverything } from '../../../src/operations/tenants/erase-search.ts';
+import { type EraseOptions, erase } from '../../../src/operations/tenants/erase.ts';
+import { startEmbeddedJobs } from '../../../src/host/dev/jobs-embedded.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { Random } from '../../support/random.ts';
+import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
-import { ERASE, GONE, STAYS, eraseOptions, everything, fill, naming } from './leaving.ts';
+import { ERASE, GONE, STAYS, documentsOf, eraseOptions, everything, fill, naming } from './leaving.ts';
 
 let azurite: Azurite;
 let stage: Stage;
@@ -30,21 +39,188 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-/** What is stored of the store that stays, and of none. */
-const others = (all: ReadonlyMap<string, string>): [string, string][] =>
-  [...all].filter(
-    ([place, text]) =>
-      !place.includes(GONE) && !text.includes(GONE) && naming(new Map([[place, text]]), STAYS).length > 0,
-  );
+/** What is stored of the store that stays, and names no other. */
+const ofOthers = (all: ReadonlyMap<string, string>): [string, string][] =>
+  [...all].filter((one) => naming(new Map([one]), STAYS).length > 0 && naming(new Map([one]), GONE).length === 0);
+
+async function expectErased(before: ReadonlyMap<string, string>): Promise<void> {
+  const after = await everything(stage, blobs);
+  expect(naming(after, GONE)).toEqual([]);
+  expect(ofOthers(before).map(([place]) => [place, after.get(place)])).toEqual(ofOthers(before));
+  // They name nobody: their places are digests.
+  expect([...after.values()].filter((text) => text.includes('"millrace.published"'))).toHaveLength(1);
+}
 
 it('removes everything of the tenant, and leaves another’s byte for byte', async () => {
   const before = await everything(stage, blobs);
-  console.log(
-    Object.entries(Object.groupBy(naming(before, GONE), (p) => p.split('/')[0]!)).map(([k, v]) => [k, v!.length]),
+  expect(naming(before, GONE).length).toBeGreaterThan(90);
+  expect(ofOthers(before).length).toBeGreaterThan(90);
+  const options = await eraseOptions(stage);
+  const certificate = await erase(options);
+  await expectErased(before);
+  expect(certificate).toMatchObject({
+    pipeline: 'erase',
+    digest: digestOf(options.record.salt, GONE),
+    removed: { Orders: 5, Stores: 1, 'archived versions': 3, blobs: 2, 'dead letters': 7, 'audit records': 1 },
+    held: [],
+    unreadable: [],
+    mentions: {},
+  });
+  // The stored one is the same.
+  const stored = (await everything(stage, blobs)).entries().find(([, text]) => text.includes('"millrace.certificate"'));
+  expect(JSON.parse(stored![1])).toMatchObject(certificate);
+  expect(await options.records.read()).toMatchObject([{ state: 'erased' }]);
+  // Again: nothing is left to remove, and the counts stay.
+  expect((await erase(options)).removed).toEqual(certificate.removed);
+});
+
+it('killed at any request and run again, it ends as if it had not been', { timeout: 120_000 }, async () => {
+  const seed = suiteSeed();
+  console.log(`seed ${seed}`);
+  const random = new Random(seed);
+  const before = await everything(stage, blobs);
+  let kills = 0;
+  // Early requests more often: later ones get fewer with each run.
+  for (let run = 0; run < 40; run++) {
+    const options = await eraseOptions(stage);
+    const nth = 1 + random.int(random.chance(0.5) ? 40 : 160);
+    const killed = random.chance(0.3) && options.store ? dying(options, 1 + random.int(25)) : options;
+    if (killed === options)
+      stage.emulator.faults({ rules: [{ nth, status: 400, ...(random.chance(0.5) && { effect: 'after' }) }] });
+    const failed = await erase(killed).then(
+      () => false,
+      () => true,
+    );
+    stage.emulator.faults({});
+    await freed();
+    if (!failed && kills < 30 && run < 30) await refill();
+    kills += failed ? 1 : 0;
+  }
+  expect(kills).toBeGreaterThanOrEqual(30);
+  await erase(await eraseOptions(stage));
+  await expectErased(before);
+});
+
+/** The documents come again, so that there is something to remove. */
+async function refill(): Promise<void> {
+  for (const [container, document] of documentsOf(GONE)) await stage.container(container).items.upsert(document);
+}
+
+/** A process that was killed leaves its lock to its age. */
+async function freed(): Promise<void> {
+  await stage.services.state
+    .item('erase', 'erasing')
+    .delete()
+    .catch(() => undefined);
+}
+
+/** The process dies at a request to the storage account. */
+function dying(options: EraseOptions, nth: number): EraseOptions {
+  let left = nth;
+  const step = (): void => {
+    left -= 1;
+    if (left <= 0) throw new Error('killed');
+  };
+  const { store } = options;
+  const dies: ErasableStore = {
+    put: async (...given) => (step(), store!.put(...given)),
+    read: async (name) => (step(), store!.read(name)),
+    list: (prefix) => store!.list(prefix),
+    listEver: async function* (prefix) {
+      step();
+      yield* store!.listEver(prefix);
+    },
+    readEver: async (name) => (step(), store!.readEver(name)),
+    remove: async (name) => {
+      step();
+      const outcome = await store!.remove(name);
+      step();
+      return outcome;
+    },
+  };
+  return { ...options, store: dies };
+}
+
+it('removes what a tenant writes meanwhile in another round, and gives up where it never ends', async () => {
+  const before = await everything(stage, blobs);
+  const late = { id: 'late', type: 'customer', storeId: GONE, name: 'Late' };
+  const options = await eraseOptions(stage);
+  const writes = (rounds: number): EraseOptions => {
+    let left = rounds;
+    const sleep: EraseOptions['clock']['sleep'] = async () => {
+      if ((left -= 1) >= 0) await stage.container('Customers').items.upsert(late);
+    };
+    return { ...options, clock: { ...options.clock, sleep } };
+  };
+  const refused = await erase(writes(Infinity)).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(MillraceError);
+  expect(refused).toMatchObject({ code: 'erase-unfinished', retryable: true });
+  expect(messageOf(refused)).toBe('After 3 rounds the tenant still has 1 in Customers');
+  expect(await options.records.read()).toMatchObject([{ state: 'removing' }]);
+  await erase(writes(3));
+  await expectErased(before);
+});
+
+it('one process at a time erases', async () => {
+  const options = await eraseOptions(stage);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const first = erase({ ...options, stopped: () => promise });
+  await vi.waitFor(async () =>
+    expect((await stage.services.state.item('erase', 'erasing').read()).statusCode).toBe(200),
   );
-  const certificate = await erase(await eraseOptions(stage));
-  const after = await everything(stage, blobs);
-  expect(naming(after, GONE)).toEqual([]);
-  console.log(certificate);
-  for (const [place, text] of others(before)) expect([place, after.get(place)]).toEqual([place, text]);
+  await expect(erase(options)).rejects.toMatchObject({ code: 'erase-runs' });
+  resolve();
+  await first;
+});
+
+it('removes the jobs that work for the tenant, and ended ones that name it', async () => {
+  await using datastore = await startEmbeddedJobs();
+  const jobs = await Jobs.open(datastore.url, 'erase');
+  const operation = (input: Record<string, unknown>) => ({ name: 'archive sweep', input, actor: 'test' });
+  const enqueue = (name: string, input: Record<string, unknown>) =>
+    jobs.enqueue('operation', operation(input), { dedupe: JSON.stringify([name, input]), attempts: 1 });
+  await enqueue('ended', { tenant: GONE });
+  await enqueue('result', {});
+  const ended = vi.fn();
+  const working = jobs.work({ operation: async () => ({ tenants: [GONE] }) }, { onFinished: ended });
+  await vi.waitFor(() => expect(ended).toHaveBeenCalledTimes(2), { timeout: 20_000 });
+  await working.stop();
+  await enqueue('waits', { tenant: GONE });
+  await enqueue('others', { tenant: STAYS });
+  await jobs.enqueue('reaction', { projection: 'days@1', id: `${GONE}-small` }, { dedupe: 'r1', delayMs: 60_000 });
+  await jobs.enqueue('reaction', { projection: 'days@1', id: `${STAYS}-small` }, { dedupe: 'r2', delayMs: 60_000 });
+  expect((await erase(await eraseOptions(stage, jobs))).removed).toMatchObject({ jobs: 4 });
+  const left = [];
+  for await (const { payload, stored } of jobs.every()) left.push([payload, JSON.stringify(stored).includes(GONE)]);
+  expect(left).toEqual([
+    [operation({ tenant: STAYS }), false],
+    [{ projection: 'days@1', id: `${STAYS}-small` }, false],
+  ]);
+  await jobs.close();
+});
+
+it('the search counts what mentions the tenant in documents of others, and leaves it', async () => {
+  const mention = { id: 'm1', type: 'customer', storeId: STAYS, name: `Moved from ${GONE}` };
+  await stage.container('Customers').items.create(mention);
+  await stage.container('Customers').items.create({ ...mention, id: 'm2', name: `${GONE}er` });
+  const options = await eraseOptions(stage);
+  const search = () => searchEverything({ ...options, held: new Set() });
+  expect(await search()).toMatchObject({ mentions: { Customers: 1 }, left: { Orders: 5, Customers: 2, Summaries: 8 } });
+  expect((await erase(options)).mentions).toEqual({ Customers: 1 });
+  expect(await search()).toMatchObject({ mentions: { Customers: 1 }, left: {} });
+  const { resource } = await stage.container('Customers').item('m1', STAYS).read<{ name: string }>();
+  expect(resource?.name).toBe(mention.name);
+});
+
+it('the search finds each kind of record that the removal leaves out', async () => {
+  const options = await eraseOptions(stage);
+  const search = async () => (await searchEverything({ ...options, held: new Set() })).left;
+  const before = await search();
+  await erase(options);
+  expect(await search()).toEqual({});
+  const owned = await ownedBy(options);
+  expect(owned.has({ container: 'Orders', key: ['c1'], id: `${GONE}-o0` })).toBe(false);
+  expect(Object.keys(before).toSorted()).toEqual(
+    ['Customers', 'Days', 'Orders', 'Spendings', 'StoreCountries', 'Stores', 'Summaries', 'blobs', 'state'].toSorted(),
+  );
 });

@@ -17,7 +17,7 @@ interface Shell {
   readonly _etag: string;
 }
 
-const backlogPartition = (pipeline: string, source: string): string => `backlog|${pipeline}|${source}`;
+export const backlogPartition = (pipeline: string, source: string): string => `backlog|${pipeline}|${source}`;
 
 /** The backlog of a pipeline for one source container, in the state container. A host without its lease sends no request (PROC-L1). */
 export class CosmosBacklogStore implements BacklogStore {

@@ -3,7 +3,8 @@ import { kindOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
-import { type QueueEntry, REGISTER, bundleId, headId } from '../../engine/backlog/documents.ts';
+import { backlogPartition } from '../../engine/backlog/cosmos-store.ts';
+import { type QueueEntry, REGISTER, type Register, bundleId, headId } from '../../engine/backlog/documents.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
 import type { Count, EraseParts } from './erase-options.ts';
 import { removeKept } from './erase-letters.ts';
@@ -28,7 +29,7 @@ export async function removeState(owned: Owned, by: string, count: Count, option
   const { services, asked } = options;
   const names = namesIn(asked);
   const namedIn = (value: unknown): boolean => isNamed(value, names);
-  const queues = new Set((await closeQueues(options)).flatMap(({ id }) => [headId(id), bundleId(id, 0).slice(0, -1)]));
+  const queues = new Set((await queuesOf(options)).flatMap(({ id }) => [headId(id), bundleId(id, 0).slice(0, -1)]));
   await removeKept(owned, count, options);
   const audits: SinkDocument[] = [];
   const goes = (document: SinkDocument): boolean => {
@@ -42,6 +43,7 @@ export async function removeState(owned: Owned, by: string, count: Count, option
   // Parts of letters were looked at before: they are large.
   const query = "SELECT * FROM c WHERE NOT IS_DEFINED(c.kind) OR c.kind != 'dead-letter-part'";
   await removeFrom(from, query, goes, options);
+  await queuesOf(options, true);
   for (const { id } of audits) {
     await rewrite(services.state, { id, pk: 'audit' }, (stored: SinkDocument | undefined) => {
       if (!stored) return stored;
@@ -91,18 +93,20 @@ function isGone(
   }
 }
 
-/** Takes the tenant's queues out of the registers, before their documents go: a host then opens none of them again. */
-async function closeQueues({ loaded, services, asked }: EraseParts): Promise<QueueEntry[]> {
-  const closed: QueueEntry[] = [];
+/**
+ * The tenant's queues in the backlogs of the pipeline. `forget`: they leave the registers. That comes last, because only
+ * the register says whose a bundle is.
+ */
+async function queuesOf({ loaded, services, asked }: EraseParts, forget = false): Promise<QueueEntry[]> {
+  const found: QueueEntry[] = [];
   for (const source of loaded.model.containers) {
-    const at = { id: REGISTER, pk: `backlog|${loaded.pipeline.name}|${source.name}` };
-    await rewrite(services.state, at, (stored: { readonly queues: readonly QueueEntry[] } | undefined) => {
+    const at = { id: REGISTER, pk: backlogPartition(loaded.pipeline.name, source.name) };
+    await rewrite(services.state, at, (stored: Pick<Register, 'queues'> | undefined) => {
       const own = stored?.queues.filter(({ tenant }) => tenant === asked.tenant) ?? [];
-      closed.push(...own);
-      if (!stored || own.length === 0) return stored;
-      const queues = stored.queues.filter(({ tenant }) => tenant !== asked.tenant);
-      return { ...withoutSystemFields(stored), queues };
+      found.push(...own);
+      if (!stored || own.length === 0 || !forget) return stored;
+      return { ...withoutSystemFields(stored), queues: stored.queues.filter((queue) => !own.includes(queue)) };
     });
   }
-  return closed;
+  return found;
 }

@@ -55,9 +55,9 @@ const { signal } = new AbortController();
 const accessOf = ({ services }: Stage) => new CosmosAccess(services.database, untilStopped(signal), new Meter());
 
 /** Stores documents of both stores, derives everything, moves old orders to the archive, and adds every other record. */
-export async function fill(stage: Stage): Promise<void> {
+export async function fill(stage: Stage, stores: readonly string[] = [GONE, STAYS]): Promise<void> {
   await stage.container('Countries').items.upsert({ id: 'AT', type: 'country', region: 'eu', name: 'Austria' });
-  for (const storeId of [GONE, STAYS])
+  for (const storeId of stores)
     for (const [container, document] of documentsOf(storeId)) await stage.container(container).items.upsert(document);
   const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
   await app.start();
@@ -65,7 +65,7 @@ export async function fill(stage: Stage): Promise<void> {
   await app.stop();
   const { code, stderr } = await cli(['archive', 'sweep']);
   if (code !== 0) throw new Error(stderr);
-  for (const storeId of [GONE, STAYS]) await records(stage, storeId);
+  for (const storeId of stores) await records(stage, storeId);
 }
 
 const changeOf = (storeId: string, id: string, more: Doc = {}): Change => ({
@@ -106,7 +106,7 @@ async function records(stage: Stage, storeId: string): Promise<void> {
     bytes,
   });
   await letterBodies(stage.services).put(text);
-  await new LastPublished('millrace', 'out@1').note([changeOf(storeId, 'o1')], access);
+  await new LastPublished('millrace', 'out@1').note([changeOf(storeId, 'o0'), changeOf(storeId, 'o2')], access);
   const context = { workspace: { services: async () => stage.services } as never, actor: 'test' };
   await audited(context, 'archive sweep', { tenant: storeId }, async () => ({ tenants: [storeId] }));
   await state.items.create({ id: storeId, pk: 'status', type: 'millrace.status', tenants: [{ tenant: storeId }] });

@@ -133,6 +133,11 @@ export class Jobs<K extends object = JobKinds> {
         yield { ...rowOf(job as Job, state), stored: (job as Job).asJSON(), remove: () => removed(job as Job) };
   }
 
+  /** Removes the datastore's list of what happened to jobs, which has results and keys of jobs that were removed. */
+  forgetEvents(): Promise<void> {
+    return this.#backend.forgetEvents(this.#queue);
+  }
+
   async counts(): Promise<Record<JobState, number>> {
     const of = await this.#queue.getJobCounts(...STATES);
     return {

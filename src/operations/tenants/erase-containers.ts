@@ -4,11 +4,11 @@ import { fullKey, splitPath } from '../../cosmos/paths.ts';
 import type { Doc } from '../../definition/specs.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
-import type { Container } from '../../model/model.ts';
 import { linesOfTenant } from '../../archive/erase.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import { isOnePartition, storedDocuments } from './documents.ts';
+import { storedDocuments } from './documents.ts';
 import type { Count, EraseParts } from './erase-options.ts';
+import { type ErasePlace, placesOf } from './erase-places.ts';
 import { Owned } from './owned.ts';
 import { removeFrom } from './remove-documents.ts';
 
@@ -16,7 +16,8 @@ import { removeFrom } from './remove-documents.ts';
 export async function ownedBy(options: EraseParts): Promise<Owned> {
   const { loaded, services, asked, store, signal } = options;
   const owned = new Owned(asked, loaded.model);
-  for (const container of ofTenants(options)) {
+  for (const container of loaded.model.containers) {
+    if (!isOfTenants(container, asked.rule.field)) continue;
     const paths = container.partitionKey.map(splitPath);
     const documents = storedDocuments<Doc>(services.database.container(container.name), container, asked, { signal });
     for await (const document of documents) {
@@ -33,44 +34,43 @@ export async function ownedBy(options: EraseParts): Promise<Owned> {
 
 /** Removes what Millrace keeps of the tenant's documents in sinks whose key has no tenant: these records don't name one. */
 export async function removeDerived(owned: Owned, count: Count, options: EraseParts): Promise<void> {
-  const { field } = options.asked.rule;
-  for (const container of options.loaded.model.containers) {
-    if (container.partitionKey.includes(`/${field}`)) continue;
-    const from = placeOf(container, options);
+  const { projections } = options.loaded.pipeline;
+  const sources = new Map(projections.map(({ name, from }) => [name, from.container]));
+  for (const place of await placesOf(options)) {
+    if (place.level !== -1) continue;
     const goes = (document: SinkDocument): boolean => {
       const { source, of, _src: stamp, _mr: own } = document;
-      if (isObject(own) && owned.hasStamp(stamp)) return true;
+      const [name = ''] = isObject(own) ? String(own['by']).split('@') : [];
+      // A stamp has no container: the projection has.
+      if (isObject(stamp) && owned.has({ container: sources.get(name), key: stamp['pk'], id: stamp['id'] }))
+        return true;
       if (!String(document['type']).startsWith(OWN_TYPE)) return false;
       if (owned.has(source)) return true;
       // A counter of different values belongs to the group beside which it is stored.
-      const keyed = fullKey(document, from.keyPaths);
-      return (
-        'key' in keyed && typeof of === 'string' && owned.has({ container: container.name, key: keyed.key, id: of })
-      );
+      const keyed = fullKey(document, place.keyPaths);
+      return 'key' in keyed && owned.has({ container: place.name, key: keyed.key, id: of });
     };
     const query = 'SELECT * FROM c WHERE STARTSWITH(c.type, @own) OR IS_DEFINED(c._mr)';
     const spec = { query, parameters: [{ name: '@own', value: OWN_TYPE }] };
-    count(container.name, await removeFrom(from, spec, goes, options));
+    count(place.name, await removeFrom(fromOf(place, options), spec, goes, options));
   }
 }
 
 /** Removes every document that has the tenant's field, Millrace's own included: they have the fields of the key. */
 export async function removeStored(count: Count, options: EraseParts): Promise<void> {
   const { value, rule } = options.asked;
-  for (const container of ofTenants(options)) {
+  for (const place of await placesOf(options)) {
+    if (!place.ofTenants) continue;
     const query = {
       query: `SELECT * FROM c WHERE c[${JSON.stringify(rule.field)}] = @tenant`,
       parameters: [{ name: '@tenant', value }],
     };
-    const within = isOnePartition(container, rule) ? { partitionKey: value } : {};
-    count(container.name, await removeFrom(placeOf(container, options), query, () => true, options, within));
+    const within = place.level === 0 && place.keyPaths.length === 1 ? { partitionKey: value } : {};
+    count(place.name, await removeFrom(fromOf(place, options), query, () => true, options, within));
   }
 }
 
-const ofTenants = ({ loaded, asked }: EraseParts): Container[] =>
-  loaded.model.containers.filter((container) => isOfTenants(container, asked.rule.field));
-
-const placeOf = ({ name, partitionKey }: Container, { services }: EraseParts) => ({
+const fromOf = ({ name, keyPaths }: ErasePlace, { services }: EraseParts) => ({
   container: services.database.container(name),
-  keyPaths: partitionKey.map(splitPath),
+  keyPaths,
 });

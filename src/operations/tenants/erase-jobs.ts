@@ -27,6 +27,7 @@ export async function removeJobs(
     if (reacts || worksFor(payload, asked) || (ended && isNamed(stored, names))) due.push(job);
   }
   for (const job of due) if (await job.remove()) count('jobs', 1);
+  await jobs.forgetEvents();
 }
 
 export const reactionOf = (projection: string, id: string): string => `${projection}\n${id}`;

@@ -6,8 +6,8 @@ import { isObject } from '../../base/json.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
-import { isOfTenants } from '../../definition/tenant.ts';
 import type { EraseParts } from './erase-options.ts';
+import { type ErasePlace, placesOf } from './erase-places.ts';
 import { isNamed, namesIn } from './names.ts';
 
 /** Documents, lines, blobs and jobs by place. */
@@ -31,9 +31,10 @@ export interface SearchOptions extends EraseParts {
 const PAPERS = new Set(['millrace.audit', 'millrace.status', 'millrace.running']);
 
 export async function searchEverything(options: SearchOptions): Promise<Searched> {
-  const search = new Search(options);
-  const { loaded, services, signal, store, jobs } = options;
-  for (const { name } of loaded.model.containers) {
+  const places = await placesOf(options);
+  const search = new Search(options, places);
+  const { services, signal, store, jobs } = options;
+  for (const { name } of places) {
     signal.throwIfAborted();
     await search.container(services.database.container(name), name);
   }
@@ -57,13 +58,10 @@ class Search {
   readonly #mentions: Record<string, number> = {};
   readonly #unreadable: string[] = [];
 
-  constructor(options: SearchOptions) {
-    const { asked, loaded } = options;
-    const { field } = asked.rule;
+  constructor(options: SearchOptions, places: readonly ErasePlace[]) {
     this.#options = options;
-    this.#names = namesIn(asked);
-    const own = loaded.model.containers.filter((container) => isOfTenants(container, field));
-    this.#levels = new Map(own.map(({ name, partitionKey }) => [name, partitionKey.indexOf(`/${field}`)]));
+    this.#names = namesIn(options.asked);
+    this.#levels = new Map(places.filter(({ ofTenants }) => ofTenants).map(({ name, level }) => [name, level]));
   }
 
   get result(): Searched {

@@ -38,12 +38,6 @@ export class Owned {
     return typeof id === 'string' && this.#identities.get(container)?.has({ key, id }) === true;
   }
 
-  /** A derived document's stamp (`_src`) has no container. */
-  hasStamp(stamp: unknown): boolean {
-    if (!isObject(stamp) || !Array.isArray(stamp['pk'])) return false;
-    return [...this.#levels.keys()].some((container) => this.has({ container, key: stamp['pk'], id: stamp['id'] }));
-  }
-
   /** Whether the record of what was published last is of such a document: its place has digests alone. */
   hasPublished({ pk, id }: Readonly<Record<string, unknown>>): boolean {
     return this.#published.has({ key: [String(pk).split('|').at(-1) ?? ''], id: String(id) });

@@ -1,5 +1,6 @@
 // docs/SPEC-erase.md, ERASE-R1 to ERASE-R8.
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { ErasableStore } from '../../../src/archive/blob-store.ts';
 import { MillraceError, messageOf } from '../../../src/base/errors.ts';
@@ -65,6 +66,7 @@ it('removes everything of the tenant, and leaves another’s byte for byte', asy
     held: [],
     unreadable: [],
     mentions: {},
+    rebuild: ['totals@1'],
   });
   // The stored one is the same.
   const stored = (await everything(stage, blobs)).entries().find(([, text]) => text.includes('"millrace.certificate"'));
@@ -194,7 +196,54 @@ it('removes the jobs that work for the tenant, and ended ones that name it', asy
     [operation({ tenant: STAYS }), false],
     [{ projection: 'days@1', id: `${STAYS}-small` }, false],
   ]);
+  expect((await rowsOf(datastore.url)).filter((row) => row.includes(GONE))).toEqual([]);
+  expect((await rowsOf(datastore.url)).filter((row) => row.includes(STAYS))).toHaveLength(3);
+  // The key that kept a second job of the kind away went too.
+  expect(await enqueue('waits', { tenant: 'another' })).not.toBe('');
+  expect((await jobs.counts()).waiting).toBe(2);
   await jobs.close();
+});
+
+/** Every row of every table of the datastore, as text. */
+async function rowsOf(url: string): Promise<string[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const tables = await client.query<{ name: string }>(
+    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'bullmq'",
+  );
+  const found: string[] = [];
+  for (const { name } of tables.rows)
+    found.push(
+      ...(await client.query<object>(`SELECT * FROM bullmq."${name}"`)).rows.map((row) => JSON.stringify(row)),
+    );
+  await client.end();
+  return found;
+}
+
+it('ends on a day with lagging replicas, lost answers and throttled requests', async () => {
+  const before = await everything(stage, blobs);
+  const options = { ...(await eraseOptions(stage)), readLagMs: 100 };
+  stage.emulator.faults('adverse');
+  await erase(options);
+  stage.emulator.faults({});
+  await expectErased(before);
+});
+
+it('removes the copy of a document that a migration left in another container', async () => {
+  const { database, state } = stage.services;
+  await database.containers.create({ id: 'OldOrders', partitionKey: { paths: ['/customerId'] } });
+  const old = database.container('OldOrders');
+  for (const storeId of [GONE, STAYS]) await old.items.create({ id: `o-${storeId}`, storeId, customerId: 'c1' });
+  await state.items.create({
+    id: 'OldOrders',
+    pk: 'migrations',
+    type: 'millrace.migration',
+    name: 'OldOrders',
+    into: 'Orders',
+  });
+  expect((await erase(await eraseOptions(stage))).removed).toMatchObject({ OldOrders: 1 });
+  const { resources } = await old.items.readAll<{ storeId: string }>().fetchAll();
+  expect(resources.map(({ storeId }) => storeId)).toEqual([STAYS]);
 });
 
 it('the search counts what mentions the tenant in documents of others, and leaves it', async () => {

@@ -97,6 +97,7 @@ it('killed at any request and run again, it ends as if it had not been', { timeo
     await freed();
     if (!ended) kills += 1;
     else {
+      await expectErased(before);
       await options.records.remove(options.record.id);
       await fill(stage, [GONE]);
     }

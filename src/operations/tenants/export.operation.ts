@@ -8,7 +8,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { type AskedTenant, askedTenant } from './asked.ts';
+import { type AskedTenant, askedTenant, assertNotErased } from './asked.ts';
 import { tenantsError } from './errors.ts';
 import { writeComplete } from './export-file.ts';
 import { type ExportCounts, type ExportHeader, exportLines } from './export-lines.ts';
@@ -36,6 +36,7 @@ export const tenantsExport = defineOperation({
     const loaded = await workspace.pipeline();
     const asked = askedTenant(loaded, tenant, 'the tenant');
     const services = await workspace.services();
+    await assertNotErased(asked, { loaded, services });
     const streams = out === '-';
     const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
     const header: ExportHeader = {

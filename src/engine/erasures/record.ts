@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { formatOf } from '../../base/format.ts';
 import { canonical } from '../../base/json.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { engineError } from '../errors.ts';
@@ -114,6 +115,14 @@ export class ErasureRecords {
     });
     return after?.records ?? [];
   }
+}
+
+/** Whether a tenant of any pipeline is being erased now. For work that knows containers, and no pipeline. */
+export async function isErasing(state: Container, signal: AbortSignal): Promise<boolean> {
+  const all = `SELECT * FROM c WHERE c.pk = '${PARTITION}'`;
+  for await (const { records } of fetchAll<Stored>(state, all, signal, { partitionKey: PARTITION }))
+    if (records.some((one) => one.state !== 'erased')) return true;
+  return false;
 }
 
 const gone = (which: string): Error => engineError('erasure-gone', `The record of the erasure ${which} was removed`);

@@ -1,10 +1,53 @@
+// When it is sure that no process acts any more on what it read before a write (docs/SPEC-erase.md, "The wait").
 import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../base/bounds.ts';
+import type { Clock } from '../../base/clock.ts';
 import { VIEWS_REFRESH_MS } from '../views/view-control.ts';
 
 /**
- * How long after a write no host acts any more on what it read before the write, milliseconds (ERASE-S7). A read may show
- * the state before for the read lag. A host may use what it has read for the refresh. It begins its last request within
- * the write bound, and that takes effect within the landing bound.
+ * How long after a write no host acts any more on what it read before the write, milliseconds. A read may show the state
+ * before for the read lag. A host may use what it has read of the records for the refresh. It begins its last request
+ * within the write bound, and that takes effect within the landing bound.
  */
-export const stopBoundMs = (readLagMs: number, refreshMs: number = VIEWS_REFRESH_MS): number =>
-  readLagMs + refreshMs + WRITE_BOUND_MS + LANDING_BOUND_MS;
+export const stopBoundMs = (readLagMs: number): number =>
+  readLagMs + VIEWS_REFRESH_MS + WRITE_BOUND_MS + LANDING_BOUND_MS;
+
+export interface PassOptions {
+  /** The long operations that may write now, dead ones included for as long as nobody knows that. May be stale. */
+  readonly running: () => Promise<readonly LongOperation[]>;
+  /** How old a read may be, milliseconds (ASM-A3). */
+  readonly readLagMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Called while it waits: the seconds that are left at least, and the operations that have to end. */
+  readonly waiting?: ((seconds: number, operations: readonly string[]) => void) | undefined;
+}
+
+export interface LongOperation {
+  readonly id: string;
+  /** For people. */
+  readonly what: string;
+}
+
+const LOOK_MS = 5_000;
+
+/**
+ * Resolves when no process acts any more on what it read before this call: hosts after the bound, and long operations,
+ * which have none, when they have ended. Counts from now by the clock of this process alone: what began the wait before,
+ * and died, says nothing about when its write took effect.
+ */
+export async function untilPassed({ running, readLagMs, clock, signal, waiting }: PassOptions): Promise<void> {
+  const end = clock.monotonic() + stopBoundMs(readLagMs);
+  const left = (): number => Math.max(0, end - clock.monotonic());
+  waiting?.(Math.ceil(left() / 1_000), []);
+  // An operation that begins after the read lag sees what was written. Another lag later all others are seen here.
+  await clock.sleep(2 * readLagMs, signal);
+  const before = await running();
+  for (;;) {
+    const now = new Set((await running()).map(({ id }) => id));
+    const open = before.filter(({ id }) => now.has(id));
+    if (open.length === 0 && left() === 0) return;
+    const operations = open.map(({ what }) => what);
+    waiting?.(Math.ceil(left() / 1_000), operations);
+    await clock.sleep(open.length > 0 ? LOOK_MS : left(), signal);
+  }
+}

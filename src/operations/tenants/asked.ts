@@ -4,6 +4,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { type TenantRule, isOfTenants, tenantOf, tenantRule, tenantValue } from '../../definition/tenant.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { containerOf } from '../../model/model.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { tenantsError } from './errors.ts';
@@ -51,6 +52,17 @@ export function askedTenant({ pipeline, model }: Loaded, tenant: string, given =
     },
   };
 }
+
+/** @throws UsageError `tenant-erased` */
+export async function assertNotErased(
+  { tenant, rule }: AskedTenant,
+  parts: Parameters<typeof watchErasures>[0],
+): Promise<void> {
+  const record = (await watchErasures(parts)?.current())?.(tenant);
+  if (record) throw tenantsError('tenant-erased', `The tenant with ${rule.field} ${tenant} is ${SAID[record.state]}`);
+}
+
+const SAID = { stopping: 'being erased', removing: 'being erased', erased: 'erased' } as const;
 
 function valueOf(rule: TenantRule, tenant: string, given: string): string | number {
   try {

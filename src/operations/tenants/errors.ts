@@ -56,6 +56,11 @@ export const TENANTS_ERRORS = {
     hint: 'Name another file with `--out`, or add `--force` to replace it.',
     usage: true,
   },
+  'tenant-erased': {
+    meaning: 'The tenant is being erased, or was erased, so an export would have a part of its documents, or none.',
+    hint: 'If the tenant comes back, run `millrace tenants admit T` first.',
+    usage: true,
+  },
   'tenant-undeclared': {
     meaning: 'The command got a tenant, but the pipeline declares none.',
     hint: 'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',

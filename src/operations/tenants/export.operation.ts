@@ -4,7 +4,7 @@ import { storeIfNeeded } from '../../runtime/archives.ts';
 import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { askedTenant } from './asked.ts';
+import { askedTenant, assertNotErased } from './asked.ts';
 import { writeComplete } from './export-file.ts';
 import { type ExportCounts, type ExportHeader, exportLines } from './export-lines.ts';
 import { exported } from './export.ts';
@@ -32,6 +32,7 @@ export const tenantsExport = defineOperation({
     const loaded = await workspace.pipeline();
     const asked = askedTenant(loaded, tenant, 'the tenant');
     const services = await workspace.services();
+    await assertNotErased(asked, { loaded, services });
     const streams = out === '-';
     const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
     const header: ExportHeader = {

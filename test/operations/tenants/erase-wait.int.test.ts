@@ -4,7 +4,7 @@ import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../../src/base/bounds.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { VIEWS_REFRESH_MS } from '../../../src/engine/views/view-control.ts';
-import { stopped, untilPassed } from '../../../src/operations/tenants/erase-wait.ts';
+import { passed, stopped } from '../../../src/operations/tenants/erase-wait.ts';
 import { whileNoted } from '../../../src/operations/running.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
@@ -53,7 +53,7 @@ const options = (clock: Clock) => ({ state: stage.services.state, readLagMs: REA
 
 it('until no host acts on what it read before, and no longer', async () => {
   const clock = new PassingClock();
-  await untilPassed({ ...options(clock), signal });
+  await passed(options(clock))(signal);
   expect(clock.monotonic()).toBe(BOUND_MS);
 });
 
@@ -68,7 +68,7 @@ it('until long operations have ended that ran before, and for no later one', asy
   const said = new Set<string>();
   const waiting = (_: number, operations: readonly string[]): void =>
     operations.forEach((one) => void said.add(one.replace(/ since .*/, '')));
-  await untilPassed({ ...options(clock), signal, waiting });
+  await passed({ ...options(clock), waiting })(signal);
   expect(clock.monotonic()).toBeGreaterThan(600_000);
   expect(clock.monotonic()).toBeLessThan(610_000);
   expect([...said]).toEqual(['archive sweep of Ada']);

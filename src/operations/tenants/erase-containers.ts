@@ -9,13 +9,12 @@ import type { SinkDocument } from '../../sinks/document-access.ts';
 import { storedDocuments } from './documents.ts';
 import type { Count, EraseParts } from './erase-options.ts';
 import { type ErasePlace, placesOf } from './erase-places.ts';
-import { Owned } from './owned.ts';
+import type { Owned } from './owned.ts';
 import { removeFrom } from './remove-documents.ts';
 
-/** The tenant's documents as they are now, hot and cold. Records of them have to go before they do. */
-export async function ownedBy(options: EraseParts): Promise<Owned> {
+/** Adds the tenant's documents as they are now, hot and cold. Records of them have to go before they do. */
+export async function addOwned(owned: Owned, options: EraseParts): Promise<void> {
   const { loaded, services, asked, store, signal } = options;
-  const owned = new Owned(asked, loaded.model);
   for (const container of loaded.model.containers) {
     if (!isOfTenants(container, asked.rule.field)) continue;
     const paths = container.partitionKey.map(splitPath);
@@ -26,10 +25,9 @@ export async function ownedBy(options: EraseParts): Promise<Owned> {
       if ('key' in keyed) owned.add({ container: container.name, key: keyed.key, id: String(document['id']) });
     }
   }
-  if (!store) return owned;
+  if (!store) return;
   const { tenant, owns } = asked;
   for await (const line of linesOfTenant({ store, tenant, owns, signal })) owned.add(line);
-  return owned;
 }
 
 /** Removes what Millrace keeps of the tenant's documents in sinks whose key has no tenant: these records don't name one. */

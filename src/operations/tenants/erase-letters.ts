@@ -17,9 +17,9 @@ interface Part {
 
 /**
  * Removes the parts and the blobs of the tenant's letters, before the letters: what is left after a crash still has its
- * letter. Parts and blobs without a letter go if their content is the tenant's.
+ * letter. Parts and blobs without a letter go if their content is the tenant's. `held` gets the blobs that a hold keeps.
  */
-export async function removeKept(owned: Owned, count: Count, options: EraseParts): Promise<void> {
+export async function removeKept(owned: Owned, count: Count, options: EraseParts, held: Set<string>): Promise<void> {
   const { services, store, signal } = options;
   const ofOthers = new Set<string>();
   const ofTenant = new Set<string>();
@@ -42,7 +42,9 @@ export async function removeKept(owned: Owned, count: Count, options: EraseParts
   if (!store) return;
   for await (const name of store.listEver(`${LETTER_BODIES}/`)) {
     const read = async (): Promise<string | undefined> => unpacked((await store.readEver(name))?.bytes);
-    if ((await goes(name, read)) && (await store.remove(name)) === 'removed') count('dead letters', 1);
+    if (!(await goes(name, read))) continue;
+    if ((await store.remove(name)) === 'removed') count('dead letters', 1);
+    else held.add(name);
   }
 }
 

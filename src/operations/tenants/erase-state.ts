@@ -23,14 +23,20 @@ const PLACES: Readonly<Record<string, string>> = {
 
 /**
  * Removes every record of the tenant from the state container, and writes `by` in place of its name in the audit. Goes
- * through the whole container, because most records don't show their tenant. `reactions`: gets the letters that go.
+ * through the whole container, because most records don't show their tenant. `held` gets the blobs that a hold keeps.
  */
-export async function removeState(owned: Owned, by: string, count: Count, options: EraseParts): Promise<void> {
+export async function removeState(
+  owned: Owned,
+  by: string,
+  count: Count,
+  options: EraseParts,
+  held: Set<string>,
+): Promise<void> {
   const { services, asked } = options;
   const names = namesIn(asked);
   const namedIn = (value: unknown): boolean => isNamed(value, names);
   const queues = new Set((await queuesOf(options)).flatMap(({ id }) => [headId(id), bundleId(id, 0).slice(0, -1)]));
-  await removeKept(owned, count, options);
+  await removeKept(owned, count, options, held);
   const audits: SinkDocument[] = [];
   const goes = (document: SinkDocument): boolean => {
     const kind = kindOf(document);

@@ -18,7 +18,7 @@ import { assertMayErase } from './erase-rights.ts';
 import { searchEverything } from './erase-search.ts';
 import { erase, said } from './erase.ts';
 import { writeComplete } from './export-file.ts';
-import { stopped } from './erase-wait.ts';
+import { passed, stopped } from './erase-wait.ts';
 import { unknownTenant } from './unknown.ts';
 
 /** What removing one document costs, about: its query, its delete, and the search that follows. */
@@ -102,13 +102,15 @@ async function eraseAudited(tenant: string, parts: EraseParts, context: Context)
       `waits ${seconds} s until no host applies what it read before`,
       ...operations.map((one) => `waits for ${one}`),
     ]);
+  const waits = { state: services.state, readLagMs: parts.readLagMs, clock, waiting };
   const given = {
     ...parts,
     settings: workspace.settings(),
     records,
     record,
     actor,
-    stopped: stopped({ state: services.state, readLagMs: parts.readLagMs, clock, waiting }),
+    stopped: stopped(waits),
+    passed: passed(waits),
     progress: (what: string, done: number): void => screen.progress(what, done),
   };
   return audited(context, 'tenants erase', { erasure: record.id, digest: record.digest }, () => erase(given));
@@ -121,19 +123,21 @@ async function planOf(tenant: string, parts: EraseParts, { signal }: Context): P
   const record = erasing(await new ErasureRecords(services.state, loaded.pipeline.name).read(), asked.tenant);
   const { left, mentions } = await searchEverything({ ...parts, held: new Set() });
   if (!record && Object.keys(left).length === 0) throw await unknownTenant(tenant, asked, loaded, services, signal);
-  const wait = record && record.state !== 'stopping' ? 0 : Math.ceil(stopBoundMs(parts.readLagMs) / 1_000);
+  const bound = Math.ceil(stopBoundMs(parts.readLagMs) / 1_000);
+  const waits = record && record.state !== 'stopping' ? 1 : 2;
   const total = Object.values(left).reduce((sum, count) => sum + count, 0);
   return {
     steps: [
       ...(record ? [`resume erasure ${record.id}`] : ['hold back every change of the tenant']),
-      ...(wait > 0 ? [`wait ${wait} s, until no host applies what it read before`] : []),
+      ...(waits > 1 ? [`wait ${bound} s, until no host applies what it read before`] : []),
       ...Object.entries(left).map(([place, count]) => `remove ${count.toLocaleString('en-US')} from ${place}`),
       ...Object.entries(mentions).map(
         ([place, count]) => `leave ${count.toLocaleString('en-US')} of others in ${place} that mention it`,
       ),
-      'search everything again, and certify',
+      `wait ${bound} s, and remove what was written meanwhile`,
+      'search everything, and certify',
     ],
     ru: RU_A_DOCUMENT * total,
-    seconds: wait,
+    seconds: waits * bound,
   };
 }

@@ -65,7 +65,7 @@ export async function fill(stage: Stage, stores: readonly string[] = [GONE, STAY
   await app.stop();
   const { code, stderr } = await cli(['archive', 'sweep']);
   if (code !== 0) throw new Error(stderr);
-  for (const storeId of stores) await records(stage, storeId);
+  for (const storeId of stores) await addRecords(stage, storeId);
 }
 
 const changeOf = (storeId: string, id: string, more: Doc = {}): Change => ({
@@ -81,7 +81,7 @@ const changeOf = (storeId: string, id: string, more: Doc = {}): Change => ({
 });
 
 /** What hosts and operators leave in the state container. */
-async function records(stage: Stage, storeId: string): Promise<void> {
+async function addRecords(stage: Stage, storeId: string): Promise<void> {
   const { state } = stage.services;
   const access = accessOf(stage);
   const refused = (change: Change) => ({
@@ -153,6 +153,7 @@ export async function eraseOptions(stage: Stage, jobs?: Jobs, of = GONE): Promis
     record: await records.begin(of, Date.now()),
     actor: 'test',
     stopped: async () => undefined,
+    passed: async () => undefined,
   };
 }
 

@@ -1,4 +1,4 @@
-// docs/SPEC-erase.md, ERASE-C1 to ERASE-C5.
+// docs/SPEC-erase.md, ERASE-R4 and ERASE-C1 to ERASE-C3.
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

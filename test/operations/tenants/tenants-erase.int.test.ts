@@ -1,4 +1,4 @@
-// docs/SPEC-erase.md, ERASE-R1 to ERASE-R8.
+// docs/SPEC-erase.md, ERASE-R1 to ERASE-R7, ERASE-C1 and ERASE-C2.
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';

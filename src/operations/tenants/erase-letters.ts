@@ -48,7 +48,11 @@ export async function removeKept(owned: Owned, count: Count, options: EraseParts
   }
 }
 
-async function partsByName({ services, signal }: EraseParts): Promise<Map<string, Part[]>> {
+/** All parts of letters, by the name that a letter has for its own. */
+export async function partsByName({
+  services,
+  signal,
+}: Pick<EraseParts, 'services' | 'signal'>): Promise<Map<string, Part[]>> {
   const found = new Map<string, Part[]>();
   const query = "SELECT c.id, c.pk FROM c WHERE c.kind = 'dead-letter-part'";
   for await (const part of fetchAll<Part>(services.state, query, signal, { anyFormat: true })) {
@@ -58,7 +62,8 @@ async function partsByName({ services, signal }: EraseParts): Promise<Map<string
   return found;
 }
 
-async function textOf(parts: readonly Part[], state: EraseParts['services']['state']): Promise<string> {
+/** The JSON of a change from its parts; cut off if one is missing. */
+export async function textOf(parts: readonly Part[], state: EraseParts['services']['state']): Promise<string> {
   const numbered = parts.toSorted((a, b) => numberOf(a) - numberOf(b));
   const read: Buffer[] = [];
   for (const { id, pk } of numbered)

@@ -6,6 +6,7 @@ import { isObject } from '../../base/json.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
+import { partsByName, textOf } from './erase-letters.ts';
 import type { EraseParts } from './erase-options.ts';
 import { type ErasePlace, placesOf } from './erase-places.ts';
 import { isNamed, namesIn } from './names.ts';
@@ -39,6 +40,7 @@ export async function searchEverything(options: SearchOptions): Promise<Searched
     await search.container(services.database.container(name), name);
   }
   await search.container(services.state, 'state');
+  await search.parts();
   await search.container(services.leases, 'leases');
   if (store)
     for await (const name of store.listEver('')) {
@@ -69,25 +71,21 @@ class Search {
   }
 
   async container(container: Container, place: string): Promise<void> {
-    const parts = new Map<string, string[]>();
-    const all = fetchAll<Record<string, unknown>>(container, 'SELECT * FROM c', this.#options.signal, {
-      anyFormat: true,
-    });
-    for await (const stored of all) {
-      if (stored['kind'] === 'dead-letter-part') {
-        const [, name = '', number = ''] = /^(.*)\.(\d+)$/.exec(String(stored['id'])) ?? [];
-        const some = parts.get(name) ?? [];
-        some[Number(number)] = String(stored['bytes']);
-        parts.set(name, some);
-        continue;
-      }
+    const { signal, asked } = this.#options;
+    // Parts are large, and mean something only together.
+    const query = "SELECT * FROM c WHERE NOT IS_DEFINED(c.kind) OR c.kind != 'dead-letter-part'";
+    for await (const stored of fetchAll<Record<string, unknown>>(container, query, signal, { anyFormat: true })) {
       const document = withoutSystemFields(stored);
-      const own = this.#levels.has(place) && document[this.#options.asked.rule.field] === this.#options.asked.value;
+      const own = this.#levels.has(place) && document[asked.rule.field] === asked.value;
       const paper = PAPERS.has(String(document['type'])) && isNamed({ ...document, actor: null }, this.#names);
       this.#judge(place, document, own || paper || this.#holds(document));
     }
-    for (const [name, some] of parts)
-      this.#text(place, Buffer.concat(some.map((part) => Buffer.from(part, 'base64'))).toString('utf8'), name);
+  }
+
+  async parts(): Promise<void> {
+    const { services } = this.#options;
+    for (const [name, parts] of await partsByName(this.#options))
+      this.#text('state', await textOf(parts, services.state), name);
   }
 
   async blob(name: string, bytes: Uint8Array | undefined): Promise<void> {

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
+import { isOfTenants } from '../../definition/tenant.ts';
 import { ErasureRecords, erasing } from '../../engine/erasures/record.ts';
 import { stopBoundMs } from '../../engine/erasures/stop.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
@@ -13,6 +14,7 @@ import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { askedTenant } from './asked.ts';
 import type { Certificate } from './certificate.ts';
+import { storedDocuments } from './documents.ts';
 import type { EraseParts } from './erase-options.ts';
 import { assertMayErase } from './erase-rights.ts';
 import { searchEverything } from './erase-search.ts';
@@ -93,7 +95,7 @@ async function eraseAudited(tenant: string, parts: EraseParts, context: Context)
   const { loaded, services, asked, clock, signal } = parts;
   const { workspace, actor, screen } = context;
   const records = new ErasureRecords(services.state, loaded.pipeline.name);
-  if (!erasing(await records.read(), asked.tenant) && Object.keys(await foundOf(parts)).length === 0)
+  if (!erasing(await records.read(), asked.tenant) && !(await isKnown(parts)))
     throw await unknownTenant(tenant, asked, loaded, services, signal);
   await assertMayErase(parts);
   const record = await records.begin(asked.tenant, clock.now());
@@ -116,7 +118,16 @@ async function eraseAudited(tenant: string, parts: EraseParts, context: Context)
   return audited(context, 'tenants erase', { erasure: record.id, digest: record.digest }, () => erase(given));
 }
 
-const foundOf = async (parts: EraseParts) => (await searchEverything({ ...parts, held: new Set() })).left;
+/** Only a tenant of which no document is stored has to be searched for: records of it may be left. */
+async function isKnown(parts: EraseParts): Promise<boolean> {
+  const { loaded, services, asked, signal } = parts;
+  for (const container of loaded.model.containers) {
+    if (!isOfTenants(container, asked.rule.field)) continue;
+    const stored = services.database.container(container.name);
+    for await (const _ of storedDocuments(stored, container, asked, { signal, most: 1 })) return true;
+  }
+  return Object.keys((await searchEverything({ ...parts, held: new Set() })).left).length > 0;
+}
 
 async function planOf(tenant: string, parts: EraseParts, { signal }: Context): Promise<Plan> {
   const { loaded, services, asked } = parts;

@@ -5,18 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { AzureBlobStore } from '../../../src/archive/azure-blob-store.ts';
+import { archiveError } from '../../../src/archive/errors.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { offered } from '../../../src/host/http/offered.ts';
 import { registry } from '../../../src/host/registry.ts';
 import { type Context, operationName } from '../../../src/operations/operation.ts';
 import type { Certificate } from '../../../src/operations/tenants/certificate.ts';
+import { assertMayErase } from '../../../src/operations/tenants/erase-rights.ts';
 import { tenantsErase } from '../../../src/operations/tenants/erase.operation.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
-import { ERASE, GONE, STAYS, everything, fill, naming } from './leaving.ts';
+import { ERASE, GONE, STAYS, eraseOptions, everything, fill, naming } from './leaving.ts';
 
 let azurite: Azurite;
 let stage: Stage;
@@ -79,6 +82,22 @@ it('refuses what is no tenant of the pipeline', async () => {
   const { code, stderr } = await cli(['tenants', 'erase', GONE]);
   expect([code, stderr]).toEqual([2, expect.stringContaining('--yes')]);
   expect(naming(await everything(stage, blobs), 'millrace.erasures')).toEqual([]);
+});
+
+it('begins nothing without the right to delete', async () => {
+  for (const container of ['Customers', 'millrace']) {
+    stage.emulator.faults({ rules: [{ operation: 'delete', container, status: 403 }] });
+    const { code, stderr } = await cli(['tenants', 'erase', GONE, '--yes']);
+    stage.emulator.faults({});
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`may not delete in container ${container}`)]);
+  }
+  const store = new AzureBlobStore(blobs);
+  store.remove = () => Promise.reject(archiveError('storage-denied', 'The storage account refused access'));
+  const parts = { ...(await eraseOptions(stage, undefined, 'open-store')), store };
+  await expect(assertMayErase(parts)).rejects.toMatchObject({ code: 'erase-denied' });
+  await parts.records.remove(parts.record.id);
+  for await (const { name } of blobs.listBlobsFlat({ prefix: 'erase-probe/' })) await blobs.deleteBlob(name);
+  expect(await parts.records.read()).toEqual([]);
 });
 
 it('plans in counts, and changes nothing', async () => {

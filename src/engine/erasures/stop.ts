@@ -4,12 +4,13 @@ import type { Clock } from '../../base/clock.ts';
 import { VIEWS_REFRESH_MS } from '../views/view-control.ts';
 
 /**
- * How long after a write no host acts any more on what it read before the write, milliseconds. A read may show the state
- * before for the read lag. A host may use what it has read of the records for the refresh. It begins its last request
- * within the write bound, and that takes effect within the landing bound.
+ * How long after a write no host acts any more on what it read before the write, and every read shows what it did,
+ * milliseconds. A read may show the state before for the read lag. A host may use what it has read of the records for the
+ * refresh. It begins its last request within the write bound, and that takes effect within the landing bound. Reads may
+ * not show that for another read lag.
  */
 export const stopBoundMs = (readLagMs: number): number =>
-  readLagMs + VIEWS_REFRESH_MS + WRITE_BOUND_MS + LANDING_BOUND_MS;
+  2 * readLagMs + VIEWS_REFRESH_MS + WRITE_BOUND_MS + LANDING_BOUND_MS;
 
 export interface PassOptions {
   /** The long operations that may write now, dead ones included for as long as nobody knows that. May be stale. */
@@ -31,23 +32,25 @@ export interface LongOperation {
 const LOOK_MS = 5_000;
 
 /**
- * Resolves when no process acts any more on what it read before this call: hosts after the bound, and long operations,
- * which have none, when they have ended. Counts from now by the clock of this process alone: what began the wait before,
+ * Resolves when no process acts any more on what it read before this call, and reads show what all of them did: hosts
+ * after the bound, and long operations, which have none, when they have ended. Counts from now by the clock of this process alone: what began the wait before,
  * and died, says nothing about when its write took effect.
  */
 export async function untilPassed({ running, readLagMs, clock, signal, waiting }: PassOptions): Promise<void> {
-  const end = clock.monotonic() + stopBoundMs(readLagMs);
+  const end = clock.monotonic() + stopBoundMs(readLagMs) - readLagMs;
   const left = (): number => Math.max(0, end - clock.monotonic());
-  waiting?.(Math.ceil(left() / 1_000), []);
+  const say = (operations: readonly string[]): void => waiting?.(Math.ceil((left() + readLagMs) / 1_000), operations);
+  say([]);
   // An operation that begins after the read lag sees what was written. Another lag later all others are seen here.
   await clock.sleep(2 * readLagMs, signal);
   const before = await running();
   for (;;) {
     const now = new Set((await running()).map(({ id }) => id));
     const open = before.filter(({ id }) => now.has(id));
-    if (open.length === 0 && left() === 0) return;
-    const operations = open.map(({ what }) => what);
-    waiting?.(Math.ceil(left() / 1_000), operations);
+    if (open.length === 0 && left() === 0) break;
+    say(open.map(({ what }) => what));
     await clock.sleep(open.length > 0 ? LOOK_MS : left(), signal);
   }
+  // Until reads show what came last.
+  await clock.sleep(readLagMs, signal);
 }

@@ -1,6 +1,6 @@
 // The tenant's documents in the containers of the model, with everything that projections derived of them there.
 import { isObject } from '../../base/json.ts';
-import { fullKey, splitPath } from '../../cosmos/paths.ts';
+import { type KeyPath, fullKey, splitPath } from '../../cosmos/paths.ts';
 import type { Doc } from '../../definition/specs.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { OWN_TYPE } from '../../feed/reading/mapper.ts';
@@ -19,15 +19,17 @@ export async function addOwned(owned: Owned, options: EraseParts): Promise<void>
     if (!isOfTenants(container, asked.rule.field)) continue;
     const paths = container.partitionKey.map(splitPath);
     const documents = storedDocuments<Doc>(services.database.container(container.name), container, asked, { signal });
-    for await (const document of documents) {
-      const keyed = fullKey(document, paths);
-      // Millrace derives nothing of a document without its whole key.
-      if ('key' in keyed) owned.add({ container: container.name, key: keyed.key, id: String(document['id']) });
-    }
+    for await (const document of documents) addTo(owned, container.name, paths, document);
   }
   if (!store) return;
   const { tenant, owns } = asked;
   for await (const line of linesOfTenant({ store, tenant, owns, signal })) owned.add(line);
+}
+
+function addTo(owned: Owned, container: string, paths: readonly KeyPath[], document: Doc): void {
+  const keyed = fullKey(document, paths);
+  // Millrace derives nothing of a document without its whole key.
+  if ('key' in keyed) owned.add({ container, key: keyed.key, id: String(document['id']) });
 }
 
 /** Removes what Millrace keeps of the tenant's documents in sinks whose key has no tenant: these records don't name one. */
@@ -54,8 +56,11 @@ export async function removeDerived(owned: Owned, count: Count, options: ErasePa
   }
 }
 
-/** Removes every document that has the tenant's field, Millrace's own included: they have the fields of the key. */
-export async function removeStored(count: Count, options: EraseParts): Promise<void> {
+/**
+ * Removes every document that has the tenant's field, Millrace's own included: they have the fields of the key. Adds them to
+ * `owned`, because hosts that read all versions make records of their deletion.
+ */
+export async function removeStored(owned: Owned, count: Count, options: EraseParts): Promise<void> {
   const { value, rule } = options.asked;
   for (const place of await placesOf(options)) {
     if (!place.ofTenants) continue;
@@ -64,7 +69,11 @@ export async function removeStored(count: Count, options: EraseParts): Promise<v
       parameters: [{ name: '@tenant', value }],
     };
     const within = place.level === 0 && place.keyPaths.length === 1 ? { partitionKey: value } : {};
-    count(place.name, await removeFrom(fromOf(place, options), query, () => true, options, within));
+    const goes = (document: SinkDocument): boolean => {
+      addTo(owned, place.name, place.keyPaths, document);
+      return true;
+    };
+    count(place.name, await removeFrom(fromOf(place, options), query, goes, options, within));
   }
 }
 

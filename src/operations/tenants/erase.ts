@@ -130,7 +130,7 @@ class Erasure {
       async () => removeJobs(await this.#reactions(owned), count, this.#options),
       () => removeDerived(owned, count, this.#options),
       () => removeState(owned, `erased:${before.digest}`, count, this.#options, this.#held),
-      () => removeStored(count, this.#options),
+      () => removeStored(owned, count, this.#options),
       () => this.#removeArchived(count),
     ];
     for (const step of steps) {

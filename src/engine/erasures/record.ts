@@ -117,12 +117,13 @@ export class ErasureRecords {
   }
 }
 
-/** Whether a tenant of any pipeline is being erased now. For work that knows containers, and no pipeline. */
-export async function isErasing(state: Container, signal: AbortSignal): Promise<boolean> {
+/** The erasures of all pipelines that have not ended. For work that knows containers, and no pipeline. */
+export async function erasuresUnderWay(state: Container, signal: AbortSignal): Promise<ErasureRecord[]> {
+  const found: ErasureRecord[] = [];
   const all = `SELECT * FROM c WHERE c.pk = '${PARTITION}'`;
   for await (const { records } of fetchAll<Stored>(state, all, signal, { partitionKey: PARTITION }))
-    if (records.some((one) => one.state !== 'erased')) return true;
-  return false;
+    found.push(...records.filter((one) => one.state !== 'erased'));
+  return found;
 }
 
 const gone = (which: string): Error => engineError('erasure-gone', `The record of the erasure ${which} was removed`);

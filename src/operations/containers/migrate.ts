@@ -15,7 +15,7 @@ import {
   isSameTarget,
   readWriters,
 } from '../../shards/write-gate.ts';
-import { isErasing } from '../../engine/erasures/record.ts';
+import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
@@ -204,7 +204,7 @@ async function follow(
 
 /** A copy of a document that was read before its erasure would be left in the target (ERASE-S6). */
 async function assertNoErasure({ state, signal }: Pick<MigrateOptions, 'state' | 'signal'>): Promise<void> {
-  if (await isErasing(state, signal))
+  if ((await erasuresUnderWay(state, signal)).length > 0)
     throw operationsError('migrate-erasing', 'A tenant is being erased, so no documents are copied');
 }
 

@@ -15,6 +15,8 @@ import { openSource } from '../../../src/feed/reading/open-source.ts';
 import { untilStopped } from '../../../src/feed/tenure/fences.ts';
 import { Poison, type Runner } from '../../../src/projections/runner.ts';
 import { type Purpose, openEngine } from '../../../src/runtime/open-engine.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
+import { triggerConsumer } from '../../../src/runtime/trigger-host.ts';
 import { CosmosAccess } from '../../../src/sinks/cosmos-access.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
@@ -100,6 +102,34 @@ describe('changes of a tenant that is erased', () => {
       parked: 0,
     });
     expect(await derived()).toEqual([]);
+  });
+
+  test('stay out of a host that runs when the record comes, and of a function app', async () => {
+    const options = { ...stage, readLagMs: 0, viewsRefreshMs: 0 };
+    const app = await compose({ ...options, host: `host-${tests}`, timings: { pollMs: 20 } });
+    await app.start();
+    await write(gone, 'before');
+    await app.drained(AbortSignal.timeout(30_000));
+    expect(await derived()).toEqual([`day ${gone}`, `summary ${gone}`]);
+    await records.begin(gone, NOW);
+    await write(gone, 'after');
+    await write(other, 'after');
+    await app.drained(AbortSignal.timeout(30_000));
+    await app.stop();
+    expect(await derived()).toEqual([`day ${gone}`, `day ${other}`, `summary ${gone}`, `summary ${other}`]);
+    const { resources: documents } = await stage
+      .container('Orders')
+      .items.query<Doc>({
+        query: 'SELECT * FROM c WHERE c.storeId IN (@gone, @other)',
+        parameters: [
+          { name: '@gone', value: gone },
+          { name: '@other', value: other },
+        ],
+      })
+      .fetchAll();
+    const batch = { container: 'Orders', documents: documents.map((doc) => ({ ...doc, _lsn: 1e6 })), again: false };
+    expect(await triggerConsumer(options)({ ...batch, signal: NEVER })).toEqual({ applied: 2, parked: 0 });
+    expect([(await derived()).length, await letters()]).toEqual([4, []]);
   });
 
   test('stay letters when they are redriven, with the reason, and a deleted document stays one too', async () => {

@@ -326,7 +326,7 @@ export class World implements Clock {
 
   /** As `eraseFromArchive`: a blob that others share gets a successor, which their entries name before it goes. */
   async #removeArchived(tenant: string, signal: AbortSignal): Promise<void> {
-    for (const [blob, tenants] of [...this.blobs]) {
+    for (const [blob, tenants] of this.blobs) {
       if (!tenants.includes(tenant)) continue;
       const others = tenants.filter((one) => one !== tenant);
       const successor = `${blob} without ${tenant}`;

@@ -114,6 +114,13 @@ const LIST: readonly Line[] = [
     histories: 100,
   },
   {
+    kind: 'tenant',
+    mode: 'erased beside hosts, sweeps and restores, in virtual time',
+    file: 'test/engine/erasures/stop.model.test.ts',
+    test: 'after the certificate',
+    histories: 2_000,
+  },
+  {
     kind: 'rule',
     mode: 'mutants of the documents',
     file: 'test/model/rules/mutation.model.test.ts',

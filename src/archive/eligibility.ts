@@ -2,13 +2,13 @@ import { messageOf } from '../base/errors.ts';
 import { fullKey } from '../cosmos/paths.ts';
 import { parseDate } from '../definition/date.ts';
 import type { ArchiveSpec } from '../definition/specs.ts';
-import type { SourceContainer } from '../feed/reading/mapper.ts';
+import { type SourceContainer, tenantOf } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type Period, folderTenant, periodOf } from './layout.ts';
 
 /** Whether a document leaves its container. Undated and refused documents stay too; the sweep counts and names them. */
 export type Eligibility =
-  | { readonly kind: 'leaves'; readonly period: Period }
+  | { readonly kind: 'leaves'; readonly period: Period; readonly tenant?: string }
   | { readonly kind: 'stays' }
   | { readonly kind: 'undated' | 'refused'; readonly why: string };
 
@@ -43,7 +43,8 @@ export function eligibilityOf(
     if (at > now) return { kind: 'undated', why: `${what} is in the future: ${JSON.stringify(value)}` };
     const keyed = fullKey(stored, source.keyPaths);
     if ('missing' in keyed) return { kind: 'refused', why: `${change.container}/${change.id} lacks ${keyed.missing}` };
-    return { kind: 'leaves', period: periodOf(spec, doc, at) };
+    const { tenant: own } = tenantOf(source, doc);
+    return { kind: 'leaves', period: periodOf(spec, doc, at), ...(own !== undefined && { tenant: own }) };
   } catch (error) {
     return { kind: 'refused', why: `${change.container}/${change.id}: ${messageOf(error)}` };
   }
@@ -52,4 +53,17 @@ export function eligibilityOf(
 function due({ rule }: ArchiveSpec, at: number, now: number): boolean {
   if (rule.kind === 'always') return true;
   return rule.kind === 'before' ? at < rule.ms : at <= now - rule.ms;
+}
+
+/** The tenant of a document as it is stored; undefined if it has none, or names no valid one. */
+export function storedTenant(
+  source: SourceContainer,
+  type: string,
+  stored: Record<string, unknown>,
+): string | undefined {
+  try {
+    return tenantOf(source, source.types.get(type)?.upcast?.(stored) ?? stored).tenant;
+  } catch {
+    return undefined;
+  }
 }

@@ -70,6 +70,18 @@ export async function eraseFromArchive(options: EraseOptions): Promise<ErasedArc
   return tally;
 }
 
+/** The lines of a tenant in every blob that can be read, listed or not. */
+export async function* linesOfTenant(
+  options: Pick<EraseOptions, 'store' | 'tenant' | 'owns' | 'signal'>,
+): AsyncGenerator<ArchivedDocument> {
+  for await (const name of options.store.listEver('')) {
+    options.signal.throwIfAborted();
+    if (!isBlob(name) || !mayHold(placeOf(name), options.tenant)) continue;
+    const read = await unlessDamaged(() => linesOf(name, options), { faults: [] });
+    yield* read?.gone ?? [];
+  }
+}
+
 /** Makes everything that names the blob name its successor. True: the blob has lines of the tenant. */
 async function detach(name: string, options: EraseOptions, tally: Tally): Promise<boolean> {
   const { store, access, stateContainer } = options;
@@ -107,7 +119,10 @@ interface Lines {
 }
 
 /** @throws ArchiveDamaged a blob that others share can't be read */
-async function linesOf(name: string, { store, tenant, owns }: EraseOptions): Promise<Lines | undefined> {
+async function linesOf(
+  name: string,
+  { store, tenant, owns }: Pick<EraseOptions, 'store' | 'tenant' | 'owns'>,
+): Promise<Lines | undefined> {
   const place = placeOf(name);
   const whole = isTenant(place, tenant) && !isShared(place);
   const stored = await store.readEver(name);
@@ -163,7 +178,7 @@ async function take(name: string, { store }: EraseOptions, tally: Tally): Promis
 }
 
 /** A damaged blob or manifest hides nothing else. */
-async function unlessDamaged<T>(work: () => Promise<T>, { faults }: Tally): Promise<T | undefined> {
+async function unlessDamaged<T>(work: () => Promise<T>, { faults }: Pick<Tally, 'faults'>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

@@ -8,6 +8,7 @@ import { untilDone } from '../projections/conflict.ts';
 import { keyFields } from '../projections/sink-container.ts';
 import type { CommitResult, DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
+import { storedTenant } from './eligibility.ts';
 import { isTenant, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests } from './manifests.ts';
 import { systemClock } from '../base/clock.ts';
@@ -15,8 +16,16 @@ import { leavingOf, stay } from '../projections/archive/leaving.ts';
 import { RESTORING, withoutSystemFields } from '../feed/reading/mapper.ts';
 import { RESTORING_TTL_S } from './placeholder.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
-import type { Archive, ArchiveFault, ArchivedDocument, RestoreResult, Selection } from './types.ts';
+import type { Archive, ArchiveFault, ArchivedDocument, ReadErased, RestoreResult, Selection } from './types.ts';
 import { archiveError } from './errors.ts';
+
+export interface RestoreOptions {
+  readonly signal: AbortSignal;
+  readonly skipDamaged?: boolean;
+  /** Which tenants are erased now: their documents stay in the archive. Absent: the pipeline declares no tenant. */
+  readonly erased?: ReadErased | undefined;
+  progress?(so: RestoreResult): void;
+}
 
 /**
  * Writes archived documents back to their container as they were, with `_mr.restored`; the archive keeps its blobs. It
@@ -26,12 +35,12 @@ import { archiveError } from './errors.ts';
 export async function restoreArchive(
   archive: Archive,
   selection: Selection,
-  options: { readonly signal: AbortSignal; readonly skipDamaged?: boolean; progress?(so: RestoreResult): void },
+  options: RestoreOptions,
 ): Promise<RestoreResult> {
   const entries = new Entries(archive.stateContainer);
   const access = archive.access(untilStopped(options.signal));
   const faults: ArchiveFault[] = [];
-  const result = { projection: projectionId(archive.spec), restored: 0, skipped: 0, faults };
+  const result = { projection: projectionId(archive.spec), restored: 0, skipped: 0, erased: 0, faults };
   const unlessDamaged = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();
@@ -42,8 +51,7 @@ export async function restoreArchive(
   };
   const restoreAll = async (documents: readonly ArchivedDocument[]): Promise<void> => {
     await forEach(documents, async (document) => {
-      if (await restoreOne(archive, entries, document, access)) result.restored += 1;
-      else result.skipped += 1;
+      result[await restoreOne(archive, entries, document, access, options.erased)] += 1;
     });
     options.progress?.(result);
   };
@@ -106,15 +114,19 @@ const isAt = (entry: StoredEntry | undefined, name: string, line: number): boole
 
 /**
  * Restores one document: writes a placeholder, reads the entry *and confirms it*, then replaces the placeholder with
- * the document. While the placeholder exists, the container can't have a newer version. True: it was restored.
+ * the document. While the placeholder exists, the container can't have a newer version. Before each write it looks whether
+ * the tenant is erased (ERASE-S5): with the all-versions feed the second one may come much later.
  */
 async function restoreOne(
   archive: Archive,
   entries: Entries,
   hint: ArchivedDocument,
   access: DocumentAccess,
-): Promise<boolean> {
+  readErased: ReadErased | undefined,
+): Promise<'restored' | 'skipped' | 'erased'> {
   const { container, key, id } = hint;
+  const isErased = async ({ type, doc }: ArchivedDocument): Promise<boolean> =>
+    readErased !== undefined && (await readErased())(storedTenant(archive.source, type, doc)) !== undefined;
   const holder = {
     ...keyFields(archive.source, key),
     id,
@@ -123,8 +135,11 @@ async function restoreOne(
     ttl: RESTORING_TTL_S,
   };
   let restored = false;
+  let erased = false;
   let sent: RestoredMark | undefined;
   await untilDone(`${container}/${id}`, async () => {
+    erased = await isErased(hint);
+    if (erased) return true;
     const [found] = await access.read(container, key, [id]);
     if (found && found['type'] !== RESTORING) {
       const leaving = leavingOf(found, withoutSystemFields(found));
@@ -150,13 +165,18 @@ async function restoreOne(
     }
     if (!(await entries.confirm(entry, access))) return false;
     const document = compareVersions(entry.version, hint.version) === 'same' ? hint : await lineOf(archive, entry);
+    erased = await isErased(document);
+    if (erased) {
+      await access.commit(container, key, [{ op: 'delete', id, ifMatch }]);
+      return true;
+    }
     sent = restoredMark(document.version, document.doc);
     const body = { ...document.doc, _mr: { ...formatOf('own'), restored: sent } };
     const put = await access.commit(container, key, [{ op: 'replace', id, body, ifMatch }]);
     restored = put.kind === 'done';
     return restored || refusedOrAgain(put, hint);
   });
-  return restored;
+  return erased ? 'erased' : restored ? 'restored' : 'skipped';
 }
 
 /**

@@ -21,7 +21,7 @@ type Tally = { -readonly [K in keyof SweepResult]: SweepResult[K] } & {
   readonly stayed: string[];
   readonly faults: ArchiveFault[];
 };
-type Candidate = Leaving & { readonly range: FeedRange; readonly readAt: number };
+type Candidate = Leaving & { readonly range: FeedRange; readonly readAt: number; readonly tenant?: string | undefined };
 
 /**
  * Reads the source's feed from its beginning and archives the documents that are due at `now`. May be stopped and run
@@ -40,6 +40,7 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     blocked: 0,
     faults: [],
     held: 0,
+    erased: 0,
     superseded: 0,
     undated: 0,
     refused: 0,
@@ -72,6 +73,7 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
           line,
           range: page.range,
           readAt: page.readAt,
+          tenant: eligibility.tenant,
         });
       } else if (eligibility.kind !== 'stays') {
         tally[eligibility.kind] += 1;
@@ -104,14 +106,18 @@ async function archiveChunk(
 ): Promise<void> {
   const { signal } = options;
   const open = await options.gate();
-  const due = chunk.filter((one) => isFree(open, one));
-  tally.held += chunk.length - due.length;
+  const erased = await options.erased?.();
+  const kept = chunk.filter(({ tenant }) => !erased?.(tenant));
+  tally.erased += chunk.length - kept.length;
+  const due = kept.filter((one) => isFree(open, one));
+  tally.held += kept.length - due.length;
   if (options.dryRun) {
     tally.archived += due.length;
     return;
   }
   const readAt = chunk.reduce((oldest, one) => Math.min(oldest, one.readAt), Infinity);
-  // ARC-H3: a void entry lasts longer than a host may act on a page that was read before it.
+  // ARC-H3: a void entry lasts longer than a host may act on a page that was read before it. ERASE-S5: an erasure waits for
+  // no longer either.
   const access = archive.access(whileFresh(readAt, signal));
   const counts = await leave(archive, due, access);
   for (const name of ['archived', 'removed', 'superseded', 'bytes', 'blocked'] as const) tally[name] += counts[name];

@@ -1,5 +1,6 @@
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { ArchiveSpec, SourceRef } from '../definition/specs.ts';
+import type { Erased } from '../engine/erasures/watch.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { Change, Identity, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
@@ -84,7 +85,11 @@ export interface SweepOptions {
   progress?(so: SweepResult): void;
   /** Archives the documents of this tenant only. Absent: of all. */
   readonly tenant?: string | undefined;
+  /** Which tenants are erased now: their documents stay. Absent: the pipeline declares no tenant. */
+  readonly erased?: ReadErased | undefined;
 }
+
+export type ReadErased = () => Promise<Erased>;
 
 /** Counts of a sweep; documents that may not leave yet are counted by reason. */
 export interface SweepResult {
@@ -101,6 +106,8 @@ export interface SweepResult {
   readonly faults: readonly ArchiveFault[];
   /** Eligible, but not yet acknowledged by every projection, or parked: they stay. */
   readonly held: number;
+  /** Eligible, but their tenant is erased: they stay. */
+  readonly erased: number;
   /** Changed between read and removal: they stay, and their entry is superseded. */
   readonly superseded: number;
   /** Their date can't be read or is in the future: they stay. */
@@ -157,6 +164,8 @@ export interface RestoreResult {
   readonly restored: number;
   /** Already in the container, or void: nothing to do. */
   readonly skipped: number;
+  /** Left in the archive, because their tenant is erased. */
+  readonly erased: number;
   /** Damage that was skipped; empty without `skipDamaged`. */
   readonly faults: readonly ArchiveFault[];
 }

@@ -23,6 +23,7 @@ export const FORMATS = {
   fingerprint: { writes: 1, reads: 1 },
   starts: { writes: 1, reads: 1 },
   epoch: { writes: 1, reads: 1 },
+  erasures: { writes: 1, reads: 1 },
   lease: { writes: 1, reads: 1 },
   gate: { writes: 1, reads: 1 },
   writer: { writes: 1, reads: 1 },
@@ -36,6 +37,8 @@ export const FORMATS = {
   verifying: { writes: 1, reads: 1 },
   backfill: { writes: 1, reads: 1 },
   backfilling: { writes: 1, reads: 1 },
+  erasing: { writes: 1, reads: 1 },
+  certificate: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },
   // One document or more for each source document.

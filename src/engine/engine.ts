@@ -13,6 +13,7 @@ import type { Sift } from '../projections/archive/live-half.ts';
 import { spendingOf } from '../cosmos/spending.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import type { DeadLetters, ParkOptions } from './dead-letters/dead-letters.ts';
+import type { ErasureWatch, Erased } from './erasures/watch.ts';
 import { applyOrdered } from './in-order.ts';
 import { applyApart } from './isolate.ts';
 import { type TenantReport, TenantWorks } from './tenant-work.ts';
@@ -48,6 +49,8 @@ export interface EngineOptions {
   readonly starts?: Pick<Starts, 'concerns' | 'divide'>;
   /** Leaves out the changes of other tenants. Changes of no tenant, such as those of reference data, stay. */
   readonly tenant?: string | undefined;
+  /** Which tenants are erased: no runner gets their changes. Absent: the pipeline declares no tenant. */
+  readonly erasures?: Pick<ErasureWatch, 'current'> | undefined;
   /** The lane of the client's budget for pages. Deferred work always uses the bulk lane. Default: live. */
   readonly lane?: Lane;
 }
@@ -59,12 +62,21 @@ export interface ConsumeOptions {
   readonly progress?: () => void;
 }
 
+/** What the work on one page has in common. */
+interface Work {
+  readonly fence: Fence;
+  readonly parking: ParkOptions;
+  readonly erased: Erased;
+}
+
 /** The only entry to the projections. It takes a page and makes its effects durable. */
 export class Engine {
   readonly #options: EngineOptions;
   readonly #stats: ReadonlyMap<string, ProjectionStats>;
   readonly #sifting = new Meter();
   readonly #tenantWorks = new TenantWorks();
+  /** As last read. */
+  #erased: Erased = none;
   /** The tenures (under Functions: batches) whose first page has come. */
   readonly #tenures = new WeakSet<object>();
 
@@ -81,10 +93,22 @@ export class Engine {
 
   /** What the costliest tenants took on this host, without deferred work and without the archive's own changes. */
   tenants(most?: number): TenantReport {
-    return this.#tenantWorks.report(most);
+    // A host whose feeds are quiet reads no records: the next report is without a tenant that is erased since.
+    void this.erased().catch(() => undefined);
+    return this.#tenantWorks.report(most, (tenant) => this.#erased(tenant) !== undefined);
   }
 
-  /** Resolves when every change of the page is applied or parked in every projection. Rejects only for infrastructure. */
+  /** Which tenants are erased, by a reading that this process may still act on. */
+  async erased(): Promise<Erased> {
+    const { erasures } = this.#options;
+    if (erasures) this.#erased = await erasures.current();
+    return this.#erased;
+  }
+
+  /**
+   * Resolves when every change of the page is applied or parked in every projection. Changes of a tenant that is erased are
+   * dropped: a letter would name the tenant again (ERASE-S3). Rejects only for infrastructure.
+   */
   async consume(page: Page, fence: Fence, { only, progress }: ConsumeOptions = {}): Promise<Outcome> {
     const idle = only === undefined ? await this.#options.control?.admit(page, fence) : undefined;
     if (only === undefined) for (const stats of this.#stats.values()) stats.idle = idle?.has(stats.id) ?? false;
@@ -95,9 +119,13 @@ export class Engine {
     }
     const runners = this.#options.runners.filter(({ id }) => (only === undefined ? !idle?.has(id) : id === only));
     const parking: ParkOptions = { fence, redriven: only !== undefined, ...(progress && { progress }) };
+    // Last before the work: the wait of `admit` can take longer than a reading is good for.
+    const erased = await this.erased();
+    const left = kept(page.changes, erased);
     // A redriven change was sifted before it was parked.
-    const changes = only === undefined ? await this.#sifted(page, fence) : page.changes;
-    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, changes, fence, parking)));
+    const changes = only === undefined ? await this.#sifted(left, fence) : left;
+    const work = { fence, parking, erased };
+    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, changes, work)));
     let applied = 0;
     let parked = 0;
     for (const outcome of outcomes) {
@@ -120,34 +148,36 @@ export class Engine {
    */
   async resume(signal: AbortSignal): Promise<boolean> {
     let idle = true;
+    const erased = await this.erased();
     for (const runner of this.#options.runners) {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
       const fence = whileFresh(systemClock.monotonic(), signal, { stale: resumeTooLong });
       const outcome = await runner.resume(new CosmosAccess(this.#options.database, fence, stats.meter));
-      await this.#park(runner, outcome.refusals, { fence });
-      stats.parked += outcome.refusals.length;
+      const refusals = outcome.refusals.filter(({ change }) => !erased(change.tenant));
+      await this.#park(runner, refusals, { fence });
+      stats.parked += refusals.length;
       idle &&= outcome.idle;
     }
     return idle;
   }
 
-  async #sifted({ changes }: Page, fence: Fence): Promise<readonly Change[]> {
+  async #sifted(changes: readonly Change[], fence: Fence): Promise<readonly Change[]> {
     const { database, sift, tenant, lane = 'live' } = this.#options;
     const own = tenant === undefined ? changes : changes.filter((one) => (one.tenant ?? tenant) === tenant);
     if (!sift) return own;
     return sift(own, new CosmosAccess(database, fence, this.#sifting, spendingOf(database, lane, onlyTenant(own))));
   }
 
-  async #run(runner: Runner, page: readonly Change[], fence: Fence, parking: ParkOptions): Promise<Outcome> {
+  async #run(runner: Runner, page: readonly Change[], work: Work): Promise<Outcome> {
     const all = wanted(runner, page);
     const stats = this.#stats.get(runner.id);
     if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
     const { database, lane = 'live' } = this.#options;
     const meter = new Meter();
-    const access = new CosmosAccess(database, fence, meter, spendingOf(database, lane, onlyTenant(all)));
+    const access = new CosmosAccess(database, work.fence, meter, spendingOf(database, lane, onlyTenant(all)));
     try {
-      const { due, applied, parked } = await this.#apply(runner, all, access, parking);
+      const { due, applied, parked } = await this.#apply(runner, all, access, work);
       this.#tenantWorks.add(due, meter.charge, new Set(parked), systemClock.now());
       stats.changes += due.length;
       stats.parked += parked.length;
@@ -161,7 +191,7 @@ export class Engine {
     runner: Runner,
     all: readonly Change[],
     access: CosmosAccess,
-    parking: ParkOptions,
+    { parking, erased }: Work,
   ): Promise<Record<'due' | 'applied' | 'parked', readonly Change[]>> {
     const { deadLetters, starts } = this.#options;
     // Before anything else: a change below the start is neither applied nor parked, and settles no dead letter.
@@ -171,7 +201,7 @@ export class Engine {
     if (changes.length === 0) return { due: [], applied: [], parked: [] };
     const { applied, refusals, waiting } =
       runner.order === 'partitionKey'
-        ? await applyOrdered(runner, changes, access, deadLetters)
+        ? await applyOrdered(runner, changes, access, { deadLetters, erased })
         : await applyApart(runner, changes, access);
     await this.#park(runner, refusals, parking);
     await deadLetters.parkWaiting(runner.id, waiting, new Date(systemClock.now()), parking);
@@ -184,6 +214,15 @@ export class Engine {
     for (const { change, error } of refusals)
       emit('engine:parked', { projection, container: change.container, id: change.id, error });
   }
+}
+
+const none: Erased = () => undefined;
+
+/** The changes of tenants that aren't erased. */
+function kept(changes: readonly Change[], erased: Erased): readonly Change[] {
+  const left = changes.filter(({ tenant }) => erased(tenant) === undefined);
+  if (left.length < changes.length) emit('engine:erased', { changes: changes.length - left.length });
+  return left;
 }
 
 const resumeTooLong = (): MillraceError =>

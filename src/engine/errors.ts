@@ -6,6 +6,14 @@ export const ENGINE_ERRORS = {
     hint: 'Nothing to do: the other host reads these changes.',
     retryable: true,
   },
+  'erasure-gone': {
+    meaning: 'Another process removed the record of the erasure while this one worked by it.',
+    hint: 'Look at `millrace audit list`. If the tenant still has to be erased, begin again.',
+  },
+  'erasures-full': {
+    meaning: 'The pipeline has as many records of erased tenants as one document can hold.',
+    hint: 'Remove the records of tenants that no longer write anything, and begin again.',
+  },
   'hubs-missing': {
     meaning: 'A projection publishes events, but the engine was opened without event hubs.',
     hint: 'Pass `hub` to the engine.',

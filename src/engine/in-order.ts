@@ -2,6 +2,7 @@ import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { Poison, type Refusal, type Runner, asRefusal } from '../projections/runner.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { DeadLetters } from './dead-letters/dead-letters.ts';
+import type { Erased } from './erasures/watch.ts';
 import { type Applied, isInfrastructure } from './isolate.ts';
 import { type Parked, letterId, orderOf } from './dead-letters/letter-document.ts';
 
@@ -13,11 +14,12 @@ export async function applyOrdered(
   runner: Runner,
   changes: readonly Change[],
   access: DocumentAccess,
-  deadLetters: DeadLetters,
+  { deadLetters, erased }: { readonly deadLetters: DeadLetters; readonly erased: Erased },
 ): Promise<Applied> {
   const blocked = await deadLetters.blocked(runner.id);
   const open = reopened(changes, blocked);
-  const waiting = await deadLetters.waiting(runner.id, open);
+  // Changes of a tenant that is erased stay in their letters: its erasure removes them.
+  const waiting = (await deadLetters.waiting(runner.id, open)).filter(({ tenant }) => !erased(tenant));
   // Before anything runs: a host that dies in the middle must leave no older version to run after the newer one. The feed
   // still has the newer one, since no letter holds it.
   await deadLetters.settle(runner.id, replacing(waiting, changes));

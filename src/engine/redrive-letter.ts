@@ -24,6 +24,9 @@ export interface RedriveOptions extends ReadAgainOptions {
   readonly fence: () => Fence;
 }
 
+/** Why a dead letter of a tenant that is erased is not redriven. */
+export const ERASED = 'The tenant of the document is erased. The erasure removes the dead letter.';
+
 /** Dead letters whose source documents are read at the same time. */
 const READS_AT_ONCE = 16;
 
@@ -50,8 +53,14 @@ async function redriveSome(
 ): Promise<Redriven[]> {
   const { engine, deadLetters, fence } = options;
   const found = await mapSettled(letters, (letter) => foundOf(letter, options), { concurrency: READS_AT_ONCE });
-  const due = found.filter((one): one is Due => 'change' in one);
-  const results = found.filter((one): one is Redriven => !('change' in one));
+  const tried = found.filter((one): one is Due => 'change' in one);
+  const erased = await engine.erased();
+  const isErased = ({ letter, change }: Due): boolean => Boolean(erased(change.tenant) ?? erased(letter.tenant));
+  const due = tried.filter((one) => !isErased(one));
+  const results = [
+    ...found.filter((one): one is Redriven => !('change' in one)),
+    ...tried.filter(isErased).map(({ letter }) => resultOf(letter, 'refused', ERASED)),
+  ];
   if (due.length === 0) return results;
   // The letters may have changed since this process last read them.
   deadLetters.refresh();

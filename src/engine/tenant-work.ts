@@ -54,7 +54,9 @@ export class TenantWorks {
     if (this.#works.size > 2 * this.#most) this.#shrink();
   }
 
-  report(most = 10): TenantReport {
+  /** `isErased`: tenants that no report may name any more; they are forgotten. */
+  report(most = 10, isErased: (tenant: string) => boolean = () => false): TenantReport {
+    for (const tenant of this.#works.keys()) if (isErased(tenant)) this.#works.delete(tenant);
     const [tenants, rest] = this.#split(most);
     const all = this.#others ? [this.#others, ...rest] : rest;
     return { tenants, others: all.length === 0 ? null : together(all) };

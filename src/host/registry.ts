@@ -51,6 +51,8 @@ import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
+import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
+import { tenantsErase } from '../operations/tenants/erase.operation.ts';
 import { tenantsExport } from '../operations/tenants/export.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
 import { dev } from './dev/dev.operation.ts';
@@ -124,6 +126,8 @@ export const registry: Registry = new Registry([
   containersMigrate,
   tenantsList,
   tenantsExport,
+  tenantsErase,
+  tenantsAdmit,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,

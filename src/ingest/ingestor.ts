@@ -7,13 +7,13 @@ import { spendingOf } from '../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../definition/specs.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
+import type { ErasureWatch } from '../engine/erasures/watch.ts';
 import type { ViewControl } from '../engine/views/view-control.ts';
-import { untilStopped } from '../feed/tenure/fences.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 import { HubReader } from './hub-reader.ts';
-import { type RawEvent, type Target, takeEvents } from './take.ts';
+import { type RawEvent, type Target, ingestFence, takeEvents } from './take.ts';
 
 export interface IngestorOptions {
   readonly spec: IngestSpec;
@@ -23,6 +23,8 @@ export interface IngestorOptions {
   readonly deadLetters: DeadLetters;
   /** Makes the ingestor wait where it has to; without it, the ingestor never waits. */
   readonly control?: ViewControl;
+  /** Which tenants are erased: their events are dropped. Absent: the pipeline declares no tenant. */
+  readonly erasures?: ErasureWatch | undefined;
   /** This host's name, by which it owns its partitions again after a restart. */
   readonly host: string;
   readonly clock?: Clock;
@@ -75,13 +77,12 @@ export class Ingestor {
   }
 
   async #take(events: readonly ReceivedEventData[], partition: string, signal: AbortSignal): Promise<void> {
-    const { spec, target, database, deadLetters, control, clock = systemClock } = this.#options;
-    // A second create of a document does no harm, so a host that lost the partition may finish.
-    const fence = untilStopped(signal);
+    const { spec, target, database, deadLetters, control, erasures, clock = systemClock } = this.#options;
+    const fence = ingestFence(signal, erasures, clock);
     await control?.admitEvents(spec.name, fence);
     const access = new CosmosAccess(database, fence, this.stats.meter, spendingOf(database, 'live'));
     const raw = events.map((event) => rawEvent(event, partition));
-    const { refusals } = await takeEvents(spec, target, raw, access);
+    const { refusals } = await takeEvents(spec, target, raw, access, await erasures?.current());
     await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true, fence });
     for (const { change, error } of refusals)
       emit('engine:parked', { projection: this.stats.id, container: spec.from, id: change.id, error });

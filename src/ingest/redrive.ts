@@ -1,7 +1,8 @@
 import { projectionId, type IngestSpec } from '../definition/specs.ts';
 import type { DeadLetter, DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { LetterBodyDamaged } from '../engine/dead-letters/letter-bodies.ts';
-import type { Redriven } from '../engine/redrive-letter.ts';
+import type { Erased } from '../engine/erasures/watch.ts';
+import { ERASED, type Redriven } from '../engine/redrive-letter.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { type Target, rawOf, takeEvents } from './take.ts';
 
@@ -10,6 +11,7 @@ export interface EventRedrive {
   readonly target: Target;
   readonly deadLetters: DeadLetters;
   readonly access: DocumentAccess;
+  readonly isErased: Erased;
 }
 
 /**
@@ -19,7 +21,7 @@ export interface EventRedrive {
  */
 export async function redriveEvents(
   letters: readonly DeadLetter[],
-  { spec, target, deadLetters, access }: EventRedrive,
+  { spec, target, deadLetters, access, isErased }: EventRedrive,
 ): Promise<Redriven[]> {
   const results: Redriven[] = [];
   for (const letter of letters) {
@@ -40,7 +42,11 @@ export async function redriveEvents(
       results.push({ ...about, outcome: 'refused', message });
       continue;
     }
-    const { refusals } = await takeEvents(spec, target, [event], access);
+    const { refusals, erased } = await takeEvents(spec, target, [event], access, isErased);
+    if (erased > 0) {
+      results.push({ ...about, outcome: 'refused', message: ERASED });
+      continue;
+    }
     await deadLetters.park(projectionId(spec), refusals, new Date(), { whole: true, redriven: true });
     const [refusal] = refusals;
     if (refusal) results.push({ ...about, outcome: 'refused', message: refusal.error.message });

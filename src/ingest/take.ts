@@ -1,12 +1,16 @@
 import { isUtf8 } from 'node:buffer';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { MillraceError, messageOf } from '../base/errors.ts';
 import { digest, isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../cosmos/paths.ts';
 import type { IngestEvent, IngestSpec, Pipeline } from '../definition/specs.ts';
 import { type TenantRule, tenantOf, tenantRuleOf } from '../definition/tenant.ts';
+import type { Erased } from '../engine/erasures/watch.ts';
 import { sinkContainer } from '../engine/runners.ts';
 import type { Change, Key } from '../feed/reading/change.ts';
+import type { Fence } from '../feed/tenure/fence.ts';
+import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import type { Model } from '../model/model.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { Refusal } from '../projections/runner.ts';
@@ -36,15 +40,25 @@ export interface Taken {
   readonly created: number;
   /** Events whose document existed: the event had come before, or another one with the same id. */
   readonly duplicates: number;
+  /** Events that were dropped, because the tenant of their document is erased. */
+  readonly erased: number;
   /** Events that can never become a document, each with its place in the hub. */
   readonly refusals: readonly Refusal[];
 }
+
+/**
+ * A second create of a document does no harm, so a host that lost the partition may finish. With tenants it has to finish
+ * within the write bound: an erasure waits for no longer (ERASE-S4).
+ */
+export const ingestFence = (signal: AbortSignal, erasures: object | undefined, clock: Clock = systemClock): Fence =>
+  erasures ? whileFresh(clock.monotonic(), signal, { clock }) : untilStopped(signal);
 
 interface Row {
   readonly event: RawEvent;
   readonly key: Key;
   readonly id: string;
   readonly body: object;
+  readonly tenant: string | undefined;
 }
 
 /** The access sends many of them in one request. */
@@ -53,21 +67,28 @@ const ATTEMPTS = 20;
 
 /**
  * Creates the documents of some events, each on the condition that it doesn't exist. Resolves when every event is
- * durable or refused. Rejects only for infrastructure, and may then be called again with the same events.
+ * durable, refused or dropped. Rejects only for infrastructure, and may then be called again with the same events.
  */
 export async function takeEvents(
   spec: IngestSpec,
   target: Target,
   events: readonly RawEvent[],
   access: DocumentAccess,
+  isErased: Erased = () => undefined,
 ): Promise<Taken> {
   const rows = new Map<string, Row>();
   const refusals: Refusal[] = [];
   let duplicates = 0;
+  let erased = 0;
   for (const event of events) {
     try {
       const row = rowOf(spec, target, event);
       if (!row) continue;
+      // A dead letter would hold the event.
+      if (isErased(row.tenant)) {
+        erased += 1;
+        continue;
+      }
       const place = JSON.stringify([row.key, row.id]);
       if (rows.has(place)) duplicates += 1;
       else rows.set(place, row);
@@ -86,7 +107,7 @@ export async function takeEvents(
     },
     { concurrency: AT_ONCE },
   );
-  return { created, duplicates, refusals };
+  return { created, duplicates, erased, refusals };
 }
 
 async function create(target: Target, row: Row, access: DocumentAccess): Promise<'created' | 'there' | MillraceError> {
@@ -116,8 +137,8 @@ function rowOf(spec: IngestSpec, target: Target, raw: RawEvent): Row | undefined
   const body = { ...mapped, id, type: spec.into.type };
   const keyed = fullKey(body, target.keyPaths);
   if ('key' in keyed) {
-    if (target.tenant) tenantOf(target.tenant, body);
-    return { event: raw, key: keyed.key, id, body };
+    const tenant = target.tenant && tenantOf(target.tenant, body);
+    return { event: raw, key: keyed.key, id, body, tenant };
   }
   const what = `The document has no value at ${keyed.missing}, which is part of its partition key`;
   throw ingestError('event-key-missing', what, {

@@ -23,6 +23,8 @@ const ANSWER_MS = 30_000;
 export interface Backend {
   queue(name: string): Queue;
   worker(name: string, run: (job: BullJob, token: string) => Promise<unknown>, options: Partial<WorkerOptions>): Worker;
+  /** Removes the list of what happened to the queue's jobs. It has results and keys of jobs that were removed. */
+  forgetEvents(queue: Queue): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -69,6 +71,7 @@ export async function redis(by: string | RedisByToken): Promise<Backend> {
     return {
       queue: (name) => new Queue(name, options, createRedisBackend),
       worker: (name, run, more) => new Worker(name, run as never, { ...more, ...options }, createRedisBackend),
+      forgetEvents: async (queue) => void (await queue.trimEvents(0)),
       close: async () => signIn?.close(),
     };
   } catch (error) {
@@ -100,6 +103,8 @@ async function postgres(url: string): Promise<Backend> {
     queue: (name) => new Queue(name, options, createPostgresBackend as never),
     worker: (name, run, more) =>
       new Worker(name, run as never, { ...more, ...options }, createPostgresBackend as never),
+    // BullMQ's own function for it exists for Redis alone.
+    forgetEvents: async (queue) => void (await pool.query('DELETE FROM event WHERE queue = $1', [queue.name])),
     close: () => pool.end(),
   };
 }

@@ -38,6 +38,13 @@ export interface JobRow {
   readonly failure: string | null;
 }
 
+export interface StoredJob extends JobRow {
+  /** Payload, options, result, failures and progress. */
+  readonly stored: unknown;
+  /** Removes the job. False: a worker runs it. */
+  remove(): Promise<boolean>;
+}
+
 export interface WorkOptions {
   /** Jobs at the same time. Default 4. */
   readonly concurrency?: number;
@@ -117,6 +124,18 @@ export class Jobs<K extends object = JobKinds> {
     return rows
       .toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0))
       .slice(0, limit);
+  }
+
+  /** Every job that the datastore still has, with all that is stored of it. */
+  async *every(): AsyncGenerator<StoredJob> {
+    for (const state of STATES)
+      for (const job of await this.#queue.getJobs([state]))
+        yield { ...rowOf(job as Job, state), stored: (job as Job).asJSON(), remove: () => removed(job as Job) };
+  }
+
+  /** Removes the datastore's list of what happened to jobs, which has results and keys of jobs that were removed. */
+  forgetEvents(): Promise<void> {
+    return this.#backend.forgetEvents(this.#queue);
   }
 
   async counts(): Promise<Record<JobState, number>> {
@@ -262,6 +281,16 @@ async function perform(handlers: Handlers<Kinds>, job: BullJob, token: string, s
     throw error;
   } finally {
     await reporting;
+  }
+}
+
+async function removed(job: Job): Promise<boolean> {
+  try {
+    await job.remove();
+    return true;
+  } catch (error) {
+    if (await job.isActive()) return false;
+    throw error;
   }
 }
 

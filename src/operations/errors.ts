@@ -191,6 +191,11 @@ export const OPERATIONS_ERRORS = {
     hint: "Remove `feed: 'all-versions'` from `source()` and mark deleted documents. Or migrate without the pipeline, then rebuild its projections.",
     usage: true,
   },
+  'migrate-erasing': {
+    meaning: 'A tenant is being erased. A migration would copy its documents into another container meanwhile.',
+    hint: 'Wait until `millrace tenants erase` has ended. Then run the migration again: it resumes.',
+    retryable: true,
+  },
   'migrate-no-nearer': {
     meaning: 'Writers write faster than the migration copies, for longer than `--patience`.',
     hint: 'Raise the throughput of the target, or write less. Then run the command again: it resumes.',

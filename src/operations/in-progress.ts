@@ -1,3 +1,4 @@
+import { erasuresUnderWay } from '../engine/erasures/record.ts';
 import { isKept } from '../engine/views/kept.ts';
 import type { View, ViewsByName } from '../engine/views/views.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
@@ -17,7 +18,10 @@ export interface InProgress {
   readonly until?: string;
 }
 
-/** What is in progress: operations that run, versions that are built, switched or kept, closed write gates, migrations. */
+/**
+ * What is in progress: operations that run, versions that are built, switched or kept, closed write gates, migrations,
+ * erasures.
+ */
 export async function readInProgress(
   { state }: Pick<Services, 'state'>,
   views: ViewsByName | undefined,
@@ -29,6 +33,7 @@ export async function readInProgress(
     ...running.map(ofOperation),
     ...Object.entries(views ?? {}).flatMap(([name, view]) => ofView(name, view, builders)),
     ...(await ofMigrations(state, running, signal)),
+    ...(await ofErasures(state, signal)),
   ];
 }
 
@@ -56,6 +61,14 @@ function ofView(name: string, { staged, previous }: View, builders: readonly Run
       : []),
   ];
 }
+
+/** An erasure that was killed has no note: its record says that it has to be resumed. */
+const ofErasures = async (state: Services['state'], signal: AbortSignal): Promise<InProgress[]> =>
+  (await erasuresUnderWay(state, signal)).map(({ id, at, state: step }) => ({
+    what: `erasure ${id} of a tenant: ${step}`,
+    by: null,
+    since: at,
+  }));
 
 type Gate = GateDocument & { readonly _ts: number };
 type Migrating = Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>;

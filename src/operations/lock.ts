@@ -21,7 +21,7 @@ export interface LockDocument {
 
 export interface LockOptions {
   /** What one process does at a time. */
-  readonly kind: 'recovery' | 'verifying' | 'backfilling';
+  readonly kind: 'recovery' | 'verifying' | 'backfilling' | 'erasing';
   /** `formatOf` this kind. */
   readonly format: { readonly format?: number };
   /** The pipeline, or the container, for which it does that. */

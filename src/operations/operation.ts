@@ -78,6 +78,8 @@ interface Description {
   readonly bulk?: true;
   /** The input field that is given by position: `dead-letters show ID`. */
   readonly argument?: string;
+  /** True: no record may keep the input, because it names what is erased. */
+  readonly withheld?: true;
 }
 
 /** The declaration of an operation. The fields of its input become flags and HTTP parameters. */
@@ -131,7 +133,7 @@ async function noted<R>(
 ): Promise<R> {
   const services = await workspace.services().catch(() => undefined);
   if (!services) return work();
-  const of = { verb: operationName(description), arguments: { ...given }, actor };
+  const of = { verb: operationName(description), arguments: description.withheld ? {} : { ...given }, actor };
   return whileNoted(services.state, { ...of, ...(clock && { clock }) }, work);
 }
 

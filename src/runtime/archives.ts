@@ -1,5 +1,5 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
-import type { BlobStore } from '../archive/blob-store.ts';
+import type { BlobStore, ErasableStore } from '../archive/blob-store.ts';
 import { openHistory } from '../archive/open.ts';
 import type { History } from '../archive/types.ts';
 import { UsageError } from '../base/errors.ts';
@@ -13,7 +13,7 @@ export const openStore = async (
   services: Services,
   signal: AbortSignal,
   say?: (text: string) => void,
-): Promise<BlobStore> => new AzureBlobStore(await services.blobs(), { signal, say });
+): Promise<ErasableStore> => new AzureBlobStore(await services.blobs(), { signal, say });
 
 /**
  * Hot and cold documents of a pipeline's sources, as stored: deleted ones have their marker, and `upcast` is not applied.
@@ -42,6 +42,19 @@ export async function storeIfNeeded(services: Services, signal: AbortSignal): Pr
   } catch (error) {
     const unset = error instanceof UsageError && error.code === 'setting-missing';
     if (unset && !(await isAnythingArchived(services, signal))) return EMPTY;
+    throw error;
+  }
+}
+
+/** The store to erase from; undefined if nothing was archived, and no storage account or container exists. */
+export async function storeToErase(services: Services, signal: AbortSignal): Promise<ErasableStore | undefined> {
+  try {
+    const store = await openStore(services, signal);
+    for await (const _ of store.listEver('')) break;
+    return store;
+  } catch (error) {
+    const none = error instanceof UsageError && ['setting-missing', 'storage-container-missing'].includes(error.code);
+    if (none && !(await isAnythingArchived(services, signal))) return undefined;
     throw error;
   }
 }

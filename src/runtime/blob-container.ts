@@ -1,4 +1,4 @@
-import type { ContainerClient, StoragePipelineOptions } from '@azure/storage-blob';
+import type { BlobServiceClient, ContainerClient, StoragePipelineOptions } from '@azure/storage-blob';
 import { type Settings, requireStorage } from '../base/settings.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
@@ -17,19 +17,34 @@ export async function blobContainer(
   settings: Pick<Settings, 'storage'>,
   options: BlobContainerOptions = {},
 ): Promise<ContainerClient> {
-  const { account, container: archive } = requireStorage(settings);
+  const { container: archive } = requireStorage(settings);
   const { container = archive, attempts = 1 } = options;
+  return (await blobService(settings, attempts)).getContainerClient(container);
+}
+
+/** The days for which the account keeps what was deleted. Undefined: it can't be read. */
+export async function softDeleteDays(settings: Pick<Settings, 'storage'>): Promise<number | undefined> {
+  const service = await blobService(settings, 3);
+  try {
+    const { deleteRetentionPolicy } = await service.getProperties();
+    return deleteRetentionPolicy?.enabled ? (deleteRetentionPolicy.days ?? 0) : 0;
+  } catch {
+    // Reading it needs a right that no other work needs.
+    return undefined;
+  }
+}
+
+async function blobService(settings: Pick<Settings, 'storage'>, attempts: number): Promise<BlobServiceClient> {
+  const { account } = requireStorage(settings);
   const pipeline: StoragePipelineOptions = { retryOptions: { maxTries: attempts } };
   // A lazy import: only a pipeline with an archive needs the client.
   const { BlobServiceClient } = await import('@azure/storage-blob');
   if (account.kind === 'identity') {
     const { DefaultAzureCredential } = await import('@azure/identity');
-    return new BlobServiceClient(account.endpoint, new DefaultAzureCredential(), pipeline).getContainerClient(
-      container,
-    );
+    return new BlobServiceClient(account.endpoint, new DefaultAzureCredential(), pipeline);
   }
   try {
-    return BlobServiceClient.fromConnectionString(account.connectionString, pipeline).getContainerClient(container);
+    return BlobServiceClient.fromConnectionString(account.connectionString, pipeline);
   } catch (cause) {
     // The client's message may contain the key, so it is left out.
     throw sharedError('setting-invalid', 'The setting STORAGE: the Azure client can’t read this connection string', {

@@ -6,6 +6,8 @@ import { type Pipeline, type ReplayedSpec, projectionId } from '../definition/sp
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
 import { Engine } from '../engine/engine.ts';
+import { ErasureRecords } from '../engine/erasures/record.ts';
+import { ErasureWatch } from '../engine/erasures/watch.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
 import { type RunnerOptions, runnersOf, siftOf } from '../engine/runners.ts';
 import { Starts, startAs } from '../engine/views/starts.ts';
@@ -48,11 +50,20 @@ export interface OpenEngine {
   readonly control: ViewControl;
   readonly deadLetters: DeadLetters;
   readonly starts: Starts;
+  /** Absent: the pipeline declares no tenant. */
+  readonly erasures?: ErasureWatch | undefined;
   /** Finds documents in the archive. */
   readonly cold: ColdRead;
 }
 
 export const READ_LAG_MS = 5_000;
+
+/** Which tenants of a pipeline are erased. Undefined: it declares no tenant, so nothing is read. */
+export const watchErasures = (
+  { services: { state }, loaded: { pipeline } }: Pick<Parts, 'services' | 'loaded'>,
+  refreshMs?: number,
+): ErasureWatch | undefined =>
+  pipeline.tenant === undefined ? undefined : new ErasureWatch(new ErasureRecords(state, pipeline.name), { refreshMs });
 
 /** Opens the engine of a pipeline. Every reader of feeds gets its engine here. */
 export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
@@ -77,16 +88,18 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     ...(viewsRefreshMs !== undefined && { refreshMs: viewsRefreshMs }),
   });
   const starts = new Starts({ database, state, pipeline: loaded.pipeline });
+  const erasures = watchErasures(parts, viewsRefreshMs);
   const engine = new Engine({
     database,
     runners,
     deadLetters,
+    erasures,
     sift: siftOf(loaded.pipeline, loaded.model, { stateContainer: state.id, again: archiveAgain(blobs) }),
     ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
     ...(parts.tenant !== undefined && { tenant: parts.tenant }),
     ...(parts.startsAs !== undefined && { starts: startAs(parts.startsAs, starts) }),
   });
-  return { engine, control, deadLetters, starts, cold };
+  return { engine, control, deadLetters, starts, erasures, cold };
 }
 
 /** The wrappers of every runner that gets live changes, the innermost first. */

@@ -100,6 +100,7 @@ const ingestorsOf = ({ services, loaded, host }: ComposeOptions, opened: OpenEng
         database: services.database,
         deadLetters: opened.deadLetters,
         control: opened.control,
+        erasures: opened.erasures,
         host,
       }),
   );

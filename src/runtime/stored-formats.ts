@@ -16,7 +16,8 @@ export interface StoredFormat {
 type Where = Pick<Services, 'state' | 'leases'>;
 
 /** Finds control documents: a host reads them before it starts and while it works. About 9 RU, because format 1 has no number. */
-const CONTROL = "SELECT * FROM c WHERE c.pk IN ('views', 'starts', 'fingerprints', 'epochs') AND IS_DEFINED(c.format)";
+const CONTROL =
+  "SELECT * FROM c WHERE c.pk IN ('views', 'starts', 'fingerprints', 'epochs', 'erasures') AND IS_DEFINED(c.format)";
 const LEASES = 'SELECT c.id, c.millrace.format FROM c WHERE IS_DEFINED(c.millrace.format)';
 const EVERY = 'SELECT DISTINCT c.type, c.kind, c.pk, c.epoch, c.format FROM c WHERE IS_DEFINED(c.format)';
 

@@ -26,6 +26,7 @@ it('a change that waited doesn’t come after a newer version, although the host
   const database = clientOf(emulator).database('d');
   const letters = (): DeadLetters => new DeadLetters(database.container('c'));
   const access = new CosmosAccess(database, untilStopped(new AbortController().signal), new Meter());
+  const whole = (deadLetters: DeadLetters) => ({ deadLetters, erased: () => undefined });
   const error = new MillraceError('refused', 'Refused');
   await letters().park(P, [{ change: change('b', 1), error }], new Date(0));
   await letters().parkWaiting(P, [change('a', 2)], new Date(0));
@@ -42,11 +43,13 @@ it('a change that waited doesn’t come after a newer version, although the host
       }
     },
   });
-  await expect(applyOrdered(runner(1), [change('a', 3), change('b', 4)], access, letters())).rejects.toThrow('died');
+  await expect(applyOrdered(runner(1), [change('a', 3), change('b', 4)], access, whole(letters()))).rejects.toThrow(
+    'died',
+  );
   // By now the feed has a later version of a, beyond this page.
   for (const page of [[change('b', 4)], [change('a', 5)]]) {
     const own = letters();
-    const { applied } = await applyOrdered(runner(Infinity), page, access, own);
+    const { applied } = await applyOrdered(runner(Infinity), page, access, whole(own));
     await own.settle(P, applied);
   }
   expect(ran).toEqual(['a 3', 'b 4', 'a 5']);

@@ -3,6 +3,8 @@ import { ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IngestEvent, IngestSpec } from '../../src/definition/specs.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
+import { ErasureRecords } from '../../src/engine/erasures/record.ts';
+import { ErasureWatch } from '../../src/engine/erasures/watch.ts';
 import { ViewControl } from '../../src/engine/views/view-control.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import { Ingestor } from '../../src/ingest/ingestor.ts';
@@ -42,7 +44,12 @@ const TARGET: Target = { name: 'Orders', keyPaths: [['storeId']] };
 let names = 0;
 
 /** A hub with an ingest into `Orders`, each test's documents under stores of its own. */
-async function ingesting(spec: Partial<IngestSpec> = {}, control?: ViewControl, target: Target = TARGET) {
+async function ingesting(
+  spec: Partial<IngestSpec> = {},
+  control?: ViewControl,
+  target: Target = TARGET,
+  erasures?: ErasureWatch,
+) {
   const hubs = await openHubs();
   const name = `in-${names++}`;
   const container = new ContainerClient(azurite.connectionString, name);
@@ -76,6 +83,7 @@ async function ingesting(spec: Partial<IngestSpec> = {}, control?: ViewControl, 
       database: stage.services.database,
       deadLetters,
       host,
+      erasures,
       ...(control && { control }),
     });
   const run = async (ingestor: Ingestor): Promise<Ingestor> => {
@@ -224,6 +232,26 @@ describe('bad input', () => {
     await (await own.run(own.open('host'))).stop();
     expect(await own.documents('regions')).toEqual([]);
     expect((await own.letters()).map(({ code }) => code)).toEqual(['tenant-missing']);
+  });
+
+  it('drops the events of a tenant that is erased, also those of dead letters, and takes those of others', async () => {
+    const tenant = { field: 'storeId', kind: 'string' } as const;
+    const records = new ErasureRecords(stage.services.state, stage.loaded.pipeline.name);
+    const erasures = new ErasureWatch(records, { refreshMs: 0 });
+    const body = (store: string, id: string, cents = 1) => ({ body: { id, store, cents } });
+    await using own = await ingesting({}, undefined, { ...TARGET, tenant }, erasures);
+    await own.producer.sendBatch([body('leaves', 'parked', -5)]);
+    await (await own.run(own.open('host'))).stop();
+    expect(await own.letters()).toHaveLength(1);
+    const mended = () => ({ id: 'parked', storeId: 'leaves', cents: 5 });
+    const { id } = await records.begin('leaves', Date.now());
+    await own.producer.sendBatch([body('leaves', 'new'), body('stays', 'new')]);
+    await (await own.run(own.open('host'))).stop();
+    expect((await own.redrive({ map: mended })).map(({ outcome }) => outcome)).toEqual(['refused']);
+    expect([await own.documents('leaves'), ids(await own.documents('stays'))]).toEqual([[], ['new']]);
+    expect(await own.letters()).toHaveLength(1);
+    await records.remove(id);
+    expect((await own.redrive({ map: mended })).map(({ outcome }) => outcome)).toEqual(['applied']);
   });
 
   it('says which hub or consumer group is not there', async () => {

@@ -1,6 +1,7 @@
 // What `status` says is in progress: operations that run, versions, write gates, migrations, shares of the budget.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Shares } from '../../src/cosmos/shares.ts';
+import { ErasureRecords } from '../../src/engine/erasures/record.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import { registry } from '../../src/host/registry.ts';
 import { promote } from '../../src/operations/projections/promote.ts';
@@ -113,4 +114,14 @@ it('who spends of the budget, and how much each may', async () => {
   expect(text).toMatch(/machine 1 +100 % +0 % +yes/);
   await shares.close();
   expect((await status()).budget).toEqual([]);
+});
+
+it('an erasure that has not ended, by its id, also when no process works on it', async () => {
+  const records = new ErasureRecords(stage.services.state, stage.loaded.pipeline.name);
+  const { id, at } = await records.begin('store-4711', Date.now());
+  const { inProgress, text } = await status();
+  expect(inProgress).toEqual([{ what: `erasure ${id} of a tenant: stopping`, by: null, since: at }]);
+  expect(text).not.toContain('4711');
+  await records.update(id, (record) => ({ ...record, state: 'erased' }));
+  expect((await status()).inProgress).toEqual([]);
 });

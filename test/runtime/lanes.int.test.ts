@@ -84,6 +84,7 @@ it('the operations that work through whole containers are bulk', () => {
     'projections verify',
     'recover',
     'tenants backfill',
+    'tenants erase',
     'tenants export',
     'tenants list',
   ]);

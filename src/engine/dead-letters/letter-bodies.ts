@@ -15,7 +15,7 @@ export interface LetterBodies {
 }
 
 /** A folder beside the archive's blobs. Their names start with a projection and its version, so they can't collide. */
-const FOLDER = 'dead-letters';
+export const LETTER_BODIES = 'dead-letters';
 const MOST_TRIES = 4;
 /** A change has at most two documents of 2 MB, and an event at most 20 MB. A larger blob was not written by Millrace. */
 const LARGEST = 64 * 1024 * 1024;
@@ -51,7 +51,7 @@ export function letterBodies(services: { blobs(): Promise<ContainerClient> }): L
   return {
     put: async (text) => {
       if (Buffer.byteLength(text) > LARGEST) return undefined;
-      const name = `${FOLDER}/${randomUUID()}.json.gz`;
+      const name = `${LETTER_BODIES}/${randomUUID()}.json.gz`;
       const bytes = await pack(text);
       return asked(async (container) => {
         await container.getBlockBlobClient(name).upload(bytes, bytes.length);

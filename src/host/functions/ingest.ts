@@ -6,10 +6,11 @@ import { Meter } from '../../cosmos/meter.ts';
 import { spendingOf } from '../../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import type { ErasureWatch } from '../../engine/erasures/watch.ts';
 import { ViewControl } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
-import { untilStopped } from '../../feed/tenure/fences.ts';
-import { type RawEvent, takeEvents, targetOf } from '../../ingest/take.ts';
+import { type RawEvent, ingestFence, takeEvents, targetOf } from '../../ingest/take.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import type { Drain } from './drain.ts';
@@ -27,9 +28,9 @@ export const ingestOptions = ({ from, consumerGroup }: IngestSpec) => ({
 
 /** Registers an Event Hubs trigger for each ingest. The Functions host stores the positions, in its storage account. */
 export function registerIngests(ingests: readonly IngestSpec[], workspace: Workspace, drain: Drain): void {
-  let opening: Promise<ViewControl> | undefined;
-  const control = (): Promise<ViewControl> => {
-    const opened = (opening ??= openControl(workspace));
+  let opening: Promise<Admission> | undefined;
+  const admission = (): Promise<Admission> => {
+    const opened = (opening ??= openAdmission(workspace));
     opened.catch(() => (opening = undefined));
     return opened;
   };
@@ -50,7 +51,7 @@ export function registerIngests(ingests: readonly IngestSpec[], workspace: Works
               spec,
               eventsOf(bodies, context),
               workspace,
-              await control(),
+              await admission(),
               signal,
             );
             context.debug(`${spec.name}: ${created} created, ${duplicates} existed already, ${parked} parked`);
@@ -65,23 +66,32 @@ export function registerIngests(ingests: readonly IngestSpec[], workspace: Works
   }
 }
 
-async function openControl(workspace: Workspace): Promise<ViewControl> {
-  const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  return new ViewControl(new Views(state, pipeline.name), pipeline.projections);
+/** What decides which events are taken now. */
+interface Admission {
+  readonly control: ViewControl;
+  readonly erasures: ErasureWatch | undefined;
+}
+
+async function openAdmission(workspace: Workspace): Promise<Admission> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { name, projections } = loaded.pipeline;
+  const control = new ViewControl(new Views(services.state, name), projections);
+  return { control, erasures: watchErasures({ loaded, services }) };
 }
 
 async function take(
   spec: IngestSpec,
   events: readonly RawEvent[],
   workspace: Workspace,
-  control: ViewControl,
+  { control, erasures }: Admission,
   signal: AbortSignal,
 ) {
   const [{ pipeline, model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const fence = untilStopped(signal);
+  const fence = ingestFence(signal, erasures);
   await control.admitEvents(spec.name, fence);
   const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));
-  const taken = await takeEvents(spec, targetOf(spec, pipeline, model), events, access);
+  const target = targetOf(spec, pipeline, model);
+  const taken = await takeEvents(spec, target, events, access, await erasures?.current());
   const id = projectionId(spec);
   await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true, fence });
   for (const { change, error } of taken.refusals)

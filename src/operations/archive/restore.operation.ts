@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
 import { isKnown, restoreArchive, selected } from '../../archive/restore.ts';
 import type { Archive, BlobRecord, RestoreResult, Selection } from '../../archive/types.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
@@ -68,6 +69,7 @@ export const archiveRestore = defineOperation({
     'millrace archive restore orders-cold --key \'["store-1","order-7"]\' --id order-7',
   ],
   effect: 'changes',
+  bulk: true,
   argument: 'name',
   input,
   plan: async (given, context): Promise<Plan> => {
@@ -94,15 +96,17 @@ export const archiveRestore = defineOperation({
     return { steps, ru: 0 };
   },
   run: async (given, context) => {
-    const { signal, screen } = context;
+    const { signal, screen, workspace } = context;
     const chosen = await choose(given, context);
+    const watch = watchErasures({ services: await workspace.services(), loaded: await workspace.pipeline() });
+    const erased = watch && (() => watch.current());
     return audited(context, 'archive restore', given, async () => {
       const results: RestoreResult[] = [];
       for (const { archive, selection } of chosen) {
         const progress = ({ restored }: RestoreResult): void =>
           screen.progress(`${archive.spec.name}: restored`, restored);
         const { skipDamaged } = given;
-        results.push(await restoreArchive(archive, selection, { signal, skipDamaged, progress }));
+        results.push(await restoreArchive(archive, selection, { signal, skipDamaged, erased, progress }));
       }
       return results;
     });
@@ -112,6 +116,9 @@ export const archiveRestore = defineOperation({
       table(
         ['archive', 'restored', 'skipped'],
         results.map(({ projection, restored, skipped }) => [projection, restored, skipped]),
+      ),
+      ...results.flatMap(({ projection, erased }) =>
+        erased === 0 ? [] : `${projection}: ${plural(erased, 'document')} not restored, because their tenant is erased`,
       ),
       ...results.flatMap(({ projection, faults }) =>
         faults.length === 0 ? [] : [`${projection}: these blobs were skipped:`, ...faultLines(faults)],

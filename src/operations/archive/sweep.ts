@@ -2,6 +2,7 @@ import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, SweepResult } from '../../archive/types.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
 import { assertByTenant } from './of-tenant.ts';
@@ -34,7 +35,9 @@ async function sweepOne(
   { screen, now, dryRun, tenant, signal, ...parts }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
   const gate = await gateOf(archive, parts, signal);
+  const watch = watchErasures(parts);
   return sweepArchive(archive, {
+    erased: watch && (() => watch.current()),
     now,
     gate,
     signal,
@@ -64,7 +67,7 @@ export function formatSweep(results: readonly SweepResult[]): string {
       ]),
     ),
   ];
-  for (const { projection, held, stayed, undated, refused, blocked, faults } of results) {
+  for (const { projection, held, erased, stayed, undated, refused, blocked, faults } of results) {
     if (blocked > 0)
       lines.push(
         `${projection}: ${plural(blocked, 'document')} not archived, because the manifest of their month can't be read:`,
@@ -72,6 +75,8 @@ export function formatSweep(results: readonly SweepResult[]): string {
     lines.push(...faultLines(faults));
     if (held > 0)
       lines.push(`${projection}: ${plural(held, 'document')} not archived until every projection has applied them`);
+    if (erased > 0)
+      lines.push(`${projection}: ${plural(erased, 'document')} not archived, because their tenant is erased`);
     lines.push(...stayed.map((line) => `${projection}: not archived: ${line}`));
     const more = undated + refused - stayed.length;
     if (more > 0) lines.push(`${projection}: … and ${plural(more, 'other')} not archived`);

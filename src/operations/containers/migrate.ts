@@ -15,6 +15,7 @@ import {
   isSameTarget,
   readWriters,
 } from '../../shards/write-gate.ts';
+import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
@@ -78,11 +79,12 @@ const NEAR = 500;
  * Moves a container's documents into another one (other key, container or account) while applications write them. It
  * copies, catches up and reconciles deletions; then it closes the gate, waits until every writer has stopped, catches up
  * again, compares, and opens the gate with the target. It may be stopped at any point before that and run again.
- * @throws UsageError `migration-other`, `migration-done`, `no-rollback`; MillraceError `migrate-no-nearer`
+ * @throws UsageError `migration-other`, `migration-done`, `no-rollback`; MillraceError `migrate-no-nearer`, `migrate-erasing`
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { state, signal, clock = systemClock, rollback = false, readLagMs = 5_000, patienceMs } = options;
   const [from, into] = rollback ? [options.target, options.source] : [options.source, options.target];
+  await assertNoErasure(options);
   const migrations = new Migrations(state);
   const [left, right] = await Promise.all([sideOf(from), sideOf(into)]);
   const [source, target] = rollback ? [right, left] : [left, right];
@@ -169,7 +171,7 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
  * while writers write and there may be no such end, it copies until every range has answered with a small page.
  */
 async function follow(
-  { from, copier, migrations, nearing, signal, progress }: Work,
+  { state, from, copier, migrations, nearing, signal, progress }: Work,
   record: MigrationRecord,
   total: { copied: number },
   until: 'near' | { readonly endOrThrow: () => void },
@@ -183,6 +185,7 @@ async function follow(
     record.positions = [...page.checkpoint];
     await migrations.save(record);
     await progress?.(total.copied);
+    await assertNoErasure({ state, signal });
     if (until !== 'near') {
       until.endOrThrow();
       continue;
@@ -197,6 +200,12 @@ async function follow(
     round.add(rangeId(page.range));
   }
   return changes;
+}
+
+/** A copy of a document that was read before its erasure would be left in the target (ERASE-S6). */
+async function assertNoErasure({ state, signal }: Pick<MigrateOptions, 'state' | 'signal'>): Promise<void> {
+  if ((await erasuresUnderWay(state, signal)).length > 0)
+    throw operationsError('migrate-erasing', 'A tenant is being erased, so no documents are copied');
 }
 
 async function switchWriters(

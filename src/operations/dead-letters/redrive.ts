@@ -45,7 +45,9 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
       const access = new CosmosAccess(services.database, fence(), new Meter());
       const target = targetOf(spec, loaded.pipeline, loaded.model);
       const deadLetters = new DeadLetters(services.state, letterBodies(services));
-      results.push(...(await redriveEvents(own, { spec, target, deadLetters, access })));
+      results.push(
+        ...(await redriveEvents(own, { spec, target, deadLetters, access, isErased: await engine.erased() })),
+      );
     }
     results.push(
       ...unknown.map(({ projection, container, id }) => ({

@@ -4,12 +4,14 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { systemClock } from '../../base/clock.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { type ReactSpec, projectionId } from '../../definition/specs.ts';
+import type { ErasureWatch } from '../../engine/erasures/watch.ts';
 import type { Key } from '../../feed/reading/change.ts';
 import { toChange } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { asArchived } from '../../projections/archive/leaving.ts';
 import { concerns, repeatKey, runReaction } from '../../projections/react/react-runner.ts';
 import { sourcesFor } from '../../runtime/history-pages.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 
@@ -20,12 +22,13 @@ export interface Listed {
 }
 
 /**
- * `ran`; `left out`: the reaction isn't meant for the document as it is now (`when`, another type, a delete marker, another tenant);
- * `missing`: the container doesn't have it (an archived document has to be restored first); `failed`: on every attempt.
+ * `ran`; `left out`: the reaction isn't meant for the document as it is now (`when`, another type, a delete marker, another
+ * tenant), or its tenant is erased; `missing`: the container doesn't have it (an archived document has to be restored
+ * first); `failed`: on every attempt.
  */
 export interface RanAgain extends Listed {
   readonly outcome: 'ran' | 'left out' | 'missing' | 'failed';
-  /** Why it failed. */
+  /** Why it failed, or was left out. */
   readonly message?: string;
 }
 
@@ -54,12 +57,13 @@ export async function reactAgain(options: ReactOptions): Promise<RanAgain[]> {
   const unit = ({ key, id }: Listed): string => canonical(spec.order === 'document' ? [key, id] : key);
   const unique = new Map(documents.map((one) => [canonical([one.key, one.id]), one]));
   const results = new Map<string, RanAgain>();
+  const erasures = watchErasures(options);
   await mapSettled(
     Map.groupBy(unique.values(), unit).values(),
     async (group) => {
       for (const one of group) {
         signal.throwIfAborted();
-        results.set(canonical([one.key, one.id]), { ...one, ...(await runOne(one, options)) });
+        results.set(canonical([one.key, one.id]), { ...one, ...(await runOne(one, options, erasures)) });
         progress?.(results.size, unique.size);
       }
     },
@@ -72,10 +76,12 @@ export async function reactAgain(options: ReactOptions): Promise<RanAgain[]> {
 async function runOne(
   { key, id }: Listed,
   { spec, services, loaded, repeat, tenant, signal, readLagMs = 5_000 }: ReactOptions,
+  erasures: ErasureWatch | undefined,
 ): Promise<Omit<RanAgain, keyof Listed>> {
   const { container } = spec.from;
   const source = sourcesFor(loaded, spec).get(container);
   const fence = untilStopped(signal);
+  const erased = await erasures?.current();
   const access = new CosmosAccess(services.database, fence, new Meter());
   let [raw] = await access.read(container, key, [id]);
   if (!raw) {
@@ -90,6 +96,7 @@ async function runOne(
   try {
     if (change.failed !== undefined) return failedBy(change.failed);
     if ((tenant ?? change.tenant) !== change.tenant) return { outcome: 'left out' };
+    if (erased?.(change.tenant)) return { outcome: 'left out', message: 'its tenant is erased' };
     // The operator has asked for this document, restored, backfilled or not.
     const { restored: _, backfilled: __, ...asked } = change;
     if (!concerns(spec, asked)) return { outcome: 'left out' };

@@ -5,6 +5,7 @@ import { isObject } from '../../base/json.ts';
 import { type TenantRule, isOfTenants, tenantOf, tenantRule, tenantValue } from '../../definition/tenant.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { containerOf } from '../../model/model.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { tenantsError } from './errors.ts';
@@ -58,6 +59,17 @@ export const isGiven = ({ value, rule }: AskedTenant, input: unknown): boolean =
   const tenant = isObject(input) ? input['tenant'] : undefined;
   return typeof tenant === 'string' && (rule.kind === 'number' ? Number(tenant) : tenant) === value;
 };
+
+/** @throws UsageError `tenant-erased` */
+export async function assertNotErased(
+  { tenant, rule }: AskedTenant,
+  parts: Parameters<typeof watchErasures>[0],
+): Promise<void> {
+  const record = (await watchErasures(parts)?.current())?.(tenant);
+  if (record) throw tenantsError('tenant-erased', `The tenant with ${rule.field} ${tenant} is ${SAID[record.state]}`);
+}
+
+const SAID = { stopping: 'being erased', removing: 'being erased', erased: 'erased' } as const;
 
 function valueOf(rule: TenantRule, tenant: string, given: string): string | number {
   try {

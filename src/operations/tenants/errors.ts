@@ -26,9 +26,39 @@ export const TENANTS_ERRORS = {
     hint: 'Name a container whose documents have the tenant’s field.',
     usage: true,
   },
+  'erase-denied': {
+    meaning: 'This identity may not delete everything that an erasure has to delete.',
+    hint: 'Give it "Cosmos DB Built-in Data Contributor" on the account and, for a storage account with versions, "Storage Blob Data Owner". Then run the command again.',
+    usage: true,
+  },
+  'erase-runs': {
+    meaning: 'Another process erases a tenant of this pipeline.',
+    hint: 'Wait until it has ended. If it died, its lock is free after 210 s.',
+    retryable: true,
+  },
+  'erase-unfinished': {
+    meaning: 'After several rounds a search still found documents of the tenant.',
+    hint: 'Stop the part of the application that writes for this tenant. Then run the command again: it resumes.',
+    retryable: true,
+  },
+  'erasure-none': {
+    meaning: 'The tenant has no record of an erasure.',
+    hint: 'Check the name of the tenant. A tenant without a record can be used.',
+    usage: true,
+  },
+  'erasure-open': {
+    meaning: 'The erasure of the tenant has not ended.',
+    hint: 'Run `millrace tenants erase T --yes` to its end first.',
+    usage: true,
+  },
   'export-exists': {
     meaning: 'The file of an export already exists.',
     hint: 'Name another file with `--out`, or add `--force` to replace it.',
+    usage: true,
+  },
+  'tenant-erased': {
+    meaning: 'The tenant is being erased, or was erased, so an export would have a part of its documents, or none.',
+    hint: 'If the tenant comes back, run `millrace tenants admit T` first.',
     usage: true,
   },
   'tenant-undeclared': {

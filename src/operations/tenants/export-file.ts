@@ -14,9 +14,9 @@ const CHUNK = 1_000_000;
  */
 export async function writeComplete<T>(
   file: string,
-  lines: AsyncGenerator<string, T | undefined>,
+  lines: AsyncGenerator<string, T>,
   { force }: { readonly force: boolean },
-): Promise<T | undefined> {
+): Promise<T> {
   const beside = `${file}.${randomUUID().slice(0, 8)}.partial`;
   const named = <R>(work: Promise<R>): Promise<R> =>
     work.catch((cause: unknown) => {
@@ -26,7 +26,7 @@ export async function writeComplete<T>(
   const handle = await named(open(beside, 'wx', 0o600));
   try {
     const result = await fill(handle, lines, named);
-    if (result === undefined) return undefined;
+    if (result === undefined) return result;
     await named(handle.sync());
     await handle.close();
     if (!force) await refuseExisting(file);

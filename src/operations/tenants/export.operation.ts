@@ -1,18 +1,14 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { suggestion } from '../../base/near.ts';
-import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { isOfTenants } from '../../definition/tenant.ts';
 import { storeIfNeeded } from '../../runtime/archives.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { type AskedTenant, askedTenant } from './asked.ts';
-import { tenantsError } from './errors.ts';
+import { askedTenant, assertNotErased } from './asked.ts';
 import { writeComplete } from './export-file.ts';
 import { type ExportCounts, type ExportHeader, exportLines } from './export-lines.ts';
 import { exported } from './export.ts';
+import { unknownTenant } from './unknown.ts';
 
 export const tenantsExport = defineOperation({
   noun: 'tenants',
@@ -36,6 +32,7 @@ export const tenantsExport = defineOperation({
     const loaded = await workspace.pipeline();
     const asked = askedTenant(loaded, tenant, 'the tenant');
     const services = await workspace.services();
+    await assertNotErased(asked, { loaded, services });
     const streams = out === '-';
     const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
     const header: ExportHeader = {
@@ -56,7 +53,7 @@ export const tenantsExport = defineOperation({
     const counts = streams
       ? await stream(lines, context)
       : await writeComplete(resolve(workspace.directory, out), lines, { force });
-    if (!counts) throw await unknown(tenant, asked, loaded, services, signal);
+    if (!counts) throw await unknownTenant(tenant, asked, loaded, services, signal);
     return { file: streams ? null : out, ...counts };
   },
   format: ({ file, documents, cold, derived, deadLetters, unreadable }) =>
@@ -82,21 +79,4 @@ async function stream(
     if (next.done) return next.value;
     await output(next.value.trimEnd());
   }
-}
-
-async function unknown(
-  tenant: string,
-  { rule }: AskedTenant,
-  { model }: Pick<LoadedPipeline, 'model'>,
-  { database }: Services,
-  signal: AbortSignal,
-): Promise<Error> {
-  const known = new Set<string>();
-  for (const container of model.containers) {
-    if (!isOfTenants(container, rule.field)) continue;
-    const query = `SELECT DISTINCT VALUE c[${JSON.stringify(rule.field)}] FROM c`;
-    for await (const value of fetchAll<unknown>(database.container(container.name), query, signal, { anyFormat: true }))
-      if (typeof value === rule.kind) known.add(String(value));
-  }
-  return tenantsError('tenant-unknown', `There is no tenant ${tenant}${suggestion(tenant, [...known])}`);
 }

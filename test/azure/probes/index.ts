@@ -73,5 +73,11 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('It is about BullMQ, and `test/jobs` shows it on Redis.', 'ASM-A17'),
   ...because('It needs an Azure Managed Redis.', 'ASM-F8'),
   ...because('azd does it at a deployment.', 'ASM-F9', 'ASM-F13'),
-  ...because('It needs a storage account with versioning and immutable storage.', 'ASM-F26', 'ASM-F27', 'ASM-F28'),
+  ...because(
+    'It needs a storage account with versioning and immutable storage.',
+    'ASM-F26',
+    'ASM-F27',
+    'ASM-F28',
+    'ASM-F29',
+  ),
 ]);

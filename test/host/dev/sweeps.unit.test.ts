@@ -8,6 +8,7 @@ const swept = (projection: string, read: number, archived: number, held: number)
   removed: archived,
   bytes: 10 * archived,
   held,
+  erased: 0,
   superseded: 0,
   undated: 0,
   refused: 0,

@@ -1,0 +1,33 @@
+import { isObject } from '../../base/json.ts';
+import type { StoredJob } from '../../jobs/jobs.ts';
+import type { Count, EraseParts } from './erase-options.ts';
+import { isNamed, namesIn } from './names.ts';
+
+/** Whether a job works for the tenant: its payload has the tenant as a value, such as `--tenant`. */
+export const worksFor = (payload: unknown, asked: EraseParts['asked']): boolean =>
+  payload === asked.tenant ||
+  (typeof payload === 'object' && payload !== null && Object.values(payload).some((one) => worksFor(one, asked)));
+
+/**
+ * Removes jobs that work for the tenant, the retries of reactions to its documents, and ended jobs that name it anywhere: of
+ * those nothing but the record is left. A job that runs stays until the next round.
+ */
+export async function removeJobs(
+  reactions: ReadonlySet<string>,
+  count: Count,
+  { jobs, asked }: Pick<EraseParts, 'jobs' | 'asked'>,
+): Promise<void> {
+  if (!jobs) return;
+  const names = namesIn(asked);
+  const due: StoredJob[] = [];
+  for await (const job of jobs.every()) {
+    const { payload, state, stored } = job;
+    const ended = state === 'completed' || state === 'failed';
+    const reacts = isObject(payload) && reactions.has(reactionOf(String(payload['projection']), String(payload['id'])));
+    if (reacts || worksFor(payload, asked) || (ended && isNamed(stored, names))) due.push(job);
+  }
+  for (const job of due) if (await job.remove()) count('jobs', 1);
+  await jobs.forgetEvents();
+}
+
+export const reactionOf = (projection: string, id: string): string => `${projection}\n${id}`;

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import { UsageError } from '../../base/errors.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { throwMissing } from '../../cosmos/container-missing.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { isOfTenants } from '../../definition/tenant.ts';
+import type { EraseParts } from './erase-options.ts';
+import { tenantsError } from './errors.ts';
+
+/**
+ * Checks before the first step that this identity may delete: a document that doesn't exist in each container, and a blob
+ * that is written for this, with its versions.
+ * @throws UsageError `erase-denied`, `container-missing`
+ */
+export async function assertMayErase({ loaded, services, asked, store }: EraseParts): Promise<void> {
+  const containers = loaded.model.containers.filter((container) => isOfTenants(container, asked.rule.field));
+  const places = [
+    ...containers.map(({ name, partitionKey: { length } }) => ({
+      container: services.database.container(name),
+      length,
+    })),
+    { container: services.state, length: 1 },
+  ];
+  for (const { container, length } of places) {
+    const item = container.item(`erase-${randomUUID()}`, Array<string>(length).fill('erase'));
+    try {
+      await withRetry<unknown>(() => item.delete(), { reads: true });
+    } catch (error) {
+      const { kind } = failureOf(error);
+      if (kind === 'denied') throw denied(`container ${container.id}`, error);
+      if (kind !== 'not-found') throw error;
+      await container.read().catch(throwMissing(container));
+    }
+  }
+  if (!store) return;
+  const name = `erase-probe/${randomUUID()}`;
+  try {
+    await store.put(name, Buffer.from('May be deleted.'), null);
+    await store.remove(name);
+  } catch (error) {
+    if (error instanceof UsageError && error.code === 'storage-denied') throw denied('the storage account', error);
+    throw error;
+  }
+}
+
+const denied = (where: string, cause: unknown): Error =>
+  tenantsError('erase-denied', `This identity may not delete in ${where}`, { cause });

@@ -1,0 +1,154 @@
+// Looks at everything that is stored, for what still names a tenant. It shares no selection with the removal: it reads whole
+// containers, and judges each text.
+import { gunzipSync } from 'node:zlib';
+import type { Container } from '@azure/cosmos';
+import { isObject } from '../../base/json.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
+import { partsByName, textOf } from './erase-letters.ts';
+import type { EraseParts } from './erase-options.ts';
+import { type ErasePlace, placesOf } from './erase-places.ts';
+import { isNamed, namesIn } from './names.ts';
+
+/** Documents, lines, blobs and jobs by place. */
+export type Places = Readonly<Record<string, number>>;
+
+export interface Searched {
+  /** The tenant's own: the erasure isn't done. */
+  readonly left: Places;
+  /** A text of another's document has the tenant's name as a word. These stay. */
+  readonly mentions: Places;
+  /** Blobs and parts of letters that can't be read. */
+  readonly unreadable: readonly string[];
+}
+
+export interface SearchOptions extends EraseParts {
+  /** Blobs that a hold or a policy keeps, by name. They are reported apart. */
+  readonly held: ReadonlySet<string>;
+}
+
+/** Records that only Millrace writes, and that repeat nothing of the application's documents. */
+const PAPERS = new Set(['millrace.audit', 'millrace.status', 'millrace.running']);
+
+export async function searchEverything(options: SearchOptions): Promise<Searched> {
+  const places = await placesOf(options);
+  const search = new Search(options, places);
+  const { services, signal, store, jobs } = options;
+  for (const { name } of places) {
+    signal.throwIfAborted();
+    await search.container(services.database.container(name), name);
+  }
+  await search.container(services.state, 'state');
+  await search.parts();
+  await search.container(services.leases, 'leases');
+  if (store)
+    for await (const name of store.listEver('')) {
+      signal.throwIfAborted();
+      if (!options.held.has(name)) await search.blob(name, (await store.readEver(name))?.bytes);
+    }
+  if (jobs) for await (const { payload, stored } of jobs.every()) search.job(payload, stored);
+  return search.result;
+}
+
+class Search {
+  readonly #options: SearchOptions;
+  readonly #names: RegExp;
+  /** The level of the key that has the tenant; -1: none. */
+  readonly #levels: ReadonlyMap<string, number>;
+  readonly #left: Record<string, number> = {};
+  readonly #mentions: Record<string, number> = {};
+  readonly #unreadable: string[] = [];
+
+  constructor(options: SearchOptions, places: readonly ErasePlace[]) {
+    this.#options = options;
+    this.#names = namesIn(options.asked);
+    this.#levels = new Map(places.filter(({ ofTenants }) => ofTenants).map(({ name, level }) => [name, level]));
+  }
+
+  get result(): Searched {
+    return { left: this.#left, mentions: this.#mentions, unreadable: this.#unreadable };
+  }
+
+  async container(container: Container, place: string): Promise<void> {
+    const { signal, asked } = this.#options;
+    // Parts are large, and mean something only together.
+    const query = "SELECT * FROM c WHERE NOT IS_DEFINED(c.kind) OR c.kind != 'dead-letter-part'";
+    for await (const stored of fetchAll<Record<string, unknown>>(container, query, signal, { anyFormat: true })) {
+      const document = withoutSystemFields(stored);
+      const own = this.#levels.has(place) && document[asked.rule.field] === asked.value;
+      const paper = PAPERS.has(String(document['type'])) && isNamed({ ...document, actor: null }, this.#names);
+      this.#judge(place, document, own || paper || this.#holds(document));
+    }
+  }
+
+  async parts(): Promise<void> {
+    const { services } = this.#options;
+    for (const [name, parts] of await partsByName(this.#options))
+      this.#text('state', await textOf(parts, services.state), name);
+  }
+
+  async blob(name: string, bytes: Uint8Array | undefined): Promise<void> {
+    const place = placeOf(name);
+    if (isTenant(place, this.#options.asked.tenant) && !isShared(place)) return this.#add(this.#left, 'blobs');
+    let text: string;
+    try {
+      text = bytes ? (name.endsWith('.gz') ? gunzipSync(bytes) : Buffer.from(bytes)).toString('utf8') : '';
+    } catch {
+      this.#unreadable.push(name);
+      return;
+    }
+    for (const line of text.split('\n')) if (line !== '') this.#text('blobs', line, name);
+  }
+
+  job(payload: unknown, stored: unknown): void {
+    const { tenant } = this.#options.asked;
+    this.#judge('jobs', stored, JSON.stringify(payload)?.includes(`:${JSON.stringify(tenant)}`) ?? false);
+  }
+
+  /** A text that should be JSON. */
+  #text(place: string, text: string, name: string): void {
+    try {
+      const value: unknown = JSON.parse(text);
+      this.#judge(place, value, this.#holds(value));
+    } catch {
+      if (isNamed(text, this.#names)) this.#unreadable.push(name);
+    }
+  }
+
+  #judge(place: string, value: unknown, own: boolean): void {
+    if (own) this.#add(this.#left, place);
+    else if (isNamed(value, this.#names)) this.#add(this.#mentions, place);
+  }
+
+  #add(to: Record<string, number>, place: string): void {
+    to[place] = (to[place] ?? 0) + 1;
+  }
+
+  /** Whether a record of Millrace holds a document of the tenant, or its identity, at any depth. */
+  #holds(value: unknown): boolean {
+    if (Array.isArray(value)) return value.some((one) => this.#holds(one));
+    if (!isObject(value)) return false;
+    const { container, key, tenant, doc, before, document } = value;
+    const { asked } = this.#options;
+    const level = this.#levels.get(String(container));
+    if (level !== undefined) {
+      if (Array.isArray(key) && key[level] === asked.value) return true;
+      if (tenant === asked.tenant) return true;
+      for (const one of [doc, before, document])
+        if (isObject(one) && one[asked.rule.field] === asked.value) return true;
+    }
+    return Object.values(value).some((one) => this.#holds(one)) || this.#ofParent(value);
+  }
+
+  /** The state of a parent has its identity and its content beside each other. */
+  #ofParent({ parent, of, doc, part, queues }: Readonly<Record<string, unknown>>): boolean {
+    const { asked } = this.#options;
+    const identity = isObject(parent) ? parent : of;
+    const content = isObject(doc) ? doc : part;
+    if (Array.isArray(queues) && queues.some((queue) => isObject(queue) && queue['tenant'] === asked.tenant))
+      return true;
+    if (!isObject(identity) || !isObject(content)) return false;
+    return this.#levels.has(String(identity['container'])) && content[asked.rule.field] === asked.value;
+  }
+}

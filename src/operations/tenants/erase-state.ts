@@ -1,0 +1,118 @@
+// The tenant's records in the state container.
+import { kindOf } from '../../base/format.ts';
+import { isObject } from '../../base/json.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { backlogPartition } from '../../engine/backlog/cosmos-store.ts';
+import { type QueueEntry, REGISTER, type Register, bundleId, headId } from '../../engine/backlog/documents.ts';
+import type { SinkDocument } from '../../sinks/document-access.ts';
+import type { Count, EraseParts } from './erase-options.ts';
+import { removeKept } from './erase-letters.ts';
+import { isNamed, namesIn, renamed } from './names.ts';
+import type { Owned } from './owned.ts';
+import { removeFrom } from './remove-documents.ts';
+
+/** What the certificate calls these records, by their kind. */
+const PLACES: Readonly<Record<string, string>> = {
+  deadLetter: 'dead letters',
+  backlog: 'changes set aside',
+  archived: 'archive entries',
+  status: 'reports of hosts',
+  running: 'notes of operations',
+};
+
+/**
+ * Removes every record of the tenant from the state container, and writes `by` in place of its name in the audit. Goes
+ * through the whole container, because most records don't show their tenant. `held` gets the blobs that a hold keeps.
+ */
+export async function removeState(
+  owned: Owned,
+  by: string,
+  count: Count,
+  options: EraseParts,
+  held: Set<string>,
+): Promise<void> {
+  const { services, asked } = options;
+  const names = namesIn(asked);
+  const namedIn = (value: unknown): boolean => isNamed(value, names);
+  const queues = new Set((await queuesOf(options)).flatMap(({ id }) => [headId(id), bundleId(id, 0).slice(0, -1)]));
+  await removeKept(owned, count, options, held);
+  const audits: SinkDocument[] = [];
+  const goes = (document: SinkDocument): boolean => {
+    const kind = kindOf(document);
+    if (kind === 'audit' && namedIn([document['arguments'], document['result']])) audits.push(document);
+    if (kind === undefined || !isGone(document, kind, owned, queues, namedIn)) return false;
+    count(PLACES[kind] ?? 'state', 1);
+    return true;
+  };
+  const from = { container: services.state, keyPaths: [['pk']] };
+  // Parts of letters were looked at before: they are large.
+  const query = "SELECT * FROM c WHERE NOT IS_DEFINED(c.kind) OR c.kind != 'dead-letter-part'";
+  await removeFrom(from, query, goes, options);
+  await queuesOf(options, true);
+  for (const { id } of audits) {
+    await rewrite(services.state, { id, pk: 'audit' }, (stored: SinkDocument | undefined) => {
+      if (!stored) return stored;
+      const { arguments: given, result, ...rest } = withoutSystemFields(stored);
+      return {
+        ...rest,
+        arguments: renamed(given, names, by),
+        ...(result !== undefined && { result: renamed(result, names, by) }),
+      };
+    });
+    count('audit records', 1);
+  }
+}
+
+function isGone(
+  document: SinkDocument,
+  kind: string,
+  owned: Owned,
+  queues: ReadonlySet<string>,
+  namedIn: (value: unknown) => boolean,
+): boolean {
+  const { source, parent, of, doc, part, items, id } = document;
+  switch (kind) {
+    case 'locator':
+    case 'archived':
+      return owned.has(source);
+    case 'join':
+    case 'embed':
+      return owned.has(parent) || (isObject(parent) && owned.hasDocument(parent['container'], doc));
+    case 'listed':
+      return owned.has(of) || (isObject(of) && owned.hasDocument(of['container'], part));
+    case 'published':
+      return owned.hasPublished(document);
+    case 'deadLetter':
+      return owned.hasLetter(document);
+    case 'backlog':
+      return (
+        queues.has(id) ||
+        queues.has(id.slice(0, id.lastIndexOf('|') + 1)) ||
+        (Array.isArray(items) && owned.has(items[0]))
+      );
+    case 'status':
+    case 'running':
+      return namedIn(withoutSystemFields(document));
+    default:
+      return false;
+  }
+}
+
+/**
+ * The tenant's queues in the backlogs of the pipeline. `forget`: they leave the registers. That comes last, because only
+ * the register says whose a bundle is.
+ */
+async function queuesOf({ loaded, services, asked }: EraseParts, forget = false): Promise<QueueEntry[]> {
+  const found: QueueEntry[] = [];
+  for (const source of loaded.model.containers) {
+    const at = { id: REGISTER, pk: backlogPartition(loaded.pipeline.name, source.name) };
+    await rewrite(services.state, at, (stored: Pick<Register, 'queues'> | undefined) => {
+      const own = stored?.queues.filter(({ tenant }) => tenant === asked.tenant) ?? [];
+      found.push(...own);
+      if (!stored || own.length === 0 || !forget) return stored;
+      return { ...withoutSystemFields(stored), queues: stored.queues.filter((queue) => !own.includes(queue)) };
+    });
+  }
+  return found;
+}

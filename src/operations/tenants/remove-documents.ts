@@ -1,0 +1,70 @@
+import type { Container, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
+import { failureOf } from '../../cosmos/failure.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { forEach } from '../../projections/archive/entries.ts';
+import type { SinkDocument } from '../../sinks/document-access.ts';
+import type { EraseParts } from './erase-options.ts';
+
+/** Documents that are removed at the same time; the access sends many of them in one request. */
+const CHUNK = 256;
+
+export interface From {
+  readonly container: Container;
+  readonly keyPaths: readonly KeyPath[];
+}
+
+/**
+ * Removes the documents of a query that `goes` chooses; returns how many. A document that is written meanwhile stays: the
+ * search finds it, and the next round removes it.
+ */
+export async function removeFrom(
+  from: From,
+  query: string | SqlQuerySpec,
+  goes: (document: SinkDocument) => boolean,
+  options: Pick<EraseParts, 'access' | 'signal'>,
+  within: { readonly partitionKey?: PartitionKey } = {},
+): Promise<number> {
+  let removed = 0;
+  let some: SinkDocument[] = [];
+  const flush = async (): Promise<void> => {
+    const all = some;
+    some = [];
+    await forEach(all, async (document) => {
+      if (await removeOne(from, document, options)) removed += 1;
+    });
+  };
+  const documents = fetchAll<SinkDocument>(from.container, query, options.signal, { ...within, anyFormat: true });
+  for await (const document of documents) {
+    if (!goes(document)) continue;
+    some.push(document);
+    if (some.length === CHUNK) await flush();
+  }
+  await flush();
+  return removed;
+}
+
+/** False: it is gone, or was written since it was read. */
+export async function removeOne(
+  { container, keyPaths }: From,
+  document: SinkDocument,
+  { access, signal }: Pick<EraseParts, 'access' | 'signal'>,
+): Promise<boolean> {
+  const { id, _etag: etag } = document;
+  const keyed = fullKey(document, keyPaths);
+  if ('key' in keyed) {
+    const answer = await access.commit(container.id, keyed.key, [{ op: 'delete', id, ifMatch: etag }]);
+    return answer.kind === 'done';
+  }
+  // The service's form of a level without a value, which the access has no words for.
+  const key = keyPaths.map((path) => valueAt(document, path) ?? {}) as PartitionKey;
+  const accessCondition = { type: 'IfMatch', condition: etag };
+  try {
+    await withRetry(() => container.item(id, key).delete({ accessCondition }), { reads: true, signal });
+    return true;
+  } catch (error) {
+    if (['not-found', 'precondition'].includes(failureOf(error).kind)) return false;
+    throw error;
+  }
+}

@@ -152,7 +152,7 @@ const LIST: readonly Line[] = [
   },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },
   { kind: 'host', mode: 'SIGKILL, SIGSTOP', file: 'test/host/kill.e2e.test.ts', histories: 8 },
-  { kind: 'dev', mode: 'SIGKILL', file: 'test/host/dev.e2e.test.ts', test: 'flights', histories: 4 },
+  { kind: 'dev', mode: 'SIGKILL', file: 'test/host/dev.e2e.test.ts', test: 'storefront', histories: 4 },
   { kind: 'archive', mode: 'SIGKILL', file: 'test/archive/kill.e2e.test.ts', histories: 20 },
 ];
 

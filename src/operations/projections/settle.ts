@@ -64,7 +64,7 @@ export async function settled(
         (within === undefined || one.document.startsWith(within)) && (!ofTenant || isOf(ofTenant, one, loaded.model)),
     );
     const parked = found.parked.filter(
-      ({ container, key }) => !ofTenant || (isAt(ofTenant, container, key, loaded.model) ?? true),
+      (one) => !ofTenant || (isAt(ofTenant, one.container, one.key, loaded.model) ?? true),
     );
     return { ...found, differences, parked };
   };

@@ -64,6 +64,9 @@ it('verifies and repairs the documents of one tenant', async () => {
   expect([all.code, own.code]).toEqual([1, 1]);
   expect(own.value.different).toBe(all.value.different / 2);
   expect(own.value.differences.every(({ document }) => document.startsWith('["s1",'))).toBe(true);
+  expect((await cli(['projections', 'verify', '--tenant', 's1', '--dry-run'])).stdout).toMatch(
+    /read at most \d+ documents/,
+  );
   expect(await json('projections', 'repair', 'summaries', '--tenant', 's1')).toMatchObject({ code: 0 });
   expect([await name('s1'), await name('s2')]).toEqual(['Ada', 'wrong']);
   expect((await json('projections', 'verify', '--tenant', 's1')).value.different).toBe(own.value.different - 1);

@@ -1,7 +1,7 @@
 // docs/SPEC-tenants.md, TEN-T9: which containers a comparison for one tenant reads in part.
 import { expect, test } from 'vitest';
 import { aggregate, copy, definePipeline, model, source } from 'millrace';
-import type { Pipeline } from '../../../src/definition/specs.ts';
+import type { EmbedSpec, Pipeline, ProjectionSpec, SendSpec } from '../../../src/definition/specs.ts';
 import { parseModel } from '../../../src/model/reader/read.ts';
 import { TenantReads } from '../../../src/operations/projections/tenant-reads.ts';
 import { askedTenant } from '../../../src/operations/tenants/asked.ts';
@@ -64,9 +64,13 @@ const pipeline = (projections: readonly unknown[], sources: readonly unknown[] =
   definePipeline({ model: m, tenant: 'storeId', sources: sources as never, projections: projections as never });
 
 /** The containers that are read in part. */
-function parted(declared: Pipeline, customers?: string): string[] {
+function parted(
+  declared: Pipeline,
+  customers?: string,
+  specs: readonly (ProjectionSpec | EmbedSpec | SendSpec)[] = declared.projections,
+): string[] {
   const loaded = { pipeline: declared, model: designed(customers) };
-  const reads = new TenantReads(askedTenant(loaded, 's1'), loaded, declared.projections);
+  const reads = new TenantReads(askedTenant(loaded, 's1'), loaded, specs);
   return loaded.model.containers
     .map(({ name }) => name)
     .filter((name) => !reads.has(name, { storeId: 's2' }) && reads.of(name).query.query.includes('@tenant'));
@@ -84,6 +88,15 @@ test.each([
   ['upgrades what it reads', pipeline([lists], [source({ of: m.Customers.customer, upcast: (doc) => doc as never })])],
 ])('all documents are read for a projection that %s', (_, declared, customers = '/storeId', left: string[] = []) => {
   expect(parted(declared, customers)).toEqual(left);
+});
+
+test('the children of an embed are read in part with their parents, and no source of an outside sink is', () => {
+  const names = { from: { container: 'Customers', type: 'customer' }, into: { container: 'Orders', type: 'order' } };
+  const named = { kind: 'embed', name: 'names', version: 1, ...names } as unknown as EmbedSpec;
+  const out = { kind: 'send', name: 'out', version: 1, from: names.from } as unknown as SendSpec;
+  expect(parted(pipeline([]), undefined, [named])).toEqual(['Orders', 'Customers']);
+  expect(parted(pipeline([]), '/customerId', [named])).toEqual([]);
+  expect(parted(pipeline([]), undefined, [named, out])).toEqual(['Orders']);
 });
 
 test('one partition is named only where the tenant is the whole key', () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { rebuildInPlace } from '../../../src/operations/projections/rebuild.ts';
 import { verify } from '../../../src/operations/projections/verify.ts';
+import { askedTenant } from '../../../src/operations/tenants/asked.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
@@ -32,6 +33,27 @@ test('an embedded field that is not as its parent says is told, and nothing that
     different: 1,
     differences: [{ container: 'Catalog', document: '["s","p","wrong"]', kind: 'different', fields: ['currency'] }],
   });
+});
+
+test('of one tenant the children of its parents are compared, and no others are read', async () => {
+  await using stage = await openStage({}, STOREFRONT);
+  await fill(stage, 3);
+  const look = (tenant?: string) =>
+    verify(stage.loaded, stage.services, {
+      signal,
+      screen,
+      only: ONLY,
+      readLagMs: 0,
+      ...(tenant !== undefined && { ofTenant: askedTenant(stage.loaded, tenant) }),
+    });
+  const all = await look();
+  expect(all).toMatchObject({ different: 9, projections: [{ expected: 9 }] });
+  for (const tenant of ['s0', 's2'])
+    expect(await look(tenant)).toMatchObject({
+      different: 3,
+      projections: [{ expected: 3, refused: 0 }],
+      differences: all.differences.filter(({ document }) => document.startsWith(`["${tenant}",`)),
+    });
 });
 
 const { signal } = new AbortController();

@@ -36,6 +36,8 @@ export interface Setup {
 export interface Seen {
   flood: number;
   others: (readonly [id: string, at: number])[];
+  /** The longest time that the process stood still since then: it waited for a core, or computed. */
+  stoodMs: number;
 }
 
 interface Variant {
@@ -81,6 +83,7 @@ async function measured(stage: Stage, variant: Variant, at: number): Promise<Fig
 
   const alone: number[] = [];
   const fits: number[] = [];
+  const stoodAlone: number[] = [];
   let flooded = 0;
   const flood = async (documents: number): Promise<void> => {
     await write(source, flooded, documents);
@@ -88,13 +91,17 @@ async function measured(stage: Stage, variant: Variant, at: number): Promise<Fig
   };
   // By turns, because other work of the machine comes and goes.
   for (let n = 0; n < ROUNDS; n++) {
+    host.stood = [];
     alone.push(...(await traffic.during(() => delay(ALONE_MS))));
+    stoodAlone.push(...host.stood);
     fits.push(...(await traffic.during(() => flood(FITS))));
     await traffic.until(() => host.flood >= flooded);
   }
   const start = performance.now();
+  host.stood = [];
   const beyond = await traffic.during(() => flood(LARGE));
   const seconds = (performance.now() - start) / 1_000;
+  const stoodBeyond = host.stood;
   const applied = host.flood - (flooded - LARGE);
   await traffic.stop();
   host.stop();
@@ -111,6 +118,8 @@ async function measured(stage: Stage, variant: Variant, at: number): Promise<Fig
       plain(`  ${round}: p50`, part(latencies, 0.5), 'ms'),
       plain(`  ${round}: p99 of ${latencies.length}`, at99(latencies), 'ms'),
     ]),
+    plain('  alone: host stood still, p99', at99(stoodAlone), 'ms'),
+    plain('  beyond: host stood still, p99', at99(stoodBeyond), 'ms'),
     plain('  flood written', LARGE / seconds, 'a second'),
     plain('  part of it applied by then', applied / LARGE, ''),
   ];
@@ -133,12 +142,15 @@ class Host {
   readonly #child: ChildProcess;
   readonly #at = new Map<string, number>();
   flood = 0;
+  /** By report. */
+  stood: number[] = [];
 
   constructor(setup: Setup) {
     const execArgv = ['--conditions=millrace-source'];
     this.#child = fork(new URL('b20-worker.ts', import.meta.url), [JSON.stringify(setup)], { execArgv });
-    this.#child.on('message', ({ flood, others }: Seen) => {
+    this.#child.on('message', ({ flood, others, stoodMs }: Seen) => {
       this.flood = flood;
+      this.stood.push(stoodMs);
       for (const [id, at] of others) if (!this.#at.has(id)) this.#at.set(id, at);
     });
   }

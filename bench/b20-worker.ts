@@ -1,4 +1,5 @@
 // The host of B20, which reads as `millrace run` does, and copies each change.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '../src/cosmos/connect.ts';
 import { limitSpending } from '../src/cosmos/spending.ts';
@@ -33,7 +34,9 @@ const spec: CopySpec = {
 };
 const sources = { stateContainer: state.id, sources: new Map(), readLagMs: 0 };
 const copy = copyRunner(spec, { name: sink, keyPaths: [['storeId']] }, sources);
-const seen: Seen = { flood: 0, others: [] };
+const loop = monitorEventLoopDelay({ resolution: 5 });
+loop.enable();
+const seen: Seen = { flood: 0, others: [], stoodMs: 0 };
 const runner = {
   ...copy,
   apply: async (...[changes, access]: Parameters<typeof copy.apply>) => {
@@ -61,6 +64,8 @@ const { processor } = await openReading({ ...(parts as unknown as Parts), host: 
   cold: () => Promise.resolve(undefined),
 });
 setInterval(() => {
+  seen.stoodMs = loop.max / 1e6;
+  loop.reset();
   process.send?.(seen);
   seen.others = [];
 }, REPORT_MS);

@@ -31,16 +31,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Name one of the archives that the pipeline declares.',
     usage: true,
   },
-  'backlog-drained': {
-    meaning: 'The pipeline reads the container, so its hosts apply what is set aside.',
-    hint: 'Run a host, and wait until `millrace status` shows nothing that is set aside.',
-    usage: true,
-  },
-  'backlog-none': {
-    meaning: 'No changes of this container are set aside.',
-    hint: 'Run `millrace doctor`: it names the containers of which changes are set aside that no host drains.',
-    usage: true,
-  },
   'change-impossible': {
     meaning: 'The model changes something that Cosmos DB fixes when a container is created.',
     hint: 'Give the container another name in the model and fill it again, or undo the change of the model.',
@@ -154,11 +144,6 @@ export const OPERATIONS_ERRORS = {
   'lease-unresolved': {
     meaning: 'The lease names a partition that its container never had.',
     hint: 'The lease is from a container that was deleted and created again. Delete the lease.',
-    usage: true,
-  },
-  'leases-backlog': {
-    meaning: 'The leases have passed changes that are set aside. Another processor would never get these changes.',
-    hint: 'Let the hosts run until `millrace status` shows nothing that is set aside. Then stop them and run the command again.',
     usage: true,
   },
   'leases-half-moved': {

@@ -8,7 +8,7 @@ import { openAside } from '../engine/open-aside.ts';
 import type { LeaseStore } from '../feed/leases/lease.ts';
 import { LagEstimator } from '../feed/processor/estimator.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
-import type { SourceContainer } from '../feed/reading/mapper.ts';
+import { type SourceContainer, tenantOfKey } from '../feed/reading/mapper.ts';
 import type { FeedMode, Start } from '../feed/reading/source.ts';
 import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus, type Timings } from '../feed/sharing/feed-host.ts';
 import { containerOf } from '../model/model.ts';
@@ -62,6 +62,12 @@ export interface SourceReading {
  */
 export const CHECKPOINT_MS = 5_000;
 
+/**
+ * Pages of a range that wait take about 4 MB each (ASM-E23), and each page has to be applied within the write bound. With
+ * two of them a host has work while it reads the next one.
+ */
+const MOST_PAGES = 3;
+
 /** Tenants with less than this part of a page go together. So a page has few parts, and costs little more than as a whole. */
 const FEW = 1 / 16;
 
@@ -92,7 +98,9 @@ export async function openReading(
     budget: spendingOf(database, 'live')?.reading(map.name),
     timings,
     mostUnacknowledged,
-    ...(inTurns && { order: ({ tenant }) => tenant ?? '', together: FEW }),
+    mostPages: MOST_PAGES,
+    // By the key, so that all changes of a document are in order, also those that state no tenant themselves.
+    ...(inTurns && { order: ({ key }) => tenantOfKey(map, key) ?? '', together: FEW }),
     // Of all versions nothing is set aside: a source gives back only its newest one.
     ...(mode === 'latest-version' && {
       aside: openAside({

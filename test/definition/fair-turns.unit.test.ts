@@ -2,7 +2,6 @@
 import { expect, test } from 'vitest';
 import { copy, definePipeline, model, source } from 'millrace';
 import { withoutTurns } from '../../src/definition/fair-turns.ts';
-import type { Pipeline } from '../../src/definition/specs.ts';
 import { parseModel } from '../../src/model/reader/read.ts';
 
 interface Thing {
@@ -42,7 +41,7 @@ const pipeline = definePipeline({
   tenant: 'storeId',
   sources: [source({ of: m.Whole.thing, feed: 'all-versions' })],
   projections: copies,
-}) as Pipeline;
+});
 
 test('a key without the tenant and an all-versions feed are named, with the reason', () => {
   expect([...withoutTurns(pipeline, parseModel(TEXT, 'm.md'))]).toEqual([

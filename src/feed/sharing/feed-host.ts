@@ -54,7 +54,7 @@ export const DEFAULT_TIMINGS: Timings = {
 
 export interface FeedHostOptions extends Pick<
   SupervisorOptions,
-  'container' | 'source' | 'handle' | 'start' | 'order' | 'together' | 'budget' | 'listener' | 'aside'
+  'container' | 'source' | 'handle' | 'start' | 'order' | 'together' | 'mostPages' | 'budget' | 'listener' | 'aside'
 > {
   /** This host's name. With a stable name it continues with its leases immediately after a restart. */
   readonly host: string;

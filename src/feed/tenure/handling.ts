@@ -95,14 +95,14 @@ export class Handling {
    * Delivered changes that are not acknowledged will be delivered again, here or by another host. Reports why, and makes
    * the pages smaller if the page took too long.
    */
-  rejected(error: unknown, { unacknowledged: changes, position }: Window): void {
+  rejected(error: unknown, { unacknowledged: changes, pages, position }: Window): void {
     const { container, memory, clock } = this.#options;
     if (changes === 0) return;
     memory.rejection = { at: clock.now(), changes, error };
     const deliveries = memory.deliveriesOf(position);
     emit('feed:rejected', { container, lease: this.#tenure.lease.id, position, changes, deliveries, error });
     const tooLong = [LeaseStalled, PageTooOld, HandlerTimeout].some((each) => error instanceof each);
-    if (tooLong) memory.pageSize.rejected(changes);
+    if (tooLong) memory.pageSize.rejected(Math.ceil(changes / pages));
   }
 
   /** Stops waiting for acknowledgements of the changes delivered so far. */

@@ -39,8 +39,6 @@ export type OpenAside = (window: AsideWindow) => Promise<Aside>;
 export interface WindowAsideOptions {
   readonly window: Window;
   readonly tenure: LeaseTenure;
-  /** The most unacknowledged changes of the window. */
-  readonly most: number;
   /** Calls the work when the tenure may begin a handler, and gives the lease up if it makes no progress. */
   readonly begin: (work: () => Promise<void>) => Promise<void>;
   /** Pause after which a change above the watermark is looked at again. */
@@ -69,8 +67,8 @@ export class WindowAside {
 
   /** The changes of a page that go into the window. Half of the window is left for tenants that keep to their share. */
   async divide(changes: readonly Change[]): Promise<readonly Change[]> {
-    const { window, most } = this.#options;
-    const rest = await this.#aside.divide(changes, window.held(), most / 2);
+    const { window } = this.#options;
+    const rest = await this.#aside.divide(changes, window.held(), window.half);
     this.#drainAll();
     return rest;
   }

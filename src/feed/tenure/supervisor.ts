@@ -28,6 +28,8 @@ export interface SupervisorOptions extends ReaderOptions, HandlingOptions {
   readonly concurrency: number;
   /** The most changes that are read and not acknowledged, without the last page. */
   readonly mostUnacknowledged: number;
+  /** The most pages of which changes are not acknowledged, without the last one. Default: no limit. */
+  readonly mostPages?: number | undefined;
   readonly pollMs: number;
   /** Sets changes of tenants over their share aside. Absent: their changes are handled like all others. */
   readonly aside?: OpenAside | undefined;
@@ -295,7 +297,7 @@ export class Supervisor {
     const { signal: ended } = this.#windowEnded;
     const { range } = this.#tenure.lease;
     const signal = AbortSignal.any([this.#interrupts, window.failed]);
-    const { clock, pollMs, mostUnacknowledged: most } = this.#options;
+    const { clock, pollMs } = this.#options;
     const { begin } = this.#handling;
     const aside = await this.#watched(
       open({
@@ -309,7 +311,7 @@ export class Supervisor {
         },
       }),
     );
-    this.#aside = new WindowAside(aside, { window, tenure: this.#tenure, most, begin, pollMs, clock, signal });
+    this.#aside = new WindowAside(aside, { window, tenure: this.#tenure, begin, pollMs, clock, signal });
   }
 
   /** For a window's own requests: one that was given up must not write after its successor, in the same tenure. */
@@ -369,13 +371,14 @@ export class Supervisor {
   }
 
   #openWindow(): Window {
-    const { order, together, concurrency, mostUnacknowledged, manual } = this.#options;
+    const { order, together, concurrency, mostUnacknowledged, mostPages, manual } = this.#options;
     return new Window({
       from: this.#read,
       orderOf: order,
       together,
       concurrency: order ? concurrency : 1,
       most: mostUnacknowledged,
+      mostPages,
       automatic: !manual,
       handle: this.#handling.handle,
       onAdvance: this.#checkpointing.open(),

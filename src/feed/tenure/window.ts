@@ -2,6 +2,9 @@ import { type Change, type Page, onlyTenant } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
 import { Turns } from './turns.ts';
 
+/** Fewer unacknowledged changes are no flood, however many pages have them. */
+const LEAST = 500;
+
 /** The last part of an order value. */
 interface Lane {
   readonly done: Promise<void>;
@@ -29,6 +32,11 @@ export interface WindowOptions {
   readonly concurrency: number;
   /** With this many unacknowledged changes the window accepts no other page. */
   readonly most: number;
+  /**
+   * With unacknowledged changes of this many pages it accepts none either. Pages that wait take memory, and get too old
+   * (PROC-L13). Default: no limit.
+   */
+  readonly mostPages?: number | undefined;
   /** True: when the handler resolves, all changes of the part are acknowledged. */
   readonly automatic: boolean;
   /** Resolves when the part is handled; rejects if it must be read again. */
@@ -48,7 +56,10 @@ export class Window {
   readonly #open = new Map<number, number>();
   /** The keys of `#open` in ascending order, with some that are done: the lowest one is needed after each part. */
   readonly #lsns: number[] = [];
-  readonly #unacknowledged = new Set<Change>();
+  /** With their pages. */
+  readonly #unacknowledged = new Map<Change, Page>();
+  /** The number of unacknowledged changes of each page that has any. */
+  readonly #pages = new Map<Page, number>();
   readonly #pageEnds: string[] = [];
   /** The last part of each order value. The next part of that value starts when it has ended. */
   readonly #lanes = new Map<string, Lane>();
@@ -80,8 +91,21 @@ export class Window {
 
   /** Resolves when another page may be offered. Whole pages are read one ahead of the handler, not two. */
   room(): Promise<void> {
-    const { orderOf, most } = this.#options;
-    return this.#until(() => this.#unacknowledged.size < most && (orderOf !== undefined || this.#parts === 0));
+    const { orderOf, most, mostPages = Infinity } = this.#options;
+    const isFull = (): boolean => this.#unacknowledged.size >= most || this.#pages.size >= mostPages;
+    return this.#until(() => !isFull() && (orderOf !== undefined || this.#parts === 0));
+  }
+
+  /** With this many unacknowledged changes, those of a page that comes counted, the window is half full. */
+  get half(): number {
+    const { most, mostPages = Infinity } = this.#options;
+    const byPages = 2 * this.#pages.size < mostPages ? Infinity : Math.max(LEAST, this.#unacknowledged.size);
+    return Math.min(most / 2, byPages);
+  }
+
+  /** The number of pages that have unacknowledged changes. */
+  get pages(): number {
+    return this.#pages.size;
   }
 
   /** True: all offered changes are acknowledged. */
@@ -92,7 +116,7 @@ export class Window {
   /** The number of offered changes that are not acknowledged, by tenant. */
   held(): Map<string, number> {
     const held = new Map<string, number>();
-    for (const { tenant } of this.#unacknowledged)
+    for (const { tenant } of this.#unacknowledged.keys())
       if (tenant !== undefined) held.set(tenant, (held.get(tenant) ?? 0) + 1);
     return held;
   }
@@ -125,7 +149,8 @@ export class Window {
       const before = this.#open.get(lsn) ?? 0;
       if (before === 0) this.#lsns.push(lsn);
       this.#open.set(lsn, before + 1);
-      this.#unacknowledged.add(change);
+      this.#unacknowledged.set(change, page);
+      this.#pages.set(page, (this.#pages.get(page) ?? 0) + 1);
     }
     // Cheap, because the feed is in order already.
     this.#lsns.sort((a, b) => a - b);
@@ -203,11 +228,11 @@ export class Window {
 
   #acknowledge(changes: readonly Change[]): void {
     for (const change of changes) {
-      if (!this.#unacknowledged.delete(change)) continue;
-      const { lsn } = change.version;
-      const left = (this.#open.get(lsn) ?? 1) - 1;
-      if (left > 0) this.#open.set(lsn, left);
-      else this.#open.delete(lsn);
+      const page = this.#unacknowledged.get(change);
+      if (!page) continue;
+      this.#unacknowledged.delete(change);
+      countDown(this.#pages, page);
+      countDown(this.#open, change.version.lsn);
     }
     this.#advance();
     this.#changed();
@@ -241,4 +266,10 @@ export class Window {
     for (const resolve of this.#watching) resolve();
     this.#watching.clear();
   }
+}
+
+function countDown<K>(counts: Map<K, number>, key: K): void {
+  const left = (counts.get(key) ?? 1) - 1;
+  if (left > 0) counts.set(key, left);
+  else counts.delete(key);
 }

@@ -4,7 +4,7 @@ import { removeBacklog, storedBacklogs } from '../../engine/backlog/stored.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { suggestion } from '../../base/near.ts';
 import { audited } from '../audit/record.ts';
-import { operationsError } from '../errors.ts';
+import { backlogError } from './errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 
@@ -49,9 +49,9 @@ async function discardable(
   const found = stored.find(({ source }) => source === container);
   if (!found) {
     const known = stored.map(({ source }) => source);
-    throw operationsError('backlog-none', `Nothing of ${container} is set aside${suggestion(container, known)}`);
+    throw backlogError('backlog-none', `Nothing of ${container} is set aside${suggestion(container, known)}`);
   }
   if (sourceContainers(pipeline, model).has(container) && feedModeOf(pipeline, container) === 'latest-version')
-    throw operationsError('backlog-drained', `The pipeline reads ${container}, and its hosts drain what is set aside`);
+    throw backlogError('backlog-drained', `The pipeline reads ${container}, and its hosts drain what is set aside`);
   return found;
 }

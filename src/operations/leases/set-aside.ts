@@ -1,5 +1,5 @@
 import { backlogOf } from '../../engine/backlog/registered.ts';
-import { operationsError } from '../errors.ts';
+import { backlogError } from '../backlog/errors.ts';
 import type { Context } from '../operation.ts';
 import { plural } from '../table.ts';
 
@@ -17,7 +17,7 @@ export async function assertNothingSetAside(
   for (const container of new Set(containers)) {
     const { size } = await backlogOf(state, { pipeline: pipeline.name, source: container }, signal).tenants();
     if (size > 0)
-      throw operationsError(
+      throw backlogError(
         'leases-backlog',
         `Changes of ${container} are set aside for ${plural(size, 'tenant')}, and the leases have passed them`,
       );

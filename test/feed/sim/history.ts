@@ -78,6 +78,7 @@ export class History {
   readonly #floods: boolean;
   /** Order values that have less of a page share a call (TEN-F14). */
   readonly #together: number;
+  readonly #mostPages: number | undefined;
   readonly #backlog = new SimBacklog();
   #calm = false;
   /** Changes that were set aside and applied. */
@@ -98,6 +99,7 @@ export class History {
     this.#timings = { ...TIMINGS, checkpointMs: random.pick(INTERVALS) };
     const pages = this.#order === undefined && !this.#manual;
     this.#together = floods ? random.pick([0, 0.6]) : 0;
+    this.#mostPages = floods && random.chance(0.5) ? 2 : undefined;
     const window = MOST_UNACKNOWLEDGED + PAGE;
     const rules = { ...this.#timings, window, start: this.#start, pages, together: this.#together > 0 };
     this.#oracle = new Oracle(
@@ -214,7 +216,7 @@ export class History {
       handle: (page, fence, tenure) => this.#handle(page, fence, tenure, name, process),
       timings: this.#timings,
       clock: process.clock,
-      ...(this.#floods && { aside: this.#aside(process, name), together: this.#together }),
+      ...(this.#floods && { aside: this.#aside(process, name), together: this.#together, mostPages: this.#mostPages }),
     });
     this.#hosts.set(name, { process, feed });
     const again = (): void => {

@@ -178,3 +178,33 @@ it('does not go back when the feed delivers again what is acknowledged', async (
     ['"6"', true],
   ]);
 });
+
+it('accepts no page while it has changes of as many pages as it may', async () => {
+  const { window, handed } = open({ mostPages: 2 });
+  window.offer(page(1, change(1, 'a')));
+  window.offer(page(2));
+  await window.room();
+  window.offer(page(4, change(3, 'b'), change(4, 'c')));
+  let room = false;
+  void window.room().then(() => (room = true));
+  await turn();
+  expect(room).toBe(false);
+  handed[1]?.done();
+  await turn();
+  expect(room).toBe(false);
+  handed[2]?.done();
+  await turn();
+  expect(room).toBe(true);
+});
+
+it('is half full with half of its pages, if these have more than a few changes', () => {
+  const { window } = open({ most: 10_000, mostPages: 4 });
+  const changes = (from: number, count: number) => Array.from({ length: count }, (_, n) => change(from + n, `k${n}`));
+  expect(window.half).toBe(5_000);
+  window.offer(page(100, ...changes(1, 100)));
+  expect(window.half).toBe(5_000);
+  window.offer(page(200, ...changes(101, 100)));
+  expect(window.half).toBe(500);
+  window.offer(page(1_000, ...changes(201, 800)));
+  expect(window.half).toBe(1_000);
+});

@@ -139,13 +139,19 @@ it('erases, certifies in a file and in the state container, and names the tenant
   expect((await erased({ tenant: GONE })).waited).toBeLessThan(2 * 197_000);
 });
 
-it('admits the tenant again, and not before its erasure has ended', async () => {
-  const open = await new ErasureRecords(stage.services.state, 'erase').begin('open-store', 0);
+it('admits the tenant again, but not while it is removed', async () => {
+  const records = new ErasureRecords(stage.services.state, 'erase');
+  const { id } = await records.begin('open-store', 0);
+  await records.update(id, (one) => ({ ...one, state: 'removing' }));
   expect(await cli(['tenants', 'admit', 'open-store'])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('The erasure of the tenant open-store is stopping'),
+    stderr: expect.stringContaining('The erasure of the tenant open-store is removing'),
   });
-  await new ErasureRecords(stage.services.state, 'erase').remove(open.id);
+  await records.update(id, (one) => ({ ...one, state: 'stopping' }));
+  expect(await cli(['tenants', 'admit', 'open-store'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('Those since 1970-01-01T00:00:00.000Z were dropped.'),
+  });
   expect(await cli(['tenants', 'admit', STAYS])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('has no record of an erasure'),

@@ -33,8 +33,8 @@ const LOOK_MS = 5_000;
 
 /**
  * Resolves when no process acts any more on what it read before this call, and reads show what all of them did: hosts
- * after the bound, and long operations, which have none, when they have ended. Counts from now by the clock of this process alone: what began the wait before,
- * and died, says nothing about when its write took effect.
+ * after the bound, and long operations, which have none, when they have ended. Counts from now, by the clock of this
+ * process alone: what began the wait before, and died, says nothing about when its write took effect.
  */
 export async function untilPassed({ running, readLagMs, clock, signal, waiting }: PassOptions): Promise<void> {
   const end = clock.monotonic() + stopBoundMs(readLagMs) - readLagMs;

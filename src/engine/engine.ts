@@ -148,15 +148,15 @@ export class Engine {
    */
   async resume(signal: AbortSignal): Promise<boolean> {
     let idle = true;
-    const erased = await this.erased();
     for (const runner of this.#options.runners) {
       const stats = this.#stats.get(runner.id);
       if (!runner.resume || !stats) continue;
+      const erased = await this.erased();
       const fence = whileFresh(systemClock.monotonic(), signal, { stale: resumeTooLong });
-      const outcome = await runner.resume(new CosmosAccess(this.#options.database, fence, stats.meter));
-      const refusals = outcome.refusals.filter(({ change }) => !erased(change.tenant));
-      await this.#park(runner, refusals, { fence });
-      stats.parked += refusals.length;
+      const access = new CosmosAccess(this.#options.database, fence, stats.meter);
+      const outcome = await runner.resume(access, (tenant) => erased(tenant) !== undefined);
+      await this.#park(runner, outcome.refusals, { fence });
+      stats.parked += outcome.refusals.length;
       idle &&= outcome.idle;
     }
     return idle;

@@ -48,7 +48,8 @@ export class Fingerprints {
         if (error) throw new Poison(changes.map((change) => ({ change, error })));
         await runner.apply(changes, access);
       },
-      resume: async (access) => (!(await check()) && (await runner.resume?.(access))) || { idle: true, refusals: [] },
+      resume: async (...given) =>
+        (!(await check()) && (await runner.resume?.(...given))) || { idle: true, refusals: [] },
     };
   }
 

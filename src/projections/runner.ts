@@ -23,9 +23,12 @@ export interface Runner {
   passOver?(changes: readonly Change[], sink: DocumentAccess): Promise<void>;
   /**
    * Continues, for a limited time, the work that changes left for after their page. Called at intervals, also when no
-   * changes come. `idle`: this host knows of no work left.
+   * changes come. `isErased`: work for such a tenant is given up. `idle`: this host knows of no work left.
    */
-  resume?(sink: DocumentAccess): Promise<{ readonly idle: boolean; readonly refusals: readonly Refusal[] }>;
+  resume?(
+    sink: DocumentAccess,
+    isErased?: (tenant: string | undefined) => boolean,
+  ): Promise<{ readonly idle: boolean; readonly refusals: readonly Refusal[] }>;
 }
 
 export interface Refusal {

@@ -20,6 +20,7 @@ import type { Parts } from './open-feed.ts';
 import { openJobs } from './open-jobs.ts';
 import { retriedByJob } from './react-retries.ts';
 import { engineError } from '../engine/errors.ts';
+import type { LoadedPipeline, Services } from './workspace.ts';
 
 /**
  * `live`: new changes, for the versions that are current, staged or kept. `redrive`: any dead letter, even of a held or
@@ -60,10 +61,14 @@ export const READ_LAG_MS = 5_000;
 
 /** Which tenants of a pipeline are erased. Undefined: it declares no tenant, so nothing is read. */
 export const watchErasures = (
-  { services: { state }, loaded: { pipeline } }: Pick<Parts, 'services' | 'loaded'>,
+  of: { readonly services: Pick<Services, 'state'>; readonly loaded: Pick<LoadedPipeline, 'pipeline'> },
   refreshMs?: number,
-): ErasureWatch | undefined =>
-  pipeline.tenant === undefined ? undefined : new ErasureWatch(new ErasureRecords(state, pipeline.name), { refreshMs });
+): ErasureWatch | undefined => {
+  const { name, tenant } = of.loaded.pipeline;
+  return tenant === undefined
+    ? undefined
+    : new ErasureWatch(new ErasureRecords(of.services.state, name), { refreshMs });
+};
 
 /** Opens the engine of a pipeline. Every reader of feeds gets its engine here. */
 export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {

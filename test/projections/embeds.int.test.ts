@@ -154,6 +154,25 @@ describe('more children than a page has time for', () => {
     expect(await runner().resume?.(hosts.access(0))).toEqual({ idle: true, refusals: [] });
   });
 
+  it('of a tenant that is erased get nothing more, and its work is given up', async () => {
+    const parents = { ...PARENTS, tenant: { field: 'tenant', of: ({ tenant }: Doc) => String(tenant) } };
+    const one = embedRunner(
+      { ...SPEC, name: 'given-up' },
+      { stateContainer: 'millrace', sources: new Map([parents, CHILDREN].map((of) => [of.name, of])), readLagMs: 20 },
+    );
+    const isErased = (tenant: string | undefined): boolean => tenant === 'erased';
+    vi.useFakeTimers({ toFake: ['performance'] });
+    for (const tenant of ['erased', 'kept']) {
+      await one.apply([await parent(tenant, 'n')], hosts.access(0));
+      // The page has left work: a child that its queries may not have seen.
+      await child(tenant, 'late');
+    }
+    vi.advanceTimersByTime(1_000);
+    expect(await one.resume?.(hosts.access(0), isErased)).toEqual({ idle: true, refusals: [] });
+    expect(await stored('kept', 'late')).toMatchObject({ name: 'n' });
+    expect(await stored('erased', 'late')).not.toHaveProperty('name');
+  });
+
   it('begin anew when the parent changes meanwhile', async () => {
     const one = runner();
     await one.apply([await parent('many', 'm')], hosts.access(0));

@@ -33,10 +33,10 @@ const LOOK_MS = 5_000;
 
 /**
  * Resolves when no process acts any more on what it read before this call, and reads show what all of them did: hosts
- * after the bound, and long operations, which have none, when they have ended. Counts from now by the clock of this process alone: what began the wait before,
- * and died, says nothing about when its write took effect.
+ * after the bound, and long operations, which have none, when they have ended. Counts from now, by the clock of this
+ * process alone: what began the wait before, and died, says nothing about when its write took effect.
  */
-export async function untilPassed({ running, readLagMs, clock, signal, waiting }: PassOptions): Promise<void> {
+export async function untilQuiet({ running, readLagMs, clock, signal, waiting }: PassOptions): Promise<void> {
   const end = clock.monotonic() + stopBoundMs(readLagMs) - readLagMs;
   const left = (): number => Math.max(0, end - clock.monotonic());
   const say = (operations: readonly string[]): void => waiting?.(Math.ceil((left() + readLagMs) / 1_000), operations);

@@ -185,7 +185,7 @@ export function toVersion(
     type: deletedType(source, previous),
     key,
     id,
-    ...tenantOfDeleted(source, key, previous),
+    ...tenantByKey(source, key, previous),
     // A deletion has no etag. Its lsn distinguishes it from every other version of the document.
     version: { epoch, lsn: Number(lsn), etag: `deleted@${Number(lsn)}` },
     at: Number(crts ?? 0) * 1000,
@@ -195,8 +195,8 @@ export function toVersion(
   };
 }
 
-/** A deleted document's tenant is known from its key, or from the document if the feed shows it. */
-function tenantOfDeleted(
+/** The tenant of a document that may be deleted: known from its key, or from the document if there is one. */
+export function tenantByKey(
   source: AnySource | SourceContainer,
   key: Key,
   previous?: Record<string, unknown>,

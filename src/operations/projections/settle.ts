@@ -1,4 +1,6 @@
 import { canonical } from '../../base/json.ts';
+import { type TenantRule, tenantRule } from '../../definition/tenant.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Settings } from '../../base/settings.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
@@ -42,13 +44,18 @@ export interface SettleOptions extends Pick<CompareOptions, 'signal' | 'screen'>
 /** How often changing differences are compared again. */
 const ROUNDS = 5;
 
-/** The lasting differences: they did not change between two comparisons, and the hosts had passed the first one's sources. */
+/**
+ * The lasting differences: they did not change between two comparisons, and the hosts had passed the first one's sources.
+ * Those of a tenant that is erased don't count.
+ */
 export async function settled(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   { chosen, kept, others, drawn }: Looked,
   { signal, screen, readLagMs, settings, key, ofTenant, patienceMs }: SettleOptions,
 ): Promise<Settled> {
+  const erasures = watchErasures({ services, loaded });
+  const rule = tenantRule(loaded.pipeline, loaded.model);
   const look = async (
     of: readonly ProjectionSpec[],
     beside: readonly OtherSpec[],
@@ -59,9 +66,13 @@ export async function settled(
       ? compareSample(loaded, services, { ...asked, drawn: some })
       : compare(loaded, services, { ...asked, ofTenant }));
     const within = key && `${canonical(key).slice(0, -1)},`;
+    const erased = await erasures?.current();
     const differences = found.differences.filter(
       (one) =>
-        (within === undefined || one.document.startsWith(within)) && (!ofTenant || isOf(ofTenant, one, loaded.model)),
+        // Its source documents wait for their removal, and its derived ones go too.
+        !(rule && erased?.(tenantIn(rule, one, loaded.model))) &&
+        (within === undefined || one.document.startsWith(within)) &&
+        (!ofTenant || isOf(ofTenant, one, loaded.model)),
     );
     const parked = found.parked.filter(
       (one) => !ofTenant || (isAt(ofTenant, one.container, one.key, loaded.model) ?? true),
@@ -123,4 +134,11 @@ function isOf(asked: AskedTenant, { container, document, expected, found }: Cand
 function isAt({ value, rule }: AskedTenant, container: string, key: readonly unknown[], model: Model) {
   const level = keyPathsOf(model, container).indexOf(`/${rule.field}`);
   return level === -1 ? undefined : key[level] === value;
+}
+
+/** The tenant of the document of a difference, as text; undefined if neither its key nor a field names one. */
+function tenantIn({ field, kind }: TenantRule, one: Candidate, model: Model): string | undefined {
+  const level = keyPathsOf(model, one.container).indexOf(`/${field}`);
+  const value = level === -1 ? (one.expected ?? one.found)?.[field] : (JSON.parse(one.document) as unknown[])[level];
+  return typeof value === kind ? String(value) : undefined;
 }

@@ -11,7 +11,7 @@ import { tenantsError } from './errors.ts';
 export const tenantsAdmit = defineOperation({
   noun: 'tenants',
   verb: 'admit',
-  summary: 'Admit an erased tenant again: end the record that holds back its changes',
+  summary: 'Admit an erased tenant again, or one whose erasure has removed nothing yet',
   examples: ['millrace tenants admit store-1'],
   effect: 'changes',
   argument: 'tenant',
@@ -26,13 +26,20 @@ export const tenantsAdmit = defineOperation({
     return whileNoOtherErases(of, async () => {
       const record = erasing(await records.read(), asked.tenant);
       if (!record) throw tenantsError('erasure-none', `The tenant ${tenant} has no record of an erasure`);
-      if (record.state !== 'erased')
+      if (record.state === 'removing')
         throw tenantsError('erasure-open', `The erasure of the tenant ${tenant} is ${record.state}`);
       const { id: erasure, digest } = record;
       await audited(context, 'tenants admit', { erasure, digest }, () => records.remove(erasure));
-      return { tenant, erasure };
+      return { tenant, erasure, droppedSince: record.state === 'stopping' ? record.at : null };
     });
   },
-  format: ({ tenant }) =>
-    `Changes of ${tenant} are applied again, as soon as every host has read it: within some seconds.`,
+  format: ({ tenant, droppedSince }) =>
+    [
+      `Changes of ${tenant} are applied again, as soon as every host has read it: within some seconds.`,
+      ...(droppedSince === null
+        ? []
+        : [
+            `Those since ${droppedSince} were dropped. Run \`millrace projections verify NAME --tenant ${tenant}\`, and repair what differs.`,
+          ]),
+    ].join('\n'),
 });

@@ -3,10 +3,11 @@ import type { StoredJob } from '../../jobs/jobs.ts';
 import type { Count, EraseParts } from './erase-options.ts';
 import { isNamed, namesIn } from './names.ts';
 
-/** Whether a job works for the tenant: its payload has the tenant as a value, such as `--tenant`. */
-export const worksFor = (payload: unknown, asked: EraseParts['asked']): boolean =>
-  payload === asked.tenant ||
-  (typeof payload === 'object' && payload !== null && Object.values(payload).some((one) => worksFor(one, asked)));
+/** Whether a job is of an operation for the tenant: by `--tenant T`, or by a value that it writes as the tenant. */
+const isFor = (payload: unknown, { tenant }: EraseParts['asked']): boolean => {
+  const input = isObject(payload) ? payload['input'] : undefined;
+  return isObject(input) && (input['tenant'] === tenant || input['value'] === tenant);
+};
 
 /**
  * Removes jobs that work for the tenant, the retries of reactions to its documents, and ended jobs that name it anywhere: of
@@ -24,7 +25,7 @@ export async function removeJobs(
     const { payload, state, stored } = job;
     const ended = state === 'completed' || state === 'failed';
     const reacts = isObject(payload) && reactions.has(reactionOf(String(payload['projection']), String(payload['id'])));
-    if (reacts || worksFor(payload, asked) || (ended && isNamed(stored, names))) due.push(job);
+    if (reacts || isFor(payload, asked) || (ended && isNamed(stored, names))) due.push(job);
   }
   for (const job of due) if (await job.remove()) count('jobs', 1);
   await jobs.forgetEvents();

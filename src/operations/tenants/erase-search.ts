@@ -9,7 +9,7 @@ import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
 import type { EraseParts } from './erase-options.ts';
 import { type ErasePlace, placesOf } from './erase-places.ts';
-import { isNamed, namesIn } from './names.ts';
+import { isForTenant, isNamed, namesIn } from './names.ts';
 
 /** Documents, lines, blobs and jobs by place. */
 export type Places = Readonly<Record<string, number>>;
@@ -29,7 +29,7 @@ export interface SearchOptions extends EraseParts {
 }
 
 /** Records that only Millrace writes, and that repeat nothing of the application's documents. */
-const PAPERS = new Set(['millrace.audit', 'millrace.status', 'millrace.running']);
+const PAPERS = new Set(['millrace.status', 'millrace.running']);
 
 export async function searchEverything(options: SearchOptions): Promise<Searched> {
   const places = await placesOf(options);
@@ -77,9 +77,14 @@ class Search {
     for await (const stored of fetchAll<Record<string, unknown>>(container, query, signal, { anyFormat: true })) {
       const document = withoutSystemFields(stored);
       const own = this.#levels.has(place) && document[asked.rule.field] === asked.value;
-      const paper = PAPERS.has(String(document['type'])) && isNamed({ ...document, actor: null }, this.#names);
-      this.#judge(place, document, own || paper || this.#holds(document));
+      this.#judge(place, document, own || this.#isPaper(document) || this.#holds(document));
     }
+  }
+
+  /** A host writes its report again and again, so any word of it doesn't count. */
+  #isPaper({ type, arguments: given, result, ...document }: Readonly<Record<string, unknown>>): boolean {
+    if (type === 'millrace.audit') return isNamed([given, result], this.#names);
+    return PAPERS.has(String(type)) && isForTenant({ ...document, given }, this.#options.asked.tenant);
   }
 
   async parts(): Promise<void> {
@@ -103,7 +108,8 @@ class Search {
 
   job(payload: unknown, stored: unknown): void {
     const { tenant } = this.#options.asked;
-    this.#judge('jobs', stored, JSON.stringify(payload)?.includes(`:${JSON.stringify(tenant)}`) ?? false);
+    const input = isObject(payload) ? payload['input'] : undefined;
+    this.#judge('jobs', stored, isForTenant(payload, tenant) || (isObject(input) && input['value'] === tenant));
   }
 
   /** A text that should be JSON. */

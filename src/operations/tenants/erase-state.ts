@@ -8,7 +8,7 @@ import { type QueueEntry, REGISTER, type Register, bundleId, headId } from '../.
 import type { SinkDocument } from '../../sinks/document-access.ts';
 import type { Count, EraseParts } from './erase-options.ts';
 import { removeKept } from './erase-letters.ts';
-import { isNamed, namesIn, renamed } from './names.ts';
+import { isForTenant, isNamed, namesIn, renamed } from './names.ts';
 import type { Owned } from './owned.ts';
 import { removeFrom } from './remove-documents.ts';
 
@@ -18,7 +18,6 @@ const PLACES: Readonly<Record<string, string>> = {
   backlog: 'changes set aside',
   archived: 'archive entries',
   status: 'reports of hosts',
-  running: 'notes of operations',
 };
 
 /**
@@ -34,14 +33,13 @@ export async function removeState(
 ): Promise<void> {
   const { services, asked } = options;
   const names = namesIn(asked);
-  const namedIn = (value: unknown): boolean => isNamed(value, names);
   const queues = new Set((await queuesOf(options)).flatMap(({ id }) => [headId(id), bundleId(id, 0).slice(0, -1)]));
   await removeKept(owned, count, options, held);
   const audits: SinkDocument[] = [];
   const goes = (document: SinkDocument): boolean => {
     const kind = kindOf(document);
-    if (kind === 'audit' && namedIn([document['arguments'], document['result']])) audits.push(document);
-    if (kind === undefined || !isGone(document, kind, owned, queues, namedIn)) return false;
+    if (kind === 'audit' && isNamed([document['arguments'], document['result']], names)) audits.push(document);
+    if (kind === undefined || !isGone(document, kind, owned, queues, asked.tenant)) return false;
     count(PLACES[kind] ?? 'state', 1);
     return true;
   };
@@ -69,7 +67,7 @@ function isGone(
   kind: string,
   owned: Owned,
   queues: ReadonlySet<string>,
-  namedIn: (value: unknown) => boolean,
+  tenant: string,
 ): boolean {
   const { source, parent, of, doc, part, items, id } = document;
   switch (kind) {
@@ -92,8 +90,7 @@ function isGone(
         (Array.isArray(items) && owned.has(items[0]))
       );
     case 'status':
-    case 'running':
-      return namedIn(withoutSystemFields(document));
+      return isForTenant(document, tenant);
     default:
       return false;
   }

@@ -1,6 +1,6 @@
 import type { Container } from '@azure/cosmos';
 import type { ErasureRecord } from '../../engine/erasures/record.ts';
-import { type LongOperation, type PassOptions, untilPassed } from '../../engine/erasures/stop.ts';
+import { type LongOperation, type PassOptions, untilQuiet } from '../../engine/erasures/stop.ts';
 import { readRunning } from '../running.ts';
 
 export interface WaitOptions extends Omit<PassOptions, 'running' | 'signal'> {
@@ -20,7 +20,7 @@ const NOT_WAITED_FOR = new Set([
 export const passed =
   ({ state, ...options }: WaitOptions) =>
   (signal: AbortSignal): Promise<void> =>
-    untilPassed({ ...options, signal, running: () => writing(state, signal) });
+    untilQuiet({ ...options, signal, running: () => writing(state, signal) });
 
 /**
  * The first wait of an erasure: resolves when no process applies a change of the tenant that it read before the record

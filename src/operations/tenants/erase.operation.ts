@@ -23,8 +23,8 @@ import { writeComplete } from './export-file.ts';
 import { passed, stopped } from './erase-wait.ts';
 import { unknownTenant } from './unknown.ts';
 
-/** What removing one document costs, about: its query, its delete, and the search that follows. */
-const RU_A_DOCUMENT = 12;
+/** Request units for one document or record, about: its delete, and the reads that find it and search for it. */
+const RU_A_DOCUMENT = 10;
 
 export const tenantsErase = defineOperation({
   noun: 'tenants',

@@ -47,7 +47,7 @@ export const TENANTS_ERRORS = {
     usage: true,
   },
   'erasure-open': {
-    meaning: 'The erasure of the tenant has not ended.',
+    meaning: 'The erasure of the tenant has begun to remove, and has not ended.',
     hint: 'Run `millrace tenants erase T --yes` to its end first.',
     usage: true,
   },

@@ -1,4 +1,5 @@
 // Whether a text names a tenant.
+import { isObject } from '../../base/json.ts';
 import type { AskedTenant } from './asked.ts';
 
 /** A letter or a digit beside it makes another word of a text. */
@@ -31,4 +32,12 @@ export function isNamed(value: unknown, names: RegExp): boolean {
   if (typeof value === 'string') return value.search(names) !== -1;
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).some(([name, one]) => isNamed(name, names) || isNamed(one, names));
+}
+
+/** Whether an object in a value names the tenant in its field `tenant`, as reports, notes and inputs of operations do. */
+export function isForTenant(value: unknown, tenant: string): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return (
+    (isObject(value) && value['tenant'] === tenant) || Object.values(value).some((one) => isForTenant(one, tenant))
+  );
 }

@@ -3,7 +3,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { CHILDREN_WITH_THE_PAGE } from '../../definition/builders/embed.ts';
 import { type EmbedSpec, projectionId } from '../../definition/specs.ts';
-import type { SourceContainer } from '../../feed/reading/mapper.ts';
+import { type SourceContainer, tenantByKey } from '../../feed/reading/mapper.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { Poison, type Refusal, type Runner, evaluate, wantedChanges } from '../runner.ts';
@@ -95,16 +95,19 @@ export function embedRunner(spec: EmbedSpec, options: EmbedOptions): Runner {
     return progress;
   };
 
-  const resume = async (access: DocumentAccess): Promise<{ idle: boolean; refusals: Refusal[] }> => {
+  const resume: Runner['resume'] = async (access, isErased) => {
     const begun = systemClock.monotonic();
     if (lookedAt === undefined || begun - lookedAt > LOOK_MS) {
       for (const stored of await states.open(access)) if (!open.has(stored.state.pk)) remember(stored);
       lookedAt = begun;
     }
     const refusals: Refusal[] = [];
-    for (const one of open.values()) {
+    for (const [pk, one] of open) {
       if (systemClock.monotonic() - begun > WORK_MS) break;
-      refusals.push(...refusalOf(changeOf(spec, one.stored), await continueOne(one, access)));
+      const change = changeOf(target, one.stored);
+      // The erasure removes the state. Without it the work would never be done.
+      if (isErased?.(change.tenant)) open.delete(pk);
+      else refusals.push(...refusalOf(change, await continueOne(one, access)));
     }
     return { idle: open.size === 0, refusals };
   };
@@ -129,9 +132,10 @@ function stateRefused(error: unknown): MillraceError {
 }
 
 /** A parent's change, made from its stored state: a child may be refused long after the page of the change. */
-const changeOf = ({ from }: EmbedSpec, { state: { parent, version, doc } }: StoredState): Change => ({
+const changeOf = ({ spec, parents }: EmbedTarget, { state: { parent, version, doc } }: StoredState): Change => ({
   ...parent,
-  type: from.type,
+  type: spec.from.type,
+  ...tenantByKey(parents, parent.key, doc ?? {}),
   version,
   at: 0,
   op: doc === null ? 'delete' : 'upsert',

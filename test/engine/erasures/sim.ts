@@ -3,7 +3,7 @@
 import type { Clock } from '../../../src/base/clock.ts';
 import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../../src/base/bounds.ts';
 import { type ErasureRecord, digestOf, erasing } from '../../../src/engine/erasures/record.ts';
-import { type LongOperation, stopBoundMs, untilPassed } from '../../../src/engine/erasures/stop.ts';
+import { type LongOperation, stopBoundMs, untilQuiet } from '../../../src/engine/erasures/stop.ts';
 import { ErasureWatch } from '../../../src/engine/erasures/watch.ts';
 import { Random } from '../../support/random.ts';
 import { Sleepers } from '../../support/sleepers.ts';
@@ -354,7 +354,7 @@ export class World implements Clock {
       const noted = this.#running.findLast((one) => one.at <= at)?.operations ?? [];
       return this.#is('does not wait for long operations') ? [] : noted;
     };
-    await untilPassed({ clock: this, readLagMs: READ_LAG_MS, signal, running });
+    await untilQuiet({ clock: this, readLagMs: READ_LAG_MS, signal, running });
   }
 
   /** Once the wait after the record is over, only changes of others write documents of the tenant. */

@@ -6,6 +6,7 @@ import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { registry } from '../../../src/host/registry.ts';
 import { migrate } from '../../../src/operations/containers/migrate.ts';
 import { reactAgain } from '../../../src/operations/projections/react-again.ts';
+import { settled } from '../../../src/operations/projections/settle.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import type { Shop } from '../../fixtures/shop/model.types.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
@@ -65,6 +66,20 @@ it('a reaction isn’t run again for its documents', async () => {
     ['ran', undefined],
   ]);
   expect(ran).toEqual(['stays']);
+  await records.remove(id);
+});
+
+it('a verification doesn’t judge its documents', async () => {
+  const { loaded, services } = stage;
+  const screen = { line: () => undefined, draw: () => undefined, progress: () => undefined, live: false };
+  const chosen = loaded.pipeline.projections;
+  const differ = async (): Promise<string[]> => {
+    const { differences } = await settled(loaded, services, { chosen, kept: chosen, others: [] }, { signal, screen });
+    return [...new Set(differences.map(({ document }) => String((JSON.parse(document) as unknown[])[0])))].toSorted();
+  };
+  expect(await differ()).toEqual(['gone', 'stays']);
+  const { id } = await records.begin('gone', Date.now());
+  expect(await differ()).toEqual(['stays']);
   await records.remove(id);
 });
 

@@ -110,13 +110,6 @@ async function addRecords(stage: Stage, storeId: string): Promise<void> {
   const context = { workspace: { services: async () => stage.services } as never, actor: 'test' };
   await audited(context, 'archive sweep', { tenant: storeId }, async () => ({ tenants: [storeId] }));
   await state.items.create({ id: storeId, pk: 'status', type: 'millrace.status', tenants: [{ tenant: storeId }] });
-  await state.items.create({
-    id: storeId,
-    pk: 'running',
-    type: 'millrace.running',
-    arguments: { tenant: storeId },
-    ttl: 600,
-  });
   const backlog = new CosmosBacklogStore(
     state,
     { pipeline: 'erase', source: 'Orders' },

@@ -40,10 +40,10 @@ it.each(['latest', 'all-versions'] as const)(
     await app.drained(signal);
     expect(naming(await everything(stage, blobs), GONE).length).toBeGreaterThan(50);
 
-    let writing = false;
+    const enough = new AbortController();
     let written = 0;
     const write = async (): Promise<void> => {
-      for (; writing; written++)
+      for (; !enough.signal.aborted; written++)
         for (const storeId of [GONE, STAYS]) {
           const [, order] = documentsOf(storeId).at(-1)!;
           await stage
@@ -57,11 +57,10 @@ it.each(['latest', 'all-versions'] as const)(
       ...(await eraseOptions(stage)),
       stopped: async () => {
         await drained();
-        writing = true;
         writer = write();
       },
       passed: async () => {
-        writing = false;
+        enough.abort();
         await writer;
         await drained();
       },

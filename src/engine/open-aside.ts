@@ -20,7 +20,7 @@ export interface OpenAsideOptions extends Pick<ReadAgainOptions, 'sources' | 'co
   readonly state: Container;
   /** The effective partition key of a full key of the source. */
   readonly hashOf: (key: Key) => string;
-  readonly engine: Pick<Engine, 'consume'>;
+  readonly engine: Pick<Engine, 'consume' | 'erased'>;
   readonly meter: Meter;
   /** True: sets aside no tenant that isn't yet. What hosts of an earlier declaration have set aside is drained all the same. */
   readonly drainsOnly?: boolean;
@@ -39,8 +39,10 @@ export function openAside(options: OpenAsideOptions): OpenAside {
       divide: async (changes, held, most) => {
         const coming = Map.groupBy(changes, tenantOf);
         const over = new Set(drainsOnly ? [] : overShare(together(held, coming), most));
+        // The engine drops what an erased tenant writes, and a bundle would have its name again.
+        const erased = await engine.erased();
         for (const [tenant, some] of coming) {
-          if (tenant === undefined || !(backlog.holds(tenant) || over.has(tenant))) continue;
+          if (tenant === undefined || erased(tenant) || !(backlog.holds(tenant) || over.has(tenant))) continue;
           await backlog.setAside(tenant, some);
           coming.delete(tenant);
         }

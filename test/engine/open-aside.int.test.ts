@@ -5,6 +5,7 @@ import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
+import type { Erased } from '../../src/engine/erasures/watch.ts';
 import { openAside } from '../../src/engine/open-aside.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
@@ -15,6 +16,11 @@ import { BRISK } from '../feed/processor-stage.ts';
 const FLOOD = 2_000;
 /** A twentieth of the flood. */
 const MOST = 100;
+
+interface HostOptions {
+  readonly tenants?: boolean;
+  readonly erased?: Erased;
+}
 
 async function stage() {
   const { monitored, store } = await leaseStage(1);
@@ -29,9 +35,14 @@ async function stage() {
     await turn();
   };
   const sources = [{ container: monitored.id, type: 'item' }];
-  const host = (name: string, tenants = true): FeedHost => {
+  const host = (name: string, { tenants = true, erased = () => undefined }: HostOptions = {}): FeedHost => {
     const runners = [{ id: 'log@1', order: 'document', sources, apply }] as const;
-    const engine = new Engine({ database, runners, deadLetters: new DeadLetters(state) });
+    const engine = new Engine({
+      database,
+      runners,
+      deadLetters: new DeadLetters(state),
+      erasures: { current: () => Promise.resolve(erased) },
+    });
     const source = new CosmosChangeSource(monitored, rid, map, { epoch: 1, pageSize: 50 });
     const aside = openAside({
       pipeline: 'p',
@@ -140,7 +151,18 @@ it('goes on with what another host has set aside', async () => {
 it('sets nothing aside where changes have no tenant', async () => {
   const { host, write, applied, stored } = await stage();
   await write('flood', ids(300));
-  await host('a', false).start();
+  await host('a', { tenants: false }).start();
   await until(() => expect(firsts(applied, 'flood')).toHaveLength(300));
+  expect(await stored()).toEqual([]);
+});
+
+it('sets nothing of a tenant aside that is erased', async () => {
+  const { host, write, applied, stored } = await stage();
+  await write('flood', ids(FLOOD));
+  await write('quiet', ['q']);
+  const record = { id: 'e', salt: '', digest: '', at: '', state: 'removing' } as const;
+  await host('a', { erased: (tenant) => (tenant === 'flood' ? record : undefined) }).start();
+  await until(() => expect(firsts(applied, 'quiet')).toHaveLength(1));
+  expect(firsts(applied, 'flood')).toEqual([]);
   expect(await stored()).toEqual([]);
 });

@@ -78,7 +78,7 @@ export const SHARDS_ERRORS = {
   },
   'shard-map-contended': {
     meaning: 'Other processes changed the shard map during every attempt.',
-    hint: 'Try again with the same operation id. If it keeps happening, the shard map may be older than its shards: call `check` on each shard first.',
+    hint: 'Try again with the same operation id. If it keeps happening, let fewer processes change one map.',
     retryable: true,
   },
   'shard-map-damaged': {

@@ -214,7 +214,6 @@ export class Administrator {
     };
     this.map = new ShardMap({
       header,
-      clock,
       sheet: new Sheet(world.store<MapHeader>(this, PARTITION), clock),
       openLocal: (location, shard) =>
         new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),

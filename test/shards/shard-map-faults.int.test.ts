@@ -222,6 +222,8 @@ describe('differences between the map and a shard', () => {
     await of.map.markOffline(online);
     await restore(database, old, 'shardmaps');
     const map = await elsewhere(of);
+    // The shard refuses it; from then on the map is newer.
+    await expect(map.splitMapping(of.online, 5)).rejects.toMatchObject({ code: 'map-operation-undone' });
     await map.repair(await map.check(of.a), 'map');
     expect(await map.check()).toEqual([]);
     await map.markOffline(of.online);

@@ -15,8 +15,18 @@ import { type Edit, type Sheet, type Whole } from './sheet.ts';
 /** Opens the local map of a shard, whether it exists or not. */
 export type OpenLocal = (location: ShardLocation, shard: string) => Sheet<LocalHeader>;
 
-/** The local map has a later generation: the operation was ended by another process, or is being undone. */
-export class Overtaken extends Error {}
+/**
+ * The local map has a later generation: the operation was ended by another process, or is being undone. If it is still
+ * pending, the map was restored to an older state than the shard.
+ */
+export class Overtaken extends Error {
+  readonly generation: number;
+
+  constructor(location: ShardLocation, generation: number) {
+    super(`The local map of ${shownLocation(location)} is newer than the shard map`);
+    this.generation = generation;
+  }
+}
 
 const ROUNDS = 100;
 
@@ -46,8 +56,8 @@ export class LocalMaps {
     const { before, after } = changesIn(operation, shard, this.#map);
     const removed = operation.verb === 'deleteShard';
     return this.#commit(operation, location, shard, (header) => {
-      if (header && header.generation > operation.at) throw new Overtaken();
-      if (header?.generation === operation.at) return undefined;
+      if (header && isApplied(operation, header)) return undefined;
+      if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
       if (operation.verb !== 'createShard' && (!header || header.removed)) throw lost(location);
       return { generation: operation.at, removed, before, after };
     });
@@ -65,8 +75,8 @@ export class LocalMaps {
       // A late write of the operation needs a header too, except the one that creates it.
       if (!header && operation.verb !== 'createShard') return undefined;
       if (header && header.generation >= generation) return undefined;
-      const isApplied = header?.generation === operation.at;
-      return { generation, removed, before: isApplied ? after : [], after: isApplied ? before : [] };
+      const isThere = header !== undefined && isApplied(operation, header);
+      return { generation, removed, before: isThere ? after : [], after: isThere ? before : [] };
     });
   }
 
@@ -101,6 +111,9 @@ export class LocalMaps {
     throw shardsError('shard-map-contended', `The local map of ${shownLocation(location)} changed in every round`);
   }
 }
+
+const isApplied = ({ id, at }: OperationDocument, { operation, generation }: LocalHeader): boolean =>
+  generation === at && operation === id;
 
 export const lost = (location: ShardLocation): Error =>
   shardsError('local-map-missing', `The shard ${shownLocation(location)} has no local map`);

@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { digest } from '../../base/json.ts';
@@ -29,8 +28,6 @@ export interface Plan {
   /** In this order: shards that lose a mapping come first. */
   readonly shards: readonly string[];
   readonly local?: OperationDocument['local'];
-  /** New facts of the header. */
-  readonly header?: Partial<Pick<MapHeader, 'schema'>>;
 }
 
 export interface Asked {
@@ -49,12 +46,10 @@ const ROUNDS = 200;
 export class Operations {
   readonly #sheet: Sheet<MapHeader>;
   readonly #locals: LocalMaps;
-  readonly #clock: Clock;
 
-  constructor(sheet: Sheet<MapHeader>, locals: LocalMaps, clock: Clock) {
+  constructor(sheet: Sheet<MapHeader>, locals: LocalMaps) {
     this.#sheet = sheet;
     this.#locals = locals;
-    this.#clock = clock;
   }
 
   /** Runs an operation once, however often it is called with its id. `plan` checks, and throws to refuse. */
@@ -95,7 +90,7 @@ export class Operations {
    */
   async raise(generation: number): Promise<void> {
     for (let whole = await this.#whole(); whole.header.generation < generation; whole = await this.#whole())
-      await this.#sheet.commit(whole, { ...whole.header, generation }, { before: [], after: [] });
+      await this.#commit(whole, { before: [], after: [] }, generation);
   }
 
   async #whole(): Promise<Whole<MapHeader>> {
@@ -163,7 +158,7 @@ export class Operations {
       ...(local && { local }),
     };
     if (shards.length > 0) await this.#commit(whole, { before: [], after: [operation] });
-    else await this.#show(whole, operation, { before: [], after: [] }, plan.header);
+    else await this.#show(whole, operation, { before: [], after: [] });
   }
 
   async #settle(operation: OperationDocument): Promise<void> {
@@ -174,8 +169,7 @@ export class Operations {
       try {
         await this.#locals.apply(operation, shard, location);
       } catch (error) {
-        // Another process has decided to undo it, or has ended it, and a later operation has changed the shard.
-        if (error instanceof Overtaken) return this.#clock.sleep(20);
+        // Where another process has ended it, or has decided to undo it, this decides nothing.
         return this.#decideUndo(operation, error);
       }
     }
@@ -185,25 +179,30 @@ export class Operations {
   }
 
   /** Shows an operation in the map, with its result, as done. */
-  #show(whole: Whole<MapHeader>, operation: OperationDocument, edit: Edit, header?: Plan['header']): Promise<boolean> {
+  #show(whole: Whole<MapHeader>, operation: OperationDocument, edit: Edit): Promise<boolean> {
     const { removes, adds } = operation;
     const before = [...removes, ...adds].flatMap(({ id }) => whole.entries.get(id) ?? []);
-    const unique = [...new Map(before.map((entry) => [entry.id, entry])).values()];
+    const unique = new Map(before.map((document) => [document.id, document])).values();
     const done: OperationDocument = { ...operation, state: 'done', ttl: REMEMBERED_S };
-    return this.#commit(whole, { before: [...edit.before, ...unique], after: [...edit.after, ...adds, done] }, header);
+    return this.#commit(whole, {
+      before: [...edit.before, ...unique],
+      after: [...edit.after, ...adds, done],
+    });
   }
 
   /** The decision is stored in the map first. From then on no process can show the operation. */
   async #decideUndo(operation: OperationDocument, cause: unknown): Promise<void> {
+    const above = cause instanceof Overtaken ? cause.generation : 0;
     const decided = await this.#update(operation.id, ['pending'], (whole, pending) => {
+      const generation = Math.max(whole.header.generation, above) + 1;
       const undoing: OperationDocument = {
         ...pending,
         state: 'undoing',
-        undoAt: whole.header.generation + 1,
+        undoAt: generation,
         reason: messageOf(cause),
         left: pending.shards,
       };
-      return this.#commit(whole, { before: [pending], after: [undoing] });
+      return this.#commit(whole, { before: [pending], after: [undoing] }, generation);
     });
     if (decided?.state === 'undoing') await this.#undo(decided);
   }
@@ -247,8 +246,8 @@ export class Operations {
     throw shardsError('shard-map-contended', `The operation ${id} met other changes of its map in every round`);
   }
 
-  #commit(whole: Whole<MapHeader>, edit: Edit, header: Plan['header'] = {}): Promise<boolean> {
-    return this.#sheet.commit(whole, { ...whole.header, ...header, generation: whole.header.generation + 1 }, edit);
+  #commit(whole: Whole<MapHeader>, edit: Edit, generation = whole.header.generation + 1): Promise<boolean> {
+    return this.#sheet.commit(whole, { ...whole.header, generation }, edit);
   }
 }
 

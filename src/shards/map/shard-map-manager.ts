@@ -204,7 +204,6 @@ export class ShardMapManager {
     const map = new ShardMap({
       header,
       sheet,
-      clock: this.#clock,
       openLocal: (location, shard) => this.#local(header.name, location, shard),
       localHeaders: (location) => this.#localHeaders(header.name, location),
       assertFit: (location, schema) => this.#assertFit(location, schema),

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../../base/clock.ts';
 import { shardsError } from '../errors.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
 import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
@@ -55,7 +54,6 @@ export interface ShardMapParts {
   readonly header: MapHeader;
   readonly sheet: Sheet<MapHeader>;
   readonly openLocal: OpenLocal;
-  readonly clock: Clock;
   /** The local maps of this map at a location. */
   readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
   /** Throws unless a shard at this location has what the map needs. */
@@ -83,7 +81,7 @@ export class ShardMap {
     this.schema = schema;
     this.#parts = parts;
     this.#locals = new LocalMaps(name, parts.openLocal);
-    this.#operations = new Operations(parts.sheet, this.#locals, parts.clock);
+    this.#operations = new Operations(parts.sheet, this.#locals);
   }
 
   async shards(): Promise<Shard[]> {

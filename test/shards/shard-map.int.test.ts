@@ -120,6 +120,10 @@ describe('a shard', () => {
     await expect(map.createShard({ database: keyed })).rejects.toMatchObject(unfit);
     await expect(map.createShard({ database: 'nowhere' })).rejects.toMatchObject(unfit);
     await expect(map.createShard({ database: options.database.id })).rejects.toMatchObject(unfit);
+    // Also where the application opens it with another client.
+    const mixed = { ...options, connect: ({ database }: { database: string }) => stage.database(database) };
+    const opened = await (await ShardMapManager.get(mixed)).getMap(map.name);
+    await expect(opened.createShard({ database: options.database.id })).rejects.toThrow('has the maps');
     expect(await map.shards()).toHaveLength(2);
   });
 

@@ -228,7 +228,7 @@ export class ShardMapManager {
 
   async #assertFit(location: ShardLocation, { sharded, reference = [] }: ShardSchema): Promise<void> {
     const database = this.#options.connect(location);
-    if (database.url === this.#options.database.url && database.client === this.#options.database.client)
+    if (await isSameDatabase(database, this.#options.database))
       throw shardsError('shard-unfit', `Database ${database.id} has the maps, so it can't be a shard`);
     const unfit = (name: string) => (error: unknown) =>
       failureOf(error).kind === 'not-found'
@@ -257,6 +257,10 @@ async function definitionOf(
   });
   return resource ?? {};
 }
+
+/** Whatever client each was opened with. */
+const isSameDatabase = async (one: Database, other: Database): Promise<boolean> =>
+  one.id === other.id && (await one.client.getWriteEndpoint()) === (await other.client.getWriteEndpoint());
 
 const firstPath = ({ partitionKey }: ContainerDefinition): string => partitionKey?.paths[0] ?? 'nothing';
 

@@ -128,6 +128,13 @@ const LIST: readonly Line[] = [
     histories: 2_000,
   },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
+  {
+    kind: 'shard map',
+    mode: 'administrators',
+    file: 'test/shards/shard-map.model.test.ts',
+    test: 'do what a plain map does',
+    histories: 5_000,
+  },
   { kind: 'budget', mode: 'shares in virtual time', file: 'test/cosmos/shares.model.test.ts', histories: 1_000 },
   {
     kind: 'tenant',

@@ -41,6 +41,13 @@ export const FORMATS = {
   certificate: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },
+  // The database of shard maps, and a container in every shard.
+  mapstore: { writes: 1, reads: 1 },
+  shardmap: { writes: 1, reads: 1 },
+  localmap: { writes: 1, reads: 1 },
+  shard: { writes: 1, reads: 1 },
+  mapping: { writes: 1, reads: 1 },
+  mapoperation: { writes: 1, reads: 1 },
   // One document or more for each source document.
   locator: { writes: 1, reads: 1 },
   contribution: { writes: 1, reads: 1 },

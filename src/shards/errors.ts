@@ -1,9 +1,149 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+import { GIVE_DATA_ROLE } from '../cosmos/failure.ts';
 
 export const SHARDS_ERRORS = {
   'gate-closed': {
     meaning: 'The application closed the write gate, and then tried to write through it.',
     hint: 'Close the gate after the last write, or open a new one.',
+  },
+  'differences-invalid': {
+    meaning: '`repair` got no differences, too many, or differences of several shards.',
+    hint: 'Repair one shard at a time, and at most 40 differences in one call.',
+    usage: true,
+  },
+  'differences-void': {
+    meaning: 'The differences in hand are not the current ones: the shard map was changed since `check`.',
+    hint: 'Call `check` again, and decide again.',
+  },
+  'keys-invalid': {
+    meaning: 'The keys of a mapping don’t fit the kind of the map, or its low key is not below its high key.',
+    hint: 'Give `key` on a list map, and `low` below `high` on a range map.',
+    usage: true,
+  },
+  'keys-mapped': {
+    meaning: 'Another mapping of the shard map has one of the keys already.',
+    hint: 'Choose keys that no mapping has, or update, split or delete the mapping that the message names.',
+  },
+  'local-map-missing': {
+    meaning: 'The shard has no local map.',
+    hint: 'Check the location. If the shard is elsewhere, detach it and attach it there.',
+  },
+  'map-operation-undone': {
+    meaning: 'An operation on the shard map was begun and then undone, because a shard could not be changed.',
+    hint: 'Remove the cause that the message names, then call again, with another operation id.',
+    retryable: true,
+  },
+  'mapping-locked': {
+    meaning: 'The mapping has a lock, and the call didn’t bring exactly the token of its owner.',
+    hint: 'Pass the owner’s token as `owner`, wait until the owner unlocks the mapping, or unlock it by force.',
+  },
+  'mapping-missing': {
+    meaning: 'No mapping of the shard map has the key.',
+    hint: 'Create a mapping for the key.',
+  },
+  'mapping-online': {
+    meaning: 'The mapping is online, so it can’t be deleted or moved to another shard.',
+    hint: 'Mark the mapping offline first.',
+  },
+  'mapping-void': {
+    meaning: 'The mapping in hand is not the current one: it was changed or deleted since it was read.',
+    hint: 'Read the mapping again, and decide again.',
+  },
+  'mappings-not-neighbours': {
+    meaning: 'Two mappings can’t be merged: the first doesn’t end where the second begins, or shard or status differ.',
+    hint: 'Give two neighbours, the lower one first, on one shard and in one status.',
+  },
+  'operation-id-used': {
+    meaning: 'An operation id was used again for another call.',
+    hint: 'Use an operation id for one call and its repetitions only.',
+    usage: true,
+  },
+  'shard-detached': {
+    meaning: 'The shard is detached, so it takes no mapping and can’t be deleted.',
+    hint: 'Attach the shard first.',
+  },
+  'shard-exists': {
+    meaning: 'The shard map has a shard at this location already.',
+    hint: 'Use that shard, or give another location.',
+  },
+  'shard-key-invalid': {
+    meaning: 'A value is not a key of the shard map’s key type.',
+    hint: 'Give a value of the key type; the message names it.',
+    usage: true,
+  },
+  'shard-map-container': {
+    meaning: 'The container `shardmaps` has the wrong partition key, or no default time to live.',
+    hint: 'Create the container with the partition key `/pk` and a default time to live of -1.',
+    usage: true,
+  },
+  'shard-map-contended': {
+    meaning: 'Other processes changed the shard map during every attempt.',
+    hint: 'Try again with the same operation id. If it keeps happening, let fewer processes change one map.',
+    retryable: true,
+  },
+  'shard-map-damaged': {
+    meaning: 'Documents of a shard map, or of a local map, were written or deleted without a commit.',
+    hint: 'Restore the database of the message to a time before that, and check which identities may write to it.',
+  },
+  'shard-map-denied': {
+    meaning: 'The identity may not write to the shard map, or to the local map of a shard.',
+    hint: GIVE_DATA_ROLE,
+  },
+  'shard-map-exists': {
+    meaning: 'There is a shard map of this name already; names that differ in case only are one name.',
+    hint: 'Choose another name, or get that map.',
+  },
+  'shard-map-invalid': {
+    meaning: 'The name, the key type or the schema of a shard map is not valid.',
+    hint: 'Correct the value; the message names it.',
+    usage: true,
+  },
+  'shard-map-missing': {
+    meaning: 'There is no shard map of this name.',
+    hint: 'Correct the name, or create the map.',
+  },
+  'shard-map-store-exists': {
+    meaning: 'The database has a store of shard maps already.',
+    hint: 'Use `ShardMapManager.get`.',
+  },
+  'shard-map-store-missing': {
+    meaning: 'The database has no store of shard maps.',
+    hint: 'Check the name of the database, or use `ShardMapManager.create`.',
+  },
+  'shard-map-used': {
+    meaning: 'The shard map has shards, so it can’t be deleted.',
+    hint: 'Delete its mappings and shards first.',
+  },
+  'shard-mapped': {
+    meaning: 'The shard has mappings, so it can’t be deleted.',
+    hint: 'Delete its mappings, or move them to another shard.',
+  },
+  'shard-not-detached': {
+    meaning: 'The shard is not detached, so it can’t be attached at another location.',
+    hint: 'Detach the shard first.',
+  },
+  'shard-missing': {
+    meaning: 'The shard map has no such shard.',
+    hint: 'List the shards of the map.',
+  },
+  'shard-unfit': {
+    meaning:
+      'The database of a shard lacks a container, or one of its containers has another key than the map’s schema says.',
+    hint: 'Create the container with the key that the message names, then try again.',
+    usage: true,
+  },
+  'shard-unreachable': {
+    meaning: 'An earlier operation is still to be undone in the shard, and the shard can’t be reached.',
+    hint: 'Try again when the shard answers. If its database is lost, detach the shard.',
+    retryable: true,
+  },
+  'shard-void': {
+    meaning: 'The shard in hand is not the current one: it was changed or deleted since it was read.',
+    hint: 'Read the shard again, and decide again.',
+  },
+  'split-outside': {
+    meaning: 'A mapping can’t be split at a key that is outside of it or is its first key.',
+    hint: 'Give a key above the low key and below the high key of the mapping.',
   },
 } as const satisfies ErrorCatalogue;
 

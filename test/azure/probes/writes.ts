@@ -48,6 +48,22 @@ export const writes: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-E92',
+    asks: 'a batch may replace a document under its ETag and delete it',
+    run: async (bench) => {
+      const container = await bench.container();
+      const { resource } = await container.items.create({ id: 'x', pk: 'a' });
+      const removal = (ifMatch: string): OperationInput[] => [
+        { operationType: 'Replace', id: 'x', resourceBody: { id: 'x', pk: 'a' }, ifMatch },
+        { operationType: 'Delete', id: 'x' },
+      ];
+      await container.items.batch(removal('"wrong"'), 'a');
+      same(await ids(container), ['x'], 'what a removal with a wrong condition leaves');
+      same((await container.items.batch(removal(resource?._etag ?? ''), 'a')).code, 200, 'a removal');
+      same(await ids(container), [], 'what a removal leaves');
+    },
+  },
+  {
     number: 'ASM-E13',
     asks: 'the culprit of a batch carries its status and the others 424; 101 operations are refused',
     run: async (bench) => {

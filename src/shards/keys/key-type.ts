@@ -1,0 +1,32 @@
+import { shardsError } from '../errors.ts';
+import { shown } from '../../base/json.ts';
+import { bytes, guid, text } from './binary.ts';
+import type { KeyCodec, KeyJson } from './codec.ts';
+import { int32, int64 } from './integers.ts';
+import { dateTime, dateTimeOffset, duration } from './times.ts';
+
+export const KEY_TYPES = { int32, int64, guid, bytes, dateTime, dateTimeOffset, duration, text } as const;
+
+export type KeyTypeName = keyof typeof KEY_TYPES;
+
+/** Any form that a key type accepts. */
+export type KeyValue = string | number | bigint | Date | Uint8Array;
+
+/** The code of a key. @throws UsageError `shard-key-invalid` */
+export function encodeKey(type: KeyTypeName, value: unknown): string {
+  const codec: KeyCodec = KEY_TYPES[type];
+  const code = codec.encode(value);
+  if (code !== undefined) return code;
+  throw shardsError('shard-key-invalid', `${shown(value)} is not a key of type ${type}`, {
+    hint: `Give ${codec.accepts}.`,
+  });
+}
+
+/** The form that documents have, of a code that this module made. */
+export const keyJson = (type: KeyTypeName, code: string): KeyJson => KEY_TYPES[type].toJson(code);
+
+/**
+ * The value that a document has at the container's first key path, for a key in any form that its type accepts.
+ * @throws UsageError `shard-key-invalid`
+ */
+export const keyForm = (type: KeyTypeName, value: KeyValue): KeyJson => keyJson(type, encodeKey(type, value));

@@ -1,0 +1,110 @@
+import type { Container, FeedOptions, OperationInput, SqlQuerySpec } from '@azure/cosmos';
+import type { Clock } from '../../base/clock.ts';
+import { assertReadable } from '../../base/format.ts';
+import { containerMissing } from '../../cosmos/container-missing.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { QueryPages } from '../../cosmos/query-pages.ts';
+import { readItem } from '../../cosmos/read-item.ts';
+import { AmbiguousOutcome } from '../../cosmos/retry.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { Refused, transact } from '../../cosmos/transact.ts';
+import { shardsError } from '../errors.ts';
+import { type SheetDocument, HEADER_ID, type Header } from './documents.ts';
+import type { Commit, SheetStore } from './sheet.ts';
+
+export interface CosmosSheetOptions {
+  readonly clock: Clock;
+  /** A request that gets no answer for this long fails, milliseconds. */
+  readonly withinMs: number;
+}
+
+/** A sheet in a logical partition of a container with the key `/pk`. */
+export function cosmosSheet<H extends Header>(
+  container: Container,
+  pk: string,
+  { clock, withinMs }: CosmosSheetOptions,
+): SheetStore<H> {
+  const options = { clock, withinMs };
+  return {
+    header: async () => {
+      const stored = await readItem<H>(container.item(HEADER_ID, pk), options);
+      return stored && { header: withoutSystemFields(stored) as unknown as H, etag: stored._etag };
+    },
+    entries: async () => {
+      const query = {
+        query: 'SELECT * FROM c WHERE c.id != @header',
+        parameters: [{ name: '@header', value: HEADER_ID }],
+      };
+      const found = await allOf<SheetDocument>(container, query, { partitionKey: pk });
+      return found.map((entry) => withoutSystemFields(entry) as unknown as SheetDocument);
+    },
+    drop: async ({ header, etag, entries }) => {
+      // What has a time to live expires.
+      const lasting = [...entries.values()].filter(({ ttl }) => ttl === undefined);
+      const all: OperationInput[] = [
+        // A deletion in a batch has no condition of its own.
+        { operationType: 'Replace', id: header.id, resourceBody: bodyOf(header), ifMatch: etag },
+        { operationType: 'Delete', id: header.id },
+        ...lasting.map(({ id }) => ({ operationType: 'Delete' as const, id })),
+      ];
+      try {
+        await transact(container, pk, () => all, { ...options, reads: false });
+        return true;
+      } catch (error) {
+        const { kind } = failureOf(error);
+        if (error instanceof AmbiguousOutcome || kind === 'precondition' || kind === 'not-found') return false;
+        throw error;
+      }
+    },
+    commit: async (commit) => {
+      try {
+        const results = await transact(container, pk, () => operationsOf(commit), { ...options, reads: false });
+        return results[0]?.eTag;
+      } catch (error) {
+        if (error instanceof AmbiguousOutcome) return undefined;
+        return refusal(error, container, commit);
+      }
+    },
+  };
+}
+
+/** All results of a query. `fetchAll` would spend of a budget, which only pipelines have. @throws FormatUnreadable */
+export async function allOf<T>(
+  container: Container,
+  query: string | SqlQuerySpec,
+  options: FeedOptions = {},
+): Promise<T[]> {
+  const found: T[] = [];
+  const pages = new QueryPages<T>(container, query, { maxItemCount: 1_000, ...options });
+  while (!pages.done) found.push(...(await pages.next()));
+  for (const document of found) assertReadable(document);
+  return found;
+}
+
+const bodyOf = (entry: SheetDocument): Record<string, string> => entry as unknown as Record<string, string>;
+
+function operationsOf({ header, ifMatch, put, drop }: Commit): OperationInput[] {
+  const resourceBody = bodyOf(header);
+  return [
+    ifMatch === undefined
+      ? { operationType: 'Create', resourceBody }
+      : { operationType: 'Replace', id: header.id, resourceBody, ifMatch },
+    ...put.map((entry) => ({
+      operationType: 'Upsert' as const,
+      resourceBody: bodyOf(entry),
+    })),
+    ...drop.map((id) => ({ operationType: 'Delete' as const, id })),
+  ];
+}
+
+/** Undefined if the header is another one; throws for every other refusal. */
+function refusal(error: unknown, container: Container, { header, ifMatch }: Commit): undefined {
+  const { kind, message } = failureOf(error);
+  if (kind === 'denied') throw shardsError('shard-map-denied', `A commit to ${header.pk} was refused: ${message}`);
+  if (!(error instanceof Refused)) throw error;
+  if (error.at > 0 && kind === 'not-found')
+    throw shardsError('shard-map-damaged', `A document of ${header.pk} was deleted without a commit`, { cause: error });
+  if (kind === 'not-found' && ifMatch === undefined) throw containerMissing(container, error);
+  if (kind === 'precondition' || kind === 'conflict' || kind === 'not-found') return undefined;
+  throw error;
+}

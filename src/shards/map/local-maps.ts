@@ -1,0 +1,132 @@
+import { formatOf } from '../../base/format.ts';
+import { shardsError } from '../errors.ts';
+import {
+  HEADER_ID,
+  type LocalHeader,
+  type MappingDocument,
+  type OperationDocument,
+  type ShardLocation,
+  isMapping,
+  localPartition,
+  shownLocation,
+} from './documents.ts';
+import { type Edit, type Sheet, type Whole } from './sheet.ts';
+
+/** Opens the local map of a shard, whether it exists or not. */
+export type OpenLocal = (location: ShardLocation, shard: string) => Sheet<LocalHeader>;
+
+/**
+ * The local map has a later generation: the operation was ended by another process, or is being undone. If it is still
+ * pending, the map was restored to an older state than the shard.
+ */
+export class Overtaken extends Error {
+  readonly generation: number;
+
+  constructor(location: ShardLocation, generation: number) {
+    super(`The local map of ${shownLocation(location)} is newer than the shard map`);
+    this.generation = generation;
+  }
+}
+
+const ROUNDS = 100;
+
+/** The local maps of one map. The generation of a local map decides which operations it takes. */
+export class LocalMaps {
+  readonly #map: string;
+  readonly #open: OpenLocal;
+
+  constructor(map: string, open: OpenLocal) {
+    this.#map = map;
+    this.#open = open;
+  }
+
+  async header(location: ShardLocation, shard: string): Promise<LocalHeader | undefined> {
+    return (await this.#open(location, shard).header())?.header;
+  }
+
+  /** A local map that has taken the operation of this generation. */
+  async wholeFrom(location: ShardLocation, shard: string, generation: number): Promise<Whole<LocalHeader>> {
+    const whole = await this.#open(location, shard).wholeFrom(generation);
+    if (whole) return whole;
+    throw lost(location);
+  }
+
+  /** Makes an operation's changes in one shard, once. @throws Overtaken */
+  apply(operation: OperationDocument, shard: string, location: ShardLocation): Promise<boolean> {
+    const { before, after } = changesIn(operation, shard, this.#map);
+    const removed = operation.verb === 'deleteShard';
+    return this.#commit(operation, location, shard, (header) => {
+      if (header && isApplied(operation, header)) return undefined;
+      if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
+      if (operation.verb !== 'createShard' && (!header || header.removed)) throw lost(location);
+      return { generation: operation.at, removed, before, after };
+    });
+  }
+
+  /**
+   * Takes an operation's changes in one shard back, and raises the generation above the operation's. So a write of the
+   * operation that is still on its way is refused.
+   */
+  undo(operation: OperationDocument, shard: string, location: ShardLocation): Promise<boolean> {
+    const { undoAt: generation = Infinity } = operation;
+    const { before, after } = changesIn(operation, shard, this.#map);
+    const removed = operation.verb === 'createShard';
+    return this.#commit(operation, location, shard, (header) => {
+      // A late write of the operation needs a header too, except the one that creates it.
+      if (!header && operation.verb !== 'createShard') return undefined;
+      if (header && header.generation >= generation) return undefined;
+      const isThere = header !== undefined && isApplied(operation, header);
+      return { generation, removed, before: isThere ? after : [], after: isThere ? before : [] };
+    });
+  }
+
+  async #commit(
+    { id }: OperationDocument,
+    location: ShardLocation,
+    shard: string,
+    decide: (
+      header: LocalHeader | undefined,
+    ) => (Edit & { readonly generation: number; readonly removed: boolean }) | undefined,
+  ): Promise<true> {
+    const sheet = this.#open(location, shard);
+    for (let round = 0; round < ROUNDS; round++) {
+      const stored = await sheet.header();
+      const decided = decide(stored?.header);
+      if (!decided) return true;
+      const { generation, removed, before, after } = decided;
+      const next: Omit<LocalHeader, 'digest'> = {
+        id: HEADER_ID,
+        pk: localPartition(this.#map, shard),
+        type: 'millrace.localmap',
+        ...formatOf('localmap'),
+        created: stored?.header.created ?? id,
+        map: this.#map,
+        shard,
+        generation,
+        operation: id,
+        ...(removed && { removed }),
+      };
+      if (await sheet.commit(stored, next, { before, after })) return true;
+    }
+    throw shardsError('shard-map-contended', `The local map of ${shownLocation(location)} changed in every round`);
+  }
+}
+
+const isApplied = ({ id, at }: OperationDocument, { operation, generation }: LocalHeader): boolean =>
+  generation === at && operation === id;
+
+export const lost = (location: ShardLocation): Error =>
+  shardsError('local-map-missing', `The shard ${shownLocation(location)} has no local map`);
+
+function changesIn({ removes, adds, local }: OperationDocument, shard: string, map: string): Edit {
+  const pk = localPartition(map, shard);
+  const of = (entries: OperationDocument['adds']): MappingDocument[] =>
+    entries.filter(isMapping).flatMap((entry) => (entry.shard === shard ? [localForm(entry, pk)] : []));
+  return { before: of(local?.removes ?? removes), after: of(local?.adds ?? adds) };
+}
+
+/** A mapping as a local map has it: without its lock. */
+function localForm(mapping: MappingDocument, pk: string): MappingDocument {
+  const { owner: _, ...entry } = mapping;
+  return { ...entry, pk };
+}

@@ -1,0 +1,272 @@
+import { messageOf } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
+import { digest } from '../../base/json.ts';
+import { shardsError } from '../errors.ts';
+import {
+  type MapDocument,
+  type MapHeader,
+  type OperationDocument,
+  type ShardDocument,
+  type ShardLocation,
+  isOperation,
+  isShard,
+  operationId,
+  shardId,
+  shownLocation,
+} from './documents.ts';
+import { type LocalMaps, Overtaken } from './local-maps.ts';
+import type { Edit, Sheet, Whole } from './sheet.ts';
+
+// The operations on one map. Each is logged in the map first, then made in the local maps, then shown in the map. A
+// process that meets a pending operation finishes it at once, and doesn't ask whether its process is alive: every step
+// may be made by several processes, and as late as it likes. docs/SPEC-shards.md has the invariants.
+
+/** What an operation will change; decided from the whole map. */
+export interface Plan {
+  readonly removes: readonly MapDocument[];
+  readonly adds: readonly MapDocument[];
+  /** In this order: shards that lose a mapping come first. */
+  readonly shards: readonly string[];
+  readonly local?: OperationDocument['local'];
+}
+
+export interface Asked {
+  readonly id: string;
+  readonly verb: string;
+  readonly request: unknown;
+}
+
+type State = 'pending' | 'undoing' | 'done' | 'undone';
+
+/** How long an operation that has ended is remembered, seconds. */
+const REMEMBERED_S = 86_400;
+/** Rounds of one call. Each means that another process changed the map, or that an answer was lost. */
+const ROUNDS = 200;
+
+export class Operations {
+  readonly #sheet: Sheet<MapHeader>;
+  readonly #locals: LocalMaps;
+
+  constructor(sheet: Sheet<MapHeader>, locals: LocalMaps) {
+    this.#sheet = sheet;
+    this.#locals = locals;
+  }
+
+  /** Runs an operation once, however often it is called with its id. `plan` checks, and throws to refuse. */
+  async run(asked: Asked, plan: (whole: Whole<MapHeader>) => Plan): Promise<OperationDocument> {
+    const request = digest(asked.request);
+    for (let round = 0; round < ROUNDS; round++) {
+      const whole = await this.#whole();
+      const known = operationOf(whole, asked.id);
+      if (known) {
+        const ended = await this.#resume(known, asked, request);
+        if (ended) return ended;
+      } else if (!(await this.#settleOne(whole))) {
+        const decided = await this.#decide(whole, plan);
+        if (decided) await this.#begin(whole, asked, request, decided);
+      }
+    }
+    throw shardsError('shard-map-contended', `The operation ${asked.id} met other changes of its map in every round`);
+  }
+
+  /** The map with no operation pending, except those that wait for a shard to be undone. */
+  async settled(): Promise<Whole<MapHeader>> {
+    for (let round = 0; round < ROUNDS; round++) {
+      const whole = await this.#whole();
+      if (!(await this.#settleOne(whole))) return whole;
+    }
+    throw shardsError('shard-map-contended', 'Other processes began operations on the map in every round');
+  }
+
+  /** Tries again to undo what waits for a shard. Returns the map as it is then. */
+  async retryUndo(whole: Whole<MapHeader>): Promise<Whole<MapHeader>> {
+    for (const operation of operationsOf(whole)) if (operation.state === 'undoing') await this.#undo(operation);
+    return this.#whole();
+  }
+
+  /**
+   * Raises the map to a generation of a local map at least, for a map that was restored to an older state than its shards.
+   * Local maps would refuse its operations.
+   */
+  async raise(generation: number): Promise<void> {
+    for (let whole = await this.#whole(); whole.header.generation < generation; whole = await this.#whole())
+      await this.#commit(whole, { before: [], after: [] }, generation);
+  }
+
+  async #whole(): Promise<Whole<MapHeader>> {
+    const whole = await this.#sheet.whole();
+    if (whole) return whole;
+    throw shardsError('shard-map-missing', 'The shard map does not exist any more');
+  }
+
+  /** A refusal is true only if the map is still as it was read, which a commit that changes nothing finds out. */
+  async #decide(whole: Whole<MapHeader>, plan: (whole: Whole<MapHeader>) => Plan): Promise<Plan | undefined> {
+    try {
+      return plan(whole);
+    } catch (error) {
+      if (await this.#commit(whole, { before: [], after: [] })) throw error;
+      return undefined;
+    }
+  }
+
+  /** The operation, if it is done. */
+  async #resume(known: OperationDocument, asked: Asked, request: string): Promise<OperationDocument | undefined> {
+    if (known.verb !== asked.verb || known.request !== request)
+      throw shardsError('operation-id-used', `The operation ${asked.id} is another one: ${known.verb}`);
+    if (known.state === 'done') return known;
+    if (known.state === 'pending') {
+      await this.#settle(known);
+      return undefined;
+    }
+    throw shardsError('map-operation-undone', `The ${known.verb} was undone: ${known.reason}`);
+  }
+
+  /** Finishes a pending operation, or decides to undo it. False: none is pending. */
+  async #settleOne(whole: Whole<MapHeader>): Promise<boolean> {
+    const pending = operationsOf(whole).find(({ state }) => state === 'pending');
+    if (!pending) return false;
+    await this.#settle(pending);
+    return true;
+  }
+
+  async #begin(whole: Whole<MapHeader>, { id, verb }: Asked, request: string, plan: Plan): Promise<void> {
+    const waiting = operationsOf(whole).find(({ left = [] }) => left.some((shard) => plan.shards.includes(shard)));
+    if (waiting) {
+      await this.#undo(waiting);
+      const now = operationOf(await this.#whole(), waiting.id.slice(operationId('').length));
+      const left = now?.left?.find((shard) => plan.shards.includes(shard));
+      if (left !== undefined)
+        throw shardsError(
+          'shard-unreachable',
+          `The shard ${shardName(whole, left)} can't be reached to undo a ${waiting.verb} in it: ${waiting.reason}`,
+        );
+      return;
+    }
+    const { removes, adds, shards, local } = plan;
+    const operation: OperationDocument = {
+      id: operationId(id),
+      pk: whole.header.pk,
+      type: 'millrace.mapoperation',
+      ...formatOf('mapoperation'),
+      verb,
+      request,
+      state: 'pending',
+      at: whole.header.generation + 1,
+      removes,
+      adds,
+      shards,
+      ...(local && { local }),
+    };
+    if (shards.length > 0) await this.#commit(whole, { before: [], after: [operation] });
+    else await this.#show(whole, operation, { before: [], after: [] });
+  }
+
+  async #settle(operation: OperationDocument): Promise<void> {
+    const whole = await this.#whole();
+    for (const shard of operation.shards) {
+      const location = locationOf(whole, operation, shard);
+      if (!location) continue;
+      try {
+        await this.#locals.apply(operation, shard, location);
+      } catch (error) {
+        // Where another process has ended it, or has decided to undo it, this decides nothing.
+        return this.#decideUndo(operation, error);
+      }
+    }
+    await this.#update(operation.id, ['pending'], (now, pending) =>
+      this.#show(now, pending, { before: [pending], after: [] }),
+    );
+  }
+
+  /** Shows an operation in the map, with its result, as done. */
+  #show(whole: Whole<MapHeader>, operation: OperationDocument, edit: Edit): Promise<boolean> {
+    const { removes, adds } = operation;
+    const before = [...removes, ...adds].flatMap(({ id }) => whole.entries.get(id) ?? []);
+    const unique = new Map(before.map((document) => [document.id, document])).values();
+    const done: OperationDocument = { ...operation, state: 'done', ttl: REMEMBERED_S };
+    return this.#commit(whole, {
+      before: [...edit.before, ...unique],
+      after: [...edit.after, ...adds, done],
+    });
+  }
+
+  /** The decision is stored in the map first. From then on no process can show the operation. */
+  async #decideUndo(operation: OperationDocument, cause: unknown): Promise<void> {
+    const above = cause instanceof Overtaken ? cause.generation : 0;
+    const decided = await this.#update(operation.id, ['pending'], (whole, pending) => {
+      const generation = Math.max(whole.header.generation, above) + 1;
+      const undoing: OperationDocument = {
+        ...pending,
+        state: 'undoing',
+        undoAt: generation,
+        reason: messageOf(cause),
+        left: pending.shards,
+      };
+      return this.#commit(whole, { before: [pending], after: [undoing] }, generation);
+    });
+    if (decided?.state === 'undoing') await this.#undo(decided);
+  }
+
+  /** Undoes an operation in the shards that are left, the last first. A shard that can't be reached stays left. */
+  async #undo(operation: OperationDocument): Promise<void> {
+    const whole = await this.#whole();
+    const reached = new Set<string>();
+    for (const shard of (operation.left ?? []).toReversed()) {
+      // Attaching changes no mapping of the local map, so nothing is left of it.
+      const location = operation.verb === 'attachShard' ? undefined : locationOf(whole, operation, shard);
+      const isUndone = !location || (await this.#locals.undo(operation, shard, location).catch(() => false));
+      if (isUndone) reached.add(shard);
+    }
+    await this.#update(operation.id, ['undoing'], async (now, undoing) => {
+      const left = (undoing.left ?? []).filter((shard) => !reached.has(shard));
+      if (left.length === undoing.left?.length) return true;
+      const { left: _, ...rest } = undoing;
+      const after: OperationDocument =
+        left.length > 0 ? { ...rest, left } : { ...rest, state: 'undone', ttl: REMEMBERED_S };
+      return this.#commit(now, { before: [undoing], after: [after] });
+    });
+  }
+
+  /** Changes a stored operation while it is in one of the states. Returns it as it is then. */
+  async #update(
+    id: string,
+    states: readonly State[],
+    write: (whole: Whole<MapHeader>, operation: OperationDocument) => Promise<boolean>,
+  ): Promise<OperationDocument | undefined> {
+    for (let round = 0; round < ROUNDS; round++) {
+      const whole = await this.#whole();
+      const operation = whole.entries.get(id);
+      if (!operation || !isOperation(operation) || !states.includes(operation.state))
+        return operation as OperationDocument;
+      if (await write(whole, operation)) {
+        const now = (await this.#whole()).entries.get(id);
+        return now as OperationDocument | undefined;
+      }
+    }
+    throw shardsError('shard-map-contended', `The operation ${id} met other changes of its map in every round`);
+  }
+
+  #commit(whole: Whole<MapHeader>, edit: Edit, generation = whole.header.generation + 1): Promise<boolean> {
+    return this.#sheet.commit(whole, { ...whole.header, generation }, edit);
+  }
+}
+
+export const operationsOf = ({ entries }: Whole<MapHeader>): OperationDocument[] =>
+  [...entries.values()].filter(isOperation);
+
+const operationOf = ({ entries }: Whole<MapHeader>, id: string): OperationDocument | undefined => {
+  const entry = entries.get(operationId(id));
+  return entry && isOperation(entry) ? entry : undefined;
+};
+
+/** Where a shard of an operation is; undefined: it was detached or deleted, so it has no local map that counts. */
+function locationOf(whole: Whole<MapHeader>, { adds }: OperationDocument, shard: string): ShardLocation | undefined {
+  const added = adds.find((entry): entry is ShardDocument => isShard(entry) && entry.shard === shard);
+  const entry = added ?? whole.entries.get(shardId(shard));
+  return entry && isShard(entry) && !entry.detached ? entry.location : undefined;
+}
+
+function shardName(whole: Whole<MapHeader>, shard: string): string {
+  const entry = whole.entries.get(shardId(shard));
+  return entry && isShard(entry) ? shownLocation(entry.location) : shard;
+}

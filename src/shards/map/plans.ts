@@ -1,0 +1,222 @@
+// What each operation changes, decided from the whole map. Pure: operations.ts runs it.
+import { randomUUID } from 'node:crypto';
+import { formatOf } from '../../base/format.ts';
+import { shardsError } from '../errors.ts';
+import {
+  type MapHeader,
+  type MappingDocument,
+  type MappingStatus,
+  type ShardDocument,
+  type ShardLocation,
+  isMapping,
+  isSameLocation,
+  isShard,
+  shardId,
+  shownLocation,
+} from './documents.ts';
+import type { Plan } from './operations.ts';
+import type { Whole } from './sheet.ts';
+import { type Mapping, type Shard, span } from './values.ts';
+
+type Map = Whole<MapHeader>;
+type Span = Pick<MappingDocument, 'low' | 'high'>;
+
+/** The token of a lock's owner. A change of a locked mapping must bring it. */
+export interface LockOptions {
+  readonly owner?: string | undefined;
+}
+
+export const shardsOf = ({ entries }: Map): ShardDocument[] => [...entries.values()].filter(isShard);
+export const mappingsOf = ({ entries }: Map): MappingDocument[] =>
+  [...entries.values()].filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1));
+
+/** A list map's mapping has one key: the same code in `low` and `high`. */
+export const covers = ({ low, high }: Span, code: string): boolean =>
+  code === low || (low <= code && (high === undefined || code < high));
+
+/** Whether two mappings have a key in common. */
+export const overlaps = (one: Span, other: Span): boolean => covers(one, other.low) || covers(other, one.low);
+
+export function createShard(map: Map, shard: string, location: ShardLocation): Plan {
+  const there = shardsOf(map).find((entry) => isSameLocation(entry.location, location));
+  if (there) throw shardsError('shard-exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
+  return { removes: [], adds: [newShard(map, shard, location)], shards: [shard] };
+}
+
+export function deleteShard(map: Map, shard: Shard): Plan {
+  const entry = shardDocumentOf(map, shard);
+  if (entry.detached)
+    throw shardsError(
+      'shard-detached',
+      `The shard ${shownLocation(shard.location)} is detached, so it can't be deleted`,
+    );
+  const mapped = mappingsOf(map).filter((mapping) => mapping.shard === shard.id).length;
+  if (mapped > 0)
+    throw shardsError('shard-mapped', `The shard ${shownLocation(shard.location)} has ${mapped} mappings`);
+  return { removes: [entry], adds: [], shards: [shard.id] };
+}
+
+export function detachShard(map: Map, shard: Shard): Plan {
+  const entry = shardDocumentOf(map, shard);
+  return { removes: [entry], adds: [{ ...entry, version: randomUUID(), detached: true }], shards: [] };
+}
+
+export function attachShard(map: Map, shard: Shard, location: ShardLocation): Plan {
+  const { detached, ...entry } = shardDocumentOf(map, shard);
+  if (!detached) throw shardsError('shard-not-detached', `The shard ${shownLocation(shard.location)} is not detached`);
+  const there = shardsOf(map).find((other) => other.shard !== shard.id && isSameLocation(other.location, location));
+  if (there) throw shardsError('shard-exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
+  const added: ShardDocument = { ...entry, version: randomUUID(), location };
+  return { removes: [{ ...entry, detached }], adds: [added], shards: [shard.id] };
+}
+
+export function createMapping(map: Map, shard: Shard, keys: Span, status: MappingStatus): Plan {
+  const { shard: id } = usableShard(map, shard);
+  refuseOverlap(map, keys);
+  return { removes: [], adds: [newMapping(map, { shard: id, ...keys, status })], shards: [id] };
+}
+
+export function deleteMapping(map: Map, mapping: Mapping, { owner }: LockOptions): Plan {
+  const entry = mappingDocumentOf(map, mapping, owner);
+  if (entry.status === 'online') throw notOffline(map, entry, 'deleted');
+  return { removes: [entry], adds: [], shards: [entry.shard] };
+}
+
+export interface MappingUpdate {
+  readonly status?: MappingStatus;
+  readonly shard?: Shard;
+}
+
+/** All pairs of status and shard are legal, except from online to online in another shard. */
+export function updateMapping(map: Map, mapping: Mapping, update: MappingUpdate, { owner }: LockOptions): Plan {
+  const entry = mappingDocumentOf(map, mapping, owner);
+  const shard = update.shard ? usableShard(map, update.shard).shard : entry.shard;
+  const status = update.status ?? entry.status;
+  const moves = shard !== entry.shard;
+  if (moves && entry.status === 'online' && status === 'online') throw notOffline(map, entry, 'moved');
+  const added = newMapping(map, { ...entry, shard, status });
+  return { removes: [entry], adds: [added], shards: moves ? [entry.shard, shard] : [shard] };
+}
+
+export function splitMapping(map: Map, mapping: Mapping, at: string, { owner }: LockOptions): Plan {
+  const entry = mappingDocumentOf(map, mapping, owner);
+  if (!covers(entry, at) || at === entry.low)
+    throw shardsError('split-outside', `The key to split at is not inside of ${span(map.header, entry)}`);
+  const { high, ...rest } = entry;
+  const halves = [
+    newMapping(map, { ...rest, high: at }),
+    newMapping(map, { ...rest, low: at, ...(high !== undefined && { high }) }),
+  ];
+  return { removes: [entry], adds: halves, shards: [entry.shard] };
+}
+
+export function mergeMappings(
+  map: Map,
+  [left, right]: readonly [Mapping, Mapping],
+  owners: { readonly left?: string | undefined; readonly right?: string | undefined },
+): Plan {
+  const lower = mappingDocumentOf(map, left, owners.left);
+  const upper = mappingDocumentOf(map, right, owners.right);
+  if (lower.high !== upper.low || lower.shard !== upper.shard || lower.status !== upper.status)
+    throw shardsError(
+      'mappings-not-neighbours',
+      `${span(map.header, lower)} and ${span(map.header, upper)} can't be merged`,
+    );
+  const { high: _, ...rest } = lower;
+  const merged = newMapping(map, { ...rest, ...(upper.high !== undefined && { high: upper.high }) });
+  return { removes: [lower, upper], adds: [merged], shards: [lower.shard] };
+}
+
+export function lockMapping(map: Map, mapping: Mapping, owner: string): Plan {
+  const entry = storedMapping(map, mapping);
+  if (entry.owner !== undefined && entry.owner !== owner)
+    throw shardsError('mapping-locked', `The mapping ${span(map.header, entry)} has another lock`);
+  return { removes: [entry], adds: [{ ...entry, owner }], shards: [] };
+}
+
+export function unlockMapping(map: Map, mapping: Mapping, unlock: LockOptions & { readonly force?: boolean }): Plan {
+  const entry = unlock.force ? storedMapping(map, mapping) : mappingDocumentOf(map, mapping, unlock.owner);
+  return { removes: [entry], adds: [unlocked(entry)], shards: [] };
+}
+
+/** The most mappings that one commit unlocks: a batch has a hundred operations. */
+const UNLOCKED_AT_ONCE = 90;
+
+export function unlockAll(map: Map, owner: string): Plan {
+  const removes = mappingsOf(map)
+    .filter((entry) => entry.owner === owner)
+    .slice(0, UNLOCKED_AT_ONCE);
+  return { removes, adds: removes.map(unlocked), shards: [] };
+}
+
+function unlocked(entry: MappingDocument): MappingDocument {
+  const { owner: _, ...free } = entry;
+  return free;
+}
+
+/** Throws where a mapping of the map has a key in common with these keys. */
+export function refuseOverlap(map: Map, keys: Span, except: ReadonlySet<string> = new Set()): void {
+  const other = mappingsOf(map).find((entry) => !except.has(entry.id) && overlaps(entry, keys));
+  if (other) throw shardsError('keys-mapped', `${span(map.header, keys)} meets the mapping ${span(map.header, other)}`);
+}
+
+function newShard({ header: { pk } }: Map, shard: string, location: ShardLocation): ShardDocument {
+  return {
+    id: shardId(shard),
+    pk,
+    type: 'millrace.shard',
+    ...formatOf('shard'),
+    shard,
+    version: randomUUID(),
+    location,
+  };
+}
+
+/** A mapping with an id of its own: an id is the version. */
+function newMapping(
+  { header: { pk } }: Map,
+  facts: Pick<MappingDocument, 'shard' | 'low' | 'high' | 'status' | 'owner'>,
+) {
+  const { shard, low, high, status, owner } = facts;
+  const entry: MappingDocument = {
+    id: `mapping|${randomUUID()}`,
+    pk,
+    type: 'millrace.mapping',
+    ...formatOf('mapping'),
+    shard,
+    low,
+    ...(high !== undefined && { high }),
+    status,
+    ...(owner !== undefined && { owner }),
+  };
+  return entry;
+}
+
+function shardDocumentOf(map: Map, { id, version, location }: Shard): ShardDocument {
+  const entry = map.entries.get(shardId(id));
+  if (entry && isShard(entry) && entry.version === version) return entry;
+  throw shardsError('shard-void', `The shard ${shownLocation(location)} was changed or deleted since it was read`);
+}
+
+function usableShard(map: Map, shard: Shard): ShardDocument {
+  const entry = shardDocumentOf(map, shard);
+  if (entry.detached) throw shardsError('shard-detached', `The shard ${shownLocation(entry.location)} is detached`);
+  return entry;
+}
+
+function storedMapping(map: Map, { id, text }: Mapping): MappingDocument {
+  const entry = map.entries.get(id);
+  if (entry && isMapping(entry)) return entry;
+  throw shardsError('mapping-void', `The mapping ${text} was changed or deleted since it was read`);
+}
+
+/** The stored mapping, if the caller brings exactly the owner of its lock. */
+function mappingDocumentOf(map: Map, mapping: Mapping, owner: string | undefined): MappingDocument {
+  const entry = storedMapping(map, mapping);
+  if (entry.owner === owner) return entry;
+  const why = entry.owner === undefined ? 'is not locked' : 'has another lock';
+  throw shardsError('mapping-locked', `The mapping ${span(map.header, entry)} ${why}`);
+}
+
+const notOffline = (map: Map, entry: MappingDocument, verb: string): Error =>
+  shardsError('mapping-online', `The mapping ${span(map.header, entry)} is online, so it can't be ${verb}`);

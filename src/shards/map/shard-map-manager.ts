@@ -1,0 +1,280 @@
+import { randomUUID } from 'node:crypto';
+import type { Container, ContainerDefinition, Database } from '@azure/cosmos';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { formatOf } from '../../base/format.ts';
+import { orContainerMissing } from '../../cosmos/container-missing.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { readItem } from '../../cosmos/read-item.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
+import { shardsError } from '../errors.ts';
+import { KEY_TYPES, type KeyTypeName } from '../keys/key-type.ts';
+import { allOf, cosmosSheet } from './cosmos-sheet.ts';
+import {
+  HEADER_ID,
+  LOCAL_CONTAINER,
+  MAP_CONTAINER,
+  type LocalHeader,
+  type MapHeader,
+  type MapKind,
+  type ShardLocation,
+  type ShardSchema,
+  isSameLocation,
+  localPartition,
+  mapPartition,
+  shownLocation,
+} from './documents.ts';
+import { operationsOf } from './operations.ts';
+import { shardsOf } from './plans.ts';
+import { EMPTY_DIGEST, Sheet } from './sheet.ts';
+import { ShardMap } from './shard-map.ts';
+
+export interface ShardMapManagerOptions {
+  /** The database of the maps. It is no shard. Its container `shardmaps` has the key `/pk` and the default time to live -1. */
+  readonly database: Database;
+  /** Opens the database of a shard, with a client of its account. */
+  readonly connect: (location: ShardLocation) => Database;
+  readonly clock?: Clock;
+  /** A shard that gives no answer for this long counts as one that can't be reached, milliseconds. Default 10,000. */
+  readonly shardWithinMs?: number;
+}
+
+export interface NewShardMap {
+  readonly keyType: KeyTypeName;
+  readonly schema: ShardSchema;
+}
+
+interface StoreDocument {
+  readonly id: 'store';
+  readonly pk: 'store';
+  readonly type: 'millrace.mapstore';
+  readonly created: string;
+}
+
+const MOST_NAME = 50;
+const MAP_WITHIN_MS = 60_000;
+
+/** How many managers this process has opened, by the address of their database. */
+const opened = new Map<string, number>();
+
+/** Shard maps of one database, by their names. A process opens one manager for it. */
+export class ShardMapManager {
+  readonly #options: ShardMapManagerOptions;
+  readonly #clock: Clock;
+  readonly #container: Container;
+  readonly #shardWithinMs: number;
+  readonly #maps = new Map<string, { readonly created: string; readonly map: ShardMap }>();
+
+  private constructor(options: ShardMapManagerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#shardWithinMs = options.shardWithinMs ?? 10_000;
+    this.#container = options.database.container(MAP_CONTAINER);
+    const { url } = options.database;
+    const before = opened.get(url) ?? 0;
+    if (before === 1)
+      process.emitWarning(`This process has opened the shard maps of database ${options.database.id} more than once.`, {
+        type: 'MillraceWarning',
+        code: 'shard-map-manager-opened',
+        detail: 'Each manager reads the maps for itself. Open one, and use it everywhere.',
+      });
+    opened.set(url, before + 1);
+  }
+
+  /** Creates the store of shard maps. @throws MillraceError `shard-map-store-exists`; UsageError `container-missing` */
+  static async create(options: ShardMapManagerOptions): Promise<ShardMapManager> {
+    const container = options.database.container(MAP_CONTAINER);
+    const definition = await definitionOf(container, (error) => orContainerMissing(error, container), options);
+    if (firstPath(definition) !== '/pk' || definition.defaultTtl === undefined)
+      throw shardsError(
+        'shard-map-container',
+        `The container ${MAP_CONTAINER} of ${options.database.id} can't have maps`,
+      );
+    const store: StoreDocument = {
+      id: 'store',
+      pk: 'store',
+      type: 'millrace.mapstore',
+      ...formatOf('mapstore'),
+      created: randomUUID(),
+    };
+    await rewrite(container, store, (stored?: StoreDocument) => {
+      if (!stored || stored.created === store.created) return stored ?? store;
+      throw shardsError('shard-map-store-exists', `Database ${options.database.id} has a store of shard maps already`);
+    });
+    return new ShardMapManager(options);
+  }
+
+  /** @throws MillraceError `shard-map-store-missing`; FormatUnreadable */
+  static async get(options: ShardMapManagerOptions): Promise<ShardMapManager> {
+    const manager = await ShardMapManager.tryGet(options);
+    if (manager) return manager;
+    throw shardsError('shard-map-store-missing', `Database ${options.database.id} has no store of shard maps`);
+  }
+
+  /** Undefined: the database has no store of shard maps. @throws FormatUnreadable */
+  static async tryGet(options: ShardMapManagerOptions): Promise<ShardMapManager | undefined> {
+    const stored = await readItem<StoreDocument>(options.database.container(MAP_CONTAINER).item('store', 'store'));
+    return stored && new ShardMapManager(options);
+  }
+
+  /** @throws MillraceError `shard-map-exists`; UsageError `shard-map-invalid` */
+  createListMap(name: string, map: NewShardMap): Promise<ShardMap> {
+    return this.#create(name, 'list', map);
+  }
+
+  /** @throws MillraceError `shard-map-exists`; UsageError `shard-map-invalid` */
+  createRangeMap(name: string, map: NewShardMap): Promise<ShardMap> {
+    return this.#create(name, 'range', map);
+  }
+
+  /** @throws MillraceError `shard-map-missing` */
+  async getMap(name: string): Promise<ShardMap> {
+    const map = await this.tryGetMap(name);
+    if (map) return map;
+    throw shardsError('shard-map-missing', `There is no shard map ${name}`);
+  }
+
+  /** Undefined: there is no map of this name; names that differ in case only are one name. */
+  async tryGetMap(name: string): Promise<ShardMap | undefined> {
+    const sheet = this.#sheet(name);
+    const stored = await sheet.header();
+    return stored && this.#open(stored.header, sheet);
+  }
+
+  /** Deletes a map without shards. A map that doesn't exist is no error. @throws MillraceError `shard-map-used` */
+  async deleteMap(name: string): Promise<void> {
+    const sheet = this.#sheet(name);
+    for (;;) {
+      const map = await this.tryGetMap(name);
+      if (!map) return void this.#maps.delete(mapPartition(name));
+      await map.settle();
+      const whole = await sheet.whole();
+      if (!whole || operationsOf(whole).some(({ state }) => state === 'pending')) continue;
+      if (shardsOf(whole).length > 0) throw shardsError('shard-map-used', `The shard map ${name} has shards`);
+      await sheet.drop(whole);
+    }
+  }
+
+  async maps(): Promise<ShardMap[]> {
+    const query = "SELECT * FROM c WHERE c.type = 'millrace.shardmap'";
+    const headers = await allOf<MapHeader>(this.#container, query);
+    return headers.map((header) => this.#open(header, this.#sheet(header.name)));
+  }
+
+  /** Where the shards of all maps are, each location once. */
+  async locations(): Promise<ShardLocation[]> {
+    const maps = await this.maps();
+    const all = (await Promise.all(maps.map((map) => map.shards()))).flat().map(({ location }) => location);
+    return all.filter((location, at) => all.findIndex((other) => isSameLocation(location, other)) === at);
+  }
+
+  async #create(name: string, kind: MapKind, { keyType, schema }: NewShardMap): Promise<ShardMap> {
+    assertMap(name, kind, keyType, schema);
+    const sheet = this.#sheet(name);
+    const header: MapHeader = {
+      id: HEADER_ID,
+      pk: mapPartition(name),
+      type: 'millrace.shardmap',
+      ...formatOf('shardmap'),
+      generation: 1,
+      created: randomUUID(),
+      digest: EMPTY_DIGEST,
+      name,
+      kind,
+      keyType,
+      schema,
+    };
+    for (;;) {
+      const stored = await sheet.header();
+      if (stored?.header.created === header.created) return this.#open(stored.header, sheet);
+      if (stored) throw shardsError('shard-map-exists', `There is a shard map ${stored.header.name} already`);
+      await sheet.commit(undefined, header, { before: [], after: [] });
+    }
+  }
+
+  #sheet(name: string): Sheet<MapHeader> {
+    const options = { clock: this.#clock, withinMs: MAP_WITHIN_MS };
+    return new Sheet(cosmosSheet<MapHeader>(this.#container, mapPartition(name), options), this.#clock);
+  }
+
+  /** One object for each map, because it has the cache. */
+  #open(header: MapHeader, sheet: Sheet<MapHeader>): ShardMap {
+    const known = this.#maps.get(header.pk);
+    if (known?.created === header.created) return known.map;
+    const map = new ShardMap({
+      header,
+      sheet,
+      openLocal: (location, shard) => this.#local(header.name, location, shard),
+      localHeaders: (location) => this.#localHeaders(header.name, location),
+      assertFit: (location, schema) => this.#assertFit(location, schema),
+    });
+    this.#maps.set(header.pk, { created: header.created, map });
+    return map;
+  }
+
+  #local(map: string, location: ShardLocation, shard: string): Sheet<LocalHeader> {
+    const container = this.#options.connect(location).container(LOCAL_CONTAINER);
+    const options = { clock: this.#clock, withinMs: this.#shardWithinMs };
+    return new Sheet(cosmosSheet<LocalHeader>(container, localPartition(map, shard), options), this.#clock);
+  }
+
+  #localHeaders(name: string, location: ShardLocation): Promise<LocalHeader[]> {
+    const query = {
+      query: "SELECT * FROM c WHERE c.type = 'millrace.localmap' AND c.map = @map",
+      parameters: [{ name: '@map', value: name }],
+    };
+    return allOf(this.#options.connect(location).container(LOCAL_CONTAINER), query);
+  }
+
+  async #assertFit(location: ShardLocation, { sharded, reference = [] }: ShardSchema): Promise<void> {
+    const database = this.#options.connect(location);
+    if (await isSameDatabase(database, this.#options.database))
+      throw shardsError('shard-unfit', `Database ${database.id} has the maps, so it can't be a shard`);
+    const unfit = (name: string) => (error: unknown) =>
+      failureOf(error).kind === 'not-found'
+        ? shardsError('shard-unfit', `The shard ${shownLocation(location)} has no container ${name}`, { cause: error })
+        : error;
+    const retry = { clock: this.#clock, withinMs: this.#shardWithinMs };
+    const keys = Object.entries({ [LOCAL_CONTAINER]: '/pk', ...sharded });
+    for (const [name, path] of [...keys, ...reference.map((one) => [one, undefined] as const)]) {
+      const first = firstPath(await definitionOf(database.container(name), unfit(name), retry));
+      if (path !== undefined && first !== path)
+        throw shardsError(
+          'shard-unfit',
+          `The key of ${name} in ${shownLocation(location)} begins with ${first}, not with ${path}`,
+        );
+    }
+  }
+}
+
+async function definitionOf(
+  container: Container,
+  failed: (error: unknown) => unknown,
+  retry: { readonly clock?: Clock; readonly withinMs?: number } = {},
+): Promise<ContainerDefinition> {
+  const { resource } = await withRetry(() => container.read(), { ...retry, reads: true }).catch((error: unknown) => {
+    throw failed(error);
+  });
+  return resource ?? {};
+}
+
+/** Whatever client each was opened with. */
+const isSameDatabase = async (one: Database, other: Database): Promise<boolean> =>
+  one.id === other.id && (await one.client.getWriteEndpoint()) === (await other.client.getWriteEndpoint());
+
+const firstPath = ({ partitionKey }: ContainerDefinition): string => partitionKey?.paths[0] ?? 'nothing';
+
+function assertMap(name: string, kind: MapKind, keyType: string, { sharded, reference = [] }: ShardSchema): void {
+  const invalid = (message: string): Error => shardsError('shard-map-invalid', message);
+  if (!/^[^/\\?#|]+$/.test(name) || name.length > MOST_NAME)
+    throw invalid(`A name has 1 to ${MOST_NAME} characters without / \\ ? # |, not ${JSON.stringify(name)}`);
+  if (!Object.hasOwn(KEY_TYPES, keyType)) throw invalid(`${keyType} is not a key type`);
+  if (kind === 'range' && keyType === 'text')
+    throw invalid('A range map can’t have keys of type text: take a list map');
+  const names = Object.keys(sharded);
+  if (names.length === 0) throw invalid(`The schema of ${name} has no sharded container`);
+  const twice = [...names, ...reference].find((one, at, all) => all.indexOf(one) !== at || one === LOCAL_CONTAINER);
+  if (twice !== undefined) throw invalid(`The schema of ${name} can't have the container ${twice}`);
+  const path = Object.values(sharded).find((one) => !one.startsWith('/'));
+  if (path !== undefined) throw invalid(`The path of a key begins with /, not ${JSON.stringify(path)}`);
+}

@@ -1,0 +1,345 @@
+import { randomUUID } from 'node:crypto';
+import { shardsError } from '../errors.ts';
+import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
+import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
+import {
+  type LocalHeader,
+  type MapHeader,
+  type MapKind,
+  type MappingStatus,
+  type OperationDocument,
+  type ShardDocument,
+  type ShardLocation,
+  type ShardSchema,
+  isMapping,
+  isSameLocation,
+  isShard,
+  shownLocation,
+} from './documents.ts';
+import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
+import { Operations, type Plan, operationsOf } from './operations.ts';
+import * as plans from './plans.ts';
+import type { Sheet, Whole } from './sheet.ts';
+import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
+
+export interface OperationOptions {
+  /**
+   * Names the call. A call with the id of one that took effect returns its result, for a day. Give one to repeat a call
+   * whose answer was lost.
+   */
+  readonly operationId?: string;
+}
+
+export interface ChangeOptions extends OperationOptions, plans.LockOptions {}
+
+/** The keys of a new mapping: `key` on a list map, `low` and `high` on a range map; absent: the end of all keys. */
+export interface NewMapping {
+  readonly shard: Shard;
+  readonly key?: KeyValue;
+  readonly low?: KeyValue;
+  readonly high?: KeyValue;
+  /** Default `online`. */
+  readonly status?: MappingStatus;
+}
+
+export interface MappingFilter {
+  readonly shard?: Shard;
+  /** With keys from this one on. Range maps only, like `high`. */
+  readonly low?: KeyValue;
+  /** With keys before this one. */
+  readonly high?: KeyValue;
+}
+
+export interface ShardMapParts {
+  readonly header: MapHeader;
+  readonly sheet: Sheet<MapHeader>;
+  readonly openLocal: OpenLocal;
+  /** The local maps of this map at a location. */
+  readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
+  /** Throws unless a shard at this location has what the map needs. */
+  readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
+}
+
+/**
+ * One map: which shard has which keys. Every method that changes it writes metadata only, never documents of the
+ * application. A method resolves when the change is in the map and in the local maps of its shards.
+ */
+export class ShardMap {
+  readonly name: string;
+  readonly kind: MapKind;
+  readonly keyType: KeyTypeName;
+  readonly schema: ShardSchema;
+  readonly #parts: ShardMapParts;
+  readonly #operations: Operations;
+  readonly #locals: LocalMaps;
+
+  constructor(parts: ShardMapParts) {
+    const { name, kind, keyType, schema } = parts.header;
+    this.name = name;
+    this.kind = kind;
+    this.keyType = keyType;
+    this.schema = schema;
+    this.#parts = parts;
+    this.#locals = new LocalMaps(name, parts.openLocal);
+    this.#operations = new Operations(parts.sheet, this.#locals);
+  }
+
+  async shards(): Promise<Shard[]> {
+    return plans.shardsOf(await this.#whole()).map(shardOf);
+  }
+
+  /** The shard at a location. @throws MillraceError `shard-missing` */
+  async shard(location: ShardLocation): Promise<Shard> {
+    const found = (await this.shards()).find((shard) => isSameLocation(shard.location, location));
+    if (found) return found;
+    throw shardsError('shard-missing', `The map ${this.name} has no shard at ${shownLocation(location)}`);
+  }
+
+  /** The database and its containers must exist. @throws UsageError `shard-unfit`; MillraceError `shard-exists` */
+  async createShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
+    await this.#parts.assertFit(location, this.schema);
+    const id = randomUUID();
+    return this.#shard('createShard', { location }, options, (map) => plans.createShard(map, id, location));
+  }
+
+  /** @throws MillraceError `shard-mapped`, `shard-void`, `shard-detached` */
+  async deleteShard(shard: Shard, options: OperationOptions = {}): Promise<void> {
+    await this.#run('deleteShard', { shard }, options, (map) => plans.deleteShard(map, shard));
+  }
+
+  /**
+   * For a shard whose database is lost, or is being restored elsewhere. Its mappings stay, and changes of other shards no
+   * longer wait for it. Its old database is not written to: what reads its local map finds it as it was.
+   */
+  detachShard(shard: Shard, options: OperationOptions = {}): Promise<Shard> {
+    return this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
+  }
+
+  /**
+   * The shard is at this location from now on, with the same id. Its local map must be there. It may be older than the
+   * map: compare them by `check`.
+   */
+  async attachShard(shard: Shard, location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
+    await this.#parts.assertFit(location, this.schema);
+    return this.#shard('attachShard', { shard, location }, options, (map) => plans.attachShard(map, shard, location));
+  }
+
+  /**
+   * Takes a shard into a map that was lost and created again under its name: with the id of the local map there, and
+   * without mappings. `check` and `repair` bring them.
+   * @throws MillraceError `local-map-missing`, `shard-exists`
+   */
+  async adoptShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
+    await this.#parts.assertFit(location, this.schema);
+    const found = (await this.#parts.localHeaders(location)).filter(({ removed }) => !removed);
+    const known = new Set(plans.shardsOf(await this.#whole()).map(({ shard }) => shard));
+    const [local] = found.filter(({ shard }) => !known.has(shard));
+    if (!local) throw lost(location);
+    await this.#operations.raise(local.generation);
+    return this.#shard('adoptShard', { location }, options, (map) => plans.createShard(map, local.shard, location));
+  }
+
+  /** The mappings in the order of their keys. */
+  async mappings({ shard, low, high }: MappingFilter = {}): Promise<Mapping[]> {
+    const whole = await this.#whole();
+    const keys = low === undefined && high === undefined ? undefined : this.#range(low, high);
+    return plans
+      .mappingsOf(whole)
+      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || plans.overlaps(entry, keys)))
+      .map((entry) => mappingOf(whole.header, entry));
+  }
+
+  /** The mapping that has the key, online or offline. @throws MillraceError `mapping-missing` */
+  async mapping(key: KeyValue): Promise<Mapping> {
+    const found = await this.tryMapping(key);
+    if (found) return found;
+    throw shardsError('mapping-missing', `No mapping of ${this.name} has the key ${String(key)}`);
+  }
+
+  async tryMapping(key: KeyValue): Promise<Mapping | undefined> {
+    const code = encodeKey(this.keyType, key);
+    const whole = await this.#whole();
+    const entry = plans.mappingsOf(whole).find((one) => plans.covers(one, code));
+    return entry && mappingOf(whole.header, entry);
+  }
+
+  /** @throws MillraceError `keys-mapped`, `shard-void`, `shard-detached`; UsageError `keys-invalid`, `shard-key-invalid` */
+  async createMapping(mapping: NewMapping, options: OperationOptions = {}): Promise<Mapping> {
+    const { shard, status = 'online' } = mapping;
+    const keys = this.#keys(mapping);
+    return this.#mapping('createMapping', { shard, keys, status }, options, (map) =>
+      plans.createMapping(map, shard, keys, status),
+    );
+  }
+
+  /** The mapping must be offline. The documents of its keys stay. */
+  async deleteMapping(mapping: Mapping, options: ChangeOptions = {}): Promise<void> {
+    await this.#run('deleteMapping', { mapping }, options, (map) => plans.deleteMapping(map, mapping, options));
+  }
+
+  /** Changes status and shard in one step. From online to online with another shard is refused. Moves no documents. */
+  updateMapping(mapping: Mapping, update: plans.MappingUpdate, options: ChangeOptions = {}): Promise<Mapping> {
+    return this.#mapping('updateMapping', { mapping, update }, options, (map) =>
+      plans.updateMapping(map, mapping, update, options),
+    );
+  }
+
+  /** Resolves when the map and the shard's local map say so. It doesn't wait for requests that are under way. */
+  markOffline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
+    return this.updateMapping(mapping, { status: 'offline' }, options);
+  }
+
+  markOnline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
+    return this.updateMapping(mapping, { status: 'online' }, options);
+  }
+
+  /** Two mappings in place of one, on the same shard, in its status and with its lock. */
+  async splitMapping(mapping: Mapping, at: KeyValue, options: ChangeOptions = {}): Promise<[Mapping, Mapping]> {
+    this.#assertRange('split');
+    const code = encodeKey(this.keyType, at);
+    const [lower, upper] = await this.#mappings('splitMapping', { mapping, code }, options, (map) =>
+      plans.splitMapping(map, mapping, code, options),
+    );
+    return [lower!, upper!];
+  }
+
+  /** One mapping in place of two neighbours, with the lock of the lower one. `owner` is the lower one's token. */
+  async mergeMappings(
+    lower: Mapping,
+    upper: Mapping,
+    options: ChangeOptions & { readonly upperOwner?: string } = {},
+  ): Promise<Mapping> {
+    this.#assertRange('merged');
+    const owners = { left: options.owner, right: options.upperOwner };
+    return this.#mapping('mergeMappings', { lower, upper }, options, (map) =>
+      plans.mergeMappings(map, [lower, upper], owners),
+    );
+  }
+
+  /** From now on a change of the mapping must bring this token. The mapping in hand stays valid. */
+  async lockMapping(mapping: Mapping, owner: string, options: OperationOptions = {}): Promise<void> {
+    await this.#run('lockMapping', { mapping, owner }, options, (map) => plans.lockMapping(map, mapping, owner));
+  }
+
+  async unlockMapping(mapping: Mapping, owner: string, options: OperationOptions = {}): Promise<void> {
+    await this.#run('unlockMapping', { mapping, owner }, options, (map) =>
+      plans.unlockMapping(map, mapping, { owner }),
+    );
+  }
+
+  /** Unlocks a mapping without its owner's token. */
+  async unlockByForce(mapping: Mapping, options: OperationOptions = {}): Promise<void> {
+    await this.#run('unlockByForce', { mapping }, options, (map) => plans.unlockMapping(map, mapping, { force: true }));
+  }
+
+  /** Unlocks all mappings of an owner, and returns how many. */
+  async unlockAll(owner: string): Promise<number> {
+    for (let unlocked = 0; ;) {
+      const { removes } = await this.#run('unlockAll', { owner }, {}, (map) => plans.unlockAll(map, owner));
+      if (removes.length === 0) return unlocked;
+      unlocked += removes.length;
+    }
+  }
+
+  /** The token of the lock; undefined: the mapping is not locked. @throws MillraceError `mapping-void` */
+  async lockOwner(mapping: Mapping): Promise<string | undefined> {
+    const entry = (await this.#whole()).entries.get(mapping.id);
+    if (entry && isMapping(entry)) return entry.owner;
+    throw shardsError('mapping-void', `The mapping ${mapping.text} was changed or deleted since it was read`);
+  }
+
+  /** Finishes or undoes all operations that are pending. Returns those that wait for a shard to be undone. */
+  async settle(): Promise<readonly { readonly verb: string; readonly reason: string }[]> {
+    const whole = await this.#operations.retryUndo(await this.#operations.settled());
+    return operationsOf(whole)
+      .filter(({ state }) => state === 'undoing')
+      .map(({ verb, reason = '' }) => ({ verb, reason }));
+  }
+
+  /**
+   * Where the map and the local maps of its shards differ, of one shard or of all. Each is compared within a map operation
+   * of its own, so every shard must be reachable. Detached shards are passed over.
+   */
+  async check(shard?: Shard): Promise<Difference[]> {
+    const all = plans.shardsOf(await this.#operations.settled());
+    const found: Difference[] = [];
+    for (const document of all)
+      if (!document.detached && (!shard || document.shard === shard.id)) found.push(...(await this.#compare(document)));
+    return found;
+  }
+
+  async #compare(document: ShardDocument): Promise<Difference[]> {
+    const { location, shard } = document;
+    await this.#operations.raise((await this.#locals.header(location, shard))?.generation ?? 0);
+    for (;;) {
+      // An operation that changes nothing: its generation in the local map says how fresh a reading is.
+      const { at } = await this.#run('check', { shard }, {}, () => ({ removes: [], adds: [], shards: [shard] }));
+      const whole = await this.#whole();
+      const local = await this.#locals.wholeFrom(location, shard, at);
+      const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
+      if (local.header.generation === at && !isLater) return differencesOf(whole, document, local);
+    }
+  }
+
+  /**
+   * Removes differences that `check` found, in one step: `map` makes the local map as the map is, `shard` makes the map as
+   * the local map is, without locks. At most 40, of one shard, from a check of that shard after which the map has not changed.
+   */
+  async repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
+    await this.#run('repair', { differences, side }, options, (map) => repairPlan(map, differences, side));
+  }
+
+  async #whole(): Promise<Whole<MapHeader>> {
+    const whole = await this.#parts.sheet.whole();
+    if (whole) return whole;
+    throw shardsError('shard-map-missing', `There is no shard map ${this.name}`);
+  }
+
+  #run(
+    verb: string,
+    request: unknown,
+    { operationId = randomUUID() }: OperationOptions,
+    plan: (map: Whole<MapHeader>) => Plan,
+  ): Promise<OperationDocument> {
+    return this.#operations.run({ id: operationId, verb, request }, plan);
+  }
+
+  async #mappings(...[verb, request, options, plan]: RunArguments): Promise<Mapping[]> {
+    const { adds } = await this.#run(verb, request, options, plan);
+    return adds.filter(isMapping).map((entry) => mappingOf(this, entry));
+  }
+
+  async #mapping(...given: RunArguments): Promise<Mapping> {
+    const [mapping] = await this.#mappings(...given);
+    return mapping!;
+  }
+
+  async #shard(...[verb, request, options, plan]: RunArguments): Promise<Shard> {
+    const { adds } = await this.#run(verb, request, options, plan);
+    return shardOf(adds.find(isShard)!);
+  }
+
+  #keys({ key, low, high }: NewMapping): { readonly low: string; readonly high?: string } {
+    if (this.kind === 'range' && key === undefined) return this.#range(low, high);
+    if (this.kind === 'list' && key !== undefined && low === undefined && high === undefined) {
+      const code = encodeKey(this.keyType, key);
+      return { low: code, high: code };
+    }
+    throw shardsError('keys-invalid', `A mapping of the ${this.kind} map ${this.name} can't have these keys`);
+  }
+
+  #range(from?: KeyValue, to?: KeyValue): { readonly low: string; readonly high?: string } {
+    this.#assertRange('read by a range');
+    const low = from === undefined ? '' : encodeKey(this.keyType, from);
+    if (to === undefined) return { low };
+    const high = encodeKey(this.keyType, to);
+    if (low < high) return { low, high };
+    throw shardsError('keys-invalid', `The low key ${String(from)} is not below the high key ${String(to)}`);
+  }
+
+  #assertRange(verb: string): void {
+    if (this.kind !== 'range') throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`);
+  }
+}
+
+type RunArguments = [string, unknown, OperationOptions, (map: Whole<MapHeader>) => Plan];

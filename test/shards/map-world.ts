@@ -1,0 +1,224 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock } from '../../src/base/clock.ts';
+import {
+  type SheetDocument,
+  type Header,
+  HEADER_ID,
+  type LocalHeader,
+  type MapHeader,
+  type MapKind,
+  type ShardLocation,
+  isOperation,
+  localPartition,
+  mapPartition,
+} from '../../src/shards/map/documents.ts';
+import { ShardMap } from '../../src/shards/map/shard-map.ts';
+import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
+import type { Random } from '../support/random.ts';
+
+/**
+ * Mistakes that such a protocol tempts to, with the seed of a history that shows each. The store makes them in place of
+ * the code.
+ */
+export const MISTAKES = {
+  'map without header condition': 154_534_474,
+  'local map without header condition': 154_534_480,
+  'entries not compared with their header': 154_534_495,
+  'undo without raising the generation': 154_535_022,
+  'operations forgotten': 154_534_470,
+  'refusals not confirmed': 154_536_047,
+} as const;
+export type Mistake = keyof typeof MISTAKES;
+
+interface State {
+  readonly header: Header;
+  readonly etag: string;
+  readonly entries: ReadonlyMap<string, SheetDocument>;
+}
+
+const MAP = 'm';
+const PARTITION = mapPartition(MAP);
+
+/** One request or pause of an administrator. It takes effect when the world picks it. */
+interface Request {
+  readonly by: Administrator;
+  readonly run: () => void;
+  readonly isWrite: boolean;
+}
+
+/** The stores of a map and its shards, in memory. Requests take effect in any order, and the answers may not come. */
+export class MapWorld {
+  /** Every state that each sheet had. */
+  readonly #sheets = new Map<string, State[]>();
+  readonly #random: Random;
+  readonly #mistake: Mistake | undefined;
+  #requests: Request[] = [];
+  #etags = 0;
+  /** Shards that can't be reached. */
+  readonly down = new Set<string>();
+  /** False: every request takes effect once and is answered, and reads are of the newest state. */
+  faults = false;
+  /** Called after each commit. */
+  watch: () => void = () => undefined;
+
+  constructor(random: Random, kind: MapKind, mistake?: Mistake) {
+    this.#random = random;
+    this.#mistake = mistake;
+    const header: MapHeader = {
+      id: HEADER_ID,
+      pk: PARTITION,
+      type: 'millrace.shardmap',
+      created: 'map',
+      generation: 1,
+      digest: EMPTY_DIGEST,
+      name: MAP,
+      kind,
+      keyType: 'int32',
+      schema: { sharded: { Orders: '/tenantId' } },
+    };
+    this.#sheets.set(PARTITION, [{ header, etag: '0', entries: new Map() }]);
+  }
+
+  /** The map as it is. */
+  get map(): Whole<MapHeader> {
+    return this.#sheets.get(PARTITION)!.at(-1) as Whole<MapHeader>;
+  }
+
+  local(shard: string, location: ShardLocation): State | undefined {
+    return this.#sheets.get(sheetAt(location, shard))?.at(-1);
+  }
+
+  administrator(): Administrator {
+    return new Administrator(this, this.map.header);
+  }
+
+  /** Runs requests, one after the other in any order, until no process has one. */
+  async run(step: () => void = () => undefined): Promise<void> {
+    for (;;) {
+      await turn();
+      if (this.#requests.length === 0) return;
+      step();
+      const [request] = this.#requests.splice(this.#random.int(this.#requests.length), 1);
+      request?.run();
+    }
+  }
+
+  /** What the process has sent may still take effect. */
+  kill(by: Administrator): void {
+    by.dead = true;
+    this.#requests = this.#requests.filter(
+      (request) => request.by !== by || (request.isWrite && this.#random.chance(0.7)),
+    );
+  }
+
+  request<T>(by: Administrator, run: () => T, isWrite = false): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (by.dead) return;
+      const settled = (): void => {
+        try {
+          const result = run();
+          if (!by.dead) resolve(result);
+        } catch (error) {
+          if (!by.dead) reject(error);
+        }
+      };
+      this.#requests.push({ by, run: settled, isWrite });
+    });
+  }
+
+  store<H extends Header>(by: Administrator, sheet: string, database?: string): SheetStore<H> {
+    const reach = (): void => {
+      if (database !== undefined && this.down.has(database)) throw new Error(`${database} is down`);
+    };
+    let shown: State | undefined;
+    return {
+      header: () =>
+        this.request(by, () => {
+          reach();
+          const state = this.#read(sheet);
+          if (!state) return undefined;
+          const header = state.header as H;
+          if (this.#mistake !== 'entries not compared with their header') return { header, etag: state.etag };
+          shown = this.#read(sheet);
+          return { header: { ...header, digest: digestOf([...(shown?.entries.values() ?? [])]) }, etag: state.etag };
+        }),
+      entries: () =>
+        this.request(by, () => {
+          reach();
+          const all = [...((shown ?? this.#read(sheet))?.entries.values() ?? [])];
+          if (this.#mistake !== 'operations forgotten') return all;
+          return all.filter((entry) => !isOperation(entry) || entry.state !== 'done');
+        }),
+      drop: () => Promise.resolve(false),
+      commit: (commit) =>
+        this.request(
+          by,
+          () => {
+            reach();
+            const lost = this.faults && this.#random.chance(0.1);
+            if (lost && this.#random.chance(0.5)) return undefined;
+            const etag = this.#commit(sheet, commit);
+            return lost ? undefined : etag;
+          },
+          true,
+        ),
+    };
+  }
+
+  #read(sheet: string): State | undefined {
+    const states = this.#sheets.get(sheet) ?? [];
+    const back = this.faults && this.#random.chance(0.3) ? this.#random.int(4) : 0;
+    return states[Math.max(0, states.length - 1 - back)];
+  }
+
+  #commit(sheet: string, { header, ifMatch, put, drop }: Commit): string | undefined {
+    const states = this.#sheets.get(sheet) ?? [];
+    const now = states.at(-1);
+    const isMap = sheet === PARTITION;
+    const changesNothing = put.length === 0 && drop.length === 0;
+    if (isMap && changesNothing && this.#mistake === 'refusals not confirmed') return ifMatch;
+    const unchecked = isMap ? 'map without header condition' : 'local map without header condition';
+    if (now?.etag !== ifMatch && this.#mistake !== unchecked) return undefined;
+    const entries = new Map(now?.entries);
+    for (const id of drop) entries.delete(id);
+    for (const entry of put) entries.set(entry.id, entry);
+    const isRaised =
+      this.#mistake !== 'undo without raising the generation' || isMap || !this.#undoes(header.generation);
+    const generation = isRaised ? header.generation : (now?.header.generation ?? 0);
+    const wrong = this.#mistake !== undefined;
+    if (!wrong && digestOf([...entries.values()]) !== header.digest) throw new Error(`The digest of ${sheet} is wrong`);
+    const digest = digestOf([...entries.values()]);
+    const etag = String((this.#etags += 1));
+    this.#sheets.set(sheet, [...states, { header: { ...header, generation, digest }, etag, entries }]);
+    this.watch();
+    return etag;
+  }
+
+  #undoes(generation: number): boolean {
+    return [...this.map.entries.values()].some((entry) => isOperation(entry) && entry.undoAt === generation);
+  }
+}
+
+const sheetAt = ({ database }: ShardLocation, shard: string): string => `${database}|${localPartition(MAP, shard)}`;
+
+/** A process that changes the map. */
+export class Administrator {
+  readonly map: ShardMap;
+  dead = false;
+
+  constructor(world: MapWorld, header: MapHeader) {
+    const clock: Clock = {
+      now: () => 0,
+      monotonic: () => 0,
+      sleep: () => world.request(this, () => undefined),
+    };
+    this.map = new ShardMap({
+      header,
+      sheet: new Sheet(world.store<MapHeader>(this, PARTITION), clock),
+      openLocal: (location, shard) =>
+        new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),
+      assertFit: () => Promise.resolve(),
+      localHeaders: () => Promise.resolve([]),
+    });
+  }
+}

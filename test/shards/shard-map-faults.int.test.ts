@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type Mapping,
+  type Shard,
+  type ShardMap,
+  ShardMapManager,
+  type ShardMapManagerOptions,
+} from '../../src/shards/index.ts';
+import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
+
+let stage: ShardStage;
+let options: ShardMapManagerOptions;
+let manager: ShardMapManager;
+beforeAll(async () => {
+  stage = await ShardStage.open();
+  options = await stage.options();
+  manager = await ShardMapManager.create(options);
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+interface Scene {
+  readonly map: ShardMap;
+  readonly a: Shard;
+  readonly b: Shard;
+  readonly free: string;
+  readonly online: Mapping;
+  readonly next: Mapping;
+  readonly offline: Mapping;
+}
+
+let names = 0;
+async function scene(): Promise<Scene> {
+  const map = await manager.createRangeMap(`map${(names += 1)}`, { keyType: 'int32', schema: SCHEMA });
+  const a = await map.createShard({ database: await stage.shardDatabase() });
+  const b = await map.createShard({ database: await stage.shardDatabase() });
+  const online = await map.createMapping({ shard: a, low: 0, high: 10 });
+  const next = await map.createMapping({ shard: a, low: 10, high: 20 });
+  const offline = await map.createMapping({ shard: a, low: 20, high: 30, status: 'offline' });
+  return { map, a, b, online, next, offline, free: await stage.shardDatabase() };
+}
+
+/** The map as another process has it, whose requests go through `around`. */
+const elsewhere = async ({ map }: Scene, around?: Around): Promise<ShardMap> =>
+  (await ShardMapManager.get(stage.optionsOf(options.database.id, around))).getMap(map.name);
+
+type Act = (map: ShardMap, of: Scene, given: { readonly operationId: string }) => Promise<unknown>;
+
+const ACTS: Readonly<Record<string, Act>> = {
+  createShard: (map, { free }, given) => map.createShard({ database: free }, given),
+  deleteShard: (map, { b }, given) => map.deleteShard(b, given),
+  createMapping: (map, { b }, given) => map.createMapping({ shard: b, low: 30, high: 40 }, given),
+  deleteMapping: (map, { offline }, given) => map.deleteMapping(offline, given),
+  markOffline: (map, { online }, given) => map.markOffline(online, given),
+  move: (map, { offline, b }, given) => map.updateMapping(offline, { shard: b, status: 'online' }, given),
+  splitMapping: (map, { online }, given) => map.splitMapping(online, 5, given),
+  mergeMappings: (map, { online, next }, given) => map.mergeMappings(online, next, given),
+};
+
+/** Writes are batches, and each counts. */
+const isWrite: (request: Parameters<Around>[0]) => boolean = ({ headers }) =>
+  headers.get('x-ms-cosmos-is-batch-request') !== undefined;
+
+/** The number of writes after which a process fell silent; undefined: it came to its end before. */
+async function killedAfter(of: Scene, act: Act, writes: number): Promise<boolean> {
+  let sent = 0;
+  let died = (): void => undefined;
+  const death = new Promise<void>((resolve) => (died = resolve));
+  const map = await elsewhere(of, async (request, send) => {
+    if (!isWrite(request)) return send();
+    if (sent++ < writes) return send();
+    died();
+    return new Promise(() => undefined);
+  });
+  const ended = act(map, of, { operationId: 'o' }).then(() => false);
+  return Promise.race([ended, death.then(() => true)]);
+}
+
+describe('a process that dies before any of its writes', () => {
+  it.each(Object.entries(ACTS))('leaves a %s that the next one finishes, or that never began', async (_, act) => {
+    let writes = 0;
+    for (let isDead = true; isDead; writes++) {
+      const of = await scene();
+      const untouched = (await of.map.mappings()).map(({ id }) => id);
+      const shards = (await of.map.shards()).length;
+      isDead = await killedAfter(of, act, writes);
+      const next = await elsewhere(of);
+      expect(await next.settle()).toEqual([]);
+      expect(await next.check()).toEqual([]);
+      const now = (await next.mappings()).map(({ id }) => id);
+      const isSame = now.join() === untouched.join() && (await next.shards()).length === shards;
+      // The first write begins the operation: from then on it is finished.
+      expect(isSame).toBe(writes === 0);
+      await act(next, of, { operationId: 'o' });
+      expect(await next.check()).toEqual([]);
+    }
+    expect(writes).toBeGreaterThan(3);
+  });
+});
+
+describe('a process whose answers are lost', () => {
+  it.each(Object.entries(ACTS))('makes a %s once', async (_, act) => {
+    const of = await scene();
+    const lost: Around = async (request, send) => {
+      const answer = await send();
+      if (isWrite(request)) throw Object.assign(new Error('The connection was lost'), { code: 'ECONNRESET' });
+      return answer;
+    };
+    await act(await elsewhere(of, lost), of, { operationId: 'o' });
+    expect(await of.map.check()).toEqual([]);
+    await act(of.map, of, { operationId: 'o' });
+  });
+});
+
+describe('a shard that can’t be reached', () => {
+  const cutOff =
+    (database: () => string | undefined): Around =>
+    (request, send) =>
+      request.url.includes(`/dbs/${database()}/`)
+        ? Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+        : send();
+
+  it('undoes what needs it, and changes of others go on', async () => {
+    const of = await scene();
+    let down: string | undefined = of.b.location.database;
+    const map = await elsewhere(
+      of,
+      cutOff(() => down),
+    );
+    const undone = { code: 'map-operation-undone', retryable: true };
+    await expect(map.updateMapping(of.offline, { shard: of.b })).rejects.toMatchObject(undone);
+    expect((await map.mapping(20)).id).toBe(of.offline.id);
+    await map.markOffline(of.online);
+    await map.markOnline(of.offline);
+    // What the shard is still to undo comes first.
+    await expect(map.createMapping({ shard: of.b, low: 50 })).rejects.toMatchObject({ code: 'shard-unreachable' });
+    expect(await map.settle()).toMatchObject([{ verb: 'updateMapping' }]);
+    down = undefined;
+    await map.createMapping({ shard: of.b, low: 50 });
+    expect(await map.settle()).toEqual([]);
+    expect(await map.check()).toEqual([]);
+  });
+
+  it('holds nothing up once it is detached, and comes back elsewhere with its mappings', async () => {
+    const of = await scene();
+    const lost = of.a.location.database;
+    let down: string | undefined = lost;
+    const map = await elsewhere(
+      of,
+      cutOff(() => down),
+    );
+    await expect(map.markOffline(of.online)).rejects.toMatchObject({ code: 'map-operation-undone' });
+    const detached = await map.detachShard(of.a);
+    expect(detached).toMatchObject({ id: of.a.id, detached: true });
+    await expect(map.detachShard(of.a)).rejects.toMatchObject({ code: 'shard-void' });
+    for (const use of [map.createMapping({ shard: detached, low: 60 }), map.deleteShard(detached)])
+      await expect(use).rejects.toMatchObject({ code: 'shard-detached' });
+    expect(await map.settle()).toEqual([]);
+    // Mappings of a detached shard change in the map alone.
+    const moved = await map.updateMapping(await map.markOffline(of.online), { shard: of.b, status: 'online' });
+    down = undefined;
+    const restored = await stage.shardDatabase();
+    await copyLocal(lost, restored);
+    const attached = await map.attachShard(detached, { database: restored });
+    expect(attached).toMatchObject({ id: of.a.id, detached: false, location: { database: restored } });
+    await expect(map.attachShard(attached, of.a.location)).rejects.toMatchObject({ code: 'shard-not-detached' });
+    expect((await map.mapping(0)).id).toBe(moved.id);
+    // The restored local map still has the mapping that was moved away.
+    const differences = await map.check(attached);
+    expect(differences).toMatchObject([{ shard: of.a.id, inShard: { id: of.online.id } }]);
+    await map.repair(differences, 'map');
+    expect(await map.check()).toEqual([]);
+  });
+
+  it('is not attached where it has no local map', async () => {
+    const of = await scene();
+    const detached = await of.map.detachShard(of.a);
+    const empty = { database: await stage.shardDatabase() };
+    await expect(of.map.attachShard(detached, empty)).rejects.toMatchObject({ code: 'map-operation-undone' });
+    await expect(of.map.attachShard(detached, of.b.location)).rejects.toMatchObject({ code: 'shard-exists' });
+    await of.map.attachShard(detached, of.a.location);
+    expect(await of.map.check()).toEqual([]);
+  });
+});
+
+describe('differences between the map and a shard', () => {
+  it('are repaired from either side, and refused once the map was changed', async () => {
+    const of = await scene();
+    const old = await copyOf(of.a.location.database);
+    await of.map.deleteMapping(await of.map.markOffline(of.online));
+    await of.map.markOnline(of.offline);
+    await restore(of.a.location.database, old);
+    const differences = await of.map.check(of.a);
+    expect(differences).toHaveLength(3);
+    await of.map.createMapping({ shard: of.b, low: 90 });
+    await expect(of.map.repair(differences, 'shard')).rejects.toMatchObject({ code: 'differences-void' });
+    await of.map.repair(await of.map.check(of.a), 'shard');
+    expect(await of.map.check()).toEqual([]);
+    expect((await of.map.mappings({ shard: of.a })).map(({ id }) => id)).toEqual([
+      of.online.id,
+      of.next.id,
+      of.offline.id,
+    ]);
+    await expect(of.map.repair([], 'map')).rejects.toMatchObject({ code: 'differences-invalid' });
+  });
+
+  it('are not taken into the map where another shard has the keys', async () => {
+    const of = await scene();
+    const old = await copyOf(of.a.location.database);
+    await of.map.deleteMapping(await of.map.markOffline(of.online));
+    await of.map.createMapping({ shard: of.b, low: 0, high: 5 });
+    await restore(of.a.location.database, old);
+    await expect(of.map.repair(await of.map.check(of.a), 'shard')).rejects.toMatchObject({ code: 'keys-mapped' });
+    await of.map.repair(await of.map.check(of.a), 'map');
+    expect(await of.map.check()).toEqual([]);
+  });
+
+  it('of a map that is older than its shards don’t keep it from changing', async () => {
+    const of = await scene();
+    const database = options.database.id;
+    const old = await copyOf(database, 'shardmaps');
+    const online = await of.map.markOnline(of.offline);
+    await of.map.markOffline(online);
+    await restore(database, old, 'shardmaps');
+    const map = await elsewhere(of);
+    // The shard refuses it; from then on the map is newer.
+    await expect(map.splitMapping(of.online, 5)).rejects.toMatchObject({ code: 'map-operation-undone' });
+    await map.repair(await map.check(of.a), 'map');
+    expect(await map.check()).toEqual([]);
+    await map.markOffline(of.online);
+    expect(await map.check()).toEqual([]);
+  });
+});
+
+it('a map that was lost comes back from its shards', async () => {
+  const of = await scene();
+  const moved = await of.map.updateMapping(of.offline, { shard: of.b });
+  const partition = `map|${of.map.name}`;
+  await remove(options.database.id, 'shardmaps', partition);
+  const map = await manager.createRangeMap(of.map.name, { keyType: 'int32', schema: SCHEMA });
+  await expect(map.adoptShard({ database: of.free })).rejects.toMatchObject({ code: 'local-map-missing' });
+  for (const { location, id } of [of.a, of.b]) {
+    const shard = await map.adoptShard(location);
+    expect(shard.id).toBe(id);
+    await expect(map.adoptShard(location)).rejects.toMatchObject({ code: 'local-map-missing' });
+    await map.repair(await map.check(shard), 'shard');
+  }
+  expect((await map.mappings()).map(({ id }) => id)).toEqual([of.online.id, of.next.id, moved.id]);
+  await map.splitMapping(of.online, 5);
+  expect(await map.check()).toEqual([]);
+});
+
+it('a document that was deleted without a commit is found', async () => {
+  const of = await scene();
+  await of.map.lockMapping(of.next, 'x');
+  const maps = stage.database(options.database.id).container('shardmaps');
+  await maps.item(of.online.id, `map|${of.map.name}`).delete();
+  await expect((await elsewhere(of)).mappings()).rejects.toMatchObject({ code: 'shard-map-damaged' });
+  await expect(of.map.splitMapping(of.online, 5)).rejects.toMatchObject({ code: 'shard-map-damaged' });
+});
+
+type Stored = { readonly id: string; readonly pk: string };
+
+async function copyOf(database: string, container = 'shardmap'): Promise<Stored[]> {
+  const { resources } = await stage
+    .database(database)
+    .container(container)
+    .items.query<Stored>('SELECT * FROM c')
+    .fetchAll();
+  return resources;
+}
+
+/** The container as it was at the time of the copy. */
+async function restore(database: string, old: readonly Stored[], name = 'shardmap'): Promise<void> {
+  const container = stage.database(database).container(name);
+  await remove(database, name);
+  for (const document of old) await container.items.upsert(document);
+}
+
+async function remove(database: string, container: string, partition?: string): Promise<void> {
+  for (const { id, pk } of await copyOf(database, container))
+    if (partition === undefined || pk === partition)
+      await stage.database(database).container(container).item(id, pk).delete();
+}
+
+const copyLocal = async (from: string, to: string): Promise<void> => restore(to, await copyOf(from));

@@ -1,0 +1,89 @@
+import { CosmosClient, type CosmosClientOptions, type Database } from '@azure/cosmos';
+import type { Clock } from '../../src/base/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
+import { ShardMapManager, type ShardMapManagerOptions, type ShardSchema } from '../../src/shards/index.ts';
+
+type Transport = Required<CosmosClientOptions>['httpClient'];
+type Sent = Parameters<Transport['sendRequest']>[0];
+type Answer = Awaited<ReturnType<Transport['sendRequest']>>;
+export type Around = (request: Sent, send: () => Promise<Answer>) => Promise<Answer>;
+
+export const SCHEMA: ShardSchema = { sharded: { Orders: '/tenantId' }, reference: ['Currencies'] };
+
+/** Pauses take no time, because on one server no reading is stale. */
+const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
+
+/** An embedded server with databases for maps and shards. */
+export class ShardStage implements AsyncDisposable {
+  readonly emulator: Emulator;
+  readonly #clients: CosmosClient[] = [];
+  #databases = 0;
+
+  private constructor(emulator: Emulator) {
+    this.emulator = emulator;
+  }
+
+  static async open(): Promise<ShardStage> {
+    const principals = { router: 'reader', administrator: 'contributor' } as const;
+    return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
+  }
+
+  /** A client of a process of its own. */
+  client(around: Around = (_, send) => send(), credential: Partial<CosmosClientOptions> = {}): CosmosClient {
+    const { httpClient, endpoint, key } = this.emulator.clientOptions as Required<CosmosClientOptions>;
+    const sendRequest: Transport['sendRequest'] = (request) => around(request, () => httpClient.sendRequest(request));
+    const signIn = credential.aadCredentials ? credential : { key };
+    const retryOptions = { maxRetryAttemptCount: 0, fixedRetryIntervalInMilliseconds: 0, maxWaitTimeInSeconds: 0 };
+    const made = new CosmosClient({
+      endpoint,
+      httpClient: { sendRequest },
+      connectionPolicy: { retryOptions },
+      ...signIn,
+    });
+    this.#clients.push(made);
+    return made;
+  }
+
+  /** The name of a new database with the containers that a shard must have. */
+  async shardDatabase(containers: Readonly<Record<string, string>> = {}): Promise<string> {
+    const all = { shardmap: '/pk', Orders: '/tenantId', Currencies: '/code', ...containers };
+    return this.#database('s', all);
+  }
+
+  /** Options of a manager whose database has no store yet. */
+  async options(around?: Around): Promise<ShardMapManagerOptions> {
+    return this.optionsOf(await this.#database('m', { shardmaps: '/pk' }), around);
+  }
+
+  /** As another process would open them. */
+  optionsOf(database: string, around?: Around): ShardMapManagerOptions {
+    const client = this.client(around);
+    return {
+      database: client.database(database),
+      connect: (to) => client.database(to.database),
+      clock,
+      shardWithinMs: 0,
+    };
+  }
+
+  async manager(): Promise<ShardMapManager> {
+    return ShardMapManager.create(await this.options());
+  }
+
+  database(name: string): Database {
+    return this.client().database(name);
+  }
+
+  async #database(prefix: string, containers: Readonly<Record<string, string>>): Promise<string> {
+    const { database } = await this.client().databases.create({ id: `${prefix}${(this.#databases += 1)}` });
+    for (const [id, partitionKey] of Object.entries(containers))
+      if (partitionKey !== '') await database.containers.create({ id, partitionKey, defaultTtl: -1 });
+    return database.id;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#clients) client.dispose();
+    await this.emulator.close();
+  }
+}

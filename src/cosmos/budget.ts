@@ -212,7 +212,7 @@ export class Budget {
     if (known) return known;
     const at = this.#clock.monotonic();
     const level = (): Level => new Level(this.#limit(), at);
-    const waiting = { live: new FairQueue() as Waiting, bulk: new FairQueue() as Waiting };
+    const waiting: Bucket['waiting'] = { live: new FairQueue(), bulk: new FairQueue() };
     const created: Bucket = { all: level(), bulk: level(), expected: 1, waiting, served: new Set() };
     this.#buckets.set(partition, created);
     return created;

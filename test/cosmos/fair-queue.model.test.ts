@@ -1,5 +1,5 @@
 // Turns in the budget: RU of tenants with any number of ranges. docs/SPEC-budget.md, BUD-B8; docs/SPEC-tenants.md, TEN-F21.
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FairQueue } from '../../src/cosmos/fair-queue.ts';
 import { suiteSeed } from '../support/seed.ts';

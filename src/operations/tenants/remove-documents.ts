@@ -5,7 +5,7 @@ import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { forEach } from '../../projections/archive/entries.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import type { EraseParts } from './erase-options.ts';
+import type { EraseParts, Removed } from './erase-options.ts';
 
 /** Documents that are removed at the same time; the access sends many of them in one request. */
 const CHUNK = 256;
@@ -16,37 +16,40 @@ export interface From {
 }
 
 /**
- * Removes the documents of a query that `goes` chooses; returns how many. A document that is written meanwhile stays: the
- * search finds it, and the next round removes it.
+ * Removes the documents of a query that `goes` chooses. A document that is written meanwhile stays for the next round. `gone`
+ * gets each that is gone.
  */
 export async function removeFrom(
   from: From,
   query: string | SqlQuerySpec,
   goes: (document: SinkDocument) => boolean,
   options: Pick<EraseParts, 'access' | 'signal'>,
-  within: { readonly partitionKey?: PartitionKey } = {},
-): Promise<number> {
-  let removed = 0;
+  { gone, ...within }: { readonly partitionKey?: PartitionKey; readonly gone?: (document: SinkDocument) => void } = {},
+): Promise<Removed> {
+  let [found, removed] = [0, 0];
   let some: SinkDocument[] = [];
   const flush = async (): Promise<void> => {
     const all = some;
     some = [];
     await forEach(all, async (document) => {
-      if (await removeOne(from, document, options)) removed += 1;
+      if (!(await removeOne(from, document, options))) return;
+      removed += 1;
+      gone?.(document);
     });
   };
   const documents = fetchAll<SinkDocument>(from.container, query, options.signal, { ...within, anyFormat: true });
   for await (const document of documents) {
     if (!goes(document)) continue;
+    found += 1;
     some.push(document);
     if (some.length === CHUNK) await flush();
   }
   await flush();
-  return removed;
+  return { found, removed };
 }
 
 /** False: it is gone, or was written since it was read. */
-export async function removeOne(
+async function removeOne(
   { container, keyPaths }: From,
   document: SinkDocument,
   { access, signal }: Pick<EraseParts, 'access' | 'signal'>,

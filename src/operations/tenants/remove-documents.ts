@@ -10,21 +10,45 @@ import type { EraseParts, Removed } from './erase-options.ts';
 /** Documents that are removed at the same time; the access sends many of them in one request. */
 const CHUNK = 256;
 
+/** Passes of a query, until each found document is gone. */
+const MOST_TRIES = 5;
+
+interface Within {
+  readonly partitionKey?: PartitionKey;
+  readonly gone?: (document: SinkDocument) => void;
+}
+
 export interface From {
   readonly container: Container;
   readonly keyPaths: readonly KeyPath[];
 }
 
 /**
- * Removes the documents of a query that `goes` chooses. A document that is written meanwhile stays for the next round. `gone`
- * gets each that is gone.
+ * Removes the documents of a query that `goes` chooses. A document that is written again and again stays for the next
+ * round. `gone` gets each that is gone.
  */
 export async function removeFrom(
   from: From,
   query: string | SqlQuerySpec,
   goes: (document: SinkDocument) => boolean,
   options: Pick<EraseParts, 'access' | 'signal'>,
-  { gone, ...within }: { readonly partitionKey?: PartitionKey; readonly gone?: (document: SinkDocument) => void } = {},
+  within: Within = {},
+): Promise<Removed> {
+  let removed = 0;
+  for (let tries = 1; ; tries++) {
+    const pass = await removePass(from, query, goes, options, within);
+    removed += pass.removed;
+    const left = pass.found - pass.removed;
+    if (left === 0 || tries === MOST_TRIES) return { found: removed + left, removed };
+  }
+}
+
+async function removePass(
+  from: From,
+  query: string | SqlQuerySpec,
+  goes: (document: SinkDocument) => boolean,
+  options: Pick<EraseParts, 'access' | 'signal'>,
+  { gone, ...within }: Within,
 ): Promise<Removed> {
   let [found, removed] = [0, 0];
   let some: SinkDocument[] = [];

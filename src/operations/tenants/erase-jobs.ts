@@ -27,7 +27,7 @@ export async function removeJobs(
     const reacts = isObject(payload) && reactions.has(reactionOf(String(payload['projection']), String(payload['id'])));
     if (reacts || isFor(payload, asked) || (ended && isNamed(stored, names))) due.push(job);
   }
-  for (const job of due) if (await job.remove()) count('jobs', 1);
+  for (const job of due) count('jobs', { found: 1, removed: (await job.remove()) ? 1 : 0 });
   await jobs.forgetEvents();
 }
 

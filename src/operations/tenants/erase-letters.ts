@@ -4,7 +4,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { LETTER_BODIES } from '../../engine/dead-letters/letter-bodies.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import type { Count, EraseParts } from './erase-options.ts';
+import { type Count, type EraseParts, all } from './erase-options.ts';
 import type { Owned } from './owned.ts';
 import { removeFrom } from './remove-documents.ts';
 
@@ -43,7 +43,7 @@ export async function removeKept(owned: Owned, count: Count, options: EraseParts
   for await (const name of store.listEver(`${LETTER_BODIES}/`)) {
     const read = async (): Promise<string | undefined> => unpacked((await store.readEver(name))?.bytes);
     if (!(await goes(name, read))) continue;
-    if ((await store.remove(name)) === 'removed') count('dead letters', 1);
+    if ((await store.remove(name)) === 'removed') count('dead letters', all(1));
     else held.add(name);
   }
 }

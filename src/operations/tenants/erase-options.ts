@@ -21,5 +21,14 @@ export interface EraseParts {
   readonly signal: AbortSignal;
 }
 
+export interface Removed {
+  /** Documents that had to go. */
+  readonly found: number;
+  /** Of these, those that are known to be gone. Of the others the answer was lost, or they were written meanwhile. */
+  readonly removed: number;
+}
+
 /** Counts what was removed, by place. */
-export type Count = (place: string, removed: number) => void;
+export type Count = (place: string, removed: Removed) => void;
+
+export const all = (removed: number): Removed => ({ found: removed, removed });

@@ -6,7 +6,7 @@ import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { backlogPartition } from '../../engine/backlog/cosmos-store.ts';
 import { type QueueEntry, REGISTER, type Register, bundleId, headId } from '../../engine/backlog/documents.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import type { Count, EraseParts } from './erase-options.ts';
+import { type Count, type EraseParts, all } from './erase-options.ts';
 import { removeKept } from './erase-letters.ts';
 import { isForTenant, isNamed, namesIn, renamed } from './names.ts';
 import type { Owned } from './owned.ts';
@@ -35,20 +35,26 @@ export async function removeState(
   const names = namesIn(asked);
   const queues = new Set((await queuesOf(options)).flatMap(({ id }) => [headId(id), bundleId(id, 0).slice(0, -1)]));
   await removeKept(owned, count, options, held);
-  const audits: SinkDocument[] = [];
+  const audits = new Set<string>();
+  const places = new Map<string, number>();
   const goes = (document: SinkDocument): boolean => {
     const kind = kindOf(document);
-    if (kind === 'audit' && isNamed([document['arguments'], document['result']], names)) audits.push(document);
-    if (kind === undefined || !isGone(document, kind, owned, queues, asked.tenant)) return false;
-    count(PLACES[kind] ?? 'state', 1);
-    return true;
+    if (kind === 'audit' && isNamed([document['arguments'], document['result']], names)) audits.add(document.id);
+    return kind !== undefined && isGone(document, kind, owned, queues, asked.tenant);
   };
   const from = { container: services.state, keyPaths: [['pk']] };
   // Parts of letters were looked at before: they are large.
   const query = "SELECT * FROM c WHERE NOT IS_DEFINED(c.kind) OR c.kind != 'dead-letter-part'";
-  await removeFrom(from, query, goes, options);
-  await queuesOf(options, true);
-  for (const { id } of audits) {
+  const gone = (document: SinkDocument): void => {
+    const place = PLACES[kindOf(document) ?? ''] ?? 'state';
+    places.set(place, (places.get(place) ?? 0) + 1);
+  };
+  const { found, removed } = await removeFrom(from, query, goes, options, { gone });
+  for (const [place, some] of places) count(place, all(some));
+  count('state', { found: found - removed, removed: 0 });
+  // A bundle that is still there needs it.
+  if (found === removed) count('changes set aside', all((await queuesOf(options, true)).length));
+  for (const id of audits) {
     await rewrite(services.state, { id, pk: 'audit' }, (stored: SinkDocument | undefined) => {
       if (!stored) return stored;
       const { arguments: given, result, ...rest } = withoutSystemFields(stored);
@@ -58,7 +64,7 @@ export async function removeState(
         ...(result !== undefined && { result: renamed(result, names, by) }),
       };
     });
-    count('audit records', 1);
+    count('audit records', all(1));
   }
 }
 

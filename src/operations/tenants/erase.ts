@@ -11,7 +11,7 @@ import { type LockDocument, type LockOptions, whileLocked } from '../lock.ts';
 import { type Certificate, Certificates, begun, certified } from './certificate.ts';
 import { addOwned, removeDerived, removeStored } from './erase-containers.ts';
 import { reactionOf, removeJobs } from './erase-jobs.ts';
-import type { Count, EraseParts } from './erase-options.ts';
+import { type Count, type EraseParts, all } from './erase-options.ts';
 import { type Places, type Searched, searchEverything } from './erase-search.ts';
 import { removeState } from './erase-state.ts';
 import { tenantsError } from './errors.ts';
@@ -71,6 +71,7 @@ class Erasure {
   readonly #removed: Record<string, number> = {};
   readonly #held = new Set<string>();
   readonly #faults = new Set<string>();
+  /** What had to go, in all rounds. */
   #total = 0;
 
   constructor(options: EraseOptions) {
@@ -118,10 +119,10 @@ class Erasure {
 
   /** Each step needs what later steps remove. So a run that was killed finds again what it had left. */
   async #remove(before: Certificate): Promise<void> {
-    const count: Count = (place, removed) => {
+    const count: Count = (place, { found, removed }) => {
+      this.#total += found;
       if (removed === 0) return;
       this.#removed[place] = (this.#removed[place] ?? 0) + removed;
-      this.#total += removed;
       this.#options.progress?.('removed', this.#total);
     };
     const owned = this.#owned;
@@ -155,10 +156,10 @@ class Erasure {
     const { tenant, owns } = asked;
     const stateContainer = services.state.id;
     const erased = await eraseFromArchive({ store, stateContainer, access, tenant, owns, settleMs, clock, signal });
-    count('archived versions', erased.lines);
-    count('archive entries', erased.entries);
-    count('blobs', erased.removed.length - erased.rewritten);
-    count('blobs written without the tenant', erased.rewritten);
+    count('archived versions', all(erased.lines));
+    count('archive entries', all(erased.entries));
+    count('blobs', all(erased.removed.length - erased.rewritten));
+    count('blobs written without the tenant', all(erased.rewritten));
     for (const name of erased.held) this.#held.add(name);
     for (const { blob } of erased.faults) this.#faults.add(blob ?? 'a manifest');
   }

@@ -5,10 +5,18 @@ import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { forEach } from '../../projections/archive/entries.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import type { EraseParts } from './erase-options.ts';
+import type { EraseParts, Removed } from './erase-options.ts';
 
 /** Documents that are removed at the same time; the access sends many of them in one request. */
 const CHUNK = 256;
+
+/** Passes of a query, until each found document is gone. */
+const MOST_TRIES = 5;
+
+interface Within {
+  readonly partitionKey?: PartitionKey;
+  readonly gone?: (document: SinkDocument) => void;
+}
 
 export interface From {
   readonly container: Container;
@@ -16,37 +24,56 @@ export interface From {
 }
 
 /**
- * Removes the documents of a query that `goes` chooses; returns how many. A document that is written meanwhile stays: the
- * search finds it, and the next round removes it.
+ * Removes the documents of a query that `goes` chooses. A document that is written again and again stays for the next
+ * round. `gone` gets each that is gone.
  */
 export async function removeFrom(
   from: From,
   query: string | SqlQuerySpec,
   goes: (document: SinkDocument) => boolean,
   options: Pick<EraseParts, 'access' | 'signal'>,
-  within: { readonly partitionKey?: PartitionKey } = {},
-): Promise<number> {
+  within: Within = {},
+): Promise<Removed> {
   let removed = 0;
+  for (let tries = 1; ; tries++) {
+    const pass = await removePass(from, query, goes, options, within);
+    removed += pass.removed;
+    const left = pass.found - pass.removed;
+    if (left === 0 || tries === MOST_TRIES) return { found: removed + left, removed };
+  }
+}
+
+async function removePass(
+  from: From,
+  query: string | SqlQuerySpec,
+  goes: (document: SinkDocument) => boolean,
+  options: Pick<EraseParts, 'access' | 'signal'>,
+  { gone, ...within }: Within,
+): Promise<Removed> {
+  let [found, removed] = [0, 0];
   let some: SinkDocument[] = [];
   const flush = async (): Promise<void> => {
     const all = some;
     some = [];
     await forEach(all, async (document) => {
-      if (await removeOne(from, document, options)) removed += 1;
+      if (!(await removeOne(from, document, options))) return;
+      removed += 1;
+      gone?.(document);
     });
   };
   const documents = fetchAll<SinkDocument>(from.container, query, options.signal, { ...within, anyFormat: true });
   for await (const document of documents) {
     if (!goes(document)) continue;
+    found += 1;
     some.push(document);
     if (some.length === CHUNK) await flush();
   }
   await flush();
-  return removed;
+  return { found, removed };
 }
 
 /** False: it is gone, or was written since it was read. */
-export async function removeOne(
+async function removeOne(
   { container, keyPaths }: From,
   document: SinkDocument,
   { access, signal }: Pick<EraseParts, 'access' | 'signal'>,

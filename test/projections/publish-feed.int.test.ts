@@ -54,7 +54,7 @@ it(`publishes ${CHANGES} changes while links break at random: all there, each ke
     override async publish(...call: Parameters<EventHubSink['publish']>) {
       most = Math.max(most, (underway += 1));
       const oversized = await super.publish(...call).finally(() => (underway -= 1));
-      if (cut >= 20 || !random.chance(0.1)) return oversized;
+      if (cut >= 20 || !random.chance(0.2 / TENANTS)) return oversized;
       cut += 1;
       throw new MillraceError('cut-off', 'The host was cut off', { retryable: true });
     }

@@ -36,17 +36,21 @@ export function openAside(options: OpenAsideOptions): OpenAside {
       get tenants() {
         return backlog.tenants;
       },
-      divide: async (changes, held, most) => {
+      divide: (changes, held, most) => {
         const coming = Map.groupBy(changes, tenantOf);
-        const over = new Set(drainsOnly ? [] : overShare(together(held, coming), most));
-        // The engine drops what an erased tenant writes, and a bundle would have its name again.
-        const erased = await engine.erased();
+        const full = new Set(drainsOnly ? [] : overShare(together(held, coming), most));
+        const over = new Map<string, readonly Change[]>();
         for (const [tenant, some] of coming) {
-          if (tenant === undefined || erased(tenant) || !(backlog.holds(tenant) || over.has(tenant))) continue;
-          await backlog.setAside(tenant, some);
+          if (tenant === undefined || !(backlog.holds(tenant) || full.has(tenant))) continue;
+          over.set(tenant, some);
           coming.delete(tenant);
         }
-        return changes.filter((change) => coming.has(tenantOf(change)));
+        return { over, rest: changes.filter((change) => coming.has(tenantOf(change))) };
+      },
+      setAside: async (tenant, changes) => {
+        // What an erased tenant writes is dropped, and a bundle would have its name again.
+        const erased = await engine.erased();
+        if (!erased(tenant)) await backlog.setAside(tenant, changes);
       },
       drain: (tenant, upTo, fenceOf) => {
         const access = new CosmosAccess(database, fence, meter, spendingOf(database, 'live', tenant));

@@ -6,17 +6,26 @@ import type { Fence } from './fence.ts';
 import type { LeaseTenure } from './lease-tenure.ts';
 import type { Window } from './window.ts';
 
+/** The changes of a page. */
+export interface Divided {
+  /** Those that go into the window. */
+  readonly rest: readonly Change[];
+  /** Those that are to be set aside, by tenant. */
+  readonly over: ReadonlyMap<string, readonly Change[]>;
+}
+
 /** The changes of a range that are set aside, so that those of other tenants go on (docs/SPEC-tenants.md). */
 export interface Aside {
   /** Tenants of which changes are set aside. */
   readonly tenants: readonly string[];
   /**
-   * Sets aside the changes of tenants that are over their share, or have changes there. Returns the others. When it
-   * resolves, the watermark may pass what is set aside.
+   * Chooses the changes of tenants that are over their share, or have changes set aside.
    * @param held the number of unacknowledged changes in the window, by tenant
    * @param most with this many, and those of the page, a tenant may be over its share
    */
-  divide(changes: readonly Change[], held: ReadonlyMap<string, number>, most: number): Promise<readonly Change[]>;
+  divide(changes: readonly Change[], held: ReadonlyMap<string, number>, most: number): Divided;
+  /** When it resolves, the watermark may pass these changes of the tenant. */
+  setAside(tenant: string, changes: readonly Change[]): Promise<void>;
   /** Applies the next changes of a tenant. `position`: an lsn; changes above it must wait (`later`). */
   drain(tenant: string, position: number, fence: (readAt: number) => Fence): Promise<'drained' | 'later' | 'none'>;
 }
@@ -65,12 +74,16 @@ export class WindowAside {
     return this.#aside.tenants.length > 0;
   }
 
-  /** The changes of a page that go into the window. Half of the window is left for tenants that keep to their share. */
-  async divide(changes: readonly Change[]): Promise<readonly Change[]> {
+  /** Half of the window is left for tenants that keep to their share. */
+  divide(changes: readonly Change[]): Divided {
     const { window } = this.#options;
-    const rest = await this.#aside.divide(changes, window.held(), window.half);
+    return this.#aside.divide(changes, window.held(), window.half);
+  }
+
+  /** When it resolves, the watermark may pass what is over. */
+  async setAside(over: Divided['over']): Promise<void> {
+    for (const [tenant, changes] of over) await this.#aside.setAside(tenant, changes);
     this.#drainAll();
-    return rest;
   }
 
   #drainAll(): void {

@@ -191,8 +191,9 @@ export class Supervisor {
 
     offering: async () => {
       if (this.#aside && this.#page) {
-        const changes = await this.#watched(this.#aside.divide(this.#page.changes));
-        this.#page = { ...this.#page, changes };
+        const { rest, over } = this.#aside.divide(this.#page.changes);
+        if (over.size > 0) await this.#watched(this.#aside.setAside(over));
+        this.#page = { ...this.#page, changes: rest };
       }
       await until(this.#window.room(), this.#interrupts);
       if (this.#options.storedFirst) await until(this.#tenure.settled(), this.#interrupts);

@@ -44,15 +44,17 @@ export const simAside =
       get tenants() {
         return backlog.tenants;
       },
-      divide: async (changes) => {
-        const coming = Map.groupBy(changes, tenantOf);
-        for (const [tenant, some] of coming) {
-          if (!backlog.holds(tenant) && !over()) continue;
-          await backlog.setAside(tenant, some);
-          coming.delete(tenant);
-        }
-        return changes.filter((change) => coming.has(tenantOf(change)));
+      divide: (changes) => {
+        const parts = [...Map.groupBy(changes, tenantOf)].map(
+          ([tenant, some]) => [tenant, some, backlog.holds(tenant) || over()] as const,
+        );
+        const left = new Set(parts.filter(([, , isOver]) => !isOver).map(([tenant]) => tenant));
+        return {
+          over: new Map(parts.filter(([, , isOver]) => isOver).map(([tenant, some]) => [tenant, some])),
+          rest: changes.filter((change) => left.has(tenantOf(change))),
+        };
       },
+      setAside: (tenant, changes) => backlog.setAside(tenant, changes),
       drain: (tenant, upTo, fence) =>
         drainNext(backlog, tenant, upTo, {
           again: ({ id, version }) =>

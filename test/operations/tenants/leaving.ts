@@ -110,6 +110,11 @@ async function addRecords(stage: Stage, storeId: string): Promise<void> {
   const context = { workspace: { services: async () => stage.services } as never, actor: 'test' };
   await audited(context, 'archive sweep', { tenant: storeId }, async () => ({ tenants: [storeId] }));
   await state.items.create({ id: storeId, pk: 'status', type: 'millrace.status', tenants: [{ tenant: storeId }] });
+  await setAside(stage, storeId);
+}
+
+/** Sets a change of the store aside. Hosts drain it. */
+export async function setAside({ services: { state } }: Stage, storeId: string): Promise<void> {
   const backlog = new CosmosBacklogStore(
     state,
     { pipeline: 'erase', source: 'Orders' },

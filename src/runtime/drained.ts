@@ -14,8 +14,8 @@ export interface DrainOptions {
 
 /**
  * Resolves once all feeds were read to their end, and nothing that was read is set aside: the ranges of this host by its own
- * reads and windows, the others by their stored positions and the register of the backlog. A sink may itself be a source that another host reads. So with other hosts, everything must be at its end
- * twice, and no position may move in between.
+ * reads and windows, the others by their stored positions and the register of the backlog. A sink may itself be a source
+ * that another host reads. So with other hosts, everything must be at its end twice, and no position may move in between.
  */
 export async function untilDrained(
   feeds: readonly DrainedFeed[],

@@ -30,16 +30,12 @@ export const tenantsAdmit = defineOperation({
         throw tenantsError('erasure-open', `The erasure of the tenant ${tenant} is ${record.state}`);
       const { id: erasure, digest } = record;
       await audited(context, 'tenants admit', { erasure, digest }, () => records.remove(erasure));
-      return { tenant, erasure, droppedSince: record.state === 'stopping' ? record.at : null };
+      return { tenant, erasure, droppedSince: record.at };
     });
   },
   format: ({ tenant, droppedSince }) =>
     [
       `Changes of ${tenant} are applied again, as soon as every host has read it: within some seconds.`,
-      ...(droppedSince === null
-        ? []
-        : [
-            `Those since ${droppedSince} were dropped. Run \`millrace projections verify NAME --tenant ${tenant}\`, and repair what differs.`,
-          ]),
+      `Those since ${droppedSince} were dropped. Run \`millrace projections verify NAME --tenant ${tenant}\`, and repair what differs.`,
     ].join('\n'),
 });

@@ -4,6 +4,8 @@ import { Turns } from './turns.ts';
 
 /** Fewer unacknowledged changes are no flood, however many pages have them. */
 const LEAST = 500;
+/** As many times `mostPages` are accepted while they have fewer changes than that: a range that is read often has small pages. */
+const SMALL_PAGES = 4;
 
 /** The last part of an order value. */
 interface Lane {
@@ -33,8 +35,8 @@ export interface WindowOptions {
   /** With this many unacknowledged changes the window accepts no other page. */
   readonly most: number;
   /**
-   * With unacknowledged changes of this many pages it accepts none either. Pages that wait take memory, and get too old
-   * (PROC-L13). Default: no limit.
+   * With unacknowledged changes of this many pages it accepts none either; of four times as many, if they are fewer than
+   * 500. Pages that wait take memory, and get too old (PROC-L13). Default: no limit.
    */
   readonly mostPages?: number | undefined;
   /** True: when the handler resolves, all changes of the part are acknowledged. */
@@ -91,9 +93,14 @@ export class Window {
 
   /** Resolves when another page may be offered. Whole pages are read one ahead of the handler, not two. */
   room(): Promise<void> {
-    const { orderOf, most, mostPages = Infinity } = this.#options;
-    const isFull = (): boolean => this.#unacknowledged.size >= most || this.#pages.size >= mostPages;
-    return this.#until(() => !isFull() && (orderOf !== undefined || this.#parts === 0));
+    const { orderOf } = this.#options;
+    return this.#until(() => !this.#isFull() && (orderOf !== undefined || this.#parts === 0));
+  }
+
+  #isFull(): boolean {
+    const { most, mostPages = Infinity } = this.#options;
+    const { size } = this.#unacknowledged;
+    return size >= most || this.#pages.size >= (size < LEAST ? SMALL_PAGES * mostPages : mostPages);
   }
 
   /** With this many unacknowledged changes, those of a page that comes counted, the window is half full. */

@@ -180,11 +180,11 @@ it('does not go back when the feed delivers again what is acknowledged', async (
 });
 
 it('accepts no page while it has changes of as many pages as it may', async () => {
-  const { window, handed } = open({ mostPages: 2 });
-  window.offer(page(1, change(1, 'a')));
-  window.offer(page(2));
+  const { window, handed } = open({ most: 10_000, mostPages: 2 });
+  window.offer(page(500, ...Array.from({ length: 500 }, (_, n) => change(1 + n, 'a'))));
+  window.offer(page(501));
   await window.room();
-  window.offer(page(4, change(3, 'b'), change(4, 'c')));
+  window.offer(page(503, change(502, 'b'), change(503, 'c')));
   let room = false;
   void window.room().then(() => (room = true));
   await turn();
@@ -193,6 +193,21 @@ it('accepts no page while it has changes of as many pages as it may', async () =
   await turn();
   expect(room).toBe(false);
   handed[2]?.done();
+  await turn();
+  expect(room).toBe(true);
+});
+
+it('accepts four times as many pages while they have few changes', async () => {
+  const { window, handed } = open({ mostPages: 2 });
+  for (let lsn = 1; lsn <= 8; lsn++) {
+    await window.room();
+    window.offer(page(lsn, change(lsn, `k${lsn}`)));
+  }
+  let room = false;
+  void window.room().then(() => (room = true));
+  await turn();
+  expect(room).toBe(false);
+  handed[0]?.done();
   await turn();
   expect(room).toBe(true);
 });

@@ -4,8 +4,10 @@ import { expect, it } from 'vitest';
 import type { AggregateSpec } from '../../src/definition/specs.ts';
 import { aggregateRunner } from '../../src/projections/aggregate/aggregate-runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { AGGREGATE, BY_HOUR, BY_HOUR_TABLE, EACH, ROLLED_UP, STABLE, holdExact } from './exactness.ts';
+import { AGGREGATE, BY_HOUR, BY_HOUR_TABLE, EACH, ROLLED_UP, STABLE, useExact } from './exactness.ts';
 import { SEED, historiesOr } from './world.ts';
+
+const holdExact = useExact();
 
 const sink = { name: 'Groups', keyPaths: [['tenant']] };
 const runner = (spec: AggregateSpec, feeds = false): Runner =>

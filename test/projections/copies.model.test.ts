@@ -4,8 +4,10 @@ import { it } from 'vitest';
 import type { CopySpec } from '../../src/definition/specs.ts';
 import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
-import { BOTH, COPY, CUSTOMERS, JOINED, ORDERS, holdExact, source } from './exactness.ts';
+import { BOTH, COPY, CUSTOMERS, JOINED, ORDERS, source, useExact } from './exactness.ts';
 import { READ_LAG_MS, SEED } from './world.ts';
+
+const holdExact = useExact();
 
 const sink = { name: 'Copies', keyPaths: [['place']] };
 const sources = new Map([ORDERS, CUSTOMERS].map((of) => [of.container, source(of)]));

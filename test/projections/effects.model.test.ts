@@ -19,10 +19,12 @@ import {
   RULES,
   type Shown,
   deleted,
-  holdExact,
   m,
+  useExact,
 } from './effects.ts';
 import { SEED } from './world.ts';
+
+const holdExact = useExact();
 
 /** A receiver of reactions: what it has by its idempotency keys, and the order in which keys came first. */
 function receiver(outside: Outside, tenant: string, order: 'document' | 'partitionKey') {

@@ -16,7 +16,7 @@ import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import { Random } from '../support/random.ts';
 import { type ReadBy, runHistoryBy } from './all-versions.ts';
 import { type FedSource, UNFENCED, changeOf } from './history.ts';
-import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
+import { type Judge, READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 export interface Order {
   id: string;
@@ -31,8 +31,6 @@ export const RULES = [{ container: 'Orders', type: 'order', deleted }];
 const ORDERS: SourceContainer = { name: 'Orders', keyPaths: [['tenant']], types: new Map([['order', { deleted }]]) };
 
 const VERSIONS: FedSource = { ...ORDERS, feed: 'all-versions' };
-
-const each = useHistories({ Orders: '/tenant', Tickets: '/tenant' });
 
 /** The other side: takes its time, fails now and then before or after the effect, and refuses some until it is mended. */
 export class Outside {
@@ -70,15 +68,26 @@ export interface Made {
   readonly skipped?: (versions: readonly Change[]) => unknown[];
 }
 
+type Make = (outside: Outside, tenant: string) => Made;
+
+interface Way {
+  readonly serial?: boolean;
+  readonly feed?: ReadBy;
+}
+
 /**
- * Runs histories of one runner. In the end each document is as it should be, or its present version is parked; and once
- * the other side has been mended and the letters redriven, every one is, with no letter left.
+ * Returns what runs histories of one runner. In the end each document is as it should be, or its present version is
+ * parked; and once the other side has been mended and the letters redriven, every one is, with no letter left. A test
+ * file calls it once, itself (useHistories).
  */
-export const holdExact = (
-  make: (outside: Outside, tenant: string) => Made,
-  { serial = false, feed }: { readonly serial?: boolean; readonly feed?: ReadBy } = {},
-): Promise<void> =>
-  each(historiesOr(60), async (world, seed) => {
+export function useExact() {
+  const each = useHistories({ Orders: '/tenant', Tickets: '/tenant' });
+  return (make: Make, way: Way = {}): Promise<void> => each(historiesOr(60), exact(make, way));
+}
+
+const exact =
+  (make: Make, { serial = false, feed }: Way) =>
+  async (world: World, seed: number): Promise<Judge> => {
     const random = new Random(seed);
     const outside = new Outside(random);
     const tenant = `t${seed}`;
@@ -138,7 +147,7 @@ export const holdExact = (
       }
       expect(await missing(shown, world)).toEqual([]);
     };
-  });
+  };
 
 /** Each delivery is a tenure of its own, as a batch is under Functions: what another host parked is looked up. */
 function byEngine({

@@ -10,7 +10,7 @@ import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { Random } from '../support/random.ts';
 import { type ReadBy, runHistoryBy } from './all-versions.ts';
-import { READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
+import { type Judge, READ_LAG_MS, type World, historiesOr, useHistories } from './world.ts';
 
 export const ORDERS: SourceRef = { container: 'Orders', type: 'order' };
 const GROUPS: SourceRef = { container: 'Groups', type: 'state' };
@@ -157,13 +157,6 @@ export const BOTH = {
   }),
 } satisfies CopySpec;
 
-const each = useHistories({
-  Orders: '/tenant',
-  Customers: '/tenant',
-  Groups: '/tenant',
-  Copies: '/place',
-});
-
 interface Way {
   /** What the oracle goes by. Default: the projection itself. */
   readonly oracle?: ProjectionSpec;
@@ -171,9 +164,18 @@ interface Way {
   readonly feed?: ReadBy;
 }
 
-/** Runs random histories of a projection and compares what they leave with the oracle. */
-export const holdExact = (spec: ProjectionSpec, runner: () => Runner, { oracle = spec, feed }: Way = {}) =>
-  each(historiesOr(60), async (world, seed) => {
+/**
+ * Returns what runs random histories of a projection and compares what they leave with the oracle. A test file calls it
+ * once, itself (useHistories).
+ */
+export function useExact() {
+  const each = useHistories({ Orders: '/tenant', Customers: '/tenant', Groups: '/tenant', Copies: '/place' });
+  return (spec: ProjectionSpec, runner: () => Runner, way: Way = {}) => each(historiesOr(60), exact(spec, runner, way));
+}
+
+const exact =
+  (spec: ProjectionSpec, runner: () => Runner, { oracle = spec, feed }: Way) =>
+  async (world: World, seed: number): Promise<Judge> => {
     const tenant = `t${seed}`;
     const joined = spec.kind === 'copy' && spec.joins.length > 0;
     const write = (random: Random, to: World): Promise<void> =>
@@ -189,7 +191,7 @@ export const holdExact = (spec: ProjectionSpec, runner: () => Runner, { oracle =
     };
     await runHistoryBy(feed, options, write, world);
     return () => compare(oracle, tenant, world);
-  });
+  };
 
 const sourcesOf = (spec: ProjectionSpec): SourceContainer[] => {
   if (spec.from.container === GROUPS.container) return [source(ORDERS), source(GROUPS)];

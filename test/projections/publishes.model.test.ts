@@ -8,8 +8,10 @@ import type { Change } from '../../src/feed/reading/change.ts';
 import { publishRunner } from '../../src/projections/publish/publish-runner.ts';
 import { EventHubSink } from '../../src/sinks/event-hub.ts';
 import { openHubs } from '../emulator/hubs.ts';
-import { CONCERNS, type Made, type Order, type Outside, type Shown, holdExact, m } from './effects.ts';
+import { CONCERNS, type Made, type Order, type Outside, type Shown, useExact, m } from './effects.ts';
 import { SEED } from './world.ts';
+
+const holdExact = useExact();
 
 const ORDERS = ['partitionKey', 'document'] as const;
 /** For each order as many as histories take place at once, so that each finds its events among few. */

@@ -43,7 +43,10 @@ export type Judge = () => Promise<void> | void;
 /** Runs `one` for each seed, then what it returned; a failure names the seed that repeats it. */
 export type Histories = (count: number, one: (world: World, seed: number) => Promise<Judge>) => Promise<void>;
 
-/** To be called once a test file; the containers are those of every world. */
+/**
+ * A test file calls it once, itself: files share a process, so a module that several import is run for the first of them
+ * alone, and its server goes with that one. The containers are those of every world.
+ */
 export function useHistories(containers: Readonly<Record<string, string>>): Histories {
   let emulator: Emulator;
   let clients: CosmosClient[];

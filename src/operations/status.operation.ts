@@ -12,7 +12,7 @@ import { type Status, readStatus } from './status.ts';
 import { tenantInput } from './tenants/asked.ts';
 import { SHOWN_OF_TENANT } from './tenants/shown.ts';
 import type { WaitingTenant } from './tenants/waiting.ts';
-import { ageText, catchUpText, clip, plural, table } from './table.ts';
+import { ageText, catchUpText, clip, plural, size, table } from './table.ts';
 import { sayFormat } from '../runtime/stored-formats.ts';
 
 export const status = defineOperation({
@@ -58,6 +58,9 @@ export const status = defineOperation({
   format: sayStatus,
 });
 
+/** Tenants whose documents are shown. */
+const MOST_COUNTED = 10;
+
 /** Looks until the signal is aborted. Only the first look may fail for another reason: later ones are tried again. */
 async function watchStatus(
   look: () => Promise<Status>,
@@ -95,6 +98,7 @@ function sayStatus({
   verified,
   sampled,
   tenants,
+  counted,
   backlog,
   jobs,
   leases,
@@ -153,6 +157,7 @@ function sayStatus({
         ),
     ...sayRanges(hosts),
     ...sayTenants(tenants, tenant),
+    ...sayCounted(counted, tenant),
     ...sayBacklog(backlog),
     ...sayBudget(budget),
   ].join('\n');
@@ -213,6 +218,24 @@ function sayTenants(shown: Status['tenants'], only: string | null): string[] {
         ageText(delayMs / 1_000),
       ]),
     ),
+  ];
+}
+
+/** The documents of the largest tenants, or of the one that was asked for. */
+function sayCounted(counted: Status['counted'], only: string | null): string[] {
+  if (counted === null) return [];
+  const named = counted.tenants.filter(({ tenant }, at) => (only === null ? at < MOST_COUNTED : tenant === only));
+  const left = counted.documents - named.reduce((sum, { documents }) => sum + documents, 0);
+  return [
+    '',
+    table(
+      ['largest tenants', 'documents', 'size, about'],
+      [
+        ...named.map(({ tenant, documents, bytes }) => [clip(tenant, SHOWN_OF_TENANT), documents, size(bytes)]),
+        ...(left > 0 && only === null ? [['(others)', left, '']] : []),
+      ],
+    ),
+    `\`millrace tenants list\` counted them ${counted.at.slice(0, 19)}Z.`,
   ];
 }
 

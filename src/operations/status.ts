@@ -18,6 +18,7 @@ import type { Context } from './operation.ts';
 import { readVerified } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
 import { askedTenant } from './tenants/asked.ts';
+import { readCounted } from './tenants/counted.ts';
 import { lettersByTenant, tenantsOf } from './tenants/shown.ts';
 import { waitingTenants } from './tenants/waiting.ts';
 
@@ -85,6 +86,8 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
     sampled: (await readVerified(services.state, pipeline.name, 'sample')) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
     tenants: await tenantsOf(said, () => lettersByTenant(services.state), only),
+    /** What `tenants list` counted last; null: it has not run. */
+    counted: (await readCounted(services.state, pipeline.name)) ?? null,
     /** The tenants whose changes are set aside; null: the pipeline declares no tenant; text: why it can't be read. */
     backlog: await waitingTenants(pipeline, services.state, signal, only).catch(unreadableText),
     jobs: await jobCounts(context),

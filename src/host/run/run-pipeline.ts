@@ -13,6 +13,7 @@ import { type ProjectionProgress, progressLine, progressOf, progressTable } from
 import { rangesOf } from './ranges.ts';
 import { startStatusWriter } from './status-writer.ts';
 import { startTenantMetrics } from './tenant-metrics.ts';
+import { startTenantRecordMetrics } from './tenant-record-metrics.ts';
 import { startVerificationMetrics } from './verification-metrics.ts';
 import { watchTroubles } from './watch.ts';
 
@@ -48,6 +49,7 @@ export async function runPipeline(
   const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
   const endTenantMetrics = startTenantMetrics(app);
   const { services, loaded, signal } = composition;
+  const endTenantRecordMetrics = startTenantRecordMetrics(services.state, { pipeline: loaded.pipeline.name });
   const endBacklogMetrics = startBacklogMetrics(() => waitingTenants(loaded.pipeline, services.state, signal));
   const endVerificationMetrics = startVerificationMetrics(composition.services.state, {
     pipeline: composition.loaded.pipeline.name,
@@ -68,6 +70,7 @@ export async function runPipeline(
     endTelemetry();
     endLetterMetrics();
     endTenantMetrics();
+    endTenantRecordMetrics();
     endBacklogMetrics();
     endVerificationMetrics();
     endWatch();

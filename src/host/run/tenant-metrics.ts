@@ -2,7 +2,7 @@ import { type BatchObservableResult, type MeterProvider, metrics } from '@opente
 import type { App } from '../../runtime/processor-host.ts';
 
 /** Stands for all tenants that are not among the costliest. */
-const OTHERS = '(others)';
+export const OTHER_TENANTS = '(others)';
 
 /**
  * Reports to OpenTelemetry what the ten costliest tenants took on this host since it started, and all others together
@@ -29,7 +29,7 @@ export function startTenantMetrics(
   });
   const observe = (result: BatchObservableResult): void => {
     const { tenants, others } = app.tenants();
-    for (const { tenant, ...work } of [...tenants, ...(others ? [{ tenant: OTHERS, ...others }] : [])]) {
+    for (const { tenant, ...work } of [...tenants, ...(others ? [{ tenant: OTHER_TENANTS, ...others }] : [])]) {
       result.observe(changes, work.changes, { tenant });
       result.observe(charge, work.charge, { tenant });
       result.observe(delay, work.delayMs / 1_000, { tenant });

@@ -18,6 +18,7 @@ const PLACES: Readonly<Record<string, string>> = {
   backlog: 'changes set aside',
   archived: 'archive entries',
   status: 'reports of hosts',
+  tenantsizes: 'counts of documents',
 };
 
 /**
@@ -96,6 +97,7 @@ function isGone(
         (Array.isArray(items) && owned.has(items[0]))
       );
     case 'status':
+    case 'tenantsizes':
       return isForTenant(document, tenant);
     default:
       return false;

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { systemClock } from '../../base/clock.ts';
 import { suggestion } from '../../base/near.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { readHostStatuses } from '../host-status.ts';
 import { defineOperation } from '../operation.ts';
@@ -7,6 +9,7 @@ import { clip, plural, size, table } from '../table.ts';
 import { tenantsError } from './errors.ts';
 import { SHOWN_OF_TENANT, lettersByTenant, tenantsOf } from './shown.ts';
 import { declaredTenant } from './asked.ts';
+import { recordCounted } from './counted.ts';
 import { type Sizes, type TenantSize, sizesOf } from './sizes.ts';
 
 /** Shares of a logical partition's 20 GB at which the list warns, and at which it fails. */
@@ -32,7 +35,7 @@ export const tenantsList = defineOperation({
     container: z.string().optional().describe('one container (default: all that belong to tenants)'),
     most: z.int().min(1).max(10_000).default(20).describe('how many tenants to list, those with the most documents'),
   }),
-  run: async ({ container, most }, { workspace, signal, screen }): Promise<Listed> => {
+  run: async ({ container, most }, { workspace, signal, screen, clock = systemClock }): Promise<Listed> => {
     const { pipeline, model } = await workspace.pipeline();
     const rule = declaredTenant({ pipeline, model });
     const known = model.containers.filter((one) => isOfTenants(one, rule.field)).map(({ name }) => name);
@@ -50,6 +53,14 @@ export const tenantsList = defineOperation({
       signal,
       progress: (done, of) => screen.progress('containers counted', done, of),
     });
+    // An identity that may only read lists too.
+    if (container === undefined)
+      await recordCounted(services.state, pipeline.name, new Date(clock.now()).toISOString(), sizes).catch(
+        (error: unknown) => {
+          if (failureOf(error).kind !== 'denied') throw error;
+          screen.line(`\`status\` will not show this count: this identity may not write to ${services.state.id}.`);
+        },
+      );
     const letters = await lettersByTenant(services.state);
     const shown = await tenantsOf(await readHostStatuses(services, signal), async () => letters);
     const work = new Map(shown?.tenants.map((of) => [of.tenant, of.charge]));

@@ -28,6 +28,8 @@ export interface TenantSize {
 export interface Sizes {
   /** The number of all tenants. */
   readonly count: number;
+  /** Of all tenants. */
+  readonly documents: number;
   /** The tenants with the most documents, by their bytes. */
   readonly tenants: readonly TenantSize[];
   /** Containers with documents that name no valid tenant, Millrace's own left out. */
@@ -72,6 +74,7 @@ export async function sizesOf(options: SizesOptions): Promise<Sizes> {
     if (none > 0) without.push({ container: name, documents: none });
   }
   const total = (of: ReadonlyMap<string, number>): number => [...of.values()].reduce((sum, count) => sum + count, 0);
+  const documents = [...counts.values()].reduce((sum, of) => sum + total(of), 0);
   const largest = [...counts].toSorted(([, a], [, b]) => total(b) - total(a)).slice(0, most);
   const tenants = await mapSettled(
     largest,
@@ -79,8 +82,8 @@ export async function sizesOf(options: SizesOptions): Promise<Sizes> {
       signal.throwIfAborted();
       const parts: TenantContainer[] = [];
       for (const container of containers) {
-        const documents = of.get(container.name) ?? 0;
-        if (documents > 0) parts.push(await estimated(container, tenant, documents, options));
+        const own = of.get(container.name) ?? 0;
+        if (own > 0) parts.push(await estimated(container, tenant, own, options));
       }
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
       return { tenant, documents: total(of), bytes, containers: parts.toSorted((a, b) => b.bytes - a.bytes) };
@@ -90,7 +93,7 @@ export async function sizesOf(options: SizesOptions): Promise<Sizes> {
   const alike = [...Map.groupBy(counts.keys(), (tenant) => tenant.toLowerCase()).values()].filter(
     (of) => of.length > 1,
   );
-  return { count: counts.size, tenants: tenants.toSorted((a, b) => b.bytes - a.bytes), without, alike };
+  return { count: counts.size, documents, tenants: tenants.toSorted((a, b) => b.bytes - a.bytes), without, alike };
 }
 
 /** Documents by tenant; undefined: those that name no valid one. */

@@ -74,6 +74,10 @@ it('prints a table, and refuses what it can’t list', async () => {
   expect(code).toBe(0);
   expect(stdout).toMatch(/^tenant +documents +size, about +RU +dead letters +largest in\ns1 +2 /m);
   expect(stdout).toContain('1 tenant.');
+  const { stdout: status } = await cli(['status', '--pipeline', MENDED]);
+  expect(status).toMatch(
+    /^largest tenants +documents +size, about\ns1 +2 .*\n`millrace tenants list` counted them 20/m,
+  );
   const wrong = await cli(['tenants', 'list', '--container', 'Order', '--pipeline', MENDED]);
   expect(wrong).toMatchObject({ code: 2 });
   expect(wrong.stderr).toContain('No container Order belongs to tenants');
@@ -82,6 +86,7 @@ it('prints a table, and refuses what it can’t list', async () => {
 it('warns of a logical partition that is half full, and fails for one that is nearly full', () => {
   const at = (share: number): Listed => ({
     count: 1,
+    documents: 1,
     without: [],
     alike: [],
     tenants: [

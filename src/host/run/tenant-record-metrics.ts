@@ -1,0 +1,61 @@
+import { type MeterProvider, type ObservableGauge, metrics } from '@opentelemetry/api';
+import type { Container } from '@azure/cosmos';
+import { OTHER_TENANTS } from './tenant-metrics.ts';
+import { readCounted } from '../../operations/tenants/counted.ts';
+import { lettersByTenant } from '../../operations/tenants/shown.ts';
+
+export interface TenantRecordMetricsOptions {
+  readonly pipeline: string;
+  /** Default: the globally registered one. Without one the state container is not read. */
+  readonly meterProvider?: MeterProvider;
+}
+
+/** Tenants that are reported by name. */
+const MOST = 10;
+
+/**
+ * Reports to OpenTelemetry what is stored of tenants: `millrace.tenant.documents`, as `tenants list` counted them last,
+ * and `millrace.tenant.dead_letters`. Each names the ten tenants that have the most, and all others together as
+ * `(others)`. Every host reports the same: take the maximum. What can't be read is not reported. The returned function
+ * ends it.
+ */
+export function startTenantRecordMetrics(
+  state: Container,
+  { pipeline, meterProvider = metrics.getMeterProvider() }: TenantRecordMetricsOptions,
+): () => void {
+  const meter = meterProvider.getMeter('millrace');
+  const documents = meter.createObservableGauge('millrace.tenant.documents', {
+    unit: '{document}',
+    description: 'Documents of a tenant, as `tenants list` counted them last',
+  });
+  const letters = meter.createObservableGauge('millrace.tenant.dead_letters', {
+    unit: '{change}',
+    description: 'Parked changes of a tenant',
+  });
+  const observe = async (result: {
+    observe: (gauge: ObservableGauge, value: number, attributes: { tenant: string }) => void;
+  }): Promise<void> => {
+    const say = (gauge: ObservableGauge, all: number, of: readonly (readonly [string, number])[]): void => {
+      const named = of.toSorted(([, a], [, b]) => b - a).slice(0, MOST);
+      for (const [tenant, count] of named) result.observe(gauge, count, { tenant });
+      const others = all - named.reduce((sum, [, count]) => sum + count, 0);
+      if (others > 0) result.observe(gauge, others, { tenant: OTHER_TENANTS });
+    };
+    const counted = await readCounted(state, pipeline).catch(() => undefined);
+    if (counted)
+      say(
+        documents,
+        counted.documents,
+        counted.tenants.map((of) => [of.tenant, of.documents]),
+      );
+    const parked = await lettersByTenant(state).catch(() => undefined);
+    if (parked)
+      say(
+        letters,
+        parked.values().reduce((sum, count) => sum + count, 0),
+        [...parked],
+      );
+  };
+  meter.addBatchObservableCallback(observe, [documents, letters]);
+  return () => meter.removeBatchObservableCallback(observe, [documents, letters]);
+}

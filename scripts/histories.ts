@@ -86,7 +86,12 @@ const LIST: readonly Line[] = [
   },
   { kind: 'start', mode: 'now, a time', file: 'test/engine/views/starts.model.test.ts', histories: 2_000 },
   { ...SIMULATION, mode: 'in virtual time', test: 'PROC-L1 to PROC-L12 hold' },
-  { ...SIMULATION, mode: 'with changes set aside', test: 'they hold where changes of tenants are set aside' },
+  {
+    ...SIMULATION,
+    mode: 'with changes set aside',
+    test: 'they hold where changes of tenants are set aside',
+    histories: 5_000,
+  },
   {
     kind: 'processor',
     mode: 'on the embedded server',
@@ -293,7 +298,7 @@ async function main({ lines, seed, workers, list }: Options): Promise<number> {
 }
 
 function piecesOf(line: Line, first: number, workers: number): Piece[] {
-  const pieces = Math.max(Math.ceil(line.histories / PIECE), Math.min(workers, Math.ceil(line.histories / 500)));
+  const pieces = Math.max(Math.ceil(line.histories / PIECE), Math.min(workers, Math.ceil(line.histories / 50)));
   const size = Math.ceil(line.histories / pieces);
   return Array.from({ length: pieces }, (_, index) => ({
     line,

@@ -170,7 +170,7 @@ interface Way {
  */
 export function useExact() {
   const each = useHistories({ Orders: '/tenant', Customers: '/tenant', Groups: '/tenant', Copies: '/place' });
-  return (spec: ProjectionSpec, runner: () => Runner, way: Way = {}) => each(historiesOr(60), exact(spec, runner, way));
+  return (spec: ProjectionSpec, runner: () => Runner, way: Way = {}) => each(historiesOr(40), exact(spec, runner, way));
 }
 
 const exact =

@@ -30,15 +30,22 @@ ${more}`,
     'model.md',
   )
     .findings.filter(({ code }) => code === 'projection-candidate')
-    .map(({ message, at, severity }) => `${severity} ${at.line} ${message.replace(/^.*need one: /, '')}`);
+    .map(({ message, at, severity }) => `${severity} ${at.line} ${message.replace(/^.*\? /, '')}`);
 
-test('without a section, what looks derived is listed with its line', () => {
+test('without a section, one question names what looks derived, with its lines', () => {
   expect(told()).toEqual([
-    'information 11 Customers (customer) and Orders (order) both have customerName',
-    'information 17 Orders (order) and Board (tile) both have totalCents',
-    'information 20 Board is described as derived: "materialized view of the day\'s orders"',
-    'information 23 Denormalization: "totals are on the board"',
+    'information 11 customerName of Customers (customer), Orders (order) (line 11); totalCents of Orders (order), Board (tile) (line 17); Board is "materialized view of the day\'s orders" (line 20); "totals are on the board" (line 23)',
   ]);
+});
+
+test('a field that many containers have is one of them, and the sixth is counted', () => {
+  const fields = Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`field${n}`, n]));
+  const container = (name: string) =>
+    `### ${name} Container\n\`\`\`json\n[${JSON.stringify({ id: '1', type: `of${name}`, ...fields })}]\n\`\`\`\n- **Partition Key**: \`/id\`\n\n`;
+  const text = `# Shop: Data Model\n## Container Designs\n${['A', 'B', 'C', 'D'].map(container).join('')}`;
+  const [found, ...more] = parseDesign(text, 'model.md').findings.filter(({ code }) => code === 'projection-candidate');
+  expect(more).toEqual([]);
+  expect(found?.message).toMatch(/\? field0 of A \(ofA\), B \(ofB\) and 2 more \(line \d+\); .*; and 1 more$/);
 });
 
 test('with one, nothing is guessed', () => {

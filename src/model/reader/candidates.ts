@@ -6,27 +6,37 @@ const DERIVED =
   /materiali[sz]ed|populated (by|from)|snapshot of|denormali[sz]ed|read model|projection of|\bderived\b|物化|派生|反规范化/i;
 /** Fields that many types have without one being a copy of another. */
 const COMMON = /^(id|type|ttl|_.*|.*Id|.*At|version|status|schemaVersion|deleted)$/;
-const COPIES = 'Write the section "Change Feed Projections". Or write that it is a snapshot.';
+/** Candidates that the finding names; the others are counted. */
+const SHOWN = 5;
 
-/** One finding for each pair of types with common fields, and for each text about a copy; none of them is an error. */
+interface Candidate {
+  readonly what: string;
+  readonly at: ModelFinding['at'];
+}
+
+/** One question about all texts and common fields that look like copies. */
 export function candidates({ containers, prose }: Pick<Design, 'containers' | 'prose'>): ModelFinding[] {
-  const types = containers.flatMap((detail) => detail.container.types.map((type) => ({ detail, type })));
-  const found = types.flatMap((one, at) =>
-    types.slice(at + 1).flatMap((other) => {
-      const fields = shared(one, other);
-      return fields.length === 0
-        ? []
-        : [finding(`${named(one)} and ${named(other)} both have ${fields.join(', ')}`, other.type.at)];
-    }),
-  );
+  const found = commonFields(containers);
   for (const { container, prose: own } of containers) {
     const derived = own.find(({ text, label }) => DERIVED.test(text) && !/denormali[sz]ation/i.test(label ?? ''));
-    if (derived) found.push(finding(`${container.name} is described as derived: "${short(derived.text)}"`, derived.at));
+    if (derived) found.push({ what: `${container.name} is "${short(derived.text)}"`, at: derived.at });
   }
   for (const { label, text, at } of prose) {
-    if (/denormali[sz]|反规范化/i.test(label ?? '')) found.push(finding(`Denormalization: "${short(text)}"`, at));
+    if (/denormali[sz]|反规范化/i.test(label ?? '')) found.push({ what: `"${short(text)}"`, at });
   }
-  return found;
+  const [first, ...more] = found.toSorted((a, b) => a.at.line - b.at.line);
+  if (!first) return [];
+  const named = [first, ...more].slice(0, SHOWN).map(({ what, at }) => `${what} (line ${at.line})`);
+  const left = more.length + 1 - named.length;
+  return [
+    {
+      code: 'projection-candidate',
+      severity: 'information',
+      message: `The document has no projections. Does one keep these up to date? ${named.join('; ')}${left > 0 ? `; and ${left} more` : ''}`,
+      hint: 'Write the section "Change Feed Projections". Or write that they are snapshots.',
+      at: first.at,
+    },
+  ];
 }
 
 interface Typed {
@@ -34,32 +44,43 @@ interface Typed {
   readonly type: DocumentType;
 }
 
-const named = ({ detail, type }: Typed): string => `${detail.container.name} (${type.name})`;
-
-/** Common fields of types of two containers, without their keys. `customerName` matches a customer's `name`. */
-function shared(one: Typed, other: Typed): string[] {
-  if (one.detail === other.detail) return [];
-  const keys = new Set(
-    [one, other].flatMap(({ detail }) => detail.container.partitionKey.map((path) => path.slice(1))),
-  );
-  const fields = ({ type }: Typed): string[] => [...new Set(type.examples.flatMap((example) => Object.keys(example)))];
-  const free = (field: string): boolean => !COMMON.test(field) && !keys.has(field);
-  const [ours, theirs] = [fields(one), fields(other)];
-  const prefixed = (of: Typed, field: string): string =>
-    `${of.type.name}${field.charAt(0).toUpperCase()}${field.slice(1)}`;
-  return [
-    ...ours.filter((field) => free(field) && theirs.includes(field)),
-    ...ours.filter((field) => theirs.includes(prefixed(one, field))).map((field) => prefixed(one, field)),
-    ...theirs.filter((field) => ours.includes(prefixed(other, field))).map((field) => prefixed(other, field)),
-  ].filter((field) => !field.endsWith('Id'));
+/** Fields that types of several containers have, keys left out. `customerName` matches the `name` of a customer. */
+function commonFields(containers: readonly ContainerDetail[]): Candidate[] {
+  const types = containers.flatMap((detail) => detail.container.types.map((type): Typed => ({ detail, type })));
+  const having = new Map<string, Typed[]>();
+  for (const one of types) {
+    for (const field of fieldsOf(one)) {
+      const by = having.get(field) ?? [];
+      by.push(one);
+      having.set(field, by);
+    }
+  }
+  const found: Candidate[] = [];
+  const ask = (field: string, by: readonly Typed[]): void => {
+    const several = by.filter(({ detail }, at) => by.findIndex((other) => other.detail === detail) === at);
+    const last = several.at(-1);
+    if (!last || several.length < 2) return;
+    const named = several.slice(0, 2).map(({ detail, type }) => `${detail.container.name} (${type.name})`);
+    const left = several.length - named.length;
+    found.push({ what: `${field} of ${named.join(', ')}${left > 0 ? ` and ${left} more` : ''}`, at: last.type.at });
+  };
+  for (const [field, by] of having) {
+    if (!field.endsWith('Id') && !COMMON.test(field))
+      ask(
+        field,
+        by.filter((one) => !isKey(one, field)),
+      );
+  }
+  for (const one of types) {
+    for (const field of fieldsOf(one)) {
+      const prefixed = `${one.type.name}${field.charAt(0).toUpperCase()}${field.slice(1)}`;
+      if (!prefixed.endsWith('Id')) ask(prefixed, [one, ...(having.get(prefixed) ?? [])]);
+    }
+  }
+  return found;
 }
 
-const finding = (what: string, at: ModelFinding['at']): ModelFinding => ({
-  code: 'projection-candidate',
-  severity: 'information',
-  message: `The document has no projections, but this may need one: ${what}`,
-  hint: COPIES,
-  at,
-});
+const fieldsOf = ({ type }: Typed): Set<string> => new Set(type.examples.flatMap((example) => Object.keys(example)));
+const isKey = ({ detail }: Typed, field: string): boolean => detail.container.partitionKey.includes(`/${field}`);
 
 const short = (text: string): string => (text.length > 80 ? `${text.slice(0, 79).trimEnd()}…` : text);

@@ -64,7 +64,7 @@ function shareBudget(cosmos: CosmosClient, ruPerSecond: number, state: Container
 
 async function inBulk(services: Services, settings: Settings): Promise<Services> {
   const { cosmos: account, preferredRegions, bulkBucket } = settings;
-  const cosmos = await connect(account, preferredRegions, bulkMarks(bulkBucket));
+  const cosmos = connect(account, preferredRegions, bulkMarks(bulkBucket));
   shareSpending(services.cosmos, cosmos);
   const database = cosmos.database(services.database.id);
   const leaseDatabase = services.leaseDatabase === services.database ? database : services.leaseDatabase;
@@ -81,7 +81,7 @@ export async function openAccount(
   { preferredRegions, ruBudget }: Partial<Pick<Settings, 'preferredRegions' | 'ruBudget'>> = {},
   { setting, ...marks }: { readonly setting?: string } & Partial<ReturnType<typeof bulkMarks>> = {},
 ): Promise<CosmosClient> {
-  const client = await connect(account, preferredRegions, marks);
+  const client = connect(account, preferredRegions, marks);
   if (ruBudget !== undefined) limitSpending(client, ruBudget);
   await checkAccount(client, account.endpoint, setting).catch((error: unknown) => {
     client.dispose();

@@ -76,7 +76,7 @@ async function limited({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, 
       return answer;
     },
   };
-  const cosmos: CosmosClient = await connect(stage.settings.cosmos, [], { httpClient: counting });
+  const cosmos: CosmosClient = connect(stage.settings.cosmos, [], { httpClient: counting });
   onTestFinished(() => cosmos.dispose());
   const database = cosmos.database('shop');
   const [leases, state] = [database.container('leases'), database.container('millrace')];

@@ -142,7 +142,7 @@ describe('documents', () => {
   it('of a container in another account arrive there', async () => {
     const { startEmulator } = await import('../../../src/emulator/index.ts');
     const other = await startEmulator();
-    const client = await connect({ kind: 'key', endpoint: other.endpoint, key: other.key });
+    const client = connect({ kind: 'key', endpoint: other.endpoint, key: other.key });
     const { database } = await client.databases.create({ id: 'new' });
     await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] }, defaultTtl: -1 });
     await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });

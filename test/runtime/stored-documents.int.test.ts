@@ -52,5 +52,7 @@ it('have the containers, keys and ids that they had', async () => {
     leases: 13,
     millrace: 295,
   });
-  expect(createHash('sha256').update(names.toSorted().join('\n')).digest('hex')).toMatch(/^8d3a68ee38e1b4502c482cdfd1853da089037/);
+  expect(createHash('sha256').update(names.toSorted().join('\n')).digest('hex')).toMatch(
+    /^8d3a68ee38e1b4502c482cdfd1853da089037/,
+  );
 });

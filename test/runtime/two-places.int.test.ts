@@ -34,15 +34,10 @@ async function twoPlaces({ onTestFinished }: Pick<TestContext, 'onTestFinished'>
     container: (name) => services.place.database.container(name),
   };
   const derive = async (): Promise<void> => {
-    for (const [host, stage] of [
-      ['home', home],
-      ['east', east],
-    ] as const) {
-      const app = await compose({ ...stage, ...fast, host });
-      await app.start();
-      await app.drained(signal);
-      await app.stop();
-    }
+    const apps = [await compose({ ...home, ...fast, host: 'home' }), await compose({ ...east, ...fast, host: 'east' })];
+    await Promise.all(apps.map((app) => app.start()));
+    await Promise.all(apps.map((app) => app.drained(signal)));
+    await Promise.all(apps.map((app) => app.stop()));
   };
   return { home, east, derive };
 }
@@ -97,6 +92,11 @@ it('have their own epochs, gates and dead letters; the views are there once', as
   const before = await epochOf(here);
   await raiseEpoch(there.state, 'Orders', await ridOf(there.database.container('Orders')), 41);
   expect([await epochOf(here), await epochOf(there)]).toEqual([before, 42]);
+  for (const stage of [home, east]) await stage.container('Orders').items.create(order('o2', 8));
+  await derive();
+  const derivedIn = async ({ database }: Place): Promise<number | undefined> =>
+    (await database.container('Summaries').item('o2', 's1').read<{ _src: { epoch: number } }>()).resource?._src.epoch;
+  expect([await derivedIn(here), await derivedIn(there)]).toEqual([before, 42]);
 
   await decideGate(there.state, 'Orders', { container: 'OrdersToo' }, 1);
   expect([await gateTarget(here.state, 'Orders'), await gateTarget(there.state, 'Orders')]).toEqual([
@@ -109,5 +109,6 @@ it('have their own epochs, gates and dead letters; the views are there once', as
     summaries: { current: { version: 1 } },
   });
   expect(await typesIn(here)).toEqual(expect.arrayContaining(['millrace.views', 'millrace.fingerprint']));
+  expect(await typesIn(there)).toEqual(expect.arrayContaining(['epochs', 'millrace.locator', 'millrace.starts']));
   expect((await typesIn(there)).filter((type) => /views|fingerprint|audit|erasure/.test(type))).toEqual([]);
 });

@@ -45,7 +45,7 @@ export const tenantsList = defineOperation({
     }
     const services = await workspace.services();
     const sizes = await sizesOf({
-      database: services.database,
+      database: services.place.database,
       model,
       rule,
       only: container,
@@ -55,13 +55,15 @@ export const tenantsList = defineOperation({
     });
     // An identity that may only read lists too.
     if (container === undefined)
-      await recordCounted(services.state, pipeline.name, new Date(clock.now()).toISOString(), sizes).catch(
+      await recordCounted(services.place.state, pipeline.name, new Date(clock.now()).toISOString(), sizes).catch(
         (error: unknown) => {
           if (failureOf(error).kind !== 'denied') throw error;
-          screen.line(`\`status\` will not show this count: this identity may not write to ${services.state.id}.`);
+          screen.line(
+            `\`status\` will not show this count: this identity may not write to ${services.place.state.id}.`,
+          );
         },
       );
-    const letters = await lettersByTenant(services.state);
+    const letters = await lettersByTenant(services.place.state);
     const shown = await tenantsOf(await readHostStatuses(services, signal), async () => letters);
     const work = new Map(shown?.tenants.map((of) => [of.tenant, of.charge]));
     return {

@@ -12,7 +12,7 @@ import { openStage } from '../../support/stage.ts';
 
 test('the tenants with the most documents and dead letters are reported by name, and the others together', async () => {
   await using stage = await openStage();
-  const { state } = stage.services;
+  const { state } = stage.services.place;
   const reader = new PeriodicExportingMetricReader({
     exporter: new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE),
     exportIntervalMillis: 3_600_000,

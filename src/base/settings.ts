@@ -33,6 +33,8 @@ export interface Settings {
   readonly cosmos: AccountSettings;
   readonly database: string;
   readonly leases: { readonly account: AccountSettings; readonly database: string; readonly container: string };
+  /** Where the shard maps are. Absent: not set. Only the verbs of shards need it (`requireShardMaps`). */
+  readonly shardMaps?: { readonly account: AccountSettings; readonly database: string };
   /** Container of Millrace's own documents that belong to no sink: locators, join state, dead letters, progress. */
   readonly stateContainer: string;
   /** Azure region names, nearest first. Empty: the account's own order. */
@@ -108,6 +110,9 @@ const schema = z.object({
   LEASES_CONTAINER: resourceName('A container name').default('leases'),
   LEASES_START_ANEW: z.string().optional(),
   STATE_CONTAINER: resourceName('A container name').default('millrace'),
+  SHARD_MAPS: z.string().optional(),
+  SHARD_MAPS__accountEndpoint: endpoint.optional(),
+  SHARD_MAPS_DATABASE: resourceName('A database name').optional(),
   STORAGE: z.string().optional(),
   STORAGE__blobServiceUri: address('https://NAME.blob.core.windows.net').optional(),
   STORAGE_CONTAINER: blobContainerName.default('archive'),
@@ -155,6 +160,12 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set LEASES_START_ANEW to the pipeline’s name and a dot if a renamed pipeline must read everything from the beginning.',
   STATE_CONTAINER:
     'Set STATE_CONTAINER to the name of the container for Millrace’s own documents, or leave it out to use `millrace`.',
+  SHARD_MAPS:
+    'Set SHARD_MAPS to a connection string like COSMOS, or leave it out if the shard maps are in the same account.',
+  SHARD_MAPS__accountEndpoint:
+    'Set SHARD_MAPS__accountEndpoint to the account’s URI, or leave it out if the shard maps are in the same account.',
+  SHARD_MAPS_DATABASE:
+    'Set SHARD_MAPS_DATABASE to the name of the database that has the shard maps. It is none of the shards; `millrace shards init` creates it.',
   STORAGE:
     'Set STORAGE to a connection string (Azure portal: storage account → Access keys → Connection string), or STORAGE__blobServiceUri to the address to sign in with your identity. `millrace dev` needs neither.',
   STORAGE__blobServiceUri:
@@ -198,6 +209,9 @@ export function loadSettings(source: SettingsSource = {}): Settings {
       database: variables.LEASES_DATABASE ?? database,
       container: variables.LEASES_CONTAINER,
     },
+    ...(variables.SHARD_MAPS_DATABASE !== undefined && {
+      shardMaps: { account: account(variables, 'SHARD_MAPS') ?? cosmos, database: variables.SHARD_MAPS_DATABASE },
+    }),
     stateContainer: variables.STATE_CONTAINER,
     preferredRegions: (variables.COSMOS_PREFERRED_REGIONS ?? '')
       .split(',')
@@ -220,6 +234,10 @@ export function loadSettings(source: SettingsSource = {}): Settings {
 /** @throws UsageError `setting-missing` */
 export const requireStorage = ({ storage }: Pick<Settings, 'storage'>): StorageSettings =>
   storage ?? missing('STORAGE');
+
+/** @throws UsageError `setting-missing` */
+export const requireShardMaps = ({ shardMaps }: Pick<Settings, 'shardMaps'>): NonNullable<Settings['shardMaps']> =>
+  shardMaps ?? missing('SHARD_MAPS_DATABASE');
 
 /** @throws UsageError `setting-missing` */
 export const requireEventHubs = ({ eventHubs }: Pick<Settings, 'eventHubs'>): EventHubsSettings =>
@@ -266,8 +284,10 @@ function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
   return parseEnv(text);
 }
 
+type Account = 'COSMOS' | 'LEASES' | 'SHARD_MAPS';
+
 /** `COSMOS` wins over `COSMOS__accountEndpoint`, as in the Functions host. */
-function account(variables: Variables, prefix: 'COSMOS' | 'LEASES'): AccountSettings | undefined {
+function account(variables: Variables, prefix: Account): AccountSettings | undefined {
   const text = variables[prefix];
   if (text !== undefined) return parseConnectionString(text, prefix);
   const at = variables[`${prefix}__accountEndpoint`];
@@ -299,7 +319,7 @@ function eventHubsNamespace(variables: Variables): EventHubsSettings['account'] 
 }
 
 /** No message may contain the value, because it holds a key. */
-function parseConnectionString(text: string, setting: 'COSMOS' | 'LEASES'): AccountSettings {
+function parseConnectionString(text: string, setting: Account): AccountSettings {
   const parts = new Map<string, string>();
   for (const part of text.split(';')) {
     const at = part.indexOf('=');

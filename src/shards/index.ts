@@ -2,6 +2,7 @@
 export { ShardMapManager } from './map/shard-map-manager.ts';
 export type { NewShardMap, ShardMapManagerOptions } from './map/shard-map-manager.ts';
 export type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, ShardMap } from './map/shard-map.ts';
+export type { InspectedMapping, Inspection, LoggedOperation, ShardsAndMappings } from './map/inspection.ts';
 export type { Difference, RepairSide } from './map/differences.ts';
 export type { LockOptions, MappingUpdate } from './map/plans.ts';
 export type { Mapping, Shard } from './map/values.ts';

@@ -16,6 +16,7 @@ import {
   isShard,
   shownLocation,
 } from './documents.ts';
+import { type Inspection, inspectionOf } from './inspection.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
@@ -28,6 +29,8 @@ export interface OperationOptions {
    * whose answer was lost.
    */
   readonly operationId?: string;
+  /** True: checks the call and returns what it would leave, from the map as it is now. Changes nothing. */
+  readonly dryRun?: boolean;
 }
 
 export interface ChangeOptions extends OperationOptions, plans.LockOptions {}
@@ -84,6 +87,11 @@ export class ShardMap {
     this.#operations = new Operations(parts.sheet, this.#locals);
   }
 
+  /** Shards, mappings with their locks, and the operation log, all of one reading. Finishes no pending operation. */
+  async inspect(): Promise<Inspection> {
+    return inspectionOf(await this.#whole());
+  }
+
   async shards(): Promise<Shard[]> {
     return plans.shardsOf(await this.#whole()).map(shardOf);
   }
@@ -135,7 +143,7 @@ export class ShardMap {
     const known = new Set(plans.shardsOf(await this.#whole()).map(({ shard }) => shard));
     const [local] = found.filter(({ shard }) => !known.has(shard));
     if (!local) throw lost(location);
-    await this.#operations.raise(local.generation);
+    if (!options.dryRun) await this.#operations.raise(local.generation);
     return this.#shard('adoptShard', { location }, options, (map) => plans.createShard(map, local.shard, location));
   }
 
@@ -295,13 +303,15 @@ export class ShardMap {
     throw shardsError('shard-map-missing', `There is no shard map ${this.name}`);
   }
 
-  #run(
+  async #run(
     verb: string,
     request: unknown,
-    { operationId = randomUUID() }: OperationOptions,
+    { operationId = randomUUID(), dryRun }: OperationOptions,
     plan: (map: Whole<MapHeader>) => Plan,
-  ): Promise<OperationDocument> {
-    return this.#operations.run({ id: operationId, verb, request }, plan);
+  ): Promise<Pick<OperationDocument, 'at' | 'removes' | 'adds'>> {
+    if (!dryRun) return this.#operations.run({ id: operationId, verb, request }, plan);
+    const whole = await this.#whole();
+    return { ...plan(whole), at: whole.header.generation };
   }
 
   async #mappings(...[verb, request, options, plan]: RunArguments): Promise<Mapping[]> {

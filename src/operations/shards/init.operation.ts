@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { withRetry } from '../../cosmos/retry.ts';
+import { ShardMapManager } from '../../shards/index.ts';
+import { LOCAL_CONTAINER, MAP_CONTAINER } from '../../shards/map/documents.ts';
+import { ownContainer, planContainers, planState } from '../model/apply.ts';
+import type { Step } from '../model/step.ts';
+import { type Context, defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { shardFilter } from './inputs.ts';
+import { withPlaces } from './open.ts';
+import { locationOf } from './select.ts';
+
+const input = z.object({
+  ...shardFilter,
+  shard: shardFilter.shard.describe('prepare this database to be a shard: create its container for the local map'),
+});
+type Input = z.output<typeof input>;
+
+export const shardsInit = defineOperation({
+  noun: 'shards',
+  verb: 'init',
+  summary: 'Create the store of shard maps, or the container of the local map in the database of a shard',
+  examples: ['millrace shards init --dry-run', 'millrace shards init', 'millrace shards init --shard west'],
+  effect: 'changes',
+  input,
+  plan: (asked, context) => withSteps(asked, context, async (steps) => ({ steps: steps.map(({ say }) => say), ru: 0 })),
+  run: (asked, context) =>
+    withSteps(asked, context, async (steps) => {
+      for (const { say, apply } of steps) {
+        context.signal.throwIfAborted();
+        context.screen.line(`${say} …`);
+        await withRetry(apply, { reads: true, signal: context.signal });
+      }
+      return { done: steps.map(({ say }) => say) };
+    }),
+  format: ({ done }) => (done.length === 0 ? 'Everything is there already.' : `${plural(done.length, 'change')} made.`),
+});
+
+const withSteps = <R>(
+  { shard, endpoint }: Input,
+  context: Context,
+  work: (steps: readonly Step[]) => Promise<R>,
+): Promise<R> =>
+  withPlaces(context, async (places) => {
+    if (shard !== undefined) {
+      const database = places.connect(locationOf({ shard, endpoint }));
+      return work(await planContainers([{ database, definition: ownContainer('state', LOCAL_CONTAINER) }]));
+    }
+    const { database } = places;
+    const wanted = [MAP_CONTAINER, ROUTERS].map((id) => ({ database, definition: ownContainer('state', id) }));
+    const steps = [...(await planContainers(wanted)), ...(await planState(await context.workspace.services()))];
+    const isStored = steps.some(({ say }) => say.includes(MAP_CONTAINER))
+      ? undefined
+      : await ShardMapManager.tryGet(places);
+    const store = { say: 'create the store of shard maps', apply: () => ShardMapManager.create(places) };
+    return work(isStored ? steps : [...steps, store]);
+  });
+
+/** Routers register here; the only container of the maps' database that they may write. */
+const ROUTERS = 'routers';

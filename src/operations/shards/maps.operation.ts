@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { KEY_TYPES, type KeyTypeName } from '../../shards/keys/key-type.ts';
+import type { ShardSchema } from '../../shards/index.ts';
+import { shardsError } from '../../shards/errors.ts';
+import { audited } from '../audit/record.ts';
+import { operationsError } from '../errors.ts';
+import { defineOperation } from '../operation.ts';
+import { mapInput } from './inputs.ts';
+import { mapNamed, withManager } from './open.ts';
+
+const keyTypes = Object.keys(KEY_TYPES) as [KeyTypeName, ...KeyTypeName[]];
+
+export const shardsCreateMap = defineOperation({
+  noun: 'shards',
+  verb: 'create-map',
+  summary: 'Create a shard map: by single keys (list) or by ranges of keys (range)',
+  examples: [
+    'millrace shards create-map tenants --kind range --key-type int64 --sharded Orders=/tenantId,Invoices=/tenantId',
+    'millrace shards create-map customers --kind list --key-type guid --sharded Orders=/customerId --reference Currencies',
+  ],
+  effect: 'changes',
+  argument: 'map',
+  input: z.object({
+    map: z.string().min(1).describe('name of the new map'),
+    kind: z.enum(['list', 'range']).describe('list: a mapping has one key; range: a mapping has all keys of a range'),
+    keyType: z.enum(keyTypes).describe('type of the keys. Ranges can’t have keys of type text'),
+    sharded: z.string().describe('containers with the path of the key: NAME=/PATH, several with commas'),
+    reference: z.string().optional().describe('containers that every shard has in full, several with commas'),
+  }),
+  plan: ({ map, kind, keyType, sharded, reference }, context) =>
+    withManager(context, async (manager) => {
+      schemaOf(sharded, reference);
+      const known = await manager.tryGetMap(map);
+      if (known) throw shardsError('shard-map-exists', `There is a shard map ${known.name} already`);
+      return { steps: [`create the ${kind} map ${map} of ${keyType} keys`], ru: 0 };
+    }),
+  run: (asked, context) =>
+    withManager(context, (manager) =>
+      audited(context, 'shards create-map', asked, async () => {
+        const { keyType, kind } = asked;
+        const wanted = { keyType, schema: schemaOf(asked.sharded, asked.reference) };
+        const map = await (kind === 'list'
+          ? manager.createListMap(asked.map, wanted)
+          : manager.createRangeMap(asked.map, wanted));
+        return { map: map.name, kind, keyType, schema: map.schema };
+      }),
+    ),
+  format: ({ map, kind, keyType }) =>
+    `The ${kind} map ${map} of ${keyType} keys has no shard yet. Create one: \`millrace shards create ${map}\`.`,
+});
+
+/** @throws UsageError `input-invalid` */
+function schemaOf(sharded: string, reference?: string): ShardSchema {
+  const parts = listOf(sharded).map((part) => /^([^=]+)=(\/.+)$/.exec(part));
+  const wrong = listOf(sharded).find((_, at) => !parts[at]);
+  if (wrong !== undefined)
+    throw operationsError('input-invalid', `--sharded: ${wrong} is not a container with the path of its key`, {
+      hint: 'Write it as NAME=/PATH, several with commas: --sharded Orders=/tenantId,Invoices=/tenantId.',
+    });
+  const paths = Object.fromEntries(parts.map((part) => [part?.[1], part?.[2]]));
+  return { sharded: paths, ...(reference !== undefined && { reference: listOf(reference) }) };
+}
+
+const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+export const shardsDeleteMap = defineOperation({
+  noun: 'shards',
+  verb: 'delete-map',
+  summary: 'Delete a shard map that has no shards',
+  examples: ['millrace shards delete-map tenants --dry-run', 'millrace shards delete-map tenants --yes'],
+  effect: 'destroys',
+  argument: 'map',
+  input: z.object(mapInput),
+  plan: ({ map: name }, context) =>
+    withManager(context, async (manager) => {
+      const map = await mapNamed(manager, name);
+      if ((await map.shards()).length > 0) throw shardsError('shard-map-used', `The shard map ${map.name} has shards`);
+      return { steps: [`delete the map ${map.name}`], ru: 0 };
+    }),
+  run: (asked, context) =>
+    withManager(context, async (manager) => {
+      const { name } = await mapNamed(manager, asked.map);
+      return audited(context, 'shards delete-map', asked, async () => {
+        await manager.deleteMap(name);
+        return { map: name };
+      });
+    }),
+  format: ({ map }) => `The map ${map} is deleted.`,
+});
